@@ -1,0 +1,43 @@
+# Everything a contributor types. `make` alone lists it.
+PY := .venv/bin/python
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check fmt bench clean lock packages
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## the virtual environment in .venv, exactly as requirements.lock says
+
+$(STAMP): requirements.lock pyproject.toml scripts/venv
+	@scripts/venv
+
+packages: ## the Debian packages the sandbox and the tests need
+	@scripts/debian-packages
+
+demo: venv packages ## a command tries to get out of the sandbox
+	@scripts/demo
+
+test: venv packages ## every test
+	@$(PY) -m pytest -n auto --dist worksteal
+
+check: venv ## format, lint, types, import rules
+	@.venv/bin/ruff format --check --quiet .
+	@.venv/bin/ruff check --quiet .
+	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/pyright --warnings
+
+fmt: venv ## format and sort imports
+	@.venv/bin/ruff check --quiet --fix . || true
+	@.venv/bin/ruff format --quiet .
+
+bench: venv packages ## measure, side by side, and print ratios
+	@$(PY) bench/run.py
+
+lock: venv ## write requirements.lock again from pyproject.toml
+	@.venv/bin/uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --universal \
+		--python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+
+clean: ## remove what the other targets made
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache bench/out
