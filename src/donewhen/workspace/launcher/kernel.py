@@ -1,0 +1,126 @@
+"""The system calls that Python 3.11 has no name for, by ctypes. Each raises OSError and does one thing.
+
+What is not here: any decision. See `child` for the order in which a command's process uses them.
+"""
+
+import ctypes
+import os
+import platform
+import struct
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
+
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+
+SECCOMP_MODE_FILTER = 2
+# These newer calls have the same numbers on every architecture.
+SYS_LANDLOCK_CREATE_RULESET = 444
+SYS_LANDLOCK_ADD_RULE = 445
+SYS_LANDLOCK_RESTRICT_SELF = 446
+SYS_MOUNT_SETATTR = 442
+AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
+LANDLOCK_CREATE_RULESET_VERSION = 1
+LANDLOCK_RULE_PATH_BENEATH = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def prctl(option: int, value: int) -> None:
+    zero = ctypes.c_ulong(0)
+    _checked(_libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    _checked(_libc.unshare(flags), "unshare")
+
+
+def mount(source: bytes, target: bytes, kind: bytes, flags: int = 0, options: bytes = b"") -> None:
+    result = _libc.mount(source, target, kind, ctypes.c_ulong(flags), options or None)
+    what = source if kind == b"none" else kind
+    _checked(result, f"mount {what.decode('utf-8', 'replace')} on {target.decode('utf-8', 'replace')}")
+
+
+def make_read_only(target: bytes) -> None:
+    """The mount at `target` and every mount below it; a namespace made later cannot take that back."""
+    _set_mount(target, AT_RECURSIVE, struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0))
+
+
+def make_writable(target: bytes) -> None:
+    """This one mount again, as long as the namespace that made it read-only is still this one."""
+    _set_mount(target, 0, struct.pack("QQQQ", 0, MOUNT_ATTR_RDONLY, 0, 0))
+
+
+def _set_mount(target: bytes, flags: int, attributes: bytes) -> None:
+    size = ctypes.c_size_t(len(attributes))
+    result = _libc.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target, ctypes.c_uint(flags), attributes, size)
+    _checked(result, f"mount attributes of {target.decode('utf-8', 'replace')}")
+
+
+def load_seccomp(program: bytes) -> None:
+    """Bind a BPF program (packed `struct sock_filter`s) to this process and everything it starts."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    instructions = ctypes.create_string_buffer(program, len(program))
+    fprog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions)))
+    zero = ctypes.c_ulong(0)
+    pointer = ctypes.c_ulong(ctypes.addressof(fprog))
+    _checked(_libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), pointer, zero, zero), "seccomp")
+
+
+def landlock_abi() -> int:
+    """The Landlock version of this kernel; 0 where it is absent or switched off."""
+    result: int = _libc.syscall(
+        SYS_LANDLOCK_CREATE_RULESET,
+        None,
+        ctypes.c_size_t(0),
+        ctypes.c_uint(LANDLOCK_CREATE_RULESET_VERSION),
+    )
+    return max(result, 0)
+
+
+def landlock_restrict(handled_fs: int, handled_net: int, scoped: int, rules: list[tuple[int, int]]) -> None:
+    """Restrict this process for good. `rules` pairs an O_PATH descriptor with the rights beneath it."""
+    attributes = struct.pack("QQQ", handled_fs, handled_net, scoped)[: _attribute_size(handled_net, scoped)]
+    ruleset = _checked(
+        _libc.syscall(SYS_LANDLOCK_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0)),
+        "landlock ruleset",
+    )
+    for descriptor, rights in rules:
+        rule = struct.pack("=Qi", rights, descriptor)
+        _checked(
+            _libc.syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_RULE_PATH_BENEATH, rule, ctypes.c_uint(0)),
+            "landlock rule",
+        )
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    _checked(_libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, ctypes.c_uint(0)), "landlock restrict")
+    os.close(ruleset)
+
+
+def _attribute_size(handled_net: int, scoped: int) -> int:
+    """Older kernels refuse a longer struct than they know, even when the tail is zero-free."""
+    if scoped:
+        return 24
+    return 16 if handled_net else 8
+
+
+def machine() -> str:
+    return platform.machine()

@@ -1,0 +1,138 @@
+"""Which wall this machine can give. Found by trying each one for real, never by guessing from a version.
+
+    bubblewrap   namespaces, private mounts, seccomp: the wall
+    landlock     kernel file rules and seccomp in the same namespaces as everyone: where namespaces are forbidden
+    none         nothing
+
+`probe` runs real commands through the launcher; its answer is a value that the caller keeps.
+"""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from donewhen.workspace.launcher import kernel
+from donewhen.workspace.process import Command, Confinement, End, Finished, Launcher
+from donewhen.workspace.sandbox import bubblewrap, seccomp
+from donewhen.workspace.sandbox.view import Overlay
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Our own helpers are looked up here and nowhere else: a `bwrap` in the working tree is never run."""
+PROBE_SECS = 10.0
+
+
+class Level(Enum):
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What was tried and what came of it."""
+
+    level: Level
+    bwrap: str | None
+    bwrap_version: str
+    bwrap_problem: str
+    overlay: bool
+    overlay_problem: str
+    landlock_abi: int
+    seccomp: bool
+
+    @property
+    def path_transparent(self) -> bool:
+        """Whether a tree can appear at the repository's own path."""
+        return self.level is Level.BUBBLEWRAP
+
+
+async def probe(launcher: Launcher, scratch: Path) -> Probe:
+    """Try every wall. `scratch` is a directory on the file system where trees will live."""
+    program = shutil.which("bwrap", path=SYSTEM_PATH)
+    version, problem = "", "bubblewrap is not installed"
+    if program is not None:
+        version = (await _run(launcher, [program, "--version"])).stdout.whole().decode().split()[-1]
+        problem = _problem(await _run(launcher, [program, *bubblewrap.flags(), "/bin/true"]))
+    overlay_problem = await _try_overlay(launcher, scratch)
+    abi = kernel.landlock_abi()
+    filtered = bool(seccomp.program(kernel.machine()))
+    if not problem:
+        level = Level.BUBBLEWRAP
+    else:
+        level = Level.LANDLOCK if abi and filtered else Level.NONE
+    return Probe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered)
+
+
+async def _run(launcher: Launcher, argv: list[str], confinement: Confinement = Confinement()) -> Finished:
+    env = {"PATH": SYSTEM_PATH, "LC_ALL": "C.UTF-8"}
+    command = Command(argv=argv, cwd="/", env=env, timeout_secs=PROBE_SECS, confinement=confinement)
+    return await launcher.run(command)
+
+
+async def _try_overlay(launcher: Launcher, scratch: Path) -> str:
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="overlay-probe-") as name:
+        place = Path(name)
+        for part in ("lower", "upper", "work", "at"):
+            (place / part).mkdir()
+        (place / "lower" / "file").write_text("lower")
+        overlay = Overlay(str(place), ("lower",), "upper", "work", str(place / "at"))
+        script = 'echo upper > "$1/file" && mkdir "$1/new" && rm "$1/file"'
+        argv = ["/bin/sh", "-c", script, "sh", str(place / "at")]
+        problem = _problem(await _run(launcher, argv, Confinement(mounts=(overlay.step(),))))
+        if not problem and not (place / "upper" / "new").is_dir():
+            problem = "the overlay did not keep what was written"
+        _make_removable(place / "work")
+        return problem
+
+
+def _make_removable(directory: Path) -> None:
+    """The kernel leaves an unreadable directory inside an overlay's work directory."""
+    for entry in directory.iterdir():
+        entry.chmod(0o700)
+
+
+def _problem(finished: Finished) -> str:
+    if finished.ok:
+        return ""
+    if finished.end is End.COULD_NOT_START:
+        return finished.reason
+    return finished.stderr.whole().decode("utf-8", "replace").strip() or f"ended with {finished.exit_code}"
+
+
+def fix(probe: Probe, release: dict[str, str] | None = None) -> str:
+    """The exact line that would give this machine the full wall; empty when it has it."""
+    if probe.level is Level.BUBBLEWRAP:
+        return ""
+    family = (release or os_release()).get("ID", "")
+    if probe.bwrap is None:
+        return INSTALL.get(family, "install the package bubblewrap")
+    if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").exists():
+        return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   (or an AppArmor profile for bwrap)"
+    if Path("/proc/sys/kernel/unprivileged_userns_clone").exists():
+        return "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+    return "sudo sysctl -w user.max_user_namespaces=15000   (in a container: allow user namespaces, for example --security-opt seccomp=unconfined)"
+
+
+INSTALL = {
+    "debian": "sudo apt-get install bubblewrap",
+    "ubuntu": "sudo apt-get install bubblewrap",
+    "fedora": "sudo dnf install bubblewrap",
+    "arch": "sudo pacman -S bubblewrap",
+    "opensuse-tumbleweed": "sudo zypper install bubblewrap",
+    "alpine": "sudo apk add bubblewrap",
+}
+
+
+def os_release() -> dict[str, str]:
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except OSError:
+        return {}
+    return {key: value.strip('"') for key, _, value in (line.partition("=") for line in lines) if key}
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0

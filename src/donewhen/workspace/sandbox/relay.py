@@ -1,0 +1,128 @@
+"""Host services for a private network, one by one: the `reach` of a workspace.
+
+The launcher makes the listening sockets inside the command's own network and hands them out; this side accepts there
+and connects here. Nothing else crosses: no route, no packet, no other port.
+"""
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+
+import anyio
+import anyio.abc
+
+from donewhen.errors import BadInput
+
+PUMP_BYTES = 1 << 16
+CONNECT_SECS = 10.0
+FIRST_STAND_IN = int(ipaddress.IPv4Address("127.77.0.1"))
+"""Named hosts are given loopback addresses from here on, through /etc/hosts."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One host service: where it is on the host, and where the command finds it."""
+
+    host: str
+    port: int
+    inside: tuple[str, ...]
+    """Addresses to listen on within the private network."""
+    name: str = ""
+    """A name for /etc/hosts that means the first of them."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Addresses the private loopback must be given first."""
+        return tuple(a for a in self.inside if ":" not in a and not a.startswith("127."))
+
+
+def parse(entries: tuple[str, ...]) -> tuple[Service, ...]:
+    """`workspace.reach` as services; one line of complaint names the entry."""
+    services: list[Service] = []
+    for number, entry in enumerate(entries):
+        host, colon, port = entry.rpartition(":")
+        host = host.strip("[]")
+        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise BadInput(f"workspace.reach: '{entry}' is not HOST:PORT")
+        services.append(_service(host, int(port), number))
+    return tuple(services)
+
+
+def _service(host: str, port: int, number: int) -> Service:
+    if host in LOOPBACK_NAMES:
+        return Service(host, port, ("127.0.0.1", "::1"))
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return Service(host, port, (str(ipaddress.IPv4Address(FIRST_STAND_IN + number)),), name=host)
+    if address.version == 6:
+        raise BadInput(f"workspace.reach: '{host}' is an IPv6 address beyond loopback; give its name or IPv4 address")
+    return Service(host, port, (host,))
+
+
+def listeners(services: tuple[Service, ...]) -> tuple[tuple[str, int], ...]:
+    return tuple((address, service.port) for service in services for address in service.inside)
+
+
+def hosts_lines(services: tuple[Service, ...]) -> str:
+    return "".join(f"{service.inside[0]} {service.name}\n" for service in services if service.name)
+
+
+async def serve(services: tuple[Service, ...], listening: list[socket.socket]) -> None:
+    """Relay until cancelled. `listening` comes in the order of `listeners`."""
+    targets = [(service.host, service.port) for service in services for _ in service.inside]
+    async with anyio.create_task_group() as tasks:
+        for listener, (host, port) in zip(listening, targets, strict=True):
+            listener.setblocking(False)
+            tasks.start_soon(_accept, tasks, listener, host, port)
+
+
+async def _accept(tasks: anyio.abc.TaskGroup, listener: socket.socket, host: str, port: int) -> None:
+    with listener:
+        while True:
+            await anyio.wait_readable(listener)
+            try:
+                inside, _ = listener.accept()
+            except OSError:
+                continue
+            inside.setblocking(False)
+            tasks.start_soon(_join, inside, host, port)
+
+
+async def _join(inside: socket.socket, host: str, port: int) -> None:
+    with inside:
+        try:
+            with anyio.fail_after(CONNECT_SECS):
+                outside = await anyio.connect_tcp(host, port)
+        except (OSError, TimeoutError):
+            return  # the command sees its connection close, as with a service that is down
+        async with outside, anyio.create_task_group() as tasks:
+            tasks.start_soon(_outward, inside, outside)
+            await _inward(outside, inside)
+            tasks.cancel_scope.cancel()
+
+
+async def _outward(inside: socket.socket, outside: anyio.abc.SocketStream) -> None:
+    try:
+        while True:
+            await anyio.wait_readable(inside)
+            chunk = inside.recv(PUMP_BYTES)
+            if not chunk:
+                await outside.send_eof()
+                return
+            await outside.send(chunk)
+    except (OSError, anyio.BrokenResourceError):
+        return
+
+
+async def _inward(outside: anyio.abc.SocketStream, inside: socket.socket) -> None:
+    try:
+        async for chunk in outside:
+            view = memoryview(chunk)
+            while view:
+                await anyio.wait_writable(inside)
+                view = view[inside.send(view) :]
+        inside.shutdown(socket.SHUT_WR)
+    except (OSError, anyio.BrokenResourceError):
+        return

@@ -1,0 +1,208 @@
+"""The seam: one command in, how it ended out, behind whichever wall this machine has.
+
+    room = Room(launcher, probe, place, config)
+    finished = await room.run(ShellCommand("make test"))
+
+A room is one tree with its view; every command in it gets fresh namespaces and a fresh /tmp over the same tree.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.launcher import kernel
+from donewhen.workspace.process import Command, Confinement, Ears, End, Finished, Launcher, Watch
+from donewhen.workspace.sandbox import bubblewrap, environment, home, landlock, relay, seccomp, view
+from donewhen.workspace.sandbox.level import Level, Probe
+from donewhen.workspace.sandbox.limits import OOM_SCORE, Limits, group, watched
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tree as a room needs it: where it appears, how it is put together, what of the host must not be seen."""
+
+    root: str
+    """The path of the tree as the command sees it."""
+    layers: tuple[view.Bind | view.Overlay, ...]
+    hidden: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    scratch: str = ""
+    """A private writable directory on the host, for the walls that cannot mount one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomConfig:
+    """The part of `[workspace]` that shapes the wall."""
+
+    network: bool = False
+    reach: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellCommand:
+    """One line for /bin/sh -c, at the root of the tree or below it."""
+
+    text: str
+    dir: str = "."
+    timeout_secs: float | None = None
+    stdin: bytes = b""
+    spool: Path | None = None
+    merge_stderr: bool = True
+
+
+class Sandbox(Protocol):
+    async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished: ...
+
+
+class Room:
+    """The sandbox of one tree."""
+
+    def __init__(self, launcher: Launcher, probe: Probe, place: Place, config: RoomConfig) -> None:
+        self._launcher = launcher
+        self._probe = probe
+        self._place = place
+        self._config = config
+        self._services = relay.parse(config.reach)
+        self._env = environment.scrubbed(os.environ, config.env, place.variables)
+
+    async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:
+        cwd = str(Path(self._place.root, command.dir))
+        with group(self._config.limits) as held:
+            prepared = self._prepare(command, cwd, held.joins)
+            async with anyio.create_task_group() as tasks:
+                ears = Ears(
+                    stdout=stdout,
+                    stderr=stderr,
+                    listeners=lambda sockets: tasks.start_soon(relay.serve, self._services, sockets),
+                )
+                finished = await self._launcher.run(prepared, ears)
+                tasks.cancel_scope.cancel()
+            return _with_limits(finished, held.exceeded())
+
+    def _prepare(self, command: ShellCommand, cwd: str, joins: tuple[str, ...]) -> Command:
+        if self._probe.level is Level.BUBBLEWRAP:
+            argv, confinement = self._behind_bubblewrap(command, cwd, joins)
+            start = "/"
+        elif self._probe.level is Level.LANDLOCK:
+            argv, confinement = self._behind_landlock(command, joins)
+            start = cwd
+        else:
+            argv, confinement = ["/bin/sh", "-c", command.text], self._held(joins, Confinement())
+            start = cwd
+        return Command(
+            argv=argv,
+            cwd=start,
+            env={**self._env, "PWD": cwd},
+            stdin=command.stdin,
+            timeout_secs=command.timeout_secs,
+            merge_stderr=command.merge_stderr,
+            spool=command.spool,
+            confinement=confinement,
+        )
+
+    def _behind_bubblewrap(
+        self, command: ShellCommand, cwd: str, joins: tuple[str, ...]
+    ) -> tuple[list[str], Confinement]:
+        config, place = self._config, self._place
+        assert self._probe.bwrap is not None
+        user_home = self._env["HOME"]
+        seen = view.of_machine(
+            view.Wanted(
+                home=Path(user_home),
+                path=self._env["PATH"],
+                tree=place.layers,
+                hidden=place.hidden,
+                shown=(*config.sockets, *_name_service(config.network)),
+                files={**accounts(user_home), "/etc/hosts": _hosts(self._services)},
+                scratch_bytes=config.limits.scratch,
+            )
+        )
+        options = bubblewrap.Options(
+            program=self._probe.bwrap,
+            cwd=cwd,
+            net=config.network or bool(self._services),
+            shm_bytes=config.limits.scratch,
+        )
+        confinement = Confinement(
+            handshake=True,
+            mounts=seen,
+            shelf=view.SHELF,
+            private_net=bool(self._services) and not config.network,
+            addresses=tuple(address for service in self._services for address in service.addresses),
+            listen=relay.listeners(self._services),
+            # The host's abstract sockets belong to its network; where that is shared, only Landlock hides them.
+            landlock=landlock.scopes(self._probe.landlock_abi) if config.network else None,
+            memory_files=(seccomp.program(kernel.machine()),),
+        )
+        argv = bubblewrap.command_line(options, ["/bin/sh", "-c", command.text])
+        return argv, self._held(joins, confinement)
+
+    def _behind_landlock(self, command: ShellCommand, joins: tuple[str, ...]) -> tuple[list[str], Confinement]:
+        if self._services or self._config.sockets:
+            raise MachineryBroke("workspace.reach and workspace.sockets need bubblewrap, which this machine does not allow")
+        readable = home.toolchains(Path(self._env["HOME"]), home.search_path(self._env["PATH"]))
+        writable = [layer.source for layer in self._place.layers if isinstance(layer, view.Bind)]
+        families = (seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK) if self._config.network else ()
+        confinement = Confinement(
+            landlock=landlock.ruleset(
+                self._probe.landlock_abi, self._config.network, readable, [*writable, self._place.scratch]
+            ),
+            seccomp=seccomp.program(kernel.machine(), families),
+        )
+        return ["/bin/sh", "-c", command.text], self._held(joins, confinement)
+
+    def _held(self, joins: tuple[str, ...], confinement: Confinement) -> Confinement:
+        limits = self._config.limits
+        return replace(
+            confinement,
+            rlimits=limits.rlimits(),
+            cgroups=joins,
+            oom_score_adj=OOM_SCORE,
+            watch=watched(limits),
+        )
+
+
+def accounts(user_home: str) -> dict[str, str]:
+    """/etc/passwd and /etc/group as seen inside: the machine's, with one account of ours for the id that runs."""
+    user, uid, gid = environment.USER, bubblewrap.UID, bubblewrap.GID
+    ours = {"/etc/passwd": f"{user}:x:{uid}:{gid}::{user_home}:/bin/sh\n", "/etc/group": f"{user}:x:{gid}:\n"}
+    return {path: _without_id(_text(path), uid) + line for path, line in ours.items()}
+
+
+def _without_id(table: str, number: int) -> str:
+    lines = table.splitlines(keepends=True)
+    return "".join(line for line in lines if line.split(":")[2:3] != [str(number)])
+
+
+def _hosts(services: tuple[relay.Service, ...]) -> str:
+    # First line wins: a reachable service's name must mean its stand-in, whatever the machine's file says.
+    return relay.hosts_lines(services) + _text("/etc/hosts")
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="surrogateescape")
+    except OSError:
+        return ""
+
+
+def _name_service(network: bool) -> tuple[str, ...]:
+    """With the network comes the resolver's file, which often lives behind a link into an emptied directory."""
+    target = os.path.realpath("/etc/resolv.conf")
+    return (target,) if network and target != "/etc/resolv.conf" and os.path.exists(target) else ()
+
+
+def _with_limits(finished: Finished, exceeded: str) -> Finished:
+    """A command that the kernel stopped for its limit did not simply fail; say so."""
+    if not exceeded or finished.ok:
+        return finished
+    end = End.LIMIT if finished.end is End.SIGNALLED else finished.end
+    return replace(finished, end=end, reason=finished.reason or f"{exceeded}: the limit was reached")

@@ -1,0 +1,121 @@
+"""The system-call filter: what namespaces leave open, closed as a BPF program. Pure: bytes out, nothing loaded here.
+
+A deny-list on purpose: it runs other people's compilers, test runners and servers, and they may use any ordinary call.
+Denied are the calls that reach kernel surface no build needs (new namespaces, mounts, io_uring, keyrings, bpf, perf,
+module loading), calls of another architecture's table, and socket families beyond local and internet ones. A denied
+call fails with EPERM, or with ENOSYS where programs know how to do without it.
+"""
+
+import errno
+import struct
+from dataclasses import dataclass
+
+# struct seccomp_data: nr, arch, instruction pointer (8), six arguments of 8 bytes each
+NR, ARCH = 0, 4
+ARG_LOW = [16 + 8 * n for n in range(6)]
+
+LOAD, JEQ, JGE, JSET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW = 0x7FFF0000
+FAIL = 0x00050000
+
+NAMESPACE_FLAGS = 0x7E020080
+"""CLONE_NEW{TIME,NS,CGROUP,UTS,IPC,USER,PID,NET}: every one of them."""
+X32_BIT = 0x40000000
+TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One architecture: its audit id and the numbers of the calls that the filter names."""
+
+    arch: int
+    numbers: dict[str, int]
+
+
+X86_64 = Table(
+    0xC000003E,
+    {
+        "clone": 56, "ioctl": 16, "socket": 41, "syslog": 103, "uselib": 134, "pivot_root": 155, "acct": 163,
+        "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
+        "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176, "quotactl": 179,
+        "lookup_dcookie": 212, "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272,
+        "perf_event_open": 298, "fanotify_init": 300, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
+        "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425,
+        "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430,
+        "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442, "quotactl_fd": 443,
+        "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "chroot": 161, "open_tree_attr": 467,
+    },
+)  # fmt: skip
+
+AARCH64 = Table(
+    0xC00000B7,
+    {
+        "clone": 220, "ioctl": 29, "socket": 198, "syslog": 116, "pivot_root": 41, "acct": 89, "mount": 40,
+        "umount2": 39, "swapon": 224, "swapoff": 225, "reboot": 142, "sethostname": 161, "setdomainname": 162,
+        "init_module": 105, "delete_module": 106, "quotactl": 60, "lookup_dcookie": 18, "kexec_load": 104,
+        "add_key": 217, "request_key": 218, "keyctl": 219, "unshare": 97, "perf_event_open": 241,
+        "fanotify_init": 262, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "finit_module": 273,
+        "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282, "io_uring_setup": 425, "io_uring_enter": 426,
+        "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
+        "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442, "quotactl_fd": 443, "settimeofday": 170,
+        "clock_settime": 112, "adjtimex": 171, "chroot": 51, "open_tree_attr": 467,
+    },
+)  # fmt: skip
+
+TABLES = {"x86_64": X86_64, "aarch64": AARCH64}
+BY_ARGUMENT = {"clone", "ioctl", "socket"}
+ABSENT = {"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
+"""Answered with ENOSYS: glibc and node fall back to the older call."""
+
+LOCAL_FAMILIES = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+
+
+def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES) -> bytes:
+    """The filter for one architecture; empty where we have no table for it."""
+    table = TABLES.get(machine)
+    if table is None:
+        return b""
+    code = [_load(ARCH), *_unless(JEQ, table.arch, errno.ENOSYS), _load(NR)]
+    if machine == "x86_64":
+        code += _when(JGE, X32_BIT, errno.ENOSYS)
+    for name, number in sorted(table.numbers.items()):
+        if name not in BY_ARGUMENT:
+            code += _when(JEQ, number, errno.ENOSYS if name in ABSENT else errno.EPERM)
+    code += _guarded(table.numbers["clone"], [_load(ARG_LOW[0]), *_when(JSET, NAMESPACE_FLAGS, errno.EPERM)])
+    terminal = [line for request in (TIOCSTI, TIOCLINUX) for line in _when(JEQ, request, errno.EPERM)]
+    code += _guarded(table.numbers["ioctl"], [_load(ARG_LOW[1]), *terminal])
+    code += _guarded(table.numbers["socket"], [_load(ARG_LOW[0]), *_only(families)])
+    return b"".join([*code, _instruction(RETURN, 0, 0, ALLOW)])
+
+
+def _instruction(code: int, if_true: int, if_false: int, value: int) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def _load(offset: int) -> bytes:
+    return _instruction(LOAD, 0, 0, offset)
+
+
+def _fail(number: int) -> bytes:
+    return _instruction(RETURN, 0, 0, FAIL | number)
+
+
+def _when(test: int, value: int, failure: int) -> list[bytes]:
+    return [_instruction(test, 0, 1, value), _fail(failure)]
+
+
+def _unless(test: int, value: int, failure: int) -> list[bytes]:
+    return [_instruction(test, 1, 0, value), _fail(failure)]
+
+
+def _only(values: tuple[int, ...]) -> list[bytes]:
+    """Fall through for the listed values, fail for every other one."""
+    jumps = [_instruction(JEQ, len(values) - n, 0, value) for n, value in enumerate(values)]
+    return [*jumps, _fail(errno.EAFNOSUPPORT)]
+
+
+def _guarded(number: int, body: list[bytes]) -> list[bytes]:
+    """Run `body` only for this call. The body may overwrite the accumulator, so it ends by allowing the call."""
+    allow = _instruction(RETURN, 0, 0, ALLOW)
+    return [_instruction(JEQ, 0, len(body) + 1, number), *body, allow]
