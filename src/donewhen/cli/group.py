@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from donewhen.cli.app import VERBS, help_text
+from donewhen.cli.verbs import VERBS, help_text
 from donewhen.errors import DonewhenError
 
 

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -29,6 +29,7 @@ from donewhen.workspace.output import KEEP_BYTES, SPOOL_BYTES, Output, Recorder
 READ_BYTES = 1 << 20
 F_SETPIPE_SZ = 1031
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from donewhen.workspace.launcher.server import serve; serve({fd})"
+IDLE_WARDENS = 4
 KILL_SECS = 10.0
 """A warden that has not told the end this long after it was asked to kill is itself broken."""
 
@@ -59,9 +60,9 @@ class Confinement:
     memory_files: tuple[bytes, ...] = ()
     """Contents that the command finds on descriptors 6, 7, …; only with `handshake`."""
     rlimits: Mapping[str, int] = field(default_factory=dict[str, int])
-    cgroups: tuple[str, ...] = ()
     oom_score_adj: int = 0
-    watch: Mapping[str, int] = field(default_factory=dict[str, int])
+    watch: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the warden's watcher may see at most (`sandbox.limits`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,74 +113,76 @@ class Ears:
     started: Callable[[int], None] | None = None
 
 
+NOBODY = Ears()
+
+
 class Launcher:
-    """One launcher program. Use `Launcher.open()`; the program itself starts with the first command."""
+    """One launcher program. Use `Launcher.open()`: the program starts at once, beside whatever the caller does next."""
 
     def __init__(self) -> None:
+        self._idle: list[socket.socket] = []
         self._requests: socket.socket | None = None
         self._program: subprocess.Popen[bytes] | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls) -> AsyncIterator["Launcher"]:
+    async def open(cls) -> AsyncGenerator["Launcher"]:
         launcher = cls()
+        launcher._idle.append(launcher._new_warden())
         try:
             yield launcher
         finally:
             launcher.close()
 
     def close(self) -> None:
+        for warden in self._idle:
+            warden.close()
+        self._idle.clear()
         if self._requests is not None and self._program is not None:
             self._requests.close()
             self._program.wait()
         self._requests = self._program = None
 
-    async def run(self, command: Command, ears: Ears = Ears()) -> Finished:
+    async def run(self, command: Command, ears: Ears = NOBODY) -> Finished:
         """Run a command to its end. See the module for what cancelling does."""
         began = time.monotonic()
         streams = [_Stream(command, ears.stdout, "out")]
         if not command.merge_stderr:
             streams.append(_Stream(command, ears.stderr, "err"))
-        control = self._start(command, streams)
+        warden = self._idle.pop() if self._idle else self._new_warden()
         last: dict[str, Any] = {}
         try:
+            _order(warden, command, streams)
             async with anyio.create_task_group() as tasks:
                 for stream in streams:
                     tasks.start_soon(stream.read)
-                last = await _listen_to_warden(control, ears)
+                last = await _listen_to(warden, ears)
                 # Everything that could write is dead; what is in the pipes is all there will be.
                 for stream in streams:
                     stream.drain()
                 tasks.cancel_scope.cancel()
         finally:
-            if not last:
-                with anyio.CancelScope(shield=True):
-                    last = await _kill(control)
-            control.close()
+            if last and last["why"] != "died" and len(self._idle) < IDLE_WARDENS:
+                self._idle.append(warden)
+            else:
+                if not last:
+                    with anyio.CancelScope(shield=True):
+                        last = await _kill(warden)
+                warden.close()
             for stream in streams:
                 stream.close()
         return _finished(last, command.confinement.handshake, streams, time.monotonic() - began)
 
-    def _start(self, command: Command, streams: list["_Stream"]) -> socket.socket:
-        requests = self._connected()
+    def _new_warden(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        confinement = command.confinement
-        files = [_memory_file(json.dumps(_specification(command)).encode()), _memory_file(command.stdin)]
-        extra = [_memory_file(content) for content in confinement.memory_files]
-        if confinement.seccomp:
-            extra.append(_memory_file(confinement.seccomp))
-        writers = [streams[0].writer, streams[-1].writer]
         try:
-            socket.send_fds(requests, [b"run"], [*files, *writers, theirs.fileno(), *extra])
+            socket.send_fds(self._connected(), [b"w"], [theirs.fileno()])
         except OSError as error:
+            ours.close()
             raise MachineryBroke(f"the launcher is gone: {error.strerror}") from error
         finally:
             theirs.close()
-            for fd in (*files, *extra):
-                os.close(fd)
-            for stream in streams:
-                stream.close_writer()
         return ours
 
     def _connected(self) -> socket.socket:
@@ -249,13 +252,38 @@ class _Stream:
         os.close(self._reader)
 
 
-async def _listen_to_warden(control: socket.socket, ears: Ears) -> dict[str, Any]:
-    """Until the warden says that everything is over; its last message, or nothing when the warden died."""
+def _order(warden: socket.socket, command: Command, streams: list[_Stream]) -> None:
+    confinement = command.confinement
+    files = [_memory_file(json.dumps(_specification(command)).encode()), _memory_file(command.stdin)]
+    extra = [_memory_file(content) for content in confinement.memory_files]
+    if confinement.seccomp:
+        extra.append(_memory_file(confinement.seccomp))
+    writers = [streams[0].writer, streams[-1].writer]
+    try:
+        socket.send_fds(warden, [b"run"], [*files, *writers, *extra])
+    except OSError as error:
+        raise MachineryBroke(f"the launcher is gone: {error.strerror}") from error
+    finally:
+        for fd in (*files, *extra):
+            os.close(fd)
+        for stream in streams:
+            stream.close_writer()
+
+
+async def _listen_to(control: socket.socket, ears: Ears) -> dict[str, Any]:
+    """Until the warden says that everything is over: its last message."""
     while True:
         await anyio.wait_readable(control)
         message, fds, _, _ = socket.recv_fds(control, 1 << 16, 64)
         if not message:
-            return {"say": "ended", "why": "failed", "detail": "the warden died", "status": 0, "swept": 0, "note": ""}
+            return {
+                "say": "ended",
+                "why": "failed",
+                "detail": "the warden died",
+                "status": 0,
+                "swept": 0,
+                "note": "",
+            }
         said = json.loads(message)
         if said["say"] == "listening" and ears.listeners is not None:
             ears.listeners([socket.socket(fileno=fd) for fd in fds])
@@ -269,7 +297,7 @@ async def _kill(control: socket.socket) -> dict[str, Any]:
     with contextlib.suppress(OSError):
         control.send(b"kill")
     with anyio.move_on_after(KILL_SECS):
-        return await _listen_to_warden(control, Ears())
+        return await _listen_to(control, NOBODY)
     raise MachineryBroke("a command could not be killed: its warden does not answer")
 
 
@@ -297,7 +325,7 @@ def _specification(command: Command) -> dict[str, Any]:
         "landlock": held.landlock,
         "seccomp": len(held.memory_files) if held.seccomp else -1,
         "rlimits": dict(held.rlimits),
-        "cgroups": list(held.cgroups),
+        "processes": held.watch.get("processes", 0),
         "oom_score_adj": held.oom_score_adj,
         "limits": dict(held.watch),
     }

@@ -1,111 +1,140 @@
 """What happens between fork and exec in the command's own process, in its one right order.
 
-Groups and limits first (they are inherited), then the tie to the warden, then namespaces and mounts, then listeners,
-then the locks that cannot be undone (Landlock, seccomp), then the descriptors, then exec. A failure at any step is
-told through a pipe that closes by itself when exec succeeds.
+Limits first (they are inherited), then namespaces and mounts, then listeners, then the descriptors, then the tie to
+the warden and the locks that cannot be undone (Landlock, seccomp), then exec. A failure at any step is told through a
+pipe that closes by itself when exec succeeds.
+
+A command behind a handshake finds, besides stdin and stdout: 2 bubblewrap's own complaints, 3 the real stderr, 4 where
+to report ready, 5 where to wait for the go, and memory files from 6 on.
 """
 
+from __future__ import annotations
+
 import fcntl
+import json
 import os
 import resource
 import signal
 import socket
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from donewhen.workspace.launcher import kernel, mounts
 
-REAL_STDERR, READY, GO, FIRST_EXTRA = 3, 4, 5, 6
-"""Where a sandboxed command finds its descriptors; the go-between program inside closes 3, 4 and 5 again."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR = 0x8913, 0x8914, 0x8916
 IFF_UP = 0x1
+DESCRIPTORS = 64
+"""How many descriptors may come with a command."""
 HIGH = 64
 """Descriptors are parked from here up while the low numbers are laid out."""
 
 
-@dataclass(slots=True)
-class Pipes:
-    """Four pipes between a warden and the command it starts; each name is the warden's end."""
+SPECIFICATION, STDIN, STDOUT, STDERR, FIRST_OF_EXTRA = range(5)
+"""The order of the descriptors that come with a command."""
 
-    broken: int
-    broken_end: int
-    ready: int
-    ready_end: int
-    notes: int
-    notes_end: int
-    go: int
-    go_end: int
 
-    @classmethod
-    def make(cls) -> "Pipes":
-        broken, ready, notes = os.pipe(), os.pipe(), os.pipe()
-        go_end, go = os.pipe()
-        return cls(*broken, *ready, *notes, go, go_end)
+class Recruit:
+    """A process forked ahead, waiting to become the next command, as its warden sees it."""
 
-    def close_child_ends(self) -> None:
-        for fd in (self.broken_end, self.ready_end, self.notes_end, self.go_end):
+    def __init__(self, orders: socket.socket) -> None:
+        pipes = Pipes()
+        self._to_recruit, from_warden = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.pid = os.fork()
+        if self.pid == 0:
+            # Everything else is closed by exec or by `_lay_out_descriptors`; this end must not keep itself open.
+            self._to_recruit.close()
+            _wait_for_orders(from_warden, orders, pipes)
+        from_warden.close()
+        for fd in (pipes.failures[1], pipes.readiness[1], pipes.complaints[1], pipes.permission[0]):
             os.close(fd)
+        self._failures = pipes.failures[0]
+        self.ready = pipes.readiness[0]
+        self.notes = pipes.complaints[0]
+        self.go = pipes.permission[1]
 
-    def tell_failure(self, error: BaseException) -> None:
-        os.write(self.broken_end, f"{type(error).__name__}: {error}"[:4000].encode("utf-8", "replace"))
+    def send(self, message: bytes, fds: list[int]) -> None:
+        socket.send_fds(self._to_recruit, [message], fds)
 
     def failure(self) -> str:
-        os.set_blocking(self.broken, False)
-        try:
-            text = os.read(self.broken, 4000).decode("utf-8", "replace")
-        except BlockingIOError:
-            return ""
-        return text
+        return _read_now(self._failures, 4000).decode("utf-8", "replace")
 
     def rest_of_notes(self, at_most: int) -> bytes:
-        os.set_blocking(self.notes, False)
-        try:
-            return os.read(self.notes, max(at_most, 0))
-        except BlockingIOError:
-            return b""
+        return _read_now(self.notes, max(at_most, 0))
+
+    def close(self) -> None:
+        self._to_recruit.close()
+        for fd in (self._failures, self.ready, self.notes, self.go):
+            os.close(fd)
 
 
-def become(
-    spec: dict[str, Any],
-    stdio: list[int],
-    extra: list[int],
-    pipes: Pipes,
-    hand_over_listeners: Callable[[list[int]], None],
-) -> None:
-    warden = os.getppid()
-    os.setsid()
-    _join_groups(spec["cgroups"])
+class Pipes:
+    """Four pipes between a warden and its command: read end first, as os.pipe gives them."""
+
+    def __init__(self) -> None:
+        self.failures = os.pipe()
+        self.readiness = os.pipe()
+        self.complaints = os.pipe()
+        self.permission = os.pipe()
+
+
+def _read_now(fd: int, at_most: int) -> bytes:
+    os.set_blocking(fd, False)
+    try:
+        return os.read(fd, at_most)
+    except BlockingIOError:
+        return b""
+
+
+def specification(fd: int) -> dict[str, Any]:
+    """Read without moving the offset: warden and command share the file."""
+    found: dict[str, Any] = json.loads(os.pread(fd, os.fstat(fd).st_size, 0))
+    return found
+
+
+def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes) -> NoReturn:
+    """The forked process: wait for a command, then become it. A failure on the way is told and ends it."""
+    failures = pipes.failures[1]
+    try:
+        warden = os.getppid()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        os.setsid()
+        message, fds, _, _ = socket.recv_fds(orders, 64, DESCRIPTORS)
+        if message:
+            failures = _become(specification(fds[SPECIFICATION]), fds, pipes, control, warden)
+    except BaseException as error:  # noqa: BLE001 - a fork of the warden must end here, with its reason told
+        os.write(failures, f"{type(error).__name__}: {error}"[:4000].encode("utf-8", "replace"))
+    finally:
+        os._exit(127)
+
+
+def _become(spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, warden: int) -> int:
     _limit(spec["rlimits"], spec["oom_score_adj"])
     _private_namespaces(spec)
+    if spec["processes"] and os.geteuid() != 0:
+        # Set only now: a user namespace counts its own processes, not all that the user has running elsewhere.
+        resource.setrlimit(resource.RLIMIT_NPROC, (spec["processes"], spec["processes"]))
     if spec["mounts"]:
         mounts.put_together(spec["mounts"], spec["shelf"])
     if spec["private_net"]:
         _raise_loopback(spec["addresses"])
-        hand_over_listeners(_listen(spec["listen"]))
-    _lay_out_descriptors(spec, stdio, extra, pipes)
+        socket.send_fds(control, [json.dumps({"say": "listening"}).encode()], _listen(spec["listen"]))
     os.chdir(_bytes(spec["cwd"]))
-    # Last of all: a change of credentials above would clear it. Whoever lost its warden before this line ends here.
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != warden:
-        os._exit(127)
-    _lock(spec)
-    _default_signals()
-    argv = [_bytes(word) for word in spec["argv"]]
-    env = {_bytes(name): _bytes(value) for name, value in spec["env"].items()}
-    os.execve(argv[0], argv, env)
+    failures = _lay_out_descriptors(spec, fds, pipes)
+    try:
+        _lock(spec, warden)
+        argv = [_bytes(word) for word in spec["argv"]]
+        env = {_bytes(name): _bytes(value) for name, value in spec["env"].items()}
+        os.execve(argv[0], argv, env)
+    except OSError as error:
+        os.write(failures, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode("utf-8", "replace"))
+    return failures
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def _join_groups(files: list[str]) -> None:
-    for path in files:
-        with open(path, "wb") as file:
-            file.write(b"0")
 
 
 def _limit(rlimits: dict[str, int], oom_score_adj: int) -> None:
@@ -154,37 +183,39 @@ def _listen(wanted: list[list[Any]]) -> list[int]:
     return listeners
 
 
-def _lay_out_descriptors(spec: dict[str, Any], stdio: list[int], extra: list[int], pipes: Pipes) -> None:
+def _lay_out_descriptors(spec: dict[str, Any], fds: list[int], pipes: Pipes) -> int:
+    """Put the command's descriptors where it expects them and close every other; the end to tell failures on."""
+    stdin, stdout, stderr, extra = fds[STDIN], fds[STDOUT], fds[STDERR], fds[FIRST_OF_EXTRA:]
+    wanted = [stdin, stdout, stderr]
     if spec["handshake"]:
-        stdin, stdout, stderr = stdio
-        wanted = [stdin, stdout, pipes.notes_end, stderr, pipes.ready_end, pipes.go_end, *extra]
-    else:
-        wanted = list(stdio)
-    parked = [fcntl.fcntl(fd, fcntl.F_DUPFD, HIGH) for fd in wanted]
-    failure = fcntl.fcntl(pipes.broken_end, fcntl.F_DUPFD_CLOEXEC, HIGH)
-    program = fcntl.fcntl(extra[spec["seccomp"]], fcntl.F_DUPFD_CLOEXEC, HIGH) if spec["seccomp"] >= 0 else -1
+        wanted = [stdin, stdout, pipes.complaints[1], stderr, pipes.readiness[1], pipes.permission[0], *extra]
+    # Closed by exec: where to tell a failure, and the filter that the launcher itself loads.
+    private = (
+        [pipes.failures[1], *extra[spec["seccomp"] : spec["seccomp"] + 1]]
+        if spec["seccomp"] >= 0
+        else [pipes.failures[1]]
+    )
+    parked = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH) for fd in (*wanted, *private)]
     for number, fd in enumerate(parked):
-        os.dup2(fd, number)
-    os.dup2(failure, len(parked), inheritable=False)
-    pipes.broken_end = len(parked)
-    last = len(parked) + 1
-    if program >= 0:
-        os.dup2(program, last, inheritable=False)
-        spec["seccomp"] = last
-        last += 1
-    os.closerange(last, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        os.dup2(fd, number, inheritable=number < len(wanted))
+    os.closerange(len(parked), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    if spec["seccomp"] >= 0:
+        spec["seccomp"] = len(parked) - 1
+    return len(wanted)
 
 
-def _lock(spec: dict[str, Any]) -> None:
+def _lock(spec: dict[str, Any], warden: int) -> None:
+    # Not earlier: a change of credentials would clear it. Whoever lost its warden before this line ends here.
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != warden:
+        os._exit(127)
+    _default_signals()
     landlock = spec["landlock"]
     if landlock:
-        rules: list[tuple[int, int]] = []
-        for path, rights in landlock["rules"]:
-            rules.append((os.open(_bytes(path), os.O_PATH | os.O_CLOEXEC), rights))
-        kernel.landlock_restrict(landlock["fs"], landlock["net"], landlock["scoped"], rules)
+        opened = [(os.open(_bytes(path), os.O_PATH | os.O_CLOEXEC), rights) for path, rights in landlock["rules"]]
+        kernel.landlock_restrict(landlock["fs"], landlock["net"], landlock["scoped"], opened)
     if spec["seccomp"] >= 0:
-        size = os.fstat(spec["seccomp"]).st_size
-        kernel.load_seccomp(os.pread(spec["seccomp"], size, 0))
+        kernel.load_seccomp(os.pread(spec["seccomp"], os.fstat(spec["seccomp"]).st_size, 0))
 
 
 def _default_signals() -> None:

@@ -5,7 +5,6 @@ What is not here: any decision. See `child` for the order in which a command's p
 
 import ctypes
 import os
-import platform
 import struct
 
 PR_SET_PDEATHSIG = 1
@@ -123,4 +122,4 @@ def _attribute_size(handled_net: int, scoped: int) -> int:
 
 
 def machine() -> str:
-    return platform.machine()
+    return os.uname().machine

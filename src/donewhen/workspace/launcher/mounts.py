@@ -12,14 +12,19 @@ appear in it. What to mount arrives as data, in the order to do it:
      "writable": bool}
 """
 
+from __future__ import annotations
+
 import os
 import stat
-from collections.abc import Callable
-from typing import Any
 
 from donewhen.workspace.launcher import kernel
 
-Step = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Step = dict[str, Any]
 
 
 def put_together(steps: list[Step], shelf: str) -> None:

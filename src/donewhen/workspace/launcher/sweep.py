@@ -5,7 +5,6 @@ Works because the caller is a child sub-reaper: an orphan, a `setsid` daemon or 
 
 import os
 import signal
-from pathlib import Path
 
 PATIENCE_SECS = 0.02
 """How long one round waits for a child to die before it looks for new ones."""
@@ -33,7 +32,7 @@ def _children(pid: int) -> list[int]:
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
                 found.extend(map(int, file.read().split()))
         except FileNotFoundError:
-            if not Path("/proc/thread-self/children").exists():
+            if not os.path.exists("/proc/thread-self/children"):
                 return _children_by_scan(pid)
         except OSError:
             continue
@@ -46,7 +45,8 @@ def _children_by_scan(parent: int) -> list[int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                stat = Path(f"/proc/{name}/stat").read_bytes()
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    stat = file.read()
             except OSError:
                 continue
             if int(stat.rpartition(b")")[2].split()[1]) == parent:

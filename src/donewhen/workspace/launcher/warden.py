@@ -1,52 +1,81 @@
-"""The warden of one command: starts it, watches its limits and its deadline, kills all of it, tells how it ended.
+"""A warden: starts a command, watches its limits and its deadline, kills all of it, tells how it ended; then the next.
 
-Its only tie to the harness is the control socket: a message or the end of the stream means "kill it now". What the
-warden says, one JSON object a message:
+Orders and answers go over one socket. An order is `run` with its descriptors (see `child`), answered by JSON objects:
 
     {"say": "started", "pid": N}
     {"say": "listening"}                                 with one descriptor per requested listener
     {"say": "ended", "status": wait status, "why": "exit" | "killed" | "timeout" | "limit" | "failed", …}
 
-"ended" is said once, after everything the command started is dead and reaped.
+"ended" is said once, after everything the command started is dead and reaped. While a command runs, any message and
+the end of the stream mean "kill it now": a warden outlives a killed harness just long enough to do that.
 """
 
-import contextlib
+from __future__ import annotations
+
 import json
 import os
 import select
 import signal
 import socket
 import time
-from typing import Any
 
 from donewhen.workspace.launcher import child, kernel, limits, sweep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NOTE_BYTES = 8192
 """What is kept of bubblewrap's own complaints."""
 
 
-class Warden:
-    def __init__(self, spec: dict[str, Any], fds: list[int]) -> None:
+def serve(orders: socket.socket) -> None:
+    """Guard one command after the other until the harness closes the socket."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    os.setsid()
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    while True:
+        recruit = child.Recruit(orders)
+        message, fds = _next_order(orders)
+        if not message:
+            return
+        recruit.send(message, fds)
+        spec = child.specification(fds[child.SPECIFICATION])
+        for fd in fds:
+            os.close(fd)
+        _Guard(spec, orders, recruit).run()
+
+
+def _next_order(orders: socket.socket) -> tuple[bytes, list[int]]:
+    """The next command. A "kill" that arrives here came too late: what it meant has ended already."""
+    while True:
+        message, fds, _, _ = socket.recv_fds(orders, 64, child.DESCRIPTORS)
+        if message != b"kill":
+            return message, fds
+
+
+class _Guard:
+    """One command, from its start to the last of its processes."""
+
+    def __init__(self, spec: dict[str, Any], control: socket.socket, recruit: child.Recruit) -> None:
         self.spec = spec
-        self.stdio = fds[:3]
-        self.control = socket.socket(fileno=fds[3])
-        self.extra = fds[4:]
+        self.control = control
+        self.recruit = recruit
         self.why = "exit"
         self.detail = ""
         self.ready = not spec["handshake"]
         self.note = b""
 
-    def guard(self) -> None:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-        os.setsid()
-        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-        status, swept = 0, 0
-        try:
-            status, swept = self._run()
-        except OSError as error:
-            self.why, self.detail = "failed", str(error)
-            sweep.kill_all()
+    def run(self) -> None:
+        self._say(say="started", pid=self.recruit.pid)
+        status = self._watch()
+        swept = sweep.kill_all()
+        failure = self.recruit.failure()
+        if failure:
+            self.why, self.detail = "failed", failure
+        self.note += self.recruit.rest_of_notes(NOTE_BYTES - len(self.note))
+        self.recruit.close()
         self._say(
             say="ended",
             status=status,
@@ -57,85 +86,61 @@ class Warden:
             note=self.note.decode("utf-8", "replace"),
         )
 
-    def _run(self) -> tuple[int, int]:
-        pipes = child.Pipes.make()
-        pid = os.fork()
-        if pid == 0:
-            self._become_the_command(pipes)
-        pipes.close_child_ends()
-        for fd in (*self.stdio, *self.extra):
-            os.close(fd)
-        self._say(say="started", pid=pid)
-        status = self._watch(pid, pipes)
-        swept = sweep.kill_all()
-        failure = pipes.failure()
-        if failure:
-            self.why, self.detail = "failed", failure
-        self.note += pipes.rest_of_notes(NOTE_BYTES - len(self.note))
-        return status, swept
-
-    def _become_the_command(self, pipes: child.Pipes) -> None:
-        """In the forked process: never returns."""
-        try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            child.become(self.spec, self.stdio, self.extra, pipes, self._hand_over_listeners)
-        except BaseException as error:  # noqa: BLE001 - a fork of the warden must end here, with its reason told
-            pipes.tell_failure(error)
-        finally:
-            os._exit(127)
-
-    def _hand_over_listeners(self, listeners: list[int]) -> None:
-        socket.send_fds(self.control, [json.dumps({"say": "listening"}).encode()], listeners)
-
-    def _watch(self, pid: int, pipes: child.Pipes) -> int:
+    def _watch(self) -> int:
         """Until the command ends or must end; its wait status."""
-        pidfd = os.pidfd_open(pid)
+        recruit = self.recruit
+        pidfd = os.pidfd_open(recruit.pid)
         poll = select.poll()
-        for fd in (pidfd, self.control.fileno(), pipes.ready, pipes.notes):
+        for fd in (pidfd, self.control.fileno(), recruit.ready, recruit.notes):
             poll.register(fd, select.POLLIN)
         deadline = time.monotonic() + self.spec["timeout"] if self.spec["timeout"] is not None else None
         watcher = limits.Watcher(self.spec["limits"])
-        while True:
-            events = {fd for fd, _ in poll.poll(_milliseconds(deadline, watcher.pause_secs))}
-            if pidfd in events:
-                return os.waitpid(pid, 0)[1]
-            if self.control.fileno() in events:
-                return self._kill(pid, "killed", "")
-            if pipes.ready in events:
-                poll.unregister(pipes.ready)
-                self._let_go(pipes)
-            if pipes.notes in events:
-                self._take_note(pipes, poll)
-            if deadline is not None and time.monotonic() >= deadline:
-                return self._kill(pid, "timeout", "")
-            broken = watcher.broken()
-            if broken:
-                return self._kill(pid, "limit", broken)
+        try:
+            while True:
+                events = {fd for fd, _ in poll.poll(_milliseconds(deadline, watcher.pause_secs))}
+                if pidfd in events:
+                    return os.waitpid(recruit.pid, 0)[1]
+                if self.control.fileno() in events:
+                    return self._kill("killed", "")
+                if recruit.ready in events:
+                    poll.unregister(recruit.ready)
+                    self._let_go()
+                if recruit.notes in events:
+                    self._take_note(poll)
+                if deadline is not None and time.monotonic() >= deadline:
+                    return self._kill("timeout", "")
+                broken = watcher.broken()
+                if broken:
+                    return self._kill("limit", broken)
+        finally:
+            os.close(pidfd)
 
-    def _let_go(self, pipes: child.Pipes) -> None:
+    def _let_go(self) -> None:
         """The first program inside is up, so the kernel now ties it to us: only from here on may it run anything."""
-        if os.read(pipes.ready, 1):
+        if os.read(self.recruit.ready, 1):
             self.ready = True
-            os.write(pipes.go, b"g\n")
+            os.write(self.recruit.go, b"g\n")
 
-    def _take_note(self, pipes: child.Pipes, poll: select.poll) -> None:
-        chunk = os.read(pipes.notes, NOTE_BYTES)
+    def _take_note(self, poll: select.poll) -> None:
+        chunk = os.read(self.recruit.notes, NOTE_BYTES)
         if not chunk:
-            poll.unregister(pipes.notes)
+            poll.unregister(self.recruit.notes)
         self.note = (self.note + chunk)[:NOTE_BYTES]
 
-    def _kill(self, pid: int, why: str, detail: str) -> int:
+    def _kill(self, why: str, detail: str) -> int:
         self.why, self.detail = why, detail
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        for below in sweep.descendants(pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(below, signal.SIGKILL)
-        return os.waitpid(pid, 0)[1]
+        for pid in (self.recruit.pid, *sweep.descendants(self.recruit.pid)):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        return os.waitpid(self.recruit.pid, 0)[1]
 
     def _say(self, **message: Any) -> None:
-        with contextlib.suppress(OSError):  # a harness that is gone does not hear us; the work is done all the same
+        try:
             self.control.send(json.dumps(message).encode())
+        except OSError:
+            return  # a harness that is gone does not hear us; the work is done all the same
 
 
 def _milliseconds(deadline: float | None, pause_secs: float | None) -> float | None:

@@ -10,10 +10,7 @@ import os
 from dataclasses import dataclass
 
 UID = GID = 1000
-GO_BETWEEN = (
-    'printf r >&4 && IFS= read -r go <&5 && [ "$go" = g ] || exit 125; '
-    'exec 2>&3 3>&- 4>&- 5<&-; exec "$@"'
-)
+GO_BETWEEN = 'printf r >&4 && IFS= read -r go <&5 && [ "$go" = g ] || exit 125; exec 2>&3 3>&- 4>&- 5<&-; exec "$@"'
 """The first program inside: report ready, wait for the go, put the real stderr in place, become the command."""
 
 SECCOMP_FD = "6"

@@ -8,20 +8,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 TOOLCHAINS = (
-    ".pyenv", ".rustup", ".cargo", ".nvm", ".fnm", ".volta", ".nodenv", ".n", ".bun", ".deno", ".asdf", ".rbenv", ".rvm",
-    ".goenv", "go", ".jenv", ".sdkman", ".ghcup", ".cabal", ".opam", ".dotnet", ".mix", ".hex", ".juliaup", ".julia",
-    ".swiftly", ".poetry", ".gem", ".bundle", ".composer", ".m2", ".gradle", ".conda", "miniconda3", "anaconda3",
-    "miniforge3", "mambaforge", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pipx", ".local/share/mise",
-    ".local/share/fnm", ".local/share/pnpm", ".local/share/rtx", ".local/share/virtualenvs", ".config/composer",
-    ".npm-global", ".yarn", ".tenv", ".kiex", ".elan", ".platformio",
+    ".pyenv", ".rustup", ".cargo", ".nvm", ".fnm", ".volta", ".nodenv", ".n", ".bun", ".deno", ".asdf", ".rbenv",
+    ".rvm", ".goenv", "go", ".jenv", ".sdkman", ".ghcup", ".cabal", ".opam", ".dotnet", ".mix", ".hex", ".juliaup",
+    ".julia", ".swiftly", ".poetry", ".gem", ".bundle", ".composer", ".m2", ".gradle", ".conda", "miniconda3",
+    "anaconda3", "miniforge3", "mambaforge", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pipx",
+    ".local/share/mise", ".local/share/fnm", ".local/share/pnpm", ".local/share/rtx", ".local/share/virtualenvs",
+    ".config/composer", ".npm-global", ".yarn", ".tenv", ".kiex", ".elan", ".platformio",
 )  # fmt: skip
 """Places under HOME where version managers and package managers keep programs."""
 
 SECRETS = (
-    ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".bundle/config", ".composer/auth.json", ".config/composer/auth.json", ".m2/settings.xml",
-    ".m2/settings-security.xml", ".gradle/gradle.properties", ".gradle/init.gradle", ".gradle/init.d",
-    ".hex/hex.config", ".hex/cache.ets", ".conda/.condarc", ".local/share/uv/credentials",
-    ".julia/servers", ".julia/config", ".cabal/config", ".npm-global/etc/npmrc", ".yarn/berry/.yarnrc.yml",
+    ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".bundle/config", ".composer/auth.json",
+    ".config/composer/auth.json", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties",
+    ".gradle/init.gradle", ".gradle/init.d", ".hex/hex.config", ".hex/cache.ets", ".conda/.condarc",
+    ".local/share/uv/credentials", ".julia/servers", ".julia/config", ".cabal/config", ".npm-global/etc/npmrc",
+    ".yarn/berry/.yarnrc.yml",
 )  # fmt: skip
 """Below those places: credentials, and configuration that may hold them."""
 

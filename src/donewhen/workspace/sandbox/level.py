@@ -17,7 +17,7 @@ from pathlib import Path
 from donewhen.workspace.launcher import kernel
 from donewhen.workspace.process import Command, Confinement, End, Finished, Launcher
 from donewhen.workspace.sandbox import bubblewrap, seccomp
-from donewhen.workspace.sandbox.view import Overlay
+from donewhen.workspace.sandbox.view import Overlay, Step
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Our own helpers are looked up here and nowhere else: a `bwrap` in the working tree is never run."""
@@ -59,17 +59,15 @@ async def probe(launcher: Launcher, scratch: Path) -> Probe:
     overlay_problem = await _try_overlay(launcher, scratch)
     abi = kernel.landlock_abi()
     filtered = bool(seccomp.program(kernel.machine()))
-    if not problem:
-        level = Level.BUBBLEWRAP
-    else:
-        level = Level.LANDLOCK if abi and filtered else Level.NONE
+    fallback = Level.LANDLOCK if abi and filtered else Level.NONE
+    level = fallback if problem else Level.BUBBLEWRAP
     return Probe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered)
 
 
-async def _run(launcher: Launcher, argv: list[str], confinement: Confinement = Confinement()) -> Finished:
+async def _run(launcher: Launcher, argv: list[str], mounts: tuple[Step, ...] = ()) -> Finished:
     env = {"PATH": SYSTEM_PATH, "LC_ALL": "C.UTF-8"}
-    command = Command(argv=argv, cwd="/", env=env, timeout_secs=PROBE_SECS, confinement=confinement)
-    return await launcher.run(command)
+    confinement = Confinement(mounts=mounts)
+    return await launcher.run(Command(argv=argv, cwd="/", env=env, timeout_secs=PROBE_SECS, confinement=confinement))
 
 
 async def _try_overlay(launcher: Launcher, scratch: Path) -> str:
@@ -81,7 +79,7 @@ async def _try_overlay(launcher: Launcher, scratch: Path) -> str:
         overlay = Overlay(str(place), ("lower",), "upper", "work", str(place / "at"))
         script = 'echo upper > "$1/file" && mkdir "$1/new" && rm "$1/file"'
         argv = ["/bin/sh", "-c", script, "sh", str(place / "at")]
-        problem = _problem(await _run(launcher, argv, Confinement(mounts=(overlay.step(),))))
+        problem = _problem(await _run(launcher, argv, (overlay.step(),)))
         if not problem and not (place / "upper" / "new").is_dir():
             problem = "the overlay did not keep what was written"
         _make_removable(place / "work")
@@ -113,7 +111,7 @@ def fix(probe: Probe, release: dict[str, str] | None = None) -> str:
         return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   (or an AppArmor profile for bwrap)"
     if Path("/proc/sys/kernel/unprivileged_userns_clone").exists():
         return "sudo sysctl -w kernel.unprivileged_userns_clone=1"
-    return "sudo sysctl -w user.max_user_namespaces=15000   (in a container: allow user namespaces, for example --security-opt seccomp=unconfined)"
+    return "sudo sysctl -w user.max_user_namespaces=15000   (in a container: let it make user namespaces)"
 
 
 INSTALL = {

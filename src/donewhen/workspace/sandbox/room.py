@@ -7,8 +7,10 @@ A room is one tree with its view; every command in it gets fresh namespaces and 
 """
 
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -16,10 +18,10 @@ import anyio
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.launcher import kernel
-from donewhen.workspace.process import Command, Confinement, Ears, End, Finished, Launcher, Watch
+from donewhen.workspace.process import Command, Confinement, Ears, Finished, Launcher, Watch
 from donewhen.workspace.sandbox import bubblewrap, environment, home, landlock, relay, seccomp, view
 from donewhen.workspace.sandbox.level import Level, Probe
-from donewhen.workspace.sandbox.limits import OOM_SCORE, Limits, group, watched
+from donewhen.workspace.sandbox.limits import OOM_SCORE, Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class RoomConfig:
     reach: tuple[str, ...] = ()
     sockets: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,9 @@ class ShellCommand:
 
 
 class Sandbox(Protocol):
-    async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished: ...
+    async def run(
+        self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None
+    ) -> Finished: ...
 
 
 class Room:
@@ -75,27 +79,29 @@ class Room:
 
     async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:
         cwd = str(Path(self._place.root, command.dir))
-        with group(self._config.limits) as held:
-            prepared = self._prepare(command, cwd, held.joins)
-            async with anyio.create_task_group() as tasks:
-                ears = Ears(
-                    stdout=stdout,
-                    stderr=stderr,
-                    listeners=lambda sockets: tasks.start_soon(relay.serve, self._services, sockets),
-                )
-                finished = await self._launcher.run(prepared, ears)
-                tasks.cancel_scope.cancel()
-            return _with_limits(finished, held.exceeded())
+        prepared = self._prepare(command, cwd)
+        if not self._services:
+            return await self._launcher.run(prepared, Ears(stdout=stdout, stderr=stderr))
+        finished: Finished | None = None
+        async with anyio.create_task_group() as tasks:
 
-    def _prepare(self, command: ShellCommand, cwd: str, joins: tuple[str, ...]) -> Command:
+            def relay_to_host(listening: list[socket.socket]) -> None:
+                tasks.start_soon(relay.serve, self._services, listening)
+
+            finished = await self._launcher.run(prepared, Ears(stdout=stdout, stderr=stderr, listeners=relay_to_host))
+            tasks.cancel_scope.cancel()
+        assert finished is not None
+        return finished
+
+    def _prepare(self, command: ShellCommand, cwd: str) -> Command:
         if self._probe.level is Level.BUBBLEWRAP:
-            argv, confinement = self._behind_bubblewrap(command, cwd, joins)
+            argv, confinement = self._behind_bubblewrap(command, cwd)
             start = "/"
         elif self._probe.level is Level.LANDLOCK:
-            argv, confinement = self._behind_landlock(command, joins)
+            argv, confinement = self._behind_landlock(command)
             start = cwd
         else:
-            argv, confinement = ["/bin/sh", "-c", command.text], self._held(joins, Confinement())
+            argv, confinement = ["/bin/sh", "-c", command.text], self._held(Confinement())
             start = cwd
         return Command(
             argv=argv,
@@ -108,46 +114,48 @@ class Room:
             confinement=confinement,
         )
 
-    def _behind_bubblewrap(
-        self, command: ShellCommand, cwd: str, joins: tuple[str, ...]
-    ) -> tuple[list[str], Confinement]:
-        config, place = self._config, self._place
+    def _behind_bubblewrap(self, command: ShellCommand, cwd: str) -> tuple[list[str], Confinement]:
         assert self._probe.bwrap is not None
-        user_home = self._env["HOME"]
-        seen = view.of_machine(
-            view.Wanted(
-                home=Path(user_home),
-                path=self._env["PATH"],
-                tree=place.layers,
-                hidden=place.hidden,
-                shown=(*config.sockets, *_name_service(config.network)),
-                files={**accounts(user_home), "/etc/hosts": _hosts(self._services)},
-                scratch_bytes=config.limits.scratch,
-            )
-        )
         options = bubblewrap.Options(
             program=self._probe.bwrap,
             cwd=cwd,
-            net=config.network or bool(self._services),
-            shm_bytes=config.limits.scratch,
+            net=self._config.network or bool(self._services),
+            shm_bytes=self._config.limits.scratch,
         )
-        confinement = Confinement(
-            handshake=True,
-            mounts=seen,
-            shelf=view.SHELF,
-            private_net=bool(self._services) and not config.network,
-            addresses=tuple(address for service in self._services for address in service.addresses),
-            listen=relay.listeners(self._services),
-            # The host's abstract sockets belong to its network; where that is shared, only Landlock hides them.
-            landlock=landlock.scopes(self._probe.landlock_abi) if config.network else None,
-            memory_files=(seccomp.program(kernel.machine()),),
-        )
-        argv = bubblewrap.command_line(options, ["/bin/sh", "-c", command.text])
-        return argv, self._held(joins, confinement)
+        return bubblewrap.command_line(options, ["/bin/sh", "-c", command.text]), self._wall
 
-    def _behind_landlock(self, command: ShellCommand, joins: tuple[str, ...]) -> tuple[list[str], Confinement]:
+    @cached_property
+    def _wall(self) -> Confinement:
+        """The same for every command of this room, and not cheap to find out."""
+        config, user_home = self._config, self._env["HOME"]
+        wanted = view.Wanted(
+            home=Path(user_home),
+            path=self._env["PATH"],
+            tree=self._place.layers,
+            hidden=self._place.hidden,
+            shown=(*config.sockets, *_name_service(config.network)),
+            files={**accounts(user_home), "/etc/hosts": _hosts(self._services)},
+            scratch_bytes=config.limits.scratch,
+        )
+        return self._held(
+            Confinement(
+                handshake=True,
+                mounts=view.of_machine(wanted),
+                shelf=view.SHELF,
+                private_net=bool(self._services) and not config.network,
+                addresses=tuple(address for service in self._services for address in service.addresses),
+                listen=relay.listeners(self._services),
+                # The host's abstract sockets belong to its network; where that is shared, only Landlock hides them.
+                landlock=landlock.scopes(self._probe.landlock_abi) if config.network else None,
+                memory_files=(seccomp.program(kernel.machine()),),
+            )
+        )
+
+    def _behind_landlock(self, command: ShellCommand) -> tuple[list[str], Confinement]:
         if self._services or self._config.sockets:
-            raise MachineryBroke("workspace.reach and workspace.sockets need bubblewrap, which this machine does not allow")
+            raise MachineryBroke(
+                "workspace.reach and workspace.sockets need bubblewrap, which this machine does not allow"
+            )
         readable = home.toolchains(Path(self._env["HOME"]), home.search_path(self._env["PATH"]))
         writable = [layer.source for layer in self._place.layers if isinstance(layer, view.Bind)]
         families = (seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK) if self._config.network else ()
@@ -157,16 +165,15 @@ class Room:
             ),
             seccomp=seccomp.program(kernel.machine(), families),
         )
-        return ["/bin/sh", "-c", command.text], self._held(joins, confinement)
+        return ["/bin/sh", "-c", command.text], self._held(confinement)
 
-    def _held(self, joins: tuple[str, ...], confinement: Confinement) -> Confinement:
+    def _held(self, confinement: Confinement) -> Confinement:
         limits = self._config.limits
         return replace(
             confinement,
             rlimits=limits.rlimits(),
-            cgroups=joins,
             oom_score_adj=OOM_SCORE,
-            watch=watched(limits),
+            watch=limits.watch(self._place.scratch or "/"),
         )
 
 
@@ -198,11 +205,3 @@ def _name_service(network: bool) -> tuple[str, ...]:
     """With the network comes the resolver's file, which often lives behind a link into an emptied directory."""
     target = os.path.realpath("/etc/resolv.conf")
     return (target,) if network and target != "/etc/resolv.conf" and os.path.exists(target) else ()
-
-
-def _with_limits(finished: Finished, exceeded: str) -> Finished:
-    """A command that the kernel stopped for its limit did not simply fail; say so."""
-    if not exceeded or finished.ok:
-        return finished
-    end = End.LIMIT if finished.end is End.SIGNALLED else finished.end
-    return replace(finished, end=end, reason=finished.reason or f"{exceeded}: the limit was reached")
