@@ -7,6 +7,7 @@
 `probe` runs real commands through the launcher; its answer is a value that the caller keeps.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from donewhen.workspace.files import write_atomically
 from donewhen.workspace.launcher import kernel
 from donewhen.workspace.process import Command, Confinement, End, Finished, Launcher
 from donewhen.workspace.sandbox import bubblewrap, seccomp
@@ -22,6 +24,12 @@ from donewhen.workspace.sandbox.view import Overlay, Step
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Our own helpers are looked up here and nowhere else: a `bwrap` in the working tree is never run."""
 PROBE_SECS = 10.0
+SWITCHES = (
+    "kernel/apparmor_restrict_unprivileged_userns",
+    "kernel/unprivileged_userns_clone",
+    "user/max_user_namespaces",
+)
+"""Kernel settings that forbid namespaces; a change of one makes an old answer worthless."""
 
 
 class Level(Enum):
@@ -55,13 +63,47 @@ async def probe(launcher: Launcher, scratch: Path) -> Probe:
     version, problem = "", "bubblewrap is not installed"
     if program is not None:
         version = (await _run(launcher, [program, "--version"])).stdout.whole().decode().split()[-1]
-        problem = _problem(await _run(launcher, [program, *bubblewrap.flags(), "/bin/true"]))
+        # Within a mount namespace of the launcher's, as every real command: one can be allowed without the other.
+        nested = ({"kind": "tmpfs", "at": "/tmp", "mode": "1777", "size": 1 << 20},)
+        problem = _problem(await _run(launcher, [program, *bubblewrap.flags(), "/bin/true"], nested))
     overlay_problem = await _try_overlay(launcher, scratch)
     abi = kernel.landlock_abi()
     filtered = bool(seccomp.program(kernel.machine()))
     fallback = Level.LANDLOCK if abi and filtered else Level.NONE
     level = fallback if problem else Level.BUBBLEWRAP
     return Probe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered)
+
+
+async def recorded_probe(launcher: Launcher, state: Path) -> Probe:
+    """The probe of this boot, kernel, user and bubblewrap: tried once, and written down for the next time."""
+    record = state / "probe.json"
+    key = _circumstances()
+    try:
+        known = json.loads(record.read_text())
+        if known.pop("key") == key:
+            return Probe(**{**known, "level": Level(known["level"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        record.unlink(missing_ok=True)
+    found = await probe(launcher, state)
+    values = {name: getattr(found, name) for name in Probe.__slots__}
+    write_atomically(record, json.dumps({**values, "level": found.level.value, "key": key}))
+    return found
+
+
+def _circumstances() -> str:
+    """What the answer depends on, as a text."""
+    program = shutil.which("bwrap", path=SYSTEM_PATH)
+    stamp = Path(program).stat().st_mtime_ns if program else 0
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    switches = [_switch(name) for name in SWITCHES]
+    return f"{boot} {os.uname().release} {os.geteuid()} {program} {stamp} {' '.join(switches)}"
+
+
+def _switch(name: str) -> str:
+    try:
+        return Path("/proc/sys", name).read_text().strip()
+    except OSError:
+        return "-"
 
 
 async def _run(launcher: Launcher, argv: list[str], mounts: tuple[Step, ...] = ()) -> Finished:

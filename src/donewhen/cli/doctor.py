@@ -1,0 +1,36 @@
+"""`donewhen doctor`: what is missing on this machine, what that costs, and the line to type."""
+
+import json
+from dataclasses import asdict
+
+import anyio
+import click
+
+from donewhen.cli.group import one_line
+from donewhen.session.diagnosis import Finding, diagnose
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(as_json: bool) -> int:
+    """What is missing on this machine and what it costs you.
+
+    Exit code 0 when the full wall stands, 1 when something is missing.
+    """
+    findings = anyio.run(diagnose)
+    if as_json:
+        click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
+    else:
+        width = max(len(finding.name) for finding in findings)
+        for finding in findings:
+            _show(finding, width)
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _show(finding: Finding, width: int) -> None:
+    mark = "ok  " if finding.ok else click.style("miss", fg="red", bold=True)
+    click.echo(f"{mark}  {finding.name:<{width}}  {one_line(finding.found)}")
+    if not finding.ok:
+        for label, text in (("costs", finding.cost), ("fix", finding.fix)):
+            if text:
+                click.echo(f"      {'':<{width}}  {label}: {one_line(text)}")

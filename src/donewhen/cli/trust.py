@@ -1,0 +1,29 @@
+"""`donewhen trust`: accept what this repository's donewhen.toml asks for beyond the defaults."""
+
+import os
+from pathlib import Path
+
+import click
+
+from donewhen.cli.group import one_line
+from donewhen.errors import BadInput
+from donewhen.session import settings
+from donewhen.session.trust import TrustBook
+from donewhen.workspace.state import state_root
+
+
+@click.command("trust")
+def command() -> int:
+    """Accept the widening keys of this repository's donewhen.toml, as the file is now.
+
+    Any later change of the file has to be accepted again.
+    """
+    file = settings.find(Path.cwd(), Path("/"))
+    if file is None:
+        raise BadInput(f"there is no {settings.FILE_NAME} here or above, so there is nothing to trust")
+    widened = settings.widening(settings.read(file), settings.without_repository(os.environ))
+    for widening in widened:
+        click.echo(one_line(f"{widening.key} = {widening.value!r}"))
+    TrustBook(state_root(os.environ)).accept(file)
+    click.echo(one_line(f"trusted: {file}" if widened else f"{file} asks for nothing beyond the defaults"))
+    return 0

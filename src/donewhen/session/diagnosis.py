@@ -1,0 +1,114 @@
+"""What this machine can and cannot do for donewhen, found by trying, in findings that a person can act on.
+
+Works outside a repository as well. It changes nothing but the record of the probe.
+"""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from donewhen import __version__
+from donewhen.session.trust import TrustBook
+from donewhen.workspace.files import disk_use
+from donewhen.workspace.process import Command, Launcher
+from donewhen.workspace.sandbox import level
+from donewhen.workspace.sandbox.level import SYSTEM_PATH, Level, Probe
+from donewhen.workspace.sandbox.limits import Limits
+from donewhen.workspace.state import state_root
+
+OLDEST_GIT = (2, 38)
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    ok: bool
+    found: str
+    cost: str = ""
+    """What its absence costs."""
+    fix: str = ""
+    """The line to type."""
+
+
+async def diagnose() -> list[Finding]:
+    """Everything, in the order of importance."""
+    state = state_root(os.environ)
+    async with Launcher.open() as launcher:
+        probe = await level.recorded_probe(launcher, state)
+        git = await _git(launcher)
+    findings = [_isolation(probe), *_parts(probe), git, _python(), *_disk(state), _trust(state)]
+    return [replace(finding, cost="", fix="") if finding.ok else finding for finding in findings]
+
+
+def _isolation(probe: Probe) -> Finding:
+    costs = {
+        Level.BUBBLEWRAP: "",
+        Level.LANDLOCK: "a weaker wall: no private paths, no loopback, no shared environments, metadata visible",
+        Level.NONE: 'nothing runs: isolation = "required" refuses a machine without a wall',
+    }
+    who = "root" if level.is_root() else "an ordinary user"
+    found = f"level {probe.level.value}, as {who}"
+    return Finding("isolation", probe.level is Level.BUBBLEWRAP, found, costs[probe.level], level.fix(probe))
+
+
+def _parts(probe: Probe) -> Iterator[Finding]:
+    version = f"{probe.bwrap} {probe.bwrap_version}" if probe.bwrap else "not installed"
+    wall = probe.level is Level.BUBBLEWRAP
+    yield Finding(
+        "bubblewrap", wall, version if wall else f"{version}: {probe.bwrap_problem}", "see isolation", level.fix(probe)
+    )
+    slow = "trees are full copies: seconds instead of milliseconds for a large repository"
+    overlay = "mounts in a user namespace" if probe.overlay else probe.overlay_problem
+    where = "keep $XDG_STATE_HOME on ext4, xfs, btrfs or tmpfs"
+    yield Finding("overlayfs", probe.overlay, overlay, slow, where)
+    landlock = f"version {probe.landlock_abi}" if probe.landlock_abi else "not in this kernel"
+    needed = "no second wall for abstract sockets where the network is shared"
+    yield Finding("landlock", probe.landlock_abi >= 6, landlock, needed, "a kernel of 6.12 or later")
+    seccomp = "filter loaded" if probe.seccomp else f"no table for {platform.machine()}"
+    yield Finding("seccomp", probe.seccomp, seccomp, "system calls are not filtered")
+    limits = Limits()
+    bounds = (
+        f"{limits.processes} processes, {limits.memory / GIB:.1f} GiB memory, {limits.file_bytes // GIB} GiB a file"
+    )
+    yield Finding("limits", True, f"{bounds}, by watcher")
+
+
+async def _git(launcher: Launcher) -> Finding:
+    program = shutil.which("git", path=SYSTEM_PATH)
+    if program is None:
+        return Finding(
+            "git", False, "not installed", "donewhen works on git repositories only", "sudo apt-get install git"
+        )
+    finished = await launcher.run(Command(argv=[program, "version"], cwd="/", env={"PATH": SYSTEM_PATH}))
+    text = finished.stdout.whole().decode("utf-8", "replace").split()
+    version = text[2] if len(text) > 2 else "unknown"
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    return Finding("git", numbers >= OLDEST_GIT, version, "older versions lack options we rely on", "git 2.38 or later")
+
+
+def _python() -> Finding:
+    return Finding("python", True, f"{platform.python_version()} ({sys.executable}), donewhen {__version__}")
+
+
+def _disk(state: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(state).free
+    enough = free > 2 * GIB
+    yield Finding(
+        "disk",
+        enough,
+        f"{free / GIB:.1f} GiB free",
+        "commands stop when less than 0.5 GiB is left",
+        f"free space for {state}",
+    )
+    used = disk_use(state)
+    repos = len(list((state / "repos").glob("*")))
+    yield Finding("state", True, f"{state}: {used / (1 << 20):.1f} MiB in {repos} repositories")
+
+
+def _trust(state: Path) -> Finding:
+    return Finding("trust", True, f"{TrustBook(state).count()} files of repositories accepted")

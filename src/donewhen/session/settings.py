@@ -1,0 +1,219 @@
+"""The only reader of configuration: defaults < the user's file < the repository's file < environment.
+
+Each value knows where it came from. A key of the repository's file that widens counts only when the file's exact
+content was trusted (`trust`); otherwise loading stops, naming the key. Nothing is started before that.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from donewhen.errors import BadInput, NeedsPerson
+from donewhen.session import schema
+from donewhen.session.schema import Key, Value
+from donewhen.session.trust import TrustBook
+
+FILE_NAME = "donewhen.toml"
+PREFIX = "DONEWHEN__"
+Table = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    value: Value
+    source: str
+    """Where it came from: "default", a file's path, or a variable's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """A key of the repository's file that needs trust."""
+
+    key: str
+    value: Value
+
+
+Values = dict[tuple[str, str], Setting]
+
+
+class Settings:
+    """Merged values, by table and key."""
+
+    def __init__(self, values: Values, file: Path | None) -> None:
+        self._values = values
+        self.file = file
+        """The repository's donewhen.toml, if there is one."""
+
+    def get(self, table: str, key: str) -> Setting:
+        return self._values[table, key]
+
+    def text(self, table: str, key: str) -> str:
+        return cast("str", self.get(table, key).value)
+
+    def texts(self, table: str, key: str) -> tuple[str, ...]:
+        return tuple(cast("list[str]", self.get(table, key).value))
+
+    def items(self) -> Iterator[tuple[str, Setting]]:
+        """Every value with its dotted name, for people."""
+        return ((f"{table}.{key}", setting) for (table, key), setting in self._values.items())
+
+
+def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBook) -> Settings:
+    """The settings for work in `start`, a directory of the repository whose root is `top`."""
+    values = without_repository(environment)
+    file = find(start, top)
+    if file is not None:
+        content = read(file)
+        if widened := widening(content, values):
+            _require_trust(file, widened[0], trust)
+        _merge(values, content, str(file))
+    _merge_environment(values, environment)
+    return Settings(values, file)
+
+
+def without_repository(environment: Mapping[str, str]) -> Values:
+    """The defaults and the user's own file."""
+    values = {
+        (table, key): Setting(spec.default, "default")
+        for table, keys in schema.TABLES.items()
+        for key, spec in keys.items()
+    }
+    own = user_file(environment)
+    if own is not None and own.is_file():
+        _merge(values, read(own), str(own))
+    return values
+
+
+def find(start: Path, top: Path) -> Path | None:
+    """The nearest donewhen.toml from `start` upward, not beyond `top`."""
+    for directory in (start, *start.parents):
+        candidate = directory / FILE_NAME
+        if candidate.is_file():
+            return candidate
+        if directory == top:
+            return None
+    return None
+
+
+def user_file(environment: Mapping[str, str]) -> Path | None:
+    """The user's own file, which needs no trust."""
+    base, home = environment.get("XDG_CONFIG_HOME", ""), environment.get("HOME", "")
+    if os.path.isabs(base):
+        return Path(base, "donewhen", "config.toml")
+    return Path(home, ".config", "donewhen", "config.toml") if os.path.isabs(home) else None
+
+
+def read(file: Path) -> Table:
+    """A configuration file, checked against the schema."""
+    try:
+        content: Table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{file}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: not UTF-8 at byte {error.start}") from error
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror}") from error
+    for name, value in content.items():
+        _check_top(file, name, value)
+    return content
+
+
+def _check_top(file: Path, name: str, value: Value) -> None:
+    if name in schema.TABLES:
+        _check_table(file, name, value, schema.TABLES[name])
+    elif name in schema.LISTS:
+        for number, entry in enumerate(_list(file, name, value)):
+            _check_table(file, f"{name}[{number}]", entry, schema.LISTS[name])
+    elif name == "agent":
+        for agent, keys in _table(file, name, value).items():
+            _check_table(file, f"agent.{agent}", keys, schema.AGENT)
+    else:
+        known = ", ".join([*schema.TABLES, *schema.LISTS, "agent"])
+        raise BadInput(f"{file}: unknown key '{name}'; known are {known}")
+
+
+def _check_table(file: Path, name: str, value: Value, keys: Mapping[str, Key]) -> None:
+    for key, inner in _table(file, name, value).items():
+        if key not in keys:
+            raise BadInput(f"{file}: unknown key '{name}.{key}'; known are {', '.join(keys)}")
+        _check_value(str(file), f"{name}.{key}", inner, keys[key])
+
+
+def _check_value(source: str, name: str, value: Value, key: Key) -> None:
+    if not key.fits(value):
+        raise BadInput(f"{source}: '{name}' must be {key.kind}, not {_shown(value)}")
+
+
+def _table(file: Path, name: str, value: Value) -> Table:
+    if not isinstance(value, dict):
+        raise BadInput(f"{file}: '{name}' must be a table, not {_shown(value)}")
+    return cast("Table", value)
+
+
+def _list(file: Path, name: str, value: Value) -> list[Value]:
+    if not isinstance(value, list):
+        raise BadInput(f"{file}: '{name}' must be a list of tables ([[{name}]]), not {_shown(value)}")
+    return cast("list[Value]", value)
+
+
+def _shown(value: Value) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def widening(content: Table, held: Values) -> list[Widening]:
+    """The keys of a repository's file that need trust, in the order of the schema; `held` is what counts without it."""
+    found: list[Widening] = []
+    for table, keys in schema.TABLES.items():
+        given = cast("Table", content.get(table, {}))
+        found += [Widening(f"{table}.{key}", given[key]) for key, spec in keys.items() if _widens(spec, given, key)]
+    for key, value in cast("dict[str, float]", content.get("limits", {})).items():
+        allowed = cast("float", held["limits", key].value)
+        if allowed and (not value or value > allowed):
+            found.append(Widening(f"limits.{key}", value))
+    found += [Widening(f"agent.{name}", keys) for name, keys in cast("Table", content.get("agent", {})).items()]
+    for number, loop in enumerate(cast("list[Table]", content.get("loop", []))):
+        found += [Widening(f"loop[{number}].{k}", loop[k]) for k, spec in schema.LOOP.items() if _widens(spec, loop, k)]
+    return found
+
+
+def _widens(spec: Key, given: Table, key: str) -> bool:
+    return key in given and spec.widens is not None and spec.widens(given[key])
+
+
+def _require_trust(file: Path, first: Widening, trust: TrustBook) -> None:
+    if not trust.holds(file):
+        raise NeedsPerson(f"{file}: '{first.key}' asks for more than the default; read it, then run: donewhen trust")
+
+
+def _merge(values: Values, content: Table, source: str) -> None:
+    for table in schema.TABLES:
+        for key, value in cast("Table", content.get(table, {})).items():
+            values[table, key] = Setting(value, source)
+
+
+def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:
+    for name in sorted(environment):
+        if not name.startswith(PREFIX):
+            continue
+        table, _, key = name.removeprefix(PREFIX).lower().partition("__")
+        spec = schema.TABLES.get(table, {}).get(key)
+        if spec is None:
+            raise BadInput(f"{name}: there is no setting '{table}.{key}'")
+        value = _parsed(environment[name], spec)
+        _check_value(name, f"{table}.{key}", value, spec)
+        values[table, key] = Setting(value, name)
+
+
+def _parsed(text: str, key: Key) -> Value:
+    """A variable's text as a TOML value where it is one; a bare word is text, and a list may come comma-separated."""
+    try:
+        value: Value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    if isinstance(value, str) and key.default == ():
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value if key.fits(value) else text

@@ -1,0 +1,112 @@
+"""Everything that work in a repository needs, opened together: settings, the wall, the store, the trees.
+
+    async with open_workplace(Path.cwd()) as place:
+        async with place.tree("throwaway", commit) as tree:
+            await place.room(tree).run(ShellCommand(text="make test"))
+
+What is not here: what the work is. A verb or a session decides that.
+"""
+
+import contextlib
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from donewhen.errors import MachineryBroke
+from donewhen.session import settings as settings_module
+from donewhen.session.settings import Settings
+from donewhen.session.trust import TrustBook
+from donewhen.workspace.layers import History, setup_key
+from donewhen.workspace.process import Finished, Launcher
+from donewhen.workspace.repo import Repo, open_repo
+from donewhen.workspace.sandbox import level
+from donewhen.workspace.sandbox.level import Level, Probe
+from donewhen.workspace.sandbox.room import Room, RoomConfig, ShellCommand
+from donewhen.workspace.setup import build_setup_layer, setup_inputs
+from donewhen.workspace.state import repository_directory, state_root
+from donewhen.workspace.store import Store
+from donewhen.workspace.trees import Standing, Tree, Trees
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    repo: Repo
+    settings: Settings
+    probe: Probe
+    store: Store
+    trees: Trees
+    launcher: Launcher
+
+    @contextlib.asynccontextmanager
+    async def tree(self, kind: str, commit: str) -> AsyncGenerator[Tree]:
+        """A tree over a commit with everything `[workspace]` asks for; removed at the end unless it holds work."""
+        tree = await self.trees.make(kind, commit, await self._standing(commit))
+        try:
+            yield tree
+        finally:
+            await self.trees.remove(tree, discard=kind != "maker")
+
+    def room(self, tree: Tree, in_setup: bool = False) -> Room:
+        """The sandbox of a tree."""
+        get = self.settings.texts
+        network = self.settings.text("workspace", "network")
+        config = RoomConfig(
+            network=network == "full" or (network == "setup" and in_setup),
+            reach=get("workspace", "reach"),
+            sockets=get("workspace", "sockets"),
+            env=get("workspace", "env"),
+        )
+        return Room(self.launcher, self.probe, tree.place, config)
+
+    async def _standing(self, commit: str) -> Standing:
+        history: History = "none" if self.settings.text("workspace", "history") == "none" else "base"
+        bare = Standing(history=history, share=self.settings.texts("workspace", "share"))
+        commands = self.settings.texts("workspace", "setup")
+        if not commands:
+            return bare
+        key = setup_key(commands, await setup_inputs(self.store, commit))
+        layer = await self.trees.layers.setup(key, lambda into: self._set_up(commit, bare, commands, into))
+        return replace(bare, layers=(layer.path,))
+
+    async def _set_up(self, commit: str, standing: Standing, commands: tuple[str, ...], into: Path) -> None:
+        tree = await self.trees.make("throwaway", commit, standing)
+        try:
+            room = self.room(tree, in_setup=True)
+            for command in commands:
+                _require_success(command, await room.run(ShellCommand(text=command)))
+            await build_setup_layer(self.store, commit, tree.upper, into)
+        finally:
+            await self.trees.remove(tree, discard=True)
+
+
+def _require_success(command: str, finished: Finished) -> None:
+    if not finished.ok:
+        lines = finished.stdout.whole().decode("utf-8", "replace").strip().splitlines()
+        last = lines[-1] if lines else finished.reason
+        raise MachineryBroke(f"workspace.setup: '{command}' ended with {finished.exit_code}: {last}")
+
+
+@contextlib.asynccontextmanager
+async def open_workplace(start: Path) -> AsyncGenerator[Workplace]:
+    """Open the repository that `start` lies in. Bad input is found before anything is written or started for it."""
+    async with Launcher.open() as launcher:
+        repo = await open_repo(launcher, start)
+        state = state_root(os.environ)
+        settings = settings_module.load(start.resolve(), repo.root, os.environ, TrustBook(state))
+        probe = enforced(await level.recorded_probe(launcher, state), settings.text("workspace", "isolation"))
+        directory = repository_directory(state, repo.common_dir)
+        store = await Store.open(launcher, repo, directory / "store")
+        trees = Trees(repo, store, probe, directory, hidden=(str(state),))
+        await trees.sweep()
+        trees.layers.forget_old(trees.in_use())
+        yield Workplace(repo, settings, probe, store, trees, launcher)
+
+
+def enforced(probe: Probe, isolation: str) -> Probe:
+    """The wall that will really stand, or one line on what would give this machine one."""
+    if isolation == "none":
+        return replace(probe, level=Level.NONE)
+    if probe.level is Level.NONE and isolation == "required":
+        raise MachineryBroke(f"no sandbox on this machine ({probe.bwrap_problem}); fix: {level.fix(probe)}")
+    return probe

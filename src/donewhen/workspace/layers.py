@@ -1,0 +1,128 @@
+"""Layers that many trees stand on: warm checkouts of base commits, their small git directories, results of `setup`.
+
+Each is built once, under a lock, in a directory of its own that is renamed into place when it is complete; after that
+nobody writes to it. In a sandbox they appear only beneath an overlay, so no command can change them either.
+
+    bases/COMMIT/files          every file of the commit
+    bases/COMMIT/git-HISTORY    only a `.git`: the commits reachable from base, or a single one
+    setups/KEY/files            what the setup commands added
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from donewhen.workspace.files import disk_use, locked, remove_tree, write_atomically
+from donewhen.workspace.store import Store
+
+History = Literal["base", "none"]
+KEPT_BASES = 8
+KEPT_SETUPS = 8
+BUILDING = "building-"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A complete layer. `path` is relative to the directory that all layers and trees of a repository share."""
+
+    path: str
+    bytes: int
+
+
+class Layers:
+    """The layers of one repository, below `directory`."""
+
+    def __init__(self, store: Store, directory: Path) -> None:
+        self._store = store
+        self.directory = directory
+
+    async def files(self, commit: str) -> Layer:
+        """A warm checkout of a commit."""
+        return await self._built(f"bases/{commit}/files", lambda into: self._store.check_out(commit, into))
+
+    async def git_dir(self, commit: str, history: History) -> Layer:
+        """A layer that holds only `.git`, for the tools inside a tree; the runtime never reads it."""
+
+        async def build(into: Path) -> None:
+            await self._store.seed_git_dir(commit, history, into / ".git")
+
+        return await self._built(f"bases/{commit}/git-{history}", build)
+
+    async def setup(self, key: str, build: Callable[[Path], Awaitable[None]]) -> Layer:
+        """What setup commands made, built by `build` when this key was never seen."""
+        return await self._built(f"setups/{key}/files", build)
+
+    async def _built(self, path: str, build: Callable[[Path], Awaitable[None]]) -> Layer:
+        place = self.directory / path
+        done = place.with_name(f"{place.name}.json")
+        if not done.exists():
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            async with locked(place.with_name(f"{place.name}.lock")):
+                if not done.exists():
+                    await self._build(place, done, build)
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(done)
+        return Layer(path, json.loads(done.read_text())["bytes"])
+
+    async def _build(self, place: Path, done: Path, build: Callable[[Path], Awaitable[None]]) -> None:
+        for unfinished in place.parent.glob(f"{BUILDING}{place.name}-*"):
+            remove_tree(unfinished)
+        remove_tree(place)
+        building = place.with_name(f"{BUILDING}{place.name}-{uuid.uuid4().hex[:8]}")
+        building.mkdir(mode=0o755)
+        try:
+            await build(building)
+            size = await anyio.to_thread.run_sync(disk_use, building)
+            building.rename(place)
+        finally:
+            remove_tree(building)
+        write_atomically(done, json.dumps({"bytes": size}))
+
+    def forget_old(self, in_use: set[str]) -> int:
+        """Remove the layers that were used longest ago, beyond the number kept; the bytes that were freed."""
+        freed = 0
+        for kind, kept in (("bases", KEPT_BASES), ("setups", KEPT_SETUPS)):
+            holders = [place for place in (self.directory / kind).glob("*") if place.is_dir()]
+            holders.sort(key=_last_used, reverse=True)
+            for place in holders[kept:]:
+                if place.name not in in_use:
+                    freed += sum(json.loads(done.read_text())["bytes"] for done in place.glob("*.json"))
+                    remove_tree(place)
+        return freed
+
+    def bytes(self) -> int:
+        """Disk use of all complete layers, from what was recorded when they were built."""
+        return sum(json.loads(done.read_text())["bytes"] for done in self.directory.glob("*/*/*.json"))
+
+
+def setup_key(commands: tuple[str, ...], inputs: list[tuple[str, str]]) -> str:
+    """The key of a setup layer: the commands, and name and content id of every file that decides what they install."""
+    return hashlib.sha256(json.dumps([commands, sorted(inputs)]).encode()).hexdigest()[:32]
+
+
+SETUP_INPUTS = frozenset({
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock",
+    "bun.lock", "bun.lockb", ".npmrc", ".nvmrc", ".node-version", "pyproject.toml", "setup.py", "setup.cfg", "uv.lock",
+    "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock", ".python-version", ".tool-versions", "mise.toml",
+    "Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", "go.mod", "go.sum", "Gemfile", "Gemfile.lock",
+    "composer.json", "composer.lock", "mix.exs", "mix.lock", "pom.xml", "build.gradle", "build.gradle.kts",
+    "gradle.lockfile", "packages.lock.json", "Directory.Packages.props", "environment.yml", "deno.lock",
+})  # fmt: skip
+"""Files that decide what a setup command installs; `requirements*.txt` and `*.lock` count as well."""
+
+
+def is_setup_input(name: str) -> bool:
+    requirements = name.startswith("requirements") and name.endswith(".txt")
+    return name in SETUP_INPUTS or name.endswith(".lock") or requirements
+
+
+def _last_used(place: Path) -> float:
+    return max((done.stat().st_mtime for done in place.glob("*.json")), default=0.0)

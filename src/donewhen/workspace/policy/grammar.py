@@ -1,0 +1,100 @@
+"""The shell grammar, bounded: text to a syntax tree, or to the reason why there is none. What it means: `reader`.
+
+The parser is linear in time and memory for ordinary text, but not for all text (a few thousand backticks cost a
+gigabyte) and it cannot be stopped. So a script is measured before it is parsed. What is written into a file through a here-document is the one
+ordinary thing that is long; it is cut out first and put back by whoever meets its place in the tree.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+LONGEST = 128 * 1024 - 1
+"""Linux takes no single argument beyond this, so no `sh -c` could be given a longer command."""
+
+MOST_TEXT = 16 * 1024
+"""Characters, here-documents not counted."""
+MOST_SIGNS = 1500
+"""Characters that are neither letters, digits, space nor common in file names; they are what parsing can choke on."""
+MOST_BACKTICKS = 64
+MOST_HEREDOCS = 64
+
+CUT = "\x01"
+"""Starts the line that stands for a here-document that was cut out; `odd` keeps it out of every command."""
+
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_SIGN = re.compile(r"[^\w\s./,:=+'\"-]")
+_HEREDOC = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2(?=[\s)|&;<>])")
+_EXPANDS = re.compile(r"[$`\\]")
+_TABS = re.compile(r"^\t+", re.MULTILINE)
+
+
+class Unread(Exception):
+    """A script that the policy does not look through; `kind` is the doubt it leaves."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    root: Node
+    source: bytes
+    bodies: tuple[str, ...]
+    """The here-documents that were cut out, in order."""
+
+    def text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode(errors="replace")
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def parse(text: str) -> Script:
+    """The tree of a whole script, or `Unread` when some part of it is not certain."""
+    if len(text) > LONGEST:
+        raise Unread("too-long")
+    if _ODD.search(text):
+        raise Unread("odd-characters")
+    text, bodies = without_heredocs(text)
+    signs = len(_SIGN.findall(text))
+    if len(text) > MOST_TEXT or signs > MOST_SIGNS or text.count("`") > MOST_BACKTICKS:
+        raise Unread("too-long")
+    source = text.encode()
+    root = _parser().parse(source).root_node
+    if root.has_error:
+        raise Unread("unparsed")
+    return Script(root, source, bodies)
+
+
+def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
+    """The script with each here-document that holds no expansion replaced by one line, and what was taken out."""
+    kept: list[str] = []
+    bodies: list[str] = []
+    start = 0
+    for _ in range(MOST_HEREDOCS):
+        opened = _HEREDOC.search(text, start)
+        line_end = text.find("\n", opened.end()) + 1 if opened else 0
+        if not opened or not line_end:
+            break
+        body = _body(text, opened, line_end)
+        kept.append(text[start:line_end])
+        start = line_end
+        if body and (opened[2] or not _EXPANDS.search(body)):
+            kept.append(f"{CUT}{len(bodies)}\n")
+            start += len(body)
+            bodies.append(_TABS.sub("", body) if opened[1] else body)
+    return "".join([*kept, text[start:]]), tuple(bodies)
+
+
+def _body(text: str, opened: re.Match[str], start: int) -> str:
+    """What stands between the line that opens a here-document and the line that ends it; nothing if it never ends."""
+    tabs = r"\t*" if opened[1] else ""
+    closing = re.compile(rf"^{tabs}{re.escape(opened[3])}$", re.MULTILINE).search(text, start)
+    return text[start : closing.start()] if closing else ""

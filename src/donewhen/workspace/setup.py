@@ -1,0 +1,41 @@
+"""The layer that setup commands leave behind: what they added, and nothing of what the repository tracks.
+
+A setup that rewrites a tracked file (a lock file, say) must not show up as the engine's work, so only paths that the
+base commit does not have are taken over.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+from donewhen.workspace.layers import is_setup_input
+from donewhen.workspace.store import Store
+
+
+async def setup_inputs(store: Store, commit: str) -> list[tuple[str, str]]:
+    """Path and content id of every file of a commit that decides what setup commands install."""
+    return [(path, blob) for path, blob in await store.entries(commit) if is_setup_input(path.rsplit("/", 1)[-1])]
+
+
+async def build_setup_layer(store: Store, commit: str, upper: Path, into: Path) -> None:
+    """Move what was added in `upper` to a layer of its own."""
+    tracked = {path for path, _ in await store.entries(commit)}
+    folders = {parent for path in tracked for parent in _parents(path)}
+    _move_untracked(upper, into, "", tracked | folders)
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _move_untracked(source: Path, into: Path, prefix: str, known: set[str]) -> None:
+    """`known` holds the paths of tracked files and of the directories they lie in."""
+    for entry in os.scandir(source):
+        path = f"{prefix}{entry.name}"
+        folder = entry.is_dir(follow_symlinks=False)
+        if folder and path in known:
+            (into / entry.name).mkdir(exist_ok=True)
+            _move_untracked(Path(entry.path), into / entry.name, f"{path}/", known)
+        elif path not in known and path != ".git" and (folder or entry.is_symlink() or entry.is_file()):
+            shutil.move(entry.path, into / entry.name)

@@ -1,0 +1,287 @@
+"""Trees: where an engine writes (maker) and where the runtime checks (judge). Two different trees, never one.
+
+A tree is layers under an upper directory of its own: making one costs a few directories, whatever the size of the
+repository. Inside the sandbox it appears at the repository's own path. Where overlays cannot be mounted, a tree is a
+full copy of its base.
+
+A tree belongs to the process that holds its lock. Leftovers of a dead process are found by `sweep`: throw-away trees
+are removed, a maker tree is removed only when nothing in it is unsaved.
+
+    trees/NAME/tree.json    what it stands on       trees/NAME/upper, work    what was written
+    trees/NAME/lock         held by the owner       trees/NAME/shares/N       layers over shared paths
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import anyio
+
+from donewhen.errors import BadInput, DonewhenError
+from donewhen.workspace import capture
+from donewhen.workspace.files import disk_use, remove_tree, try_lock, write_atomically
+from donewhen.workspace.layers import History, Layers
+from donewhen.workspace.repo import Repo
+from donewhen.workspace.sandbox.level import Level, Probe
+from donewhen.workspace.sandbox.room import Place
+from donewhen.workspace.sandbox.view import Bind, Overlay
+from donewhen.workspace.store import Store
+
+PORTS_PER_TREE = 100
+FIRST_PORT, LAST_PORT = 20_000, 32_000
+"""Below the range from which the kernel hands out ports by itself."""
+
+
+class Unsaved(DonewhenError):
+    """A tree holds work that is in no store; it was not removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFacts:
+    """What is written down about a tree, so that another process can understand it."""
+
+    name: str
+    kind: str
+    """"maker", "judge" or "throwaway"."""
+    base: str
+    lower: tuple[str, ...]
+    """Layers from top to bottom, relative to the repository's state directory."""
+    shares: tuple[str, ...]
+    port_base: int
+    copied: bool
+    saved: str = ""
+    """The tree id of the last capture."""
+
+
+@dataclass(slots=True)
+class Tree:
+    """A tree that this process owns."""
+
+    facts: TreeFacts
+    directory: Path
+    place: Place
+    lock: int = field(repr=False)
+
+    @property
+    def upper(self) -> Path:
+        return self.directory / "upper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a new tree stands on besides its base commit."""
+
+    history: History = "base"
+    layers: tuple[str, ...] = ()
+    """Setup and candidate layers, top first, relative to the repository's state directory."""
+    share: tuple[str, ...] = ()
+
+
+class Trees:
+    """All trees of one repository, below `directory` (which `Layers` shares)."""
+
+    def __init__(self, repo: Repo, store: Store, probe: Probe, directory: Path, hidden: tuple[str, ...] = ()) -> None:
+        self.repo = repo
+        self.store = store
+        self.directory = directory
+        self.layers = Layers(store, directory)
+        self._probe = probe
+        self._hidden = hidden
+
+    async def make(self, kind: str, base: str, standing: Standing) -> Tree:
+        """A new tree over a base commit."""
+        shares = [self._shared(path) for path in standing.share]
+        files = await self.layers.files(base)
+        git_dir = await self.layers.git_dir(base, standing.history)
+        lower = (*standing.layers, git_dir.path, files.path)
+        directory, lock = self._claim()
+        port = free_ports(self.directory / "ports")
+        copied = not self._probe.overlay or self._probe.level is not Level.BUBBLEWRAP
+        facts = TreeFacts(directory.name, kind, base, lower, standing.share, port, copied)
+        for part in ("upper", "work", "scratch"):
+            (directory / part).mkdir(mode=0o755)
+        if copied:
+            await anyio.to_thread.run_sync(self._copy_layers, directory / "upper", lower)
+            await capture.stamp(directory / "upper", directory / "stamp")
+        place = self._place(directory, facts, shares)
+        write_atomically(directory / "tree.json", json.dumps(asdict(facts)))
+        return Tree(facts, directory, place, lock)
+
+    async def capture(self, tree: Tree) -> capture.Candidate:
+        """What was made in a tree, as a tree id in the store; everything in it must be dead."""
+        if tree.facts.copied:
+            candidate = await capture.capture_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
+        else:
+            candidate = await capture.capture_layer(self.store, tree.facts.base, tree.upper)
+        await self.store.keep(f"trees/{tree.facts.name}", candidate.tree)
+        tree.facts = TreeFacts(**{**asdict(tree.facts), "saved": candidate.tree})
+        write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
+        return candidate
+
+    async def remove(self, tree: Tree, discard: bool = False) -> None:
+        """Remove a tree. A maker tree with work that is in no store is kept and named, unless it is discarded."""
+        if not discard:
+            await self._refuse_unsaved(tree)
+        self._delete(tree.directory, tree.facts)
+        os.close(tree.lock)
+
+    async def _refuse_unsaved(self, tree: Tree) -> None:
+        if tree.facts.kind != "maker":
+            return
+        saved = tree.facts.saved
+        if (await self.capture(tree)).tree not in (saved, await self.store.tree_of(tree.facts.base)):
+            raise Unsaved(f"tree {tree.facts.name} holds work that was not saved; it is kept in {tree.directory}")
+
+    async def sweep(self) -> list[str]:
+        """Remove what dead processes left behind; the names of the trees that are kept because of unsaved work."""
+        kept: list[str] = []
+        for directory in sorted((self.directory / "trees").glob("*")):
+            lock = _lock_of(directory)
+            if lock is None:
+                continue
+            facts = _facts_of(directory)
+            if facts is None or facts.kind != "maker" or not any(os.scandir(directory / "upper")):
+                self._delete(directory, facts)
+                os.close(lock)
+                continue
+            tree = Tree(facts, directory, self._place(directory, facts, []), lock)
+            try:
+                await self.remove(tree)
+            except DonewhenError:
+                kept.append(facts.name)
+                os.close(lock)
+        return kept
+
+    def in_use(self) -> set[str]:
+        """Names of the bases and setup layers that some tree stands on."""
+        known = (_facts_of(directory) for directory in (self.directory / "trees").glob("*"))
+        return {layer.split("/")[1] for facts in known if facts is not None for layer in facts.lower}
+
+    def usage(self) -> dict[str, int]:
+        """Disk use in bytes, for people."""
+        trees = sum(disk_use(place) for place in (self.directory / "trees").glob("*"))
+        return {"layers": self.layers.bytes(), "trees": trees, "store": disk_use(self.store.path)}
+
+    def _claim(self) -> tuple[Path, int]:
+        """A new directory with a short unique name, locked before anybody else can look into it."""
+        parent = self.directory / "trees"
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while True:
+            directory = parent / secrets.token_hex(4)
+            with contextlib.suppress(FileExistsError):
+                directory.mkdir(mode=0o700)
+                break
+        lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if not try_lock(lock):
+            raise BadInput(f"tree {directory.name} was taken by another process")
+        return directory, lock
+
+    def _place(self, directory: Path, facts: TreeFacts, shares: Sequence[Path]) -> Place:
+        root = str(self.repo.root) if self._probe.path_transparent else str(directory / "upper")
+        beside, name = str(self.directory), f"trees/{facts.name}"
+        layers: list[Bind | Overlay] = []
+        if facts.copied:
+            layers.append(Bind(f"{beside}/{name}/upper", root, writable=True))
+        else:
+            layers.append(Overlay(beside, facts.lower, f"{name}/upper", f"{name}/work", root))
+        for number, (path, source) in enumerate(zip(facts.shares, shares, strict=False)):
+            layers.append(_share_layer(directory / "shares" / str(number), source, f"{root}/{path}"))
+        return Place(
+            root=root,
+            layers=tuple(layers),
+            hidden=(*self._hidden, *_outside(self.repo)),
+            variables={"DONEWHEN_TREE": facts.name, "DONEWHEN_PORT_BASE": str(facts.port_base)},
+            scratch=str(directory / "scratch"),
+        )
+
+    def _shared(self, path: str) -> Path:
+        """A path of the checkout that trees share, checked: it exists, lies in the checkout, and is not tracked."""
+        place = self.repo.root / path
+        inside = not os.path.isabs(path) and ".." not in Path(path).parts and Path(path).parts[:1] != (".git",)
+        if not inside or path in ("", "."):
+            raise BadInput(f"workspace.share: '{path}' is not a path below the repository")
+        if not place.exists():
+            raise BadInput(f"workspace.share: '{path}' does not exist in {self.repo.root}")
+        if not self._probe.path_transparent:
+            raise BadInput(f"workspace.share: '{path}' needs the bubblewrap level: it would point into the checkout")
+        return place.resolve()
+
+    def _copy_layers(self, into: Path, lower: tuple[str, ...]) -> None:
+        for layer in reversed(lower):
+            shutil.copytree(self.directory / layer, into, symlinks=True, dirs_exist_ok=True)
+
+    def _delete(self, directory: Path, facts: TreeFacts | None) -> None:
+        if facts is not None:
+            (self.directory / "ports" / str(facts.port_base)).unlink(missing_ok=True)
+        remove_tree(directory)
+
+
+def _share_layer(directory: Path, source: Path, at: str) -> Bind | Overlay:
+    """A writable layer of the tree's own over a shared directory; a shared file is copied."""
+    if source.is_dir():
+        for part in ("upper", "work"):
+            (directory / part).mkdir(parents=True, exist_ok=True, mode=0o755)
+        with contextlib.suppress(FileExistsError):
+            (directory / "lower").symlink_to(source)  # so that no character of the user's path needs escaping
+        return Overlay(str(directory), ("lower",), "upper", "work", at)
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    copy = directory / "file"
+    if not copy.exists():
+        shutil.copy2(source, copy)
+    return Bind(str(copy), at, writable=True)
+
+
+def _outside(repo: Repo) -> list[str]:
+    """The git directory, where it does not lie in the checkout that the tree covers (a linked worktree)."""
+    return [str(repo.common_dir)] if repo.root not in repo.common_dir.parents else []
+
+
+def _lock_of(directory: Path) -> int | None:
+    """The lock of a tree whose owner is gone; None while the owner lives."""
+    try:
+        lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+    if try_lock(lock):
+        return lock
+    os.close(lock)
+    return None
+
+
+def _facts_of(directory: Path) -> TreeFacts | None:
+    """What is written about a tree; None when its owner died before it was complete."""
+    try:
+        known = json.loads((directory / "tree.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return TreeFacts(**{**known, "lower": tuple(known["lower"]), "shares": tuple(known["shares"])})
+
+
+def free_ports(directory: Path) -> int:
+    """The first of a block of ports that no other tree has; a file with its number holds the claim."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    blocks = range(FIRST_PORT, LAST_PORT, PORTS_PER_TREE)
+    start = secrets.randbelow(len(blocks))
+    for first in itertools.chain(blocks[start:], blocks[:start]):
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(directory / str(first), os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            if _is_free(first):
+                return first
+            (directory / str(first)).unlink()
+    raise BadInput(f"no free block of ports is left; remove trees, or the files in {directory}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,60 @@
+"""What every test gets: a home of its own, one event loop backend, and a summary that names what was not run.
+
+Nothing that only some tests need lives here; a room's fixtures stand next to that room's tests.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+HOME_OF_BEFORE = Path(os.environ.get("HOME") or Path.home())
+"""Read at import, before any test has a home of its own."""
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def real_home() -> Path:
+    """The home of whoever runs the tests: toolchains such as pyenv's and rustup's live there."""
+    return HOME_OF_BEFORE
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, state, config and cache; settings in the caller's environment do not reach a test."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for variable, place in {
+        "XDG_STATE_HOME": home / ".local" / "state",
+        "XDG_CONFIG_HOME": home / ".config",
+        "XDG_CACHE_HOME": home / ".cache",
+    }.items():
+        place.mkdir(parents=True)
+        monkeypatch.setenv(variable, str(place))
+    for variable in [name for name in os.environ if name.startswith("DONEWHEN_")]:
+        monkeypatch.delenv(variable)
+    return home
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    left_out: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        if isinstance(report, pytest.TestReport | pytest.CollectReport):
+            left_out.setdefault(reason_of(report), []).append(report.nodeid)
+    if not left_out:
+        return
+    terminalreporter.section("tests that were not run")
+    for reason, tests in sorted(left_out.items()):
+        terminalreporter.write_line(f"{reason} ({len(tests)})")
+        for test in sorted(tests):
+            terminalreporter.write_line(f"  {test}")
+
+
+def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    where_and_why = report.longrepr
+    why = where_and_why[2] if isinstance(where_and_why, tuple) else str(where_and_why)
+    return why.removeprefix("Skipped: ")

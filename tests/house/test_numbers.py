@@ -1,0 +1,573 @@
+"""The house numbers and house rules over all Python of the repository, and over what pins its dependencies.
+
+A rule looks at the text of one file and names each offence in it. Every rule carries code that it must catch
+and code that it must let pass, so a rule that no longer bites fails as loudly as a file that breaks it. What
+other programs already check better (formatting, types, import direction) is not repeated here.
+"""
+
+import ast
+import io
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EVERYWHERE = ("src", "tests", "bench")
+
+LONGEST_FILE = {"src": 500, "bench": 500, "tests": 600}
+LONGEST_FUNCTION = 80
+FUNCTION_UNDER, FUNCTION_SHARE = 40, 0.95
+MEDIAN_FUNCTION_UNDER = 10
+METHODS_UNDER = 15
+PARAMETERS_UNDER = 8
+SHORTEST_FIRST_SENTENCE = 20
+NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "core", "shared", "helpers", "misc"}
+
+BROAD_EXCEPTS = {
+    "src/donewhen/workspace/launcher/child.py::_wait_for_orders": (
+        "a forked process must end here whatever happens, and tells the reason through its pipe"
+    ),
+}
+"""`path::function` → why it may catch everything. Meant for the engine, RPC and scheduler boundaries."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class File:
+    text: str
+    path: str = "src/snippet.py"
+
+    @cached_property
+    def nodes(self) -> list[tuple[str, ast.AST]]:
+        """Every node of the file with the dotted name of the function or class that it is or stands in."""
+        return list(named(ast.parse(self.text), ""))
+
+    @property
+    def functions(self) -> list[tuple[str, Function]]:
+        return [(name, node) for name, node in self.nodes if isinstance(node, Function)]
+
+    @property
+    def is_test_module(self) -> bool:
+        return Path(self.path).name.startswith("test_")
+
+
+def named(parent: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
+    for child in ast.iter_child_nodes(parent):
+        name = within
+        if isinstance(child, Function | ast.ClassDef):
+            name = f"{within}.{child.name}".lstrip(".")
+        yield name, child
+        yield from named(child, name)
+
+
+def files(*roots: str) -> list[File]:
+    paths = [path for root in roots for path in sorted((ROOT / root).rglob("*.py"))]
+    return [File(path.read_text(), path.relative_to(ROOT).as_posix()) for path in paths]
+
+
+# -- rules about one file --
+
+
+def too_long_file(file: File) -> Iterator[str]:
+    lines = len(file.text.splitlines())
+    if lines > LONGEST_FILE[file.path.split("/")[0]]:
+        yield f"{lines} lines"
+
+
+def too_long_function(file: File) -> Iterator[str]:
+    for name, node in file.functions:
+        if length(node) > LONGEST_FUNCTION:
+            yield f"{name} has {length(node)} lines"
+
+
+def length(node: Function) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def too_many_methods(file: File) -> Iterator[str]:
+    for name, node in file.nodes:
+        if isinstance(node, ast.ClassDef):
+            methods = {item.name for item in node.body if isinstance(item, Function)}
+            if len(methods) >= METHODS_UNDER:
+                yield f"{name} has {len(methods)} methods"
+
+
+def too_many_constructor_parameters(file: File) -> Iterator[str]:
+    for name, node in file.nodes:
+        if isinstance(node, ast.ClassDef) and constructor_parameters(node) >= PARAMETERS_UNDER:
+            yield f"{name} takes {constructor_parameters(node)} parameters"
+
+
+def constructor_parameters(node: ast.ClassDef) -> int:
+    """Of `__init__`, or the fields of a changeable dataclass; a frozen one is a record and may be wide."""
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+            return len([*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs]) - 1
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    if any("dataclass" in decorator and "frozen=True" not in decorator for decorator in decorators):
+        entries = [item for item in node.body if isinstance(item, ast.AnnAssign)]
+        return len([entry for entry in entries if not is_left_out_of_constructor(entry)])
+    return 0
+
+
+def is_left_out_of_constructor(entry: ast.AnnAssign) -> bool:
+    declaration = ast.unparse(entry)
+    return "ClassVar" in declaration or "KW_ONLY" in declaration or "init=False" in declaration
+
+
+def no_opening_docstring(file: File) -> Iterator[str]:
+    docstring = ast.get_docstring(ast.parse(file.text)) or ""
+    first_sentence = re.split(r"(?<=[.!?])\s|\n\s*\n", docstring.strip())[0]
+    if len(first_sentence) < SHORTEST_FIRST_SENTENCE:
+        yield f"does not open with a sentence of what it is: {first_sentence!r}"
+
+
+SUPPRESSION = re.compile(
+    r"#\s*(?:type:\s*ignore|pyright:\s*\w+(?:\s*=\s*\w+)?|(?:(?:ruff|flake8):\s*)?noqa)"
+    r"(?:\[[^\]]*\]|:\s*[A-Z]+[0-9]+(?:[,\s]\s*[A-Z]+[0-9]+)*)?"
+)
+
+
+def suppression_without_reason(file: File) -> Iterator[str]:
+    for token in tokenize.generate_tokens(io.StringIO(file.text).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        found = list(SUPPRESSION.finditer(token.string))
+        if found and not re.match(r"\s+[-–—#]+\s+\w\S*\s+\S", token.string[found[-1].end() :]):
+            yield f"line {token.start[0]}: {token.string}"
+
+
+def broad_except(file: File) -> Iterator[str]:
+    for place, line in broad_excepts(file):
+        if place not in BROAD_EXCEPTS:
+            yield f"line {line}: catches everything in {place}"
+
+
+def broad_excepts(file: File) -> Iterator[tuple[str, int]]:
+    for name, node in file.nodes:
+        match node:
+            case ast.ExceptHandler(type=None):
+                caught = "BaseException"
+            case ast.ExceptHandler(type=ast.expr() as kinds):
+                caught = ast.unparse(kinds)
+            case ast.Call(func=func) if ast.unparse(func) in ("suppress", "contextlib.suppress"):
+                caught = " ".join(ast.unparse(argument) for argument in node.args)
+            case _:
+                continue
+        if re.search(r"\b(?:Base)?Exception\b", caught):
+            yield f"{file.path}::{name}", node.lineno
+
+
+def sleeping(file: File) -> Iterator[str]:
+    for line, used in used_names(file):
+        if used.split(".")[-1] == "sleep":
+            yield f"line {line}: {used}"
+
+
+MOCKS = re.compile(
+    r"(unittest\.mock|mock|pytest_mock)(\..*)?|(.*\.)?(MagicMock|AsyncMock|setattr|delattr)|mocker(\..*)?"
+)
+
+
+def mocking(file: File) -> Iterator[str]:
+    for line, used in used_names(file):
+        if MOCKS.fullmatch(used) and used not in ("setattr", "delattr"):
+            yield f"line {line}: {used}"
+
+
+SKIPS = re.compile(r"(pytest|unittest|mark|pytest\.mark)\.(skip\w*|xfail|importorskip)|(.*\.)?SkipTest")
+
+
+def skipping(file: File) -> Iterator[str]:
+    if file.path == "tests/needs.py":
+        return
+    for line, used in used_names(file):
+        if SKIPS.fullmatch(used):
+            yield f"line {line}: {used}, but only tests/needs.py leaves a test out"
+
+
+def used_names(file: File) -> Iterator[tuple[int, str]]:
+    """Each name or dotted name that a file reads, calls or imports, with its line."""
+    for _, node in file.nodes:
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in names)
+            case ast.Attribute() | ast.Name():
+                yield node.lineno, ast.unparse(node)
+            case ast.arg(arg=argument):
+                yield node.lineno, argument
+            case _:
+                pass
+
+
+def name_that_is_no_sentence(file: File) -> Iterator[str]:
+    for name, _ in file.functions if file.is_test_module else []:
+        function = name.split(".")[-1]
+        words = [word for word in function.split("_") if word]
+        if words[0] == "test" and len(words) < 4:
+            yield function
+
+
+def name_that_says_nothing(file: File) -> Iterator[str]:
+    for part in Path(file.path).with_suffix("").parts:
+        if part in NAMES_THAT_SAY_NOTHING:
+            yield f"{part} says nothing about what is in it"
+
+
+@dataclass(frozen=True)
+class Rule:
+    says: str
+    offences: Callable[[File], Iterator[str]]
+    where: tuple[str, ...]
+    catches: tuple[File, ...] = field(repr=False)
+    lets_pass: tuple[File, ...] = field(repr=False)
+
+
+def snippets(*texts: str) -> tuple[File, ...]:
+    return tuple(File(text) for text in texts)
+
+
+def in_a_test(*texts: str) -> tuple[File, ...]:
+    return tuple(File(text, "tests/test_snippet.py") for text in texts)
+
+
+def lines(count: int) -> str:
+    return "x = 1\n" * count
+
+
+def function_of(count: int, head: str = "def f():") -> str:
+    return head + "\n    x = 1" * (count - 1) + "\n"
+
+
+def class_of(methods: int) -> str:
+    return "class C:\n" + "".join(f"    def m{n}(self): ...\n" for n in range(methods))
+
+
+def fields(count: int, decorator: str) -> str:
+    return f"@{decorator}\nclass C:\n" + "".join(f"    f{n}: int\n" for n in range(count))
+
+
+RULES = [
+    Rule(
+        "no file is too long",
+        too_long_file,
+        EVERYWHERE,
+        catches=(*snippets(lines(501)), *in_a_test(lines(601))),
+        lets_pass=(*snippets(lines(500)), *in_a_test(lines(600))),
+    ),
+    Rule(
+        "no function is too long",
+        too_long_function,
+        EVERYWHERE,
+        catches=snippets(function_of(81), function_of(81, "async def f():")),
+        lets_pass=snippets(function_of(80)),
+    ),
+    Rule(
+        "no class has too many methods",
+        too_many_methods,
+        EVERYWHERE,
+        catches=snippets(class_of(15)),
+        lets_pass=snippets(class_of(14)),
+    ),
+    Rule(
+        "no constructor takes too much",
+        too_many_constructor_parameters,
+        EVERYWHERE,
+        catches=snippets(
+            "class C:\n    def __init__(self, a, b, c, d, e, f, *, g, h): ...",
+            fields(8, "dataclass"),
+            fields(8, "dataclasses.dataclass(slots=True)"),
+        ),
+        lets_pass=snippets(
+            "class C:\n    def __init__(self, a, b, c, d, e, f, *, g): ...",
+            fields(7, "dataclass"),
+            fields(7, "dataclass") + "    kinds: ClassVar[int]\n    later: int = field(init=False)\n",
+            fields(12, "dataclass(frozen=True)"),
+        ),
+    ),
+    Rule(
+        "every module opens with what it is",
+        no_opening_docstring,
+        ("src",),
+        catches=snippets("", "x = 1", '"""Too short."""', '"""Short. And then a longer second sentence."""'),
+        lets_pass=snippets('"""Reads what a compiler prints, and nothing else."""'),
+    ),
+    Rule(
+        "every suppression has a reason",
+        suppression_without_reason,
+        EVERYWHERE,
+        catches=snippets(
+            "import x  # type: ignore",
+            "import x  # type: ignore[import]",
+            "import x  # noqa",
+            "import x  # noqa: F401",
+            "import x  # noqa: F401 - because",
+            "import x  # noqa: F401, E402",
+            "import x  # pyright: ignore[reportMissingImports] -",
+            "# ruff: noqa\n",
+            "# pyright: basic\n",
+        ),
+        lets_pass=snippets(
+            "import x  # noqa: F401 - the import registers the codec",
+            "import x  # noqa: F401, E402 - the path is set above",
+            "import x  # type: ignore[import] # it ships no types",
+            "import x  # noqa: F401  # pyright: ignore[reportMissingImports] - only there on Linux",
+            "x = '# noqa'  # a comment about noqa",
+        ),
+    ),
+    Rule(
+        "only known boundaries catch everything",
+        broad_except,
+        EVERYWHERE,
+        catches=snippets(
+            "try: ...\nexcept Exception: ...",
+            "try: ...\nexcept BaseException as error: ...",
+            "try: ...\nexcept: ...",
+            "try: ...\nexcept (OSError, Exception): ...",
+            "try: ...\nexcept* Exception: ...",
+            "with contextlib.suppress(Exception): ...",
+        ),
+        lets_pass=snippets(
+            "try: ...\nexcept (OSError, ValueError): ...",
+            "try: ...\nexcept ExceptionGroup: ...",
+            "with suppress(OSError): ...",
+        ),
+    ),
+    Rule(
+        "no test sleeps",
+        sleeping,
+        ("tests",),
+        catches=in_a_test(
+            "import time\ntime.sleep(1)",
+            "from time import sleep",
+            "async def f(): await anyio.sleep(0)",
+            "async def f(): await asyncio.sleep(1)",
+        ),
+        lets_pass=in_a_test("async def f(): await anyio.sleep_forever()", "run('sleep 1')"),
+    ),
+    Rule(
+        "no test uses mocks",
+        mocking,
+        ("tests",),
+        catches=in_a_test(
+            "from unittest.mock import patch",
+            "import unittest.mock",
+            "from unittest import mock",
+            "x = MagicMock()",
+            "def test_a(monkeypatch): monkeypatch.setattr('a.b', 1)",
+            "def test_a(mocker): ...",
+        ),
+        lets_pass=in_a_test("def test_a(monkeypatch): monkeypatch.setenv('A', 'b')", "import unittest"),
+    ),
+    Rule(
+        "no test is left out but through the one door",
+        skipping,
+        ("tests",),
+        catches=in_a_test(
+            "import pytest\npytest.skip('no')",
+            "from pytest import skip",
+            "@pytest.mark.skip\ndef test_a(): ...",
+            "@pytest.mark.skipif(True, reason='no')\ndef test_a(): ...",
+            "@pytest.mark.xfail\ndef test_a(): ...",
+            "x = pytest.importorskip('x')",
+            "raise unittest.SkipTest",
+        ),
+        lets_pass=(
+            *in_a_test("from needs import needs\nneeds('git')"),
+            File("pytest.skip('no')", "tests/needs.py"),
+        ),
+    ),
+    Rule(
+        "the name of a test is a sentence",
+        name_that_is_no_sentence,
+        ("tests",),
+        catches=in_a_test(
+            "def test_policy(): ...", "async def test_it_works(): ...", "class T:\n def test_a(self): ..."
+        ),
+        lets_pass=in_a_test("def test_policy_denies_sudo(): ...", "def helper(): ..."),
+    ),
+    Rule(
+        "no module has a name that says nothing",
+        name_that_says_nothing,
+        EVERYWHERE,
+        catches=(File("", "src/donewhen/utils.py"), File("", "src/donewhen/core/loop.py")),
+        lets_pass=(File("", "src/donewhen/readers/pytest.py"),),
+    ),
+]
+
+
+def named_by_rule(rule: Rule) -> str:
+    return rule.says.replace(" ", "-")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=named_by_rule)
+def test_the_repository_keeps_every_rule(rule: Rule) -> None:
+    offences = [f"{file.path}: {offence}" for file in files(*rule.where) for offence in rule.offences(file)]
+    assert not offences, "\n".join([rule.says, *offences])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=named_by_rule)
+def test_every_rule_catches_offences_and_lets_honest_code_pass(rule: Rule) -> None:
+    assert [file.text for file in rule.catches if not list(rule.offences(file))] == []
+    assert [(file.text, found) for file in rule.lets_pass if (found := list(rule.offences(file)))] == []
+
+
+def test_no_exception_to_broad_excepts_outlives_its_code() -> None:
+    found = {place for file in files(*EVERYWHERE) for place, _ in broad_excepts(file)}
+    assert set(BROAD_EXCEPTS) - found == set()
+
+
+# -- numbers over all of the source --
+
+
+def spread_out(lengths: list[int]) -> list[str]:
+    """What is wrong with the lengths of all functions taken together."""
+    short = sum(length < FUNCTION_UNDER for length in lengths) / len(lengths)
+    median = statistics.median(lengths)
+    return [
+        *([f"only {short:.1%} have under {FUNCTION_UNDER} lines"] if short < FUNCTION_SHARE else []),
+        *([f"the median is {median}"] if median >= MEDIAN_FUNCTION_UNDER else []),
+    ]
+
+
+def test_most_functions_of_the_source_are_short() -> None:
+    assert spread_out([length(node) for file in files("src") for _, node in file.functions]) == []
+
+
+def test_long_functions_are_noticed_in_the_share_and_in_the_median() -> None:
+    assert spread_out([5] * 95 + [40] * 5) == []
+    assert spread_out([5] * 94 + [40] * 6) == ["only 94.0% have under 40 lines"]
+    assert spread_out([10] * 100) == ["the median is 10.0"]
+
+
+# -- dependencies --
+
+
+def mistakes_in_lock(text: str) -> list[str]:
+    pinned = re.sub(r"\\\n", " ", text)
+    requirements = [
+        line for line in pinned.splitlines() if line.strip() and not line.lstrip().startswith("#")
+    ]
+    return [
+        *(
+            f"no hash: {line}"
+            for line in requirements
+            if not re.search(r"--hash=sha256:[0-9a-f]{64}\b", line)
+        ),
+        *(f"no version: {line}" for line in requirements if not re.match(r"[\w.\[\]-]+==\S+", line)),
+        *(
+            f"an address: {line}"
+            for line in text.splitlines()
+            if re.search(r"://|index-url|find-links", line)
+        ),
+    ]
+
+
+def test_the_lock_pins_every_requirement_by_hash_and_names_no_address() -> None:
+    assert mistakes_in_lock((ROOT / "requirements.lock").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("b==2", "no hash"),
+        ("b>=2 --hash=sha256:" + "0" * 64, "no version"),
+        ("# from https://example.invalid/b", "an address"),
+        ("--index-url simple", "an address"),
+    ],
+)
+def test_a_lock_with_a_weak_line_is_refused(line: str, complaint: str) -> None:
+    sound = "httpx==1 ; python_version > '3' \\\n    --hash=sha256:" + "0" * 64 + "\n    # via a\n"
+    assert mistakes_in_lock(sound) == []
+    assert any(mistake.startswith(complaint) for mistake in mistakes_in_lock(sound + line + "\n"))
+
+
+INDEX_ADDRESS = re.compile(
+    r"(?:index[-_]url|find[-_]links|(?:pip|uv)_\w*index\w*|registry)[\"']?\s*[=:]"
+    r"|--(?:(?:extra|default)-)?(?:index|index-url|find-links|registry)[ =]\S"
+    r"|://\S*(?:pypi|simple|registry|index|mirror|wheels)",
+    re.IGNORECASE,
+)
+MADE_BY_TOOLS = {".git", ".venv", "node_modules", "__pycache__", "dist", "build", "out"}
+
+
+def settings_files() -> Iterator[Path]:
+    for directory, below, names in os.walk(ROOT):
+        below[:] = [name for name in below if name not in MADE_BY_TOOLS and not name.endswith("_cache")]
+        for path in (Path(directory, name) for name in names):
+            is_setting = path.suffix in {".toml", ".cfg", ".ini", ".conf", ".lock", ".yaml", ".yml", ".sh"}
+            is_script = path.relative_to(ROOT).parts[0] in {"scripts", ".ci"}
+            if is_setting or is_script or path.name in {"Makefile", ".npmrc"}:
+                yield path
+
+
+def test_no_settings_file_or_script_names_a_package_index() -> None:
+    found = list(settings_files())
+    assert {
+        ROOT / "pyproject.toml",
+        ROOT / "Makefile",
+        ROOT / "requirements.lock",
+        ROOT / "scripts/venv",
+    } <= set(found)
+    assert [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in found
+        for line in path.read_text().splitlines()
+        if INDEX_ADDRESS.search(line)
+    ] == []
+
+
+def test_an_index_address_is_recognised_in_every_form() -> None:
+    offences = [
+        "pip install --index-url https://example.invalid/x",
+        "--extra-index-url=x",
+        'index-url = "https://example.invalid"',
+        "export PIP_INDEX_URL=x",
+        "UV_DEFAULT_INDEX=x",
+        "find-links = x",
+        "registry=x",
+        'source = { registry = "https://pypi.org/simple" }',
+        "url = 'https://files.example.invalid/simple/a.whl'",
+    ]
+    assert [line for line in offences if not INDEX_ADDRESS.search(line)] == []
+    honest = [
+        "uv pip compile --no-emit-index-url --no-header",
+        'Homepage = "https://example.invalid/donewhen"',
+    ]
+    assert [line for line in honest if INDEX_ADDRESS.search(line)] == []
+
+
+# -- the one door through which a test may be left out --
+
+
+@pytest.mark.parametrize(
+    ("ci", "ends_as", "also_printed"),
+    [("", "1 skipped", "missing (1)\n  test_lack.py::test_it_needs_it\n"), ("true", "1 failed", "FAILED")],
+    ids=["anywhere", "where CI is true"],
+)
+def test_a_lack_is_named_in_the_summary_and_is_a_failure_in_ci(
+    tmp_path: Path, ci: str, ends_as: str, also_printed: str
+) -> None:
+    for name in ("conftest.py", "needs.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path)
+    test = "from needs import needs\ndef test_it_needs_it() -> None:\n    needs('no-such-program')\n"
+    (tmp_path / "test_lack.py").write_text(test)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_lack.py"]
+    environment = {**os.environ, "CI": ci, "PYTEST_ADDOPTS": ""}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "not run: no-such-program is missing" in run.stdout
+    assert ends_as in run.stdout
+    assert also_printed in run.stdout
