@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -38,12 +39,8 @@ def command(start: Path | None, base: str, dirty: bool, timeout: float | None, w
         raise BadInput("sandbox: the command is empty")
     if "\0" in text:
         raise BadInput("sandbox: the command holds a NUL byte")
-    try:
-        return anyio.run(_run, (start or Path.cwd()).absolute(), base, dirty, ShellCommand(
-            text=text, timeout_secs=timeout, merge_stderr=False
-        ))  # fmt: skip
-    except* KeyboardInterrupt:
-        return 128 + signal.SIGINT
+    line = ShellCommand(text=text, timeout_secs=timeout, merge_stderr=False)
+    return anyio.run(_run, (start or Path.cwd()).absolute(), base, dirty, line)
 
 
 async def _run(start: Path, base: str, dirty: bool, line: ShellCommand) -> int:
@@ -51,7 +48,8 @@ async def _run(start: Path, base: str, dirty: bool, line: ShellCommand) -> int:
         for note in place.repo.notes:
             say(f"note: {note}")
         if place.probe.level is not Level.BUBBLEWRAP:
-            say(f"note: the isolation of this run is '{place.probe.level.value}'; `donewhen doctor` says what that costs")
+            name = place.probe.level.value
+            say(f"note: the isolation of this run is '{name}'; `donewhen doctor` says what that costs")
         commit = await _base(place, base, dirty)
         async with place.tree("throwaway", commit) as tree:
             finished = await place.room(tree).run(line, stdout=_to(1), stderr=_to(2))
@@ -64,13 +62,13 @@ async def _base(place: Workplace, base: str, dirty: bool) -> str:
     commit = await place.store.resolve(base or "HEAD")
     left_out = await place.store.uncommitted()
     if left_out:
-        first = os.fsdecode(left_out[0].path)
+        first = left_out[0].path
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         say(f"note: uncommitted changes are left out ({first}{more}); --dirty includes them")
     return commit
 
 
-def _to(descriptor: int):
+def _to(descriptor: int) -> Callable[[bytes], None]:
     def write(chunk: bytes) -> None:
         view = memoryview(chunk)
         while view:

@@ -14,6 +14,7 @@ from pathlib import Path
 from donewhen import __version__
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.files import disk_use
+from donewhen.workspace.launcher import groups
 from donewhen.workspace.process import Command, Launcher
 from donewhen.workspace.sandbox import level
 from donewhen.workspace.sandbox.level import SYSTEM_PATH, Level, Probe
@@ -75,7 +76,11 @@ def _parts(probe: Probe) -> Iterator[Finding]:
     bounds = (
         f"{limits.processes} processes, {limits.memory / GIB:.1f} GiB memory, {limits.file_bytes // GIB} GiB a file"
     )
-    yield Finding("limits", True, f"{bounds}, by watcher")
+    yield Finding("limits", True, f"{bounds}, by {_enforced_by()}")
+
+
+def _enforced_by() -> str:
+    return "control group" if groups.available() else "watcher"
 
 
 async def _git(launcher: Launcher) -> Finding:

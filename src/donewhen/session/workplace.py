@@ -9,24 +9,28 @@ What is not here: what the work is. A verb or a session decides that.
 
 import contextlib
 import os
+import re
+import stat
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from donewhen.errors import MachineryBroke
+from donewhen.errors import BadInput, MachineryBroke
 from donewhen.session import settings as settings_module
 from donewhen.session.settings import Settings
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.layers import History, setup_key
 from donewhen.workspace.process import Finished, Launcher
 from donewhen.workspace.repo import Repo, open_repo
-from donewhen.workspace.sandbox import level
+from donewhen.workspace.sandbox import level, relay
 from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.sandbox.room import Room, RoomConfig, ShellCommand
 from donewhen.workspace.setup import build_setup_layer, setup_inputs
 from donewhen.workspace.state import repository_directory, state_root
 from donewhen.workspace.store import Store
 from donewhen.workspace.trees import Standing, Tree, Trees
+
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +53,7 @@ class Workplace:
 
     def room(self, tree: Tree, in_setup: bool = False) -> Room:
         """The sandbox of a tree."""
-        get = self.settings.texts
-        network = self.settings.text("workspace", "network")
-        config = RoomConfig(
-            network=network == "full" or (network == "setup" and in_setup),
-            reach=get("workspace", "reach"),
-            sockets=get("workspace", "sockets"),
-            env=get("workspace", "env"),
-        )
-        return Room(self.launcher, self.probe, tree.place, config)
+        return Room(self.launcher, self.probe, tree.place, room_config(self.settings, in_setup))
 
     async def _standing(self, commit: str) -> Standing:
         history: History = "none" if self.settings.text("workspace", "history") == "none" else "base"
@@ -80,6 +76,31 @@ class Workplace:
             await self.trees.remove(tree, discard=True)
 
 
+def room_config(settings: Settings, in_setup: bool = False) -> RoomConfig:
+    """The part of `[workspace]` that shapes the wall, checked."""
+    network = settings.text("workspace", "network")
+    sockets, names = settings.texts("workspace", "sockets"), settings.texts("workspace", "env")
+    for path in sockets:
+        if not os.path.isabs(path) or not _is_socket(path):
+            raise BadInput(f"workspace.sockets: '{path}' is not the absolute path of a unix socket")
+    for name in names:
+        if not VARIABLE.fullmatch(name):
+            raise BadInput(f"workspace.env: '{name}' is not the name of a variable")
+    return RoomConfig(
+        network=network == "full" or (network == "setup" and in_setup),
+        services=relay.parse(settings.texts("workspace", "reach")),
+        sockets=sockets,
+        env=names,
+    )
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
 def _require_success(command: str, finished: Finished) -> None:
     if not finished.ok:
         lines = finished.stdout.whole().decode("utf-8", "replace").strip().splitlines()
@@ -94,6 +115,7 @@ async def open_workplace(start: Path) -> AsyncGenerator[Workplace]:
         repo = await open_repo(launcher, start)
         state = state_root(os.environ)
         settings = settings_module.load(start.resolve(), repo.root, os.environ, TrustBook(state))
+        room_config(settings)
         probe = enforced(await level.recorded_probe(launcher, state), settings.text("workspace", "isolation"))
         directory = repository_directory(state, repo.common_dir)
         store = await Store.open(launcher, repo, directory / "store")

@@ -56,11 +56,11 @@ class Layers:
 
         return await self._built(f"bases/{commit}/git-{history}", build)
 
-    async def setup(self, key: str, build: Callable[[Path], Awaitable[None]]) -> Layer:
+    async def setup(self, key: str, build: Callable[[Path], Awaitable[object]]) -> Layer:
         """What setup commands made, built by `build` when this key was never seen."""
         return await self._built(f"setups/{key}/files", build)
 
-    async def _built(self, path: str, build: Callable[[Path], Awaitable[None]]) -> Layer:
+    async def _built(self, path: str, build: Callable[[Path], Awaitable[object]]) -> Layer:
         place = self.directory / path
         done = place.with_name(f"{place.name}.json")
         if not done.exists():
@@ -72,7 +72,7 @@ class Layers:
             os.utime(done)
         return Layer(path, json.loads(done.read_text())["bytes"])
 
-    async def _build(self, place: Path, done: Path, build: Callable[[Path], Awaitable[None]]) -> None:
+    async def _build(self, place: Path, done: Path, build: Callable[[Path], Awaitable[object]]) -> None:
         for unfinished in place.parent.glob(f"{BUILDING}{place.name}-*"):
             remove_tree(unfinished)
         remove_tree(place)

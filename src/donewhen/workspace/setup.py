@@ -9,19 +9,27 @@ import shutil
 from pathlib import Path
 
 from donewhen.workspace.layers import is_setup_input
+from donewhen.workspace.objects import listed, text
 from donewhen.workspace.store import Store
 
 
 async def setup_inputs(store: Store, commit: str) -> list[tuple[str, str]]:
     """Path and content id of every file of a commit that decides what setup commands install."""
-    return [(path, blob) for path, blob in await store.entries(commit) if is_setup_input(path.rsplit("/", 1)[-1])]
+    entries = (await _entries(store, commit)).items()
+    return [(path, blob) for path, blob in entries if is_setup_input(path.rsplit("/", 1)[-1])]
 
 
 async def build_setup_layer(store: Store, commit: str, upper: Path, into: Path) -> None:
     """Move what was added in `upper` to a layer of its own."""
-    tracked = {path for path, _ in await store.entries(commit)}
+    tracked = set(await _entries(store, commit))
     folders = {parent for path in tracked for parent in _parents(path)}
     _move_untracked(upper, into, "", tracked | folders)
+
+
+async def _entries(store: Store, commit: str) -> dict[str, str]:
+    """Path → content id of every file of a commit."""
+    answer = await store.bare.run("ls-tree", "-r", "-z", "--full-tree", commit)
+    return {text(path): entry.id for path, entry in listed(answer)}
 
 
 def _parents(path: str) -> list[str]:

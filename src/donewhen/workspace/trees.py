@@ -19,8 +19,9 @@ import secrets
 import shutil
 import socket
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -97,7 +98,7 @@ class Trees:
 
     async def make(self, kind: str, base: str, standing: Standing) -> Tree:
         """A new tree over a base commit."""
-        shares = [self._shared(path) for path in standing.share]
+        shares = [await self._shared(base, path) for path in standing.share]
         files = await self.layers.files(base)
         git_dir = await self.layers.git_dir(base, standing.history)
         lower = (*standing.layers, git_dir.path, files.path)
@@ -121,7 +122,7 @@ class Trees:
         else:
             candidate = await capture.capture_layer(self.store, tree.facts.base, tree.upper)
         await self.store.keep(f"trees/{tree.facts.name}", candidate.tree)
-        tree.facts = TreeFacts(**{**asdict(tree.facts), "saved": candidate.tree})
+        tree.facts = replace(tree.facts, saved=candidate.tree)
         write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
         return candidate
 
@@ -201,7 +202,7 @@ class Trees:
             scratch=str(directory / "scratch"),
         )
 
-    def _shared(self, path: str) -> Path:
+    async def _shared(self, base: str, path: str) -> Path:
         """A path of the checkout that trees share, checked: it exists, lies in the checkout, and is not tracked."""
         place = self.repo.root / path
         inside = not os.path.isabs(path) and ".." not in Path(path).parts and Path(path).parts[:1] != (".git",)
@@ -209,6 +210,8 @@ class Trees:
             raise BadInput(f"workspace.share: '{path}' is not a path below the repository")
         if not place.exists():
             raise BadInput(f"workspace.share: '{path}' does not exist in {self.repo.root}")
+        if await self.store.bare.run("ls-tree", "-z", "--full-tree", base, "--", path):
+            raise BadInput(f"workspace.share: '{path}' is tracked; only ignored files and directories are shared")
         if not self._probe.path_transparent:
             raise BadInput(f"workspace.share: '{path}' needs the bubblewrap level: it would point into the checkout")
         return place.resolve()
@@ -258,10 +261,11 @@ def _lock_of(directory: Path) -> int | None:
 def _facts_of(directory: Path) -> TreeFacts | None:
     """What is written about a tree; None when its owner died before it was complete."""
     try:
-        known = json.loads((directory / "tree.json").read_text())
-    except (OSError, ValueError):
+        known: dict[str, Any] = json.loads((directory / "tree.json").read_text())
+        known.update(lower=tuple(known["lower"]), shares=tuple(known["shares"]))
+        return TreeFacts(**known)
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return TreeFacts(**{**known, "lower": tuple(known["lower"]), "shares": tuple(known["shares"])})
 
 
 def free_ports(directory: Path) -> int:

@@ -28,6 +28,9 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR = 0x8913, 0x8914, 0x8916
 IFF_UP = 0x1
 DESCRIPTORS = 64
 """How many descriptors may come with a command."""
+UNSHARED, MAPPED, NOTHING_TO_MAP = b"u", b"m", b"n"
+"""Between root's recruit and its warden, about the ids of a new user namespace."""
+NOBODY = 65534
 HIGH = 64
 """Descriptors are parked from here up while the low numbers are laid out."""
 
@@ -57,6 +60,17 @@ class Recruit:
 
     def send(self, message: bytes, fds: list[int]) -> None:
         socket.send_fds(self._to_recruit, [message], fds)
+        if os.geteuid() == 0 and self._to_recruit.recv(1) == UNSHARED:
+            self._to_recruit.send(MAPPED if self._give_it_nobody() else UNSHARED)
+
+    def _give_it_nobody(self) -> bool:
+        """Root's namespace gets a second id, the host's nobody. Only a process outside of it can do that."""
+        ids = f"0 0 1\n{mounts.NOBODY} {NOBODY} 1"
+        try:
+            _map(self.pid, ids, ids)
+        except OSError:
+            return False
+        return True
 
     def failure(self) -> str:
         return _read_now(self._failures, 4000).decode("utf-8", "replace")
@@ -103,7 +117,10 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
         os.setsid()
         message, fds, _, _ = socket.recv_fds(orders, 64, DESCRIPTORS)
         if message:
-            failures = _become(specification(fds[SPECIFICATION]), fds, pipes, control, warden)
+            spec = specification(fds[SPECIFICATION])
+            _limit(spec["rlimits"], spec["oom_score_adj"])
+            _private_namespaces(spec, orders)
+            failures = _become(spec, fds, pipes, control, warden)
     except BaseException as error:  # noqa: BLE001 - a fork of the warden must end here, with its reason told
         os.write(failures, f"{type(error).__name__}: {error}"[:4000].encode("utf-8", "replace"))
     finally:
@@ -111,11 +128,6 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
 
 
 def _become(spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, warden: int) -> int:
-    _limit(spec["rlimits"], spec["oom_score_adj"])
-    _private_namespaces(spec)
-    if spec["processes"] and os.geteuid() != 0:
-        # Set only now: a user namespace counts its own processes, not all that the user has running elsewhere.
-        resource.setrlimit(resource.RLIMIT_NPROC, (spec["processes"], spec["processes"]))
     if spec["mounts"]:
         mounts.put_together(spec["mounts"], spec["shelf"])
     if spec["private_net"]:
@@ -138,6 +150,8 @@ def _bytes(text: str) -> bytes:
 
 
 def _limit(rlimits: dict[str, int], oom_score_adj: int) -> None:
+    if os.getpriority(os.PRIO_PROCESS, 0) < 0:
+        os.setpriority(os.PRIO_PROCESS, 0, 0)  # the warden's precedence is not for its command
     if oom_score_adj:
         with open("/proc/self/oom_score_adj", "wb") as file:
             file.write(str(oom_score_adj).encode())
@@ -148,15 +162,34 @@ def _limit(rlimits: dict[str, int], oom_score_adj: int) -> None:
         resource.setrlimit(which, (bound, bound))
 
 
-def _private_namespaces(spec: dict[str, Any]) -> None:
+def _private_namespaces(spec: dict[str, Any], orders: socket.socket) -> None:
     flags = kernel.CLONE_NEWNS if spec["mounts"] else 0
     flags |= kernel.CLONE_NEWNET if spec["private_net"] else 0
+    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0 and not flags:
+        orders.send(NOTHING_TO_MAP)
     if not flags:
         return
-    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0:
+        os.setgroups([])
     kernel.unshare(flags | kernel.CLONE_NEWUSER)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
-        with open(f"/proc/self/{name}", "wb") as file:
+    if uid != 0 or not _mapped_from_outside(orders):
+        _map("self", f"0 {uid} 1", f"0 {gid} 1")
+    if spec["processes"] and uid != 0:
+        # Set only now: a user namespace counts its own processes, not all that the user has running elsewhere. The
+        # watcher should see the limit broken and say so; this stops what is faster than it.
+        resource.setrlimit(resource.RLIMIT_NPROC, (2 * spec["processes"], 2 * spec["processes"]))
+
+
+def _mapped_from_outside(orders: socket.socket) -> bool:
+    orders.send(UNSHARED)
+    return orders.recv(1) == MAPPED
+
+
+def _map(process: int | str, users: str, groups: str) -> None:
+    """Which ids of the host there are in a process's user namespace, and what they are called there."""
+    for name, text in (("setgroups", "deny"), ("uid_map", users), ("gid_map", groups)):
+        with open(f"/proc/{process}/{name}", "wb") as file:
             file.write(text.encode())
 
 
@@ -213,6 +246,8 @@ def _lock(spec: dict[str, Any], warden: int) -> None:
     landlock = spec["landlock"]
     if landlock:
         opened = [(os.open(_bytes(path), os.O_PATH | os.O_CLOEXEC), rights) for path, rights in landlock["rules"]]
+        if landlock["no_capabilities"]:
+            kernel.drop_capabilities()
         kernel.landlock_restrict(landlock["fs"], landlock["net"], landlock["scoped"], opened)
     if spec["seccomp"] >= 0:
         kernel.load_seccomp(os.pread(spec["seccomp"], os.fstat(spec["seccomp"]).st_size, 0))

@@ -1,8 +1,8 @@
-"""The watcher: counts the processes and the memory of one command, and looks at the disk it writes to.
+"""The watcher: sees to it ten times a second that one command stays within its limits.
 
-Looks ten times a second. It overshoots where a control group would not, and it costs a command nothing to start; it is
-there so that a fork bomb, a memory bomb or a full disk ends the command and not the machine. What it may not exceed
-arrives as data.
+With a control group it only asks whether the kernel had to enforce one. Without, it counts processes and memory
+itself: that overshoots, but a fork bomb or a memory bomb ends the command and not the machine. The disk it writes to is
+looked at either way. What may not be exceeded arrives as data.
 """
 
 from __future__ import annotations
@@ -15,31 +15,49 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from donewhen.workspace.launcher.groups import Group
+
 PAUSE_SECS = 0.1
 PAGE = os.sysconf("SC_PAGE_SIZE")
 INODE_RESERVE = 10_000
 
 
 class Watcher:
-    def __init__(self, limits: dict[str, Any]) -> None:
+    def __init__(self, limits: dict[str, Any], group: Group) -> None:
         self.processes = int(limits.get("processes", 0))
         self.memory = int(limits.get("memory", 0))
         self.reserve = int(limits.get("disk_reserve", 0))
         self.disk = str(limits.get("disk", ""))
         self.pause_secs = PAUSE_SECS if self.processes or self.memory or self.disk else None
+        self.group = group
+        group.limit(self.processes, self.memory)
+        self.before = group.enforced()
 
     def broken(self) -> str:
         """Which limit the command is over, in words; nothing when it is within them."""
         if self.pause_secs is None:
             return ""
+        return self.stopped_by_kernel() or self._counted() or (self._full_disk() if self.disk else "")
+
+    def stopped_by_kernel(self) -> str:
+        """Which limit the kernel had to enforce in our group."""
+        refused, killed = self.group.enforced()
+        if killed > self.before[1]:
+            return f"memory: more than {self.memory >> 20} MiB"
+        if refused > self.before[0]:
+            return f"processes: more than {self.processes}"
+        return ""
+
+    def _counted(self) -> str:
+        count_processes, count_memory = self.processes and not self.group.pids, self.memory and not self.group.memory
+        if not count_processes and not count_memory:
+            return ""
         pids = sweep.descendants(os.getpid())
-        if self.processes and len(pids) > self.processes:
-            return f"processes: {len(pids)} of {self.processes}"
-        if self.memory:
-            used = sum(map(_resident, pids))
-            if used > self.memory:
-                return f"memory: {used >> 20} of {self.memory >> 20} MiB"
-        return self._full_disk() if self.disk else ""
+        if count_processes and len(pids) > self.processes:
+            return f"processes: more than {self.processes}"
+        if count_memory and sum(map(_resident, pids)) > self.memory:
+            return f"memory: more than {self.memory >> 20} MiB"
+        return ""
 
     def _full_disk(self) -> str:
         try:
@@ -59,6 +77,6 @@ def _resident(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             _, resident, shared, *_ = file.read().split()
-    except OSError:
+    except (OSError, ValueError):
         return 0
     return (int(resident) - int(shared)) * PAGE

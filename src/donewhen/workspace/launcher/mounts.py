@@ -1,15 +1,21 @@
 """Putting a private view of the machine together, mount by mount, in the command's own mount namespace.
 
-Everything of the host is read-only from the first step on; only what is mounted here can be written. Sources are
+Everything of the host is read-only from the first step on; only what is mounted here can be written. Sources are opened
 before the first mount, because later ones cover them: an emptied home hides the layers of the tree that is about to
 appear in it. What to mount arrives as data, in the order to do it:
 
-    {"kind": "tmpfs",   "at": …, "mode": …, "size": bytes}        an empty directory
+    {"kind": "tmpfs",   "at": …, "mode": …, "size": bytes}        a file system of its own; the first one is the shelf
+    {"kind": "empty",   "at": …, "mode": …}                       an empty directory; all of them share the shelf's size
+    {"kind": "still",   "at": …}                                  a directory of the host as a picture of itself
     {"kind": "blank",   "at": …}                                  a file or socket that cannot be opened
     {"kind": "bind",    "at": …, "source": …, "writable": bool}   a path of the host
     {"kind": "file",    "at": …, "content": text}                 a file of ours over a file of the host
     {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …,
      "writable": bool}
+
+A read-only mount still lets sockets be connected, pipes be written and locks be taken. A still does not: it is a layer
+of its own, whose files are other inodes than the host's. For root it is also read with the eyes of nobody, so that
+nothing can be read through it that not everybody may read.
 """
 
 from __future__ import annotations
@@ -27,28 +33,36 @@ if TYPE_CHECKING:
     Step = dict[str, Any]
 
 
+BYTES_PER_FILE = 4096
+"""A tmpfs of limited size holds one file for so many bytes: each costs memory that the size does not count."""
+NOBODY = 1
+"""What the host's nobody is called in a user namespace that root made (see `child`); for others there is no such id."""
+
+
 def put_together(steps: list[Step], shelf: str) -> None:
-    """Do every mount. `shelf` is an emptied directory where files of ours may lie; it is one of the tmpfs steps."""
+    """Do every mount. `shelf` is where directories and files of ours lie: the tmpfs of the first step, if any."""
     kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
-    sources = {step["at"]: _open(step) for step in steps if step["kind"] in ("bind", "overlay")}
+    sources = [_open(step) if step["kind"] in ("bind", "overlay", "still") else -1 for step in steps]
     os.chdir("/")
     kernel.make_read_only(b"/")
     kernel.make_writable(b"/proc")  # where bubblewrap writes the map of its own user namespace
-    actions: dict[str, Callable[[Step], None]] = {
-        "tmpfs": _tmpfs,
-        "blank": _blank,
-        "file": lambda step: _file(step, shelf),
-        "bind": lambda step: _bind(step, sources),
-        "overlay": lambda step: _bind(step, sources),
+    actions: dict[str, Callable[[Step, int], None]] = {
+        "tmpfs": lambda step, _: _tmpfs(step),
+        "empty": lambda step, _: _empty(step, shelf),
+        "still": lambda step, source: _still(step, source, shelf),
+        "blank": lambda step, _: _blank(step),
+        "file": lambda step, _: _file(step, shelf),
+        "bind": _bind,
+        "overlay": _bind,
     }
-    for step in steps:
-        actions[step["kind"]](step)
+    for step, source in zip(steps, sources, strict=True):
+        actions[step["kind"]](step, source)
 
 
 def _open(step: Step) -> int:
-    """A descriptor of what will be bound. An overlay is mounted first, over its own upper directory."""
-    if step["kind"] == "bind":
-        return os.open(_bytes(step["source"]), os.O_PATH | os.O_CLOEXEC)
+    """A descriptor of what will be shown. An overlay is mounted first, over its own upper directory."""
+    if step["kind"] != "overlay":
+        return os.open(_bytes(step["source"] if step["kind"] == "bind" else step["at"]), os.O_PATH | os.O_CLOEXEC)
     # Paths in the options are relative to the layers' own directory, so that none of them needs escaping.
     os.chdir(_bytes(step["beside"]))
     upper = _bytes(step["upper"])
@@ -63,9 +77,38 @@ def _bytes(text: str) -> bytes:
 
 def _tmpfs(step: Step) -> None:
     os.makedirs(step["at"], exist_ok=True)
-    options = f"mode={step['mode']}" + (f",size={step['size']}" if step["size"] else "")
+    size = step["size"]
+    limits = f",size={size},nr_inodes={max(size // BYTES_PER_FILE, 1)}" if size else ""
+    options = f"mode={step['mode']}{limits}"
     flags = kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount(b"tmpfs", _bytes(step["at"]), b"tmpfs", flags, options.encode())
+
+
+def _empty(step: Step, shelf: str) -> None:
+    ours = os.path.join(shelf, f"{len(os.listdir(shelf))}")
+    try:
+        os.makedirs(step["at"], exist_ok=True)
+    except PermissionError:
+        return  # behind a directory that is closed inside as well: there is nothing to hide
+    os.mkdir(ours)
+    os.chmod(ours, int(step["mode"], 8))
+    kernel.mount(_bytes(ours), _bytes(step["at"]), b"none", kernel.MS_BIND)
+
+
+def _still(step: Step, source: int, shelf: str) -> None:
+    nothing = os.path.join(shelf, "nothing")
+    os.makedirs(nothing, exist_ok=True)
+    options = f"userxattr,lowerdir=.:{nothing}"
+    flags = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+    os.fchdir(source)
+    kernel.look_as(NOBODY)
+    try:
+        kernel.mount(b"overlay", _bytes(step["at"]), b"overlay", flags, _bytes(options))
+    except OSError:
+        return  # not every file system can be a layer; the masks of the view lie over it all the same
+    finally:
+        kernel.look_as(0)
+        os.chdir("/")
 
 
 def _blank(step: Step) -> None:
@@ -73,8 +116,8 @@ def _blank(step: Step) -> None:
         kernel.mount(b"/dev/null", _bytes(step["at"]), b"none", kernel.MS_BIND)
 
 
-def _bind(step: Step, sources: dict[str, int]) -> None:
-    fd, at = sources[step["at"]], _bytes(step["at"])
+def _bind(step: Step, fd: int) -> None:
+    at = _bytes(step["at"])
     _make_mount_point(step["at"], stat.S_ISDIR(os.fstat(fd).st_mode))
     kernel.mount(b"/proc/self/fd/%d" % fd, at, b"none", kernel.MS_BIND | kernel.MS_REC)
     if step["writable"]:

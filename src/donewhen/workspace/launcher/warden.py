@@ -19,12 +19,13 @@ import signal
 import socket
 import time
 
-from donewhen.workspace.launcher import child, kernel, limits, sweep
+from donewhen.workspace.launcher import child, groups, kernel, limits, sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+PRIORITY = -10
 NOTE_BYTES = 8192
 """What is kept of bubblewrap's own complaints."""
 
@@ -35,16 +36,29 @@ def serve(orders: socket.socket) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     os.setsid()
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    _come_first()
+    group = groups.Group()
+    group.join()
     while True:
         recruit = child.Recruit(orders)
         message, fds = _next_order(orders)
         if not message:
+            group.leave()
             return
-        recruit.send(message, fds)
         spec = child.specification(fds[child.SPECIFICATION])
+        watcher = limits.Watcher(spec["limits"], group)
+        recruit.send(message, fds)
         for fd in fds:
             os.close(fd)
-        _Guard(spec, orders, recruit).run()
+        _Guard(spec, orders, recruit, watcher).run()
+
+
+def _come_first() -> None:
+    """A warden has little to do and must get to do it, whatever its command does to the machine."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    except PermissionError:
+        return
 
 
 def _next_order(orders: socket.socket) -> tuple[bytes, list[int]]:
@@ -58,8 +72,11 @@ def _next_order(orders: socket.socket) -> tuple[bytes, list[int]]:
 class _Guard:
     """One command, from its start to the last of its processes."""
 
-    def __init__(self, spec: dict[str, Any], control: socket.socket, recruit: child.Recruit) -> None:
+    def __init__(
+        self, spec: dict[str, Any], control: socket.socket, recruit: child.Recruit, watcher: limits.Watcher
+    ) -> None:
         self.spec = spec
+        self.watcher = watcher
         self.control = control
         self.recruit = recruit
         self.why = "exit"
@@ -94,12 +111,12 @@ class _Guard:
         for fd in (pidfd, self.control.fileno(), recruit.ready, recruit.notes):
             poll.register(fd, select.POLLIN)
         deadline = time.monotonic() + self.spec["timeout"] if self.spec["timeout"] is not None else None
-        watcher = limits.Watcher(self.spec["limits"])
+        watcher = self.watcher
         try:
             while True:
                 events = {fd for fd, _ in poll.poll(_milliseconds(deadline, watcher.pause_secs))}
                 if pidfd in events:
-                    return os.waitpid(recruit.pid, 0)[1]
+                    return self._ended()
                 if self.control.fileno() in events:
                     return self._kill("killed", "")
                 if recruit.ready in events:
@@ -114,6 +131,14 @@ class _Guard:
                     return self._kill("limit", broken)
         finally:
             os.close(pidfd)
+
+    def _ended(self) -> int:
+        """It ended by itself, unless the kernel ended it for its memory."""
+        status = os.waitpid(self.recruit.pid, 0)[1]
+        stopped = self.watcher.stopped_by_kernel()
+        if stopped and status:
+            self.why, self.detail = "limit", stopped
+        return status
 
     def _let_go(self) -> None:
         """The first program inside is up, so the kernel now ties it to us: only from here on may it run anything."""

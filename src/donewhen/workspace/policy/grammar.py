@@ -1,8 +1,9 @@
 """The shell grammar, bounded: text to a syntax tree, or to the reason why there is none. What it means: `reader`.
 
 The parser is linear in time and memory for ordinary text, but not for all text (a few thousand backticks cost a
-gigabyte) and it cannot be stopped. So a script is measured before it is parsed. What is written into a file through a here-document is the one
-ordinary thing that is long; it is cut out first and put back by whoever meets its place in the tree.
+gigabyte), and it cannot be stopped. So a script is measured before it is parsed. What is written into a file through
+a here-document is the one ordinary thing that is long; it is cut out first and put back by whoever meets its place
+in the tree.
 """
 
 import re
@@ -41,7 +42,7 @@ class Unread(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class Parsed:
     root: Node
     source: bytes
     bodies: tuple[str, ...]
@@ -56,7 +57,7 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def parse(text: str) -> Script:
+def parse(text: str) -> Parsed:
     """The tree of a whole script, or `Unread` when some part of it is not certain."""
     if len(text) > LONGEST:
         raise Unread("too-long")
@@ -70,7 +71,7 @@ def parse(text: str) -> Script:
     root = _parser().parse(source).root_node
     if root.has_error:
         raise Unread("unparsed")
-    return Script(root, source, bodies)
+    return Parsed(root, source, bodies)
 
 
 def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
@@ -84,7 +85,8 @@ def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
         if not opened or not line_end:
             break
         body = _body(text, opened, line_end)
-        kept.append(text[start:line_end])
+        # The blank keeps what follows out of the delimiter, to which the grammar would add it.
+        kept += [text[start : opened.end()], " ", text[opened.end() : line_end]]
         start = line_end
         if body and (opened[2] or not _EXPANDS.search(body)):
             kept.append(f"{CUT}{len(bodies)}\n")

@@ -1,7 +1,7 @@
 """Quotes, escapes and braces of the shell, undone. Text in, text out; no variables and no syntax tree."""
 
 import re
-from itertools import product
+from itertools import pairwise, product
 
 Piece = tuple[str, bool]
 """Text, and whether the shell would still act on special characters in it (it was neither quoted nor escaped)."""
@@ -74,7 +74,7 @@ def _first_group(letters: list[Piece]) -> tuple[int, int, list[list[Piece]]] | N
             end, commas = _closing(letters, start)
             if end and commas:
                 edges = [start, *commas, end]
-                return start, end, [letters[a + 1 : b] for a, b in zip(edges, edges[1:], strict=False)]
+                return start, end, [letters[a + 1 : b] for a, b in pairwise(edges)]
             inside = "".join(text for text, _ in letters[start + 1 : end])
             if end and ".." in inside:
                 return start, end, [[(part, True)] for part in inside.split("..")[:2]]

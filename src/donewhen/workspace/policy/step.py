@@ -118,3 +118,17 @@ def command(
 
 def doubt(kind: str, text: str, place: Place) -> Step:
     return Step(DOUBT, (), text, place, doubt=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A script inside a step, still to be read."""
+
+    text: str
+    place: Place
+    given: dict[str, str] = field(default_factory=dict[str, str])
+    """Its positional parameters, by name."""
+
+
+Inner = Step | Nested
+"""What runs inside a step."""

@@ -47,13 +47,16 @@ def ruleset(abi: int, network: bool, readable: Iterable[Path], writable: Iterabl
         "fs": handled,
         "net": BIND_TCP | CONNECT_TCP if abi >= 4 and not network else 0,
         "scoped": SCOPE_ABSTRACT | SCOPE_SIGNAL if abi >= 6 else 0,
+        "no_capabilities": True,
         "rules": [(path, rights & handled & _kind(path)) for path, rights in rules],
     }
 
 
 def scopes(abi: int) -> dict[str, Any] | None:
     """Only the scopes, beside the real wall: no abstract sockets and no signals out, and mounting stays possible."""
-    return {"fs": 0, "net": 0, "scoped": SCOPE_ABSTRACT | SCOPE_SIGNAL, "rules": []} if abi >= 6 else None
+    if abi < 6:
+        return None
+    return {"fs": 0, "net": 0, "scoped": SCOPE_ABSTRACT | SCOPE_SIGNAL, "no_capabilities": False, "rules": []}
 
 
 def _kind(path: str) -> int:

@@ -42,7 +42,7 @@ class RoomConfig:
     """The part of `[workspace]` that shapes the wall."""
 
     network: bool = False
-    reach: tuple[str, ...] = ()
+    services: tuple[relay.Service, ...] = ()
     sockets: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
@@ -74,7 +74,7 @@ class Room:
         self._probe = probe
         self._place = place
         self._config = config
-        self._services = relay.parse(config.reach)
+        self._services = config.services
         self._env = environment.scrubbed(os.environ, config.env, place.variables)
 
     async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:

