@@ -1,0 +1,43 @@
+"""A candidate as data: what was made in a tree becomes a tree id in our store, and no git of its own is ever asked.
+
+    walk        what is on disk, as a layer over the base
+    refusals    what no candidate may bring
+    candidate   what counts, and what it becomes
+    write       the way back: a tree id onto disk
+
+A candidate holds the paths of the base and new ones that its own ignore rules do not exclude. What is as in the base
+is kept whatever it is. What cannot be held is refused by name, never left out. Whether a candidate is any good is not
+asked here.
+"""
+
+from pathlib import Path
+
+import anyio.to_thread
+
+from donewhen.workspace.capture import walk
+from donewhen.workspace.capture.candidate import Candidate, CandidateRefused, take
+from donewhen.workspace.capture.write import write_files, write_layer
+from donewhen.workspace.store import Store
+from donewhen.workspace.store.bare import replace
+
+__all__ = ["Candidate", "CandidateRefused", "capture_copy", "capture_layer", "stamp", "write_files", "write_layer"]
+
+
+async def capture_layer(store: Store, base_commit: str, upper: Path) -> Candidate:
+    """What was written into the upper directory of an overlay over this commit. Costs as much as the changes."""
+    base = await store.skeletons.of(await store.tree_of(base_commit))
+    return await take(store, base, walk.read_upper(upper, base.directories))
+
+
+async def stamp(directory: Path, record: Path) -> None:
+    """Write down how a fresh copy of a base looks, for `capture_copy`."""
+    taken = await anyio.to_thread.run_sync(walk.take_stamp, directory)
+    replace(record, taken.content())
+
+
+async def capture_copy(store: Store, base_commit: str, directory: Path, record: Path) -> Candidate:
+    """What changed in a full copy of this commit since its `stamp` was taken."""
+    base = await store.skeletons.of(await store.tree_of(base_commit))
+    taken = walk.Stamp.of(record.read_bytes())
+    layer = await anyio.to_thread.run_sync(walk.read_copy, directory, taken, base.directories)
+    return await take(store, base, layer)

@@ -1,0 +1,105 @@
+"""What no candidate may bring: names that some file system takes for `.git`, links out of the tree, odd files.
+
+Pure. Also says what is allowed but must be looked at: files that make tools run something by being there.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from donewhen.workspace.objects import text
+
+LONGEST_PATH = 4096
+LARGEST_FILE = 1 << 30
+LARGEST_SUM = 4 << 30
+MOST_HOPS = 40
+"""As many links as the kernel follows."""
+IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+ENDS_A_NAME_ON_NTFS = re.compile(r"[:\\].*", re.DOTALL)
+"""A stream after a colon belongs to the same file; a backslash separates directories."""
+EXECUTABLE_NAMES = frozenset({
+    ".envrc", ".mcp.json", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile", ".npmrc",
+    ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".tool-versions", "mise.toml", ".mise.toml", ".nvmrc",
+    ".python-version", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".gdbinit", ".lldbinit", ".vimrc",
+    ".exrc", ".nvim.lua", ".dir-locals.el",
+})  # fmt: skip
+EXECUTABLE_PLACES = frozenset({
+    ".vscode", ".idea", ".devcontainer", ".husky", ".githooks", ".zed", ".fleet", ".claude", ".codex", ".gemini",
+    ".cursor", ".windsurf", ".continue", ".aider", ".opencode", ".goose",
+})  # fmt: skip
+GIT_FILES = frozenset({".gitattributes", ".gitmodules"})
+
+
+def is_flagged(path: bytes) -> bool:
+    """Whether a person should see that this was changed: git's own switches, and configuration that runs things."""
+    *above, name = text(path).casefold().split("/")
+    return name in GIT_FILES or name in EXECUTABLE_NAMES or not EXECUTABLE_PLACES.isdisjoint(above)
+
+
+def is_like(name: bytes, plain: str, short: str) -> bool:
+    """Whether a name is, or on some file system means, this one; `short` is its old form with eight letters."""
+    bare = IGNORED_BY_HFS.sub("", text(name)).casefold()
+    first = ENDS_A_NAME_ON_NTFS.sub("", bare)
+    return plain in (bare, first.rstrip(" .")) or first.rstrip(" .") == short
+
+
+def is_dot_git(name: bytes) -> bool:
+    return any(is_like(part, ".git", "git~1") for part in name.split(b"\\"))
+
+
+def wrong_name(path: bytes) -> str:
+    """Why nothing may have this path; empty when it may."""
+    if is_dot_git(path.rpartition(b"/")[2]):
+        return "is named like a git directory"
+    if len(path) > LONGEST_PATH:
+        return "has a path that is too long"
+    return ""
+
+
+def wrong_file(path: bytes, kind: str, size: int) -> str:
+    """Why no file of this kind may be there; empty when it may."""
+    if kind == "other":
+        return "is a device, a pipe or a socket"
+    if kind == "unreadable":
+        return "cannot be read"
+    if kind == "file" and size > LARGEST_FILE:
+        return f"is larger than {LARGEST_FILE >> 20} MiB"
+    if kind == "link" and is_like(path.rpartition(b"/")[2], ".gitmodules", "gitmod~1"):
+        return "is a link, which git does not take for its list of submodules"
+    return ""
+
+
+def wrong_link(path: bytes, links: Mapping[bytes, bytes]) -> str:
+    """Why a link, in a tree with these links (path → target), leads out of it; empty when it does not."""
+    here = path.rpartition(b"/")[0].split(b"/") if b"/" in path else []
+    todo = [path.rpartition(b"/")[2]]
+    hops = 0
+    while todo:
+        part = todo.pop()
+        if part == b"..":
+            if not here:
+                return "links out of the tree"
+            here.pop()
+        elif part not in (b"", b"."):
+            here.append(part)
+            if is_dot_git(part) and len(here) == 1:
+                return "links into the git directory"
+            target = links.get(b"/".join(here))
+            if target is not None:
+                hops += 1
+                if target.startswith(b"/"):
+                    return "links out of the tree"
+                if hops > MOST_HOPS:
+                    return ""  # it leads nowhere
+                here.pop()
+                todo += reversed(target.split(b"/"))
+    return ""
+
+
+def wrong_links(before: Mapping[bytes, bytes], after: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, str]]:
+    """Links that lead out of the tree now and did not before: new ones, and old ones bent by a change elsewhere."""
+    if before == after:
+        return
+    for path, target in after.items():
+        why = wrong_link(path, after)
+        if why and not (before.get(path) == target and wrong_link(path, before)):
+            yield path, why

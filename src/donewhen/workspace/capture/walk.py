@@ -1,0 +1,215 @@
+"""What somebody left in a tree, read from the disk as a layer over its base: nothing is followed, nothing is judged.
+
+From an overlay's upper directory only what was written is read. From a full copy, everything is compared with a record
+made when the copy was fresh: change time, inode and size, never the modification time, which anybody may set. Either
+way the answer has the same form. Everything that could write must be dead.
+
+Directories that the base does not have are not entered at once: whether they are ignored decides that, and git says.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from donewhen.workspace.objects import parents
+
+OPAQUE = "user.overlay.opaque"
+TICK_NS = 20_000_000
+"""The kernel's clock for change times is no finer than two ticks of the slowest kernels."""
+
+Kind = Literal["file", "link", "directory", "gone", "other", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    kind: Kind
+    size: int = 0
+    target: bytes = b""
+    """Where a link points."""
+    program: bool = False
+    """Whether a file may be run."""
+
+
+@dataclass(slots=True)
+class Layer:
+    """Directory → name → what is there now. What is not listed is as in the base."""
+
+    root: bytes
+    overlay: bool
+    """Whether a device without a number means that something was deleted; in a copy it is a device."""
+    listing: dict[bytes, dict[bytes, Item]] = field(default_factory=dict[bytes, dict[bytes, Item]])
+    opaque: set[bytes] = field(default_factory=set[bytes])
+    """Directories through which nothing of the base shows."""
+    unseen: list[bytes] = field(default_factory=list[bytes])
+    """Directories that the base does not have; see `enter`."""
+    unchanged: Callable[[bytes, os.stat_result], bool] = field(default=lambda _path, _status: False)
+
+    def items(self) -> Iterator[tuple[bytes, Item]]:
+        for directory, names in self.listing.items():
+            yield from ((joined(directory, name), item) for name, item in names.items())
+
+    def at(self, path: bytes) -> Item | None:
+        directory, _, name = path.rpartition(b"/")
+        return self.listing.get(directory, {}).get(name)
+
+    def shows(self, path: bytes) -> bool:
+        """Whether a path of the base is still what it was."""
+        above = [directory for directory in parents(path) if directory]
+        replaced = any((item := self.at(place)) and item.kind != "directory" for place in above)
+        return self.at(path) is None and not replaced and not self.opaque.intersection(above)
+
+    def hides(self, directory: bytes) -> bool:
+        """Whether nothing of the base shows in a directory."""
+        return directory in self.opaque or not self.opaque.isdisjoint(parents(directory))
+
+
+def joined(directory: bytes, name: bytes) -> bytes:
+    return directory + b"/" + name if directory else name
+
+
+def read_upper(upper: Path, known: Collection[bytes]) -> Layer:
+    """The upper directory of an overlay whose base has these directories."""
+    layer = Layer(bytes(upper), overlay=True)
+    waiting = [b""]
+    while waiting:
+        waiting += _read(layer, waiting.pop(), known)
+    return layer
+
+
+def enter(layer: Layer, may: Callable[[bytes], bool]) -> None:
+    """Go into the directories that the base does not have, as far as they `may` be entered."""
+    waiting = [directory for directory in layer.unseen if may(directory)]
+    while waiting:
+        layer.unseen = []
+        _read(layer, waiting.pop(), ())
+        waiting += [directory for directory in layer.unseen if may(directory)]
+
+
+def _read(layer: Layer, directory: bytes, known: Collection[bytes]) -> list[bytes]:
+    """Take in one directory; those below it that the base has too are given back."""
+    place = joined(layer.root, directory) if directory else layer.root
+    names = layer.listing.setdefault(directory, {})
+    found: list[bytes] = []
+    try:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                path = joined(directory, entry.name)
+                status = entry.stat(follow_symlinks=False)
+                if path == b".git" or layer.unchanged(path, status):
+                    continue
+                names[entry.name] = item = _item(entry.path, status, layer.overlay)
+                if item.kind == "directory":
+                    (found if path in known else layer.unseen).append(path)
+                    if path in known and _is_opaque(entry.path):
+                        layer.opaque.add(path)
+    except OSError:
+        above, _, name = directory.rpartition(b"/")
+        layer.listing.setdefault(above, {})[name] = Item("unreadable")
+    return found
+
+
+def _item(place: bytes, status: os.stat_result, overlay: bool) -> Item:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        kind: Kind = "file" if os.access(place, os.R_OK) else "unreadable"
+        return Item(kind, status.st_size, program=bool(mode & stat.S_IXUSR))
+    if stat.S_ISDIR(mode):
+        return Item("directory")
+    if stat.S_ISLNK(mode):
+        return Item("link", status.st_size, os.readlink(place))
+    return Item("gone" if overlay and stat.S_ISCHR(mode) and status.st_rdev == 0 else "other")
+
+
+def _is_opaque(place: bytes) -> bool:
+    with suppress(OSError):
+        return os.getxattr(place, OPAQUE, follow_symlinks=False) == b"y"
+    return False
+
+
+# -- full copies --
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """How every file of a fresh copy looked. A file that changed in the clock's last tick is not vouched for."""
+
+    files: dict[bytes, tuple[int, int, int]]
+
+    def vouches(self, path: bytes, status: os.stat_result) -> bool:
+        return self.files.get(path) == (status.st_ino, status.st_ctime_ns, status.st_size)
+
+    def content(self) -> bytes:
+        return b"\0".join(b"%d %d %d\0%s" % (*seen, path) for path, seen in self.files.items())
+
+    @classmethod
+    def of(cls, content: bytes) -> "Stamp":
+        fields = content.split(b"\0") if content else []
+        files = zip(fields[1::2], fields[::2], strict=True)
+        return cls({path: _numbers(seen) for path, seen in files})
+
+
+def _numbers(seen: bytes) -> tuple[int, int, int]:
+    inode, changed, size = map(int, seen.split(b" "))
+    return inode, changed, size
+
+
+def take_stamp(directory: Path) -> Stamp:
+    limit = time.time_ns() - TICK_NS
+    files: dict[bytes, tuple[int, int, int]] = {}
+    waiting = [b""]
+    while waiting:
+        above = waiting.pop()
+        with os.scandir(joined(bytes(directory), above) if above else bytes(directory)) as entries:
+            for entry in entries:
+                path = joined(above, entry.name)
+                status = entry.stat(follow_symlinks=False)
+                if path == b".git":
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    waiting.append(path)
+                else:
+                    vouched = status.st_ctime_ns if status.st_ctime_ns < limit else 0
+                    files[path] = (status.st_ino, vouched, status.st_size)
+    return Stamp(files)
+
+
+def read_copy(directory: Path, stamp: Stamp, known: Collection[bytes]) -> Layer:
+    """A full copy of a base that has these directories, as the layer that its changes would have made."""
+    seen: set[bytes] = set()
+
+    def unchanged(path: bytes, status: os.stat_result) -> bool:
+        seen.add(path)
+        return stamp.vouches(path, status)
+
+    layer = Layer(bytes(directory), overlay=False, unchanged=unchanged)
+    waiting = [b""]
+    while waiting:
+        waiting += _read(layer, waiting.pop(), known)
+    for path in (path for path in stamp.files if path not in seen):
+        _miss(layer, path, seen, known)
+    _leave_out_untouched(layer, known)
+    return layer
+
+
+def _miss(layer: Layer, path: bytes, seen: set[bytes], known: Collection[bytes]) -> None:
+    """Note that a path is gone, by the topmost directory that went with it."""
+    for above in parents(path):
+        if above in layer.listing and (not above or above in known):
+            if path not in seen:
+                layer.listing[above][path.rpartition(b"/")[2]] = Item("gone")
+            return
+        path = above
+
+
+def _leave_out_untouched(layer: Layer, known: Collection[bytes]) -> None:
+    """Forget the directories of the base in which nothing changed."""
+    for directory in sorted(layer.listing, key=len, reverse=True):
+        if directory and directory in known and not layer.listing[directory]:
+            del layer.listing[directory]
+            above, _, name = directory.rpartition(b"/")
+            del layer.listing[above][name]

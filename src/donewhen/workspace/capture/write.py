@@ -1,0 +1,82 @@
+"""A tree id onto disk over its base: as an overlay layer, or into a full copy. Costs as much as what differs.
+
+The other direction of a capture. Who mounts the layer, and over what, is not known here.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from donewhen.workspace.objects import TREE, Change, changes_in, parents, raw
+from donewhen.workspace.store import Store
+from donewhen.workspace.store.checkout import write_changes
+
+WHITEOUT = os.makedev(0, 0)
+
+
+async def write_layer(store: Store, base_tree: str, tree: str, into: Path) -> None:
+    """A layer that turns a checkout of `base_tree` into one of `tree`: files, and whiteouts for what is gone."""
+    changes = await _all_changes(store, base_tree, tree)
+    into.mkdir(parents=True, exist_ok=True)
+    await _write(store, base_tree, changes, into)
+    for path in _gone(changes, replaced=False):
+        place = os.path.join(bytes(into), path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.mknod(place, stat.S_IFCHR, WHITEOUT)
+
+
+async def write_files(store: Store, from_tree: str, to_tree: str, directory: Path) -> None:
+    """Turn a directory that holds the files of one tree into one that holds those of another."""
+    changes = await _all_changes(store, from_tree, to_tree)
+    for path in _gone(changes, replaced=True):
+        _delete(directory, path)
+    await _write(store, from_tree, changes, directory)
+
+
+async def _all_changes(store: Store, base_tree: str, tree: str) -> list[Change]:
+    """The differences, directories included."""
+    return changes_in(
+        await store.bare.run("diff-tree", "-r", "-t", "-z", "--raw", "--no-abbrev", "--no-renames", base_tree, tree)
+    )
+
+
+async def _write(store: Store, base_tree: str, changes: list[Change], into: Path) -> None:
+    files = [change for change in changes if change.new is None or change.new.mode != TREE]
+    base = await store.skeletons.of(base_tree)
+    await write_changes(store.bare, base, files, into, store.lfs_places)
+
+
+def _gone(changes: list[Change], replaced: bool) -> Iterator[bytes]:
+    """The topmost paths that are no more; with `replaced` also those where something of another type stands now."""
+    old = {raw(change.path) for change in changes if change.new is None}
+    new = {raw(change.path) for change in changes if change.old is None}
+    for path in sorted(old):
+        if old.isdisjoint(parents(path)) and (replaced or path not in new):
+            yield path
+
+
+def _delete(directory: Path, path: bytes) -> None:
+    """Remove what is at a path, without going through any link."""
+    name = path.rpartition(b"/")[2]
+    with _directory_of(directory, path) as fd:
+        if stat.S_ISDIR(os.lstat(name, dir_fd=fd).st_mode):
+            shutil.rmtree(name, dir_fd=fd)
+        else:
+            os.unlink(name, dir_fd=fd)
+
+
+@contextmanager
+def _directory_of(directory: Path, path: bytes) -> Generator[int]:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(directory, flags)
+    try:
+        for part in path.split(b"/")[:-1]:
+            inner = os.open(part, flags, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)

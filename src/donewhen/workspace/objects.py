@@ -1,0 +1,127 @@
+"""Git's objects as plain data: ids, tree entries, changes between trees, and paths as they are shown to people.
+
+Pure: no file is read and nothing is started here. Paths are bytes as git and the kernel see them; only `Change`, which
+travels into events, carries text, where bytes that are no UTF-8 stand as surrogate escapes.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+TREE, FILE, PROGRAM, LINK, GITLINK = 0o040000, 0o100644, 0o100755, 0o120000, 0o160000
+
+Kind = Literal["added", "modified", "deleted", "unmerged", "nested"]
+
+
+class Entry(NamedTuple):
+    """What a tree says about one name."""
+
+    mode: int
+    id: str
+    """Empty where the content was not hashed."""
+
+
+Entries = dict[bytes, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs between two trees; a changed type or mode is a modification."""
+
+    path: str
+    kind: Kind
+    old: Entry | None
+    new: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How big a difference is; binary files count as files only."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+
+def object_id(object_format: str, kind: str, content: bytes) -> str:
+    return hashlib.new(object_format, framed(kind, content), usedforsecurity=False).hexdigest()
+
+
+def framed(kind: str, content: bytes) -> bytes:
+    """An object as git hashes and stores it."""
+    return b"%s %d\0%s" % (kind.encode(), len(content), content)
+
+
+def tree_content(entries: Mapping[bytes, Entry]) -> bytes:
+    """A tree object. Git sorts directories as if their names ended with a slash."""
+    ordered = sorted(entries.items(), key=lambda item: item[0] + (b"/" if item[1].mode == TREE else b""))
+    return b"".join(b"%o %s\0%s" % (entry.mode, name, bytes.fromhex(entry.id)) for name, entry in ordered)
+
+
+def tree_entries(content: bytes, object_format: str) -> Entries:
+    width = hashlib.new(object_format, usedforsecurity=False).digest_size
+    entries: Entries = {}
+    at = 0
+    while at < len(content):
+        end = content.index(b"\0", at)
+        mode, _, name = content[at:end].partition(b" ")
+        at = end + 1 + width
+        entries[name] = Entry(int(mode, 8), content[end + 1 : at].hex())
+    return entries
+
+
+def date_in(commit: bytes) -> str:
+    """When a commit object says it was committed, in a form that git takes for a date."""
+    committer = next(line for line in commit.split(b"\n") if line.startswith(b"committer "))
+    return "@" + b" ".join(committer.split(b" ")[-2:]).decode()
+
+
+def changes_in(raw: bytes) -> list[Change]:
+    """The answer of `diff-tree --raw -z --no-renames`, without abbreviated ids."""
+    fields = raw.split(b"\0")[:-1]
+    return [_change(about.decode(), path) for about, path in zip(fields[::2], fields[1::2], strict=True)]
+
+
+def _change(about: str, path: bytes) -> Change:
+    old_mode, new_mode, old_id, new_id, _ = about.removeprefix(":").split(" ")
+    old = Entry(int(old_mode, 8), old_id) if int(old_mode, 8) else None
+    new = Entry(int(new_mode, 8), new_id) if int(new_mode, 8) else None
+    kind: Kind = "added" if old is None else "deleted" if new is None else "modified"
+    return Change(text(path), kind, old, new)
+
+
+def listed(answer: bytes) -> Iterator[tuple[bytes, Entry]]:
+    """The answer of `ls-tree -z`."""
+    for record in answer.split(b"\0")[:-1]:
+        about, _, path = record.partition(b"\t")
+        mode, _, entry_id = about.decode().split(" ")
+        yield path, Entry(int(mode, 8), entry_id)
+
+
+def text(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
+
+
+def raw(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
+
+
+def shown(path: bytes | str) -> str:
+    """A path for a message of one line: what a terminal could take for a command is escaped."""
+    plain = path if isinstance(path, str) else text(path)
+    if plain.isprintable():
+        return plain
+    escaped = (char if char.isprintable() else _escape(char) for char in plain)
+    return '"' + "".join(escaped) + '"'
+
+
+def _escape(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in raw(char))
+
+
+def parents(path: bytes) -> Iterator[bytes]:
+    """The directories above a path, from the nearest up to the root, which is empty."""
+    while path:
+        path = path.rpartition(b"/")[0]
+        yield path

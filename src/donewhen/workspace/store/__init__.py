@@ -1,0 +1,145 @@
+"""The private store: one bare repository per user repository, in which all of our git runs. `Store` is the door.
+
+    bare       the directory, git commands in it, objects in and out
+    mirror     what it holds of the user's repository, by hard link and as data
+    skeleton   what is kept about a base tree, so that small changes cost little
+    checkout   trees onto disk
+    dirty      what the user has not committed
+    seed       a small `.git` for a tree that somebody works in
+    tidy       what nobody needs any more
+    lfs        pointers and contents
+
+The user's repository is never written here. Candidates are the business of `workspace.capture`, which uses the store;
+trees, layers and who may see them that of others.
+"""
+
+import re
+from pathlib import Path
+
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.workspace.git import GitFailed, Settings, check_version
+from donewhen.workspace.objects import Change, Size, changes_in, shown
+from donewhen.workspace.process import Launcher
+from donewhen.workspace.repo import Repo
+from donewhen.workspace.store import checkout, dirty, mirror, seed, tidy
+from donewhen.workspace.store.bare import Bare
+from donewhen.workspace.store.skeleton import Skeletons
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+PSEUDO_REFS = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+UPSTREAM = re.compile(r"branch\..*\.(?:remote|merge|pushremote)|remote\..*\.fetch|push\.default|remote\.pushdefault")
+"""The settings that say what `@{upstream}` and `@{push}` mean."""
+PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+
+
+class Store:
+    """The store of one repository. Use `Store.open`, which brings it up to date; that is cheap, so open it often."""
+
+    def __init__(self, bare: Bare, repo: Repo) -> None:
+        self.bare = bare
+        self.repo = repo
+        self.skeletons = Skeletons(bare)
+        lfs = Path(repo.common_dir, repo.setting("lfs.storage", "lfs"), "objects")
+        self.lfs_places = (bare.directory / "lfs", lfs)
+        """Where content of LFS files may be."""
+        self.path = bare.directory
+        self._tree_of: dict[str, str] = {}
+
+    @classmethod
+    async def open(cls, launcher: Launcher, repo: Repo, directory: Path) -> "Store":
+        """The store below a directory that belongs to this repository and its worktrees; made at first use."""
+        bare = Bare(launcher, directory / repo.object_format, repo.object_format)
+        if not bare.git_dir.exists():
+            await check_version(launcher)
+        try:
+            await mirror.refresh(bare, repo)
+        except OSError as error:
+            raise MachineryBroke(f"the store cannot be brought up to date: {error}") from error
+        store = cls(bare, repo)
+        if repo.partial:
+            await store._refuse_missing(repo.head)
+        return store
+
+    async def _refuse_missing(self, commit: str) -> None:
+        """A partial clone may lack files of a commit, and we never fetch."""
+        listing = await self.bare.run("rev-list", "--objects", "--no-walk", "--missing=print", commit)
+        if any(line.startswith(b"?") for line in listing.split(b"\n")):
+            where = shown(str(self.repo.root))
+            raise BadInput(f"{where} is a partial clone that lacks files of {commit[:12]}: git fetch --refetch")
+
+    async def resolve(self, ref: str) -> str:
+        """The commit that any revision expression means in the user's repository."""
+        repo = self.repo
+        head = f"ref: refs/heads/{repo.branch}" if repo.branch else repo.head
+        with self.bare.scratch(head=f"{head}\n".encode("utf-8", "surrogateescape")) as place:
+            for name in PSEUDO_REFS:
+                mirror.copy(repo.git_dir / name, place.git_dir / name)
+            if "@{" in ref:
+                mirror.copy_logs(self.bare, repo, place.git_dir)
+            expression = ref if ref.startswith(":/") else f"{ref}^{{commit}}"  # a search takes everything for its text
+            try:
+                if not ref or "\0" in ref:
+                    raise GitFailed("rev-parse", "no revision")
+                options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+                answer = await self.bare.run(*options, expression, at=place, settings=self._upstream())
+            except GitFailed as error:
+                raise BadInput(f"{shown(ref) or 'an empty name'} is not a commit of {shown(str(repo.root))}") from error
+        return answer.decode().strip()
+
+    def _upstream(self) -> Settings:
+        settings = self.repo.settings.items()
+        return [(key, value) for key, values in settings if UPSTREAM.fullmatch(key) for value in values]
+
+    async def tree_of(self, commit: str) -> str:
+        if commit not in self._tree_of:
+            (content,) = await self.bare.contents([commit])
+            self._tree_of[commit] = content.split(b"\n", 1)[0].split(b" ")[1].decode()
+        return self._tree_of[commit]
+
+    async def check_out(self, commit: str, into: Path) -> tuple[str, ...]:
+        """All files of a commit as plain files in an empty directory; the paths that stayed LFS pointers."""
+        base = await self.skeletons.of(await self.tree_of(commit))
+        return tuple(await checkout.check_out(self.bare, base, into, self.lfs_places))
+
+    async def uncommitted(self) -> list[Change]:
+        """What the user has not committed: tracked changes, deletions, and new files that are not ignored."""
+        return await dirty.uncommitted(self.bare, self.repo)
+
+    async def snapshot(self) -> str:
+        """A commit of HEAD and everything uncommitted, in this store only. Repositories inside are left out."""
+        return await dirty.snapshot(self.bare, self.repo)
+
+    async def keep(self, name: str, object_id: str) -> None:
+        """Hold on to an object and all it reaches, whatever happens to the user's branches."""
+        await self.bare.run("update-ref", "--no-deref", _pin(name), object_id)
+
+    async def release(self, name: str) -> None:
+        await self.bare.run("update-ref", "--no-deref", "-d", _pin(name))
+
+    async def seed_git_dir(self, commit: str, history: seed.History, into: Path) -> None:
+        """A git dir for a tree of this commit. It shares no file with the store, whoever may write to it."""
+        await seed.seed_git_dir(self.bare, self.repo, commit, history, into)
+
+    async def diff(self, base_tree: str, tree: str) -> list[Change]:
+        answer = await self.bare.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *PLAIN, base_tree, tree)
+        return changes_in(answer)
+
+    async def diffstat(self, base_tree: str, tree: str) -> Size:
+        answer = await self.bare.run("diff-tree", "-r", "-z", "--numstat", *PLAIN, base_tree, tree)
+        lines = [record.split(b"\t", 2)[:2] for record in answer.split(b"\0")[:-1]]
+        counts = [(int(added), int(gone)) for added, gone in lines if added != b"-"]
+        return Size(len(lines), sum(added for added, _ in counts), sum(gone for _, gone in counts))
+
+    async def patch(self, base_tree: str, tree: str) -> bytes:
+        """A patch that git can apply, binary files included."""
+        return await self.bare.run("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, base_tree, tree)
+
+    async def tidy(self) -> None:
+        """Give back disk space: what neither the user's repository nor any `keep` needs any more."""
+        await tidy.tidy(self.bare, self.repo)
+
+
+def _pin(name: str) -> str:
+    if not NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
+        raise ValueError(f"{name!r} cannot name a reference")
+    return f"refs/donewhen/{name}"

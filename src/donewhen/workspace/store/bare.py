@@ -1,0 +1,167 @@
+"""The private bare repository itself: its directory, git commands in it, objects in and out.
+
+    git/       the bare repository; its configuration is written here and by nobody else
+    scratch/   a git dir of its own for each operation under way: `HEAD`, an index, and a pointer to `git/`
+    blank/     the files that every one of them starts with
+    empty/     a work tree without files, for commands that must find no attributes in one
+    bases/     what is known about a base tree: its skeleton, and the index of its checkout
+    history/   packs that hold what is reachable from one commit and nothing else
+    lfs/       content of LFS files that candidates and snapshots brought
+
+What it holds of the user's repository is the business of `mirror`.
+"""
+
+import contextlib
+import os
+import tempfile
+import zlib
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.files import remove_tree
+from donewhen.workspace.git import Place, Settings, git
+from donewhen.workspace.objects import framed, object_id
+from donewhen.workspace.process import Launcher
+
+PARTS = ("git", "scratch", "blank", "empty", "bases", "history", "lfs")
+NO_HEAD = b"ref: refs/heads/none\n"
+CONFIG = """\
+[core]
+\trepositoryformatversion = {version}
+\tbare = true
+\tfileMode = true
+\tsymlinks = true
+\tignoreCase = false
+\tautocrlf = false
+\tsafecrlf = false
+\tprotectHFS = true
+\tprotectNTFS = true
+\thooksPath = /dev/null
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\tfsmonitor = false
+\tuntrackedCache = false
+\tsplitIndex = false
+\tlogAllRefUpdates = false
+\tlooseCompression = 1
+[index]
+\tversion = 2
+\tsparse = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[submodule]
+\trecurse = false
+[checkout]
+\tworkers = 0
+{extensions}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    launcher: Launcher
+    directory: Path
+    object_format: str
+
+    @property
+    def git_dir(self) -> Path:
+        return self.directory / "git"
+
+    def lay_out(self) -> None:
+        """Make what is not there yet; `git/config` always says exactly what this version wants."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.directory.is_symlink() or self.directory.stat().st_uid != os.geteuid():
+            raise MachineryBroke(f"{self.directory} belongs to another user")
+        self.directory.chmod(0o700)
+        for part in (*PARTS, "git/objects/pack", "git/objects/info", "git/refs", "git/info"):
+            (self.directory / part).mkdir(parents=True, exist_ok=True)
+        other_format = "" if self.object_format == "sha1" else f"[extensions]\n\tobjectFormat = {self.object_format}\n"
+        config = CONFIG.format(version=1 if other_format else 0, extensions=other_format)
+        files = {"git/config": config.encode(), "git/HEAD": NO_HEAD, "blank/HEAD": NO_HEAD}
+        for name, content in {**files, "blank/commondir": b"../../git\n"}.items():
+            path = self.directory / name
+            if not path.is_file() or path.read_bytes() != content:
+                replace(path, content)
+        self._remove_leftovers()
+
+    def _remove_leftovers(self) -> None:
+        for path in (self.directory / "scratch").iterdir():
+            if not Path("/proc", path.name.partition("-")[0]).exists():
+                remove_tree(path)
+
+    async def run(
+        self,
+        *arguments: str,
+        at: Place | None = None,
+        stdin: bytes = b"",
+        settings: Settings = (),
+        date: str = "",
+    ) -> bytes:
+        """Git in the bare repository, or at a place made by `scratch`."""
+        place = at or self.place(self.git_dir)
+        return await git(self.launcher, place, *arguments, stdin=stdin, settings=settings, date=date)
+
+    def place(self, git_dir: Path, work_tree: Path | None = None) -> Place:
+        return Place(git_dir=git_dir, work_tree=work_tree or self.directory / "empty", index=git_dir / "index")
+
+    @contextlib.contextmanager
+    def scratch(self, work_tree: Path | None = None, head: bytes = NO_HEAD) -> Generator[Place]:
+        """A place for one operation: an index and a HEAD of its own over the shared objects and references."""
+        name = tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=self.directory / "scratch")
+        git_dir = Path(name)
+        try:
+            # A link needs no new inode, which is what costs time; git writes to neither file there.
+            os.link(self.directory / "blank" / "commondir", git_dir / "commondir")
+            if head is NO_HEAD:
+                os.link(self.directory / "blank" / "HEAD", git_dir / "HEAD")
+            else:
+                (git_dir / "HEAD").write_bytes(head)
+            yield self.place(git_dir, work_tree)
+        finally:
+            remove_tree(git_dir)
+
+    async def contents(self, ids: Sequence[str]) -> list[bytes]:
+        """The content of each object; one git process for all."""
+        if not ids:
+            return []
+        asked = "".join(f"{id}\n" for id in ids).encode()
+        answer = await self.run("cat-file", "--batch", "--buffer", stdin=asked)
+        found: list[bytes] = []
+        at = 0
+        for id in ids:
+            end = answer.index(b"\n", at)
+            said = answer[at:end].decode().split(" ")
+            if len(said) != 3:
+                raise MachineryBroke(f"object {id} is missing in the store")
+            at = end + 1 + int(said[2]) + 1
+            found.append(answer[end + 1 : at - 1])
+        return found
+
+    def write(self, kind: str, content: bytes) -> str:
+        """Store an object and give back its id."""
+        id = object_id(self.object_format, kind, content)
+        path = self.git_dir / "objects" / id[:2] / id[2:]
+        if not path.exists():
+            packed = zlib.compress(framed(kind, content), 1)
+            try:
+                replace(path, packed, mode=0o444)
+            except FileNotFoundError:
+                path.parent.mkdir(exist_ok=True)
+                replace(path, packed, mode=0o444)
+        return id
+
+
+def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file in one step: readers see the old one or the new one."""
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix="tmp_donewhen_")
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,86 @@
+"""Trees onto disk: a whole commit, or the paths in which two trees differ. Git converts, and no filter program runs.
+
+Line ends, encodings and `$Id$` follow the attribute files of the tree itself. LFS pointers become content where this
+machine has it, submodules become empty directories. What a directory is for, and who may write to it, is decided by
+the callers.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.git import Place
+from donewhen.workspace.index import Held, written
+from donewhen.workspace.objects import FILE, GITLINK, PROGRAM, TREE, Change, raw, text
+from donewhen.workspace.store import lfs
+from donewhen.workspace.store.bare import Bare
+from donewhen.workspace.store.skeleton import Skeleton, forget_oldest
+
+
+def index_of(bare: Bare, tree: str) -> Path:
+    """Where the index of the last checkout of a tree is kept."""
+    return bare.directory / "bases" / f"{tree}.index"
+
+
+async def check_out(bare: Bare, base: Skeleton, into: Path, places: Sequence[Path]) -> list[str]:
+    """All files of a tree, into an empty directory; the paths that stayed LFS pointers are given back."""
+    into.mkdir(parents=True, exist_ok=True)
+    if any(into.iterdir()):
+        raise MachineryBroke(f"{into} is not empty")
+    with bare.scratch(into) as place:
+        await bare.run("read-tree", "--reset", "-u", "--no-recurse-submodules", base.tree, at=place)
+        missing = await _fill(bare, place, base, places) if base.lfs else []
+        shutil.move(place.index, index_of(bare, base.tree))
+    forget_oldest(bare.directory / "bases")
+    return missing
+
+
+async def _fill(bare: Bare, place: Place, base: Skeleton, places: Sequence[Path]) -> list[str]:
+    paths = (await bare.run("ls-files", "-z", ":(attr:filter=lfs)", at=place)).split(b"\0")[:-1]
+    links = [path for path in paths if path in base.links]
+    files = {os.path.join(bytes(place.work_tree), path): path for path in paths if path not in links}
+    missing = [files[full] for full in lfs.fill(files, places)]
+    # Where content stands for a pointer, git would see a change; nobody reads that index but a maker's own git.
+    await bare.run("update-index", "-z", "--stdin", "--assume-unchanged", at=place, stdin=_joined(files.values()))
+    return [text(path) for path in missing]
+
+
+def _joined(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in paths)
+
+
+async def write_changes(
+    bare: Bare, base: Skeleton, changes: Sequence[Change], into: Path, places: Sequence[Path]
+) -> None:
+    """The new state of every changed path, below `into`. What the changes delete is left to the caller."""
+    news = {raw(change.path): change.new for change in changes if change.new is not None}
+    for path, entry in news.items():
+        if entry.mode in (GITLINK, TREE):
+            Path(os.path.join(into, text(path))).mkdir(parents=True, exist_ok=True)
+    files = [Held(path, entry) for path, entry in news.items() if entry.mode not in (GITLINK, TREE)]
+    if not files:
+        return
+    rules = base.attributes_after(changes)
+    held = {item.path: item for item in (*rules, *files)}
+    with bare.scratch() as place:
+        place.index.write_bytes(written(held.values(), bare.object_format))
+        prefix = f"--prefix={into}/"
+        names = _joined(item.path for item in files)
+        await bare.run("checkout-index", "-f", "-q", "-z", "--stdin", prefix, at=place, stdin=names)
+        speaks = base.lfs or any(item.path.endswith(b".gitattributes") for item in files)
+        if speaks:
+            ours = await with_filter(bare, place, [item.path for item in files if item.entry.mode in (FILE, PROGRAM)])
+            lfs.fill([os.path.join(bytes(into), path) for path in ours.get("lfs", [])], places)
+
+
+async def with_filter(bare: Bare, place: Place, paths: Sequence[bytes]) -> dict[str, list[bytes]]:
+    """The paths that a filter is meant for, by its name."""
+    answer = await bare.run("check-attr", "-z", "--stdin", "filter", at=place, stdin=_joined(paths))
+    fields = answer.split(b"\0")[:-1]
+    found: dict[str, list[bytes]] = {}
+    for path, value in zip(fields[::3], fields[2::3], strict=True):
+        if value not in (b"unspecified", b"unset", b"set"):
+            found.setdefault(text(value), []).append(path)
+    return found

@@ -1,0 +1,154 @@
+"""What the user has not committed, and a commit of it in our store. The user's own index is only ever copied.
+
+Git compares with that copy and looks at the user's files with the few harmless settings that decide what counts as a
+change: line ends, modes, ignored files. Submodules are not entered, and no filter program runs: a change that would
+need one cannot be put into a snapshot, and says so.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from donewhen.errors import BadInput
+from donewhen.workspace.git import Place, Settings
+from donewhen.workspace.objects import FILE, GITLINK, LINK, PROGRAM, Change, Entry, date_in, object_id, raw, shown, text
+from donewhen.workspace.repo import Repo
+from donewhen.workspace.store import lfs
+from donewhen.workspace.store.bare import Bare
+from donewhen.workspace.store.checkout import with_filter
+
+STATUS = ("status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
+HARMLESS = ("filemode", "symlinks", "ignorecase", "autocrlf", "eol", "trustctime", "checkstat")
+VALUES = ("true", "false", "input", "lf", "crlf", "native", "minimal", "default")
+
+
+async def uncommitted(bare: Bare, repo: Repo) -> list[Change]:
+    with _work_tree(bare, repo) as place:
+        return await _changes(bare, repo, place)
+
+
+async def snapshot(bare: Bare, repo: Repo) -> str:
+    """A commit on top of HEAD that holds everything uncommitted; HEAD itself when there is nothing."""
+    with _work_tree(bare, repo) as place:
+        changes = await _changes(bare, repo, place)
+        taken = [change for change in changes if change.kind != "nested"]
+        unmerged = [shown(change.path) for change in changes if change.kind == "unmerged"]
+        if unmerged:
+            raise BadInput(f"{unmerged[0]} is unmerged: resolve it first, or leave uncommitted changes out")
+        if not taken:
+            return repo.head
+        await _stage(bare, repo, place, taken)
+        tree = (await bare.run("write-tree", at=place)).decode().strip()
+        (head,) = await bare.contents([repo.head])
+        # HEAD's date, so that the same changes give the same commit, and its checkout is already there.
+        commit = await bare.run(
+            "commit-tree", tree, "-p", repo.head, at=place, stdin=b"Uncommitted changes\n", date=date_in(head)
+        )
+        return commit.decode().strip()
+
+
+@contextmanager
+def _work_tree(bare: Bare, repo: Repo) -> Generator[Place]:
+    """The user's files, seen with a copy of the user's index."""
+    with bare.scratch(repo.root, head=repo.head.encode() + b"\n") as place:
+        names = [path.name for path in repo.git_dir.iterdir() if path.name.startswith("sharedindex.")]
+        for name in ["index", *names]:
+            if (repo.git_dir / name).is_file():
+                shutil.copy2(repo.git_dir / name, place.git_dir / name)
+        yield place
+
+
+def _settings(repo: Repo) -> Settings:
+    pairs = [(f"core.{name}", repo.setting(f"core.{name}").lower()) for name in HARMLESS]
+    kept = [(key, value) for key, value in pairs if value in VALUES]
+    if repo.ignore_file is not None:
+        kept.append(("core.excludesFile", str(repo.ignore_file)))
+    return kept
+
+
+# -- what changed --
+
+
+async def _changes(bare: Bare, repo: Repo, place: Place) -> list[Change]:
+    answer = await bare.run(*STATUS, at=place, settings=_settings(repo))
+    found: dict[str, Change] = {}
+    for record in answer.split(b"\0")[:-1]:
+        change = _change(record, repo.root)
+        before = found.get(change.path)
+        if before is not None and before.old is not None:  # taken out of the index, and there all the same
+            change = Change(change.path, "modified", before.old, change.new)
+        if change.old is not None or change.new is not None:
+            found[change.path] = change
+    same = await _unchanged_lfs(bare, repo, place, list(found.values()))
+    return [change for path, change in sorted(found.items()) if path not in same]
+
+
+def _change(record: bytes, root: Path) -> Change:
+    kind, _, rest = record.partition(b" ")
+    if kind == b"?" and rest.endswith(b"/"):
+        return Change(text(rest[:-1]), "nested", None, Entry(GITLINK, ""))
+    if kind == b"?":
+        return Change(text(rest), "added", None, Entry(_mode(root, rest), ""))
+    if kind == b"u":
+        *about, path = rest.decode("utf-8", "surrogateescape").split(" ", 9)
+        return Change(path, "unmerged", Entry(int(about[2], 8), about[6]), Entry(int(about[5], 8), ""))
+    *about, path = rest.decode("utf-8", "surrogateescape").split(" ", 7)
+    old, new = int(about[2], 8), int(about[4], 8)
+    before = Entry(old, about[5]) if old else None
+    after = Entry(new, about[6] if about[0][1] == "." else "") if new else None
+    return Change(path, "added" if not old else "modified" if new else "deleted", before, after)
+
+
+def _mode(root: Path, path: bytes) -> int:
+    mode = os.lstat(os.path.join(bytes(root), path)).st_mode
+    return LINK if stat.S_ISLNK(mode) else PROGRAM if mode & stat.S_IXUSR else FILE
+
+
+async def _unchanged_lfs(bare: Bare, repo: Repo, place: Place, changes: Sequence[Change]) -> set[str]:
+    """LFS files that only look changed: the pointer of what is on disk is what HEAD has."""
+    modified = [change for change in changes if change.kind == "modified" and _is_file(change)]
+    if not modified or not (repo.common_dir / "lfs").is_dir():
+        return set()
+    paths = (await with_filter(bare, place, [raw(change.path) for change in modified])).get("lfs", [])
+    return {change.path for change in modified if raw(change.path) in paths and _as_pointer(bare, repo, change)}
+
+
+def _is_file(change: Change) -> bool:
+    return change.new is not None and change.new.mode in (FILE, PROGRAM)
+
+
+def _as_pointer(bare: Bare, repo: Repo, change: Change) -> bool:
+    pointer = lfs.take_in(_on_disk(repo, raw(change.path)), bare.directory / "lfs")
+    id = object_id(bare.object_format, "blob", pointer)
+    return change.old is not None and change.new is not None and change.old == Entry(change.new.mode, id)
+
+
+def _on_disk(repo: Repo, path: bytes) -> bytes:
+    return os.path.join(bytes(repo.root), path)
+
+
+# -- the snapshot --
+
+
+async def _stage(bare: Bare, repo: Repo, place: Place, changes: Sequence[Change]) -> None:
+    paths = [raw(change.path) for change in changes]
+    files = [raw(change.path) for change in changes if _is_file(change)]
+    filtered = await with_filter(bare, place, files) if files else {}
+    pointers = filtered.pop("lfs", [])
+    for name, needing in filtered.items():
+        if {f"filter.{name}.clean", f"filter.{name}.process"} & repo.settings.keys():
+            raise BadInput(f"{shown(needing[0])} needs the filter {shown(name)}, which is never run: commit it first")
+    names = b"".join(path + b"\0" for path in paths if path not in pointers)
+    options = ("--add", "--remove", "--replace", "-z", "--stdin")
+    await bare.run("update-index", *options, at=place, stdin=names, settings=_settings(repo))
+    if pointers:
+        records = b"".join(_record(bare, repo, path) for path in pointers)
+        await bare.run("update-index", "--replace", "-z", "--index-info", at=place, stdin=records)
+
+
+def _record(bare: Bare, repo: Repo, path: bytes) -> bytes:
+    pointer = lfs.take_in(_on_disk(repo, path), bare.directory / "lfs")
+    return b"%o %s\t%s\0" % (_mode(repo.root, path), bare.write("blob", pointer).encode(), path)

@@ -1,0 +1,110 @@
+"""Real repositories for tests: made by git itself, looked at byte by byte before and after.
+
+`opened` gives a store of a repository and, at its end, makes sure that the repository is what it was. The git here is
+the tester's, with whatever a scene configures; the git of the program under test never goes through this module.
+"""
+
+import hashlib
+import os
+import stat
+import subprocess
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from donewhen.workspace.process import Launcher
+from donewhen.workspace.repo import open_repo
+from donewhen.workspace.store import Store
+from needs import needs
+
+Files = Mapping[str, str | bytes] | Mapping[bytes, str | bytes]
+ONE_FILE: Files = {"a.txt": "a\n"}
+
+
+def environment() -> dict[str, str]:
+    """The home of the test, an identity, a clock that stands still; nothing that would lead git elsewhere."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    who = {"NAME": "Tester", "EMAIL": "tester@example.invalid", "DATE": "2024-02-03T04:05:06Z"}
+    identity = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+    return {**kept, **identity, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def git(where: Path, *arguments: str | bytes, given: bytes = b"") -> str:
+    """What a git command prints; it must succeed."""
+    ran = try_git(where, *arguments, given=given)
+    assert ran.returncode == 0, (arguments, ran.stderr.decode())
+    return ran.stdout.decode("utf-8", "surrogateescape").strip()
+
+
+def try_git(where: Path, *arguments: str | bytes, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [needs("git"), *arguments]
+    return subprocess.run(command, cwd=where, env=environment(), input=given, capture_output=True, check=False)
+
+
+def write(root: Path, files: Files) -> None:
+    for name, content in files.items():
+        path = os.path.join(bytes(root), name.encode() if isinstance(name, str) else name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+
+
+def commit(root: Path, message: str = "a commit") -> str:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--allow-empty", "-m", message)
+    return git(root, "rev-parse", "HEAD")
+
+
+def repository(root: Path, files: Files = ONE_FILE, *options: str) -> Path:
+    """A repository on branch `main` with one commit of these files."""
+    root.mkdir(parents=True)
+    git(root, "init", "--quiet", "-b", "main", *options)
+    write(root, files)
+    commit(root, "the first commit")
+    return root
+
+
+def digest(root: Path) -> str:
+    """Everything about a directory that a user could notice: names, kinds, modes, contents, and git's index time."""
+    sum_of_all = hashlib.sha256()
+    for path, what in sorted(contents(root, with_git=True).items()):
+        sum_of_all.update(repr((path, what)).encode())
+    index = root / ".git" / "index"
+    if index.exists():
+        sum_of_all.update(str(index.stat().st_mtime_ns).encode())
+    return sum_of_all.hexdigest()
+
+
+def contents(root: Path, with_git: bool = False, directories: bool = True) -> dict[bytes, tuple[str, bytes]]:
+    """Path → (kind, content) of everything below a directory; nothing is followed."""
+    found: dict[bytes, tuple[str, bytes]] = {}
+    for above, names, files in os.walk(bytes(root)):
+        if not with_git and above == bytes(root):
+            names[:], files[:] = [n for n in names if n != b".git"], [n for n in files if n != b".git"]
+        for name in (*names, *files):
+            path = os.path.join(above, name)
+            what = kind_and_content(path)
+            if directories or what[0] != "directory":
+                found[os.path.relpath(path, bytes(root))] = what
+    return found
+
+
+def kind_and_content(path: bytes) -> tuple[str, bytes]:
+    mode = os.lstat(path).st_mode
+    if stat.S_ISLNK(mode):
+        return "link", os.readlink(path)
+    if stat.S_ISDIR(mode):
+        return "directory", b""
+    if not stat.S_ISREG(mode):
+        return "other", b""
+    with open(path, "rb") as file:
+        return ("program" if mode & stat.S_IXUSR else "file"), file.read()
+
+
+@asynccontextmanager
+async def opened(root: Path, directory: Path) -> AsyncGenerator[Store]:
+    """The store of a repository. Whatever is done with it, the repository must stay as it is."""
+    before = digest(root)
+    async with Launcher.open() as launcher:
+        yield await Store.open(launcher, await open_repo(launcher, root), directory)
+    assert digest(root) == before, "the user's repository was touched"
