@@ -100,7 +100,8 @@ class Layers:
 
     def bytes(self) -> int:
         """Disk use of all complete layers, from what was recorded when they were built."""
-        return sum(json.loads(done.read_text())["bytes"] for done in self.directory.glob("*/*/*.json"))
+        records = [done for kind in ("bases", "setups") for done in self.directory.glob(f"{kind}/*/*.json")]
+        return sum(json.loads(done.read_text())["bytes"] for done in records)
 
 
 def setup_key(commands: tuple[str, ...], inputs: list[tuple[str, str]]) -> str:

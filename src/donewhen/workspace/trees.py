@@ -148,7 +148,7 @@ class Trees:
             if lock is None:
                 continue
             facts = _facts_of(directory)
-            if facts is None or facts.kind != "maker" or not any(os.scandir(directory / "upper")):
+            if facts is None or facts.kind != "maker" or not os.listdir(directory / "upper"):
                 self._delete(directory, facts)
                 os.close(lock)
                 continue

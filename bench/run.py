@@ -1,0 +1,18 @@
+"""`make bench`: every measurement, side by side in one run, as ratios. Nothing here can fail a build."""
+
+import importlib
+import sys
+from pathlib import Path
+
+PARTS = ("processes", "trees", "capture")
+
+
+def main() -> None:
+    sys.path.insert(0, str(Path(__file__).parent))
+    for part in sys.argv[1:] or PARTS:
+        print(f"\n== {part}")
+        importlib.import_module(part).main()
+
+
+if __name__ == "__main__":
+    main()

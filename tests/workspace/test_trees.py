@@ -1,0 +1,245 @@
+"""Trees: isolated from each other and from the user, cheap to make, never removed with work that is in no store."""
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.workspace.capture import write_layer
+from donewhen.workspace.layers import KEPT_BASES
+from donewhen.workspace.process import Finished
+from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.view import Overlay
+from donewhen.workspace.trees import PORTS_PER_TREE, Standing, Tree, Trees, Unsaved, free_ports
+from needs import needs
+from repositories import commit, contents, digest, git, repository, write
+
+pytestmark = pytest.mark.anyio
+FILES = {"file.txt": "base\n", "sub/inner.txt": "inner\n", ".gitignore": "ignored/\n"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    needs("bwrap")
+    return repository(tmp_path / "repository", FILES)
+
+
+@asynccontextmanager
+async def opened(root: Path) -> AsyncGenerator[tuple[Workplace, str]]:
+    """A workplace and the commit at HEAD; the user's repository must stay as it is."""
+    before = digest(root)
+    async with open_workplace(root) as place:
+        yield place, await place.store.resolve("HEAD")
+    assert digest(root) == before
+
+
+async def run(place: Workplace, tree: Tree, text: str) -> str:
+    finished: Finished = await place.room(tree).run(ShellCommand(text=text))
+    assert finished.ok, (finished.reason, finished.stdout.whole())
+    return finished.stdout.whole().decode()
+
+
+async def test_two_trees_of_one_commit_do_not_see_each_other(root: Path) -> None:
+    async with opened(root) as (place, head):
+        async with place.tree("throwaway", head) as one, place.tree("throwaway", head) as two:
+            await run(place, one, "echo one > file.txt; touch only-one")
+            assert await run(place, two, "cat file.txt; ls") == "base\nfile.txt\nsub\n"
+            assert await run(place, one, "cat file.txt; ls") == "one\nfile.txt\nonly-one\nsub\n"
+
+
+async def test_no_command_can_see_where_trees_and_the_store_are_kept(root: Path, tmp_path: Path) -> None:
+    async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
+        state = Path(os.environ["XDG_STATE_HOME"])
+        assert (await run(place, tree, f"ls -A {state}/donewhen 2>&1 || true")).strip() in (
+            "",
+            f"ls: cannot access '{state}/donewhen': No such file or directory",
+        )
+
+
+async def test_a_base_layer_is_never_written_whatever_a_tree_does(root: Path) -> None:
+    async with opened(root) as (place, head):
+        layer = await place.trees.layers.files(head)
+        before = contents(place.trees.directory / layer.path)
+        async with place.tree("throwaway", head) as tree:
+            await run(place, tree, "rm -rf sub; echo x >> file.txt; chmod 000 .gitignore; mkdir new; mv file.txt new/")
+        assert contents(place.trees.directory / layer.path) == before
+
+
+async def test_what_a_maker_made_is_captured_and_can_be_judged_in_another_tree(root: Path) -> None:
+    async with opened(root) as (place, head):
+        maker = await place.trees.make("maker", head, Standing())
+        await run(
+            place, maker, "echo made > file.txt; rm sub/inner.txt; echo new > new.txt; mkdir ignored; touch ignored/x"
+        )
+        candidate = await place.trees.capture(maker)
+        assert sorted(change.path for change in candidate.changes) == ["file.txt", "new.txt", "sub/inner.txt"]
+        layer = place.trees.directory / "candidates" / candidate.tree
+        layer.mkdir(parents=True)
+        await write_layer(place.store, await place.store.tree_of(head), candidate.tree, layer)
+        judge = await place.trees.make("judge", head, Standing(layers=(f"candidates/{candidate.tree}",)))
+        assert (
+            await run(place, judge, "cat file.txt new.txt; ls -A") == "made\nnew\n.git\n.gitignore\nfile.txt\nnew.txt\n"
+        )
+        await place.trees.remove(judge)
+        await place.trees.remove(maker)
+
+
+async def test_a_maker_tree_with_unsaved_work_is_not_removed(root: Path) -> None:
+    async with opened(root) as (place, head):
+        tree = await place.trees.make("maker", head, Standing())
+        await run(place, tree, "echo precious > work.txt")
+        with pytest.raises(Unsaved, match=tree.facts.name):
+            await place.trees.remove(tree)
+        assert (tree.upper / "work.txt").read_text() == "precious\n"
+        await place.trees.capture(tree)
+        await place.trees.remove(tree)
+        assert not tree.directory.exists()
+
+
+async def test_work_added_after_the_last_capture_counts_as_unsaved(root: Path) -> None:
+    async with opened(root) as (place, head):
+        tree = await place.trees.make("maker", head, Standing())
+        await run(place, tree, "echo one > work.txt")
+        await place.trees.capture(tree)
+        await run(place, tree, "echo two > work.txt")
+        with pytest.raises(Unsaved):
+            await place.trees.remove(tree)
+        await place.trees.remove(tree, discard=True)
+
+
+async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root: Path) -> None:
+    async with opened(root) as (place, head):
+        left = {kind: await place.trees.make(kind, head, Standing()) for kind in ("throwaway", "judge", "maker")}
+        with_work = await place.trees.make("maker", head, Standing())
+        for tree in (*left.values(), with_work):
+            await run(place, tree, "echo x > y" if tree.facts.kind != "maker" or tree is with_work else "true")
+            os.close(tree.lock)
+        half_made = place.trees.directory / "trees" / "half"
+        half_made.mkdir()
+        assert await place.trees.sweep() == [with_work.facts.name]
+        assert [entry.name for entry in (place.trees.directory / "trees").iterdir()] == [with_work.facts.name]
+        assert (with_work.upper / "y").exists()
+
+
+async def test_a_tree_whose_owner_lives_is_left_alone_by_a_sweep(root: Path) -> None:
+    async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
+        async with open_workplace(root) as other:
+            assert await other.trees.sweep() == []
+        assert await run(place, tree, "cat file.txt") == "base\n"
+
+
+async def test_blocks_of_ports_are_given_once_and_come_back_with_the_tree(root: Path) -> None:
+    async with opened(root) as (place, head):
+        async with place.tree("throwaway", head) as one, place.tree("throwaway", head) as two:
+            assert abs(one.facts.port_base - two.facts.port_base) >= PORTS_PER_TREE
+        assert list((place.trees.directory / "ports").iterdir()) == []
+
+
+async def test_a_port_that_somebody_listens_on_is_not_given(tmp_path: Path) -> None:
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=20_000)
+    async with listener:
+        seen = {free_ports(tmp_path / "ports") for _ in range(119)}
+    assert 20_000 not in seen and len(seen) == 119
+
+
+async def test_a_base_is_checked_out_once_even_when_two_ask_at_the_same_time(root: Path) -> None:
+    async with opened(root) as (place, head):
+        found: list[int] = []
+
+        async def ask() -> None:
+            layer = await place.trees.layers.files(head)
+            found.append((place.trees.directory / layer.path).stat().st_ino)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(ask)
+        assert len(found) == 4 and len(set(found)) == 1
+
+
+async def test_an_unfinished_layer_is_built_again(root: Path) -> None:
+    async with opened(root) as (place, head):
+        unfinished = place.trees.directory / "bases" / head / "files"
+        unfinished.mkdir(parents=True)
+        (unfinished / "half").write_text("")
+        layer = await place.trees.layers.files(head)
+        assert sorted(os.listdir(place.trees.directory / layer.path)) == [".gitignore", "file.txt", "sub"]
+
+
+async def test_bases_beyond_the_number_kept_are_forgotten_oldest_first(root: Path) -> None:
+    commits = [git(root, "rev-parse", "HEAD")]
+    for number in range(KEPT_BASES + 1):
+        write(root, {"file.txt": f"{number}\n"})
+        commits.append(commit(root))
+    async with opened(root) as (place, _):
+        for number, one in enumerate(commits):
+            await place.trees.layers.files(one)
+            os.utime(place.trees.directory / "bases" / one / "files.json", (number, number))
+        async with place.tree("throwaway", commits[0]):
+            os.utime(place.trees.directory / "bases" / commits[0] / "files.json", (0, 0))
+            os.utime(place.trees.directory / "bases" / commits[0] / "git-base.json", (0, 0))
+            assert place.trees.layers.forget_old(place.trees.in_use()) > 0
+        left = {entry.name for entry in (place.trees.directory / "bases").iterdir()}
+        assert left == {commits[0], *commits[2:]}
+
+
+async def test_disk_use_is_known_for_layers_trees_and_store(root: Path) -> None:
+    async with opened(root) as (place, head):
+        async with place.tree("throwaway", head) as tree:
+            await run(place, tree, "head -c 1000000 /dev/zero > big")
+            usage = place.trees.usage()
+        assert usage["trees"] > 1_000_000 and usage["layers"] > 0 and usage["store"] > 0
+
+
+async def test_without_overlays_a_tree_is_a_copy_that_behaves_the_same(root: Path) -> None:
+    async with opened(root) as (place, head):
+        no_overlay = replace(place.probe, overlay=False)
+        trees = Trees(place.repo, place.store, no_overlay, place.trees.directory)
+        copied = replace(place, probe=no_overlay, trees=trees)
+        tree = await trees.make("maker", head, Standing())
+        script = "pwd; echo made > file.txt; rm sub/inner.txt; git status -s"
+        assert await run(copied, tree, script) == f"{root}\n M file.txt\n D sub/inner.txt\n"
+        candidate = await trees.capture(tree)
+        assert sorted(change.path for change in candidate.changes) == ["file.txt", "sub/inner.txt"]
+        await trees.remove(tree)
+
+
+async def test_the_git_directory_of_a_linked_worktree_is_hidden(root: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git(root, "worktree", "add", "--quiet", "--detach", str(linked))
+    async with open_workplace(linked) as place:
+        async with place.tree("throwaway", await place.store.resolve("HEAD")) as tree:
+            assert (
+                await run(place, tree, f"pwd; cat file.txt; ls -A {root}/.git 2>/dev/null | wc -l")
+                == f"{linked}\nbase\n0\n"
+            )
+
+
+async def test_odd_characters_in_the_place_of_the_state_do_no_harm(root: Path, tmp_path: Path) -> None:
+    os.environ["XDG_STATE_HOME"] = str(tmp_path / "st,ate:with=odd names\\")
+    async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
+        assert await run(place, tree, "cat file.txt; echo x > new; cat new") == "base\nx\n"
+
+
+async def test_the_facts_of_a_tree_are_written_down_for_another_process(root: Path) -> None:
+    async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
+        known = json.loads((tree.directory / "tree.json").read_text())
+        assert (known["name"], known["base"], known["kind"]) == (tree.facts.name, head, "throwaway")
+
+
+async def test_an_editable_layer_over_a_place_with_a_colon_is_mounted(root: Path, tmp_path: Path) -> None:
+    """The control for relative layer paths: a layer directory whose own name needs escaping still mounts."""
+    odd = tmp_path / "a:b,c"
+    for part in ("lower", "upper", "work"):
+        (odd / part).mkdir(parents=True)
+    (odd / "lower" / "file").write_text("here\n")
+    async with opened(root) as (place, _):
+        layer = Overlay(str(odd), ("lower",), "upper", "work", str(root))
+        room = Room(place.launcher, place.probe, Place(root=str(root), layers=(layer,)), RoomConfig())
+        finished = await room.run(ShellCommand(text="cat file"))
+        assert finished.stdout.whole() == b"here\n"
