@@ -1,22 +1,10 @@
-# Tries to get out, harmlessly, and says what it could do. Exit code 0 when nothing worked or nothing was held back.
-tree=$1 home=$2 outside=$3 victim=$4
+# Tries to get out, harmlessly. `scripts/demo` looks at what came of it.
+home=$1 outside=$2 victim=$3
 
-try() {
-    what=$1
-    shift
-    if "$@" >/dev/null 2>&1; then echo "  could   $what"; else echo "  could not   $what"; fi
-}
-write_in_tree() { echo changed >"$tree/file.txt"; }
-write_outside() { echo gotcha >"$outside"; }
-read_key() { cat "$home/.ssh/id_demo"; }
-kill_outside() { kill "$victim"; }
-new_namespace() { unshare -Ur true; }
-network() { getent ahosts example.com || ip route get 192.0.2.1; }
-
-try "edit a file of the repository (this is its work)" write_in_tree
-try "write a file outside the repository" write_outside
-try "read a private key in the home directory" read_key
-try "kill a process that is not its own" kill_outside
-try "make a user namespace of its own" new_namespace
-try "find a way to the network" network
+echo "by the command" >work.txt && grep -q "by the command" work.txt && echo "tree: mine"
+echo "by the command" >"$outside"
+cat "$home/.ssh/id_demo"
+kill "$victim"
+unshare -Ur true && echo "namespace: mine"
+grep -qv '^Iface' /proc/net/route && echo "route: found"
 exit 0
