@@ -4,6 +4,7 @@ No rule lives here; `workspace.policy` decides. The parser is loaded only when t
 """
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 
 from donewhen.cli.group import one_line
 from donewhen.errors import BadInput
+from donewhen.session import settings
 
 EXIT_CODES = {"allow": 0, "deny": 1, "ask": 3}
 
@@ -29,8 +31,16 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
         raise BadInput("policy: the command is empty")
     from donewhen.workspace.policy import Policy
 
-    deny, ask = operator_rules()
-    ruling = Policy.load(deny, ask, root=str(tree_root(Path.cwd()))).decide(text)
+    here = Path.cwd()
+    root = tree_root(here)
+    found = settings.load(here, root, os.environ, trust=None)  # rules can only narrow, so they need no trust
+    deny, ask = found.texts("policy", "deny"), found.texts("policy", "ask")
+    try:
+        policy = Policy.load(deny, ask, root=str(root))
+    except BadInput as error:
+        key = str(error).partition("[")[0].removeprefix("policy.")
+        raise BadInput(f"{found.get('policy', key).source}: {error}") from error
+    ruling = policy.decide(text)
     answer = {
         "decision": ruling.decision.value,
         "rule": ruling.rule,
@@ -42,11 +52,6 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
     else:
         click.echo(one_line(f"{answer['decision']}  {ruling.rule}  {ruling.reason}: {ruling.command}"))
     return EXIT_CODES[answer["decision"]]
-
-
-def operator_rules() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The operator's `policy.deny` and `policy.ask`."""
-    return (), ()
 
 
 def tree_root(start: Path) -> Path:

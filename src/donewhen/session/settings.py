@@ -4,9 +4,10 @@ Each value knows where it came from. A key of the repository's file that widens 
 content was trusted (`trust`); otherwise loading stops, naming the key. Nothing is started before that.
 """
 
+import contextlib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -56,18 +57,29 @@ class Settings:
     def texts(self, table: str, key: str) -> tuple[str, ...]:
         return tuple(cast("list[str]", self.get(table, key).value))
 
+    @contextlib.contextmanager
+    def blaming(self, table: str, key: str) -> Generator[None]:
+        """Whatever is wrong with a value in this block is told with the place that it came from."""
+        try:
+            yield
+        except BadInput as error:
+            raise BadInput(f"{self.get(table, key).source}: {error}") from error
+
     def items(self) -> Iterator[tuple[str, Setting]]:
         """Every value with its dotted name, for people."""
         return ((f"{table}.{key}", setting) for (table, key), setting in self._values.items())
 
 
-def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBook) -> Settings:
-    """The settings for work in `start`, a directory of the repository whose root is `top`."""
+def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBook | None) -> Settings:
+    """The settings for work in `start`, a directory of the repository whose root is `top`.
+
+    Without a record of trust nothing is asked: for callers that use only keys that cannot widen anything.
+    """
     values = without_repository(environment)
     file = find(start, top)
     if file is not None:
         content = read(file)
-        if widened := widening(content, values):
+        if trust is not None and (widened := widening(content, values)):
             _require_trust(file, widened[0], trust)
         _merge(values, content, str(file))
     _merge_environment(values, environment)

@@ -80,18 +80,18 @@ def room_config(settings: Settings, in_setup: bool = False) -> RoomConfig:
     """The part of `[workspace]` that shapes the wall, checked."""
     network = settings.text("workspace", "network")
     sockets, names = settings.texts("workspace", "sockets"), settings.texts("workspace", "env")
-    for path in sockets:
-        if not os.path.isabs(path) or not _is_socket(path):
-            raise BadInput(f"workspace.sockets: '{path}' is not the absolute path of a unix socket")
-    for name in names:
-        if not VARIABLE.fullmatch(name):
-            raise BadInput(f"workspace.env: '{name}' is not the name of a variable")
-    return RoomConfig(
-        network=network == "full" or (network == "setup" and in_setup),
-        services=relay.parse(settings.texts("workspace", "reach")),
-        sockets=sockets,
-        env=names,
-    )
+    with settings.blaming("workspace", "sockets"):
+        for path in sockets:
+            if not os.path.isabs(path) or not _is_socket(path):
+                raise BadInput(f"workspace.sockets: '{path}' is not the absolute path of a unix socket")
+    with settings.blaming("workspace", "env"):
+        for name in names:
+            if not VARIABLE.fullmatch(name):
+                raise BadInput(f"workspace.env: '{name}' is not the name of a variable")
+    with settings.blaming("workspace", "reach"):
+        services = relay.parse(settings.texts("workspace", "reach"))
+    full = network == "full" or (network == "setup" and in_setup)
+    return RoomConfig(network=full, services=services, sockets=sockets, env=names)
 
 
 def _is_socket(path: str) -> bool:

@@ -40,10 +40,6 @@ class Word:
     stream: Stream | None = None
     """What can be read from it when it is a process substitution."""
 
-    @property
-    def literal(self) -> bool:
-        return HOLE not in self.text and not self.live and not self.either
-
 
 def plain(text: str) -> Word:
     return Word(text, text.replace(HOLE, "…"))
@@ -93,28 +89,6 @@ class Step:
     def texts(self) -> list[str]:
         return [word.text for word in self.words[1:]]
 
-    def inner(self, words: tuple[Word, ...], place: Place | None = None) -> "Step | None":
-        """The step that this one starts with some of its own words, or nothing when there are none."""
-        if not words:
-            return None
-        return command(words, " ".join(word.raw for word in words), place or self.place, stdin=self.stdin)
-
-
-def command(
-    words: tuple[Word, ...],
-    text: str,
-    place: Place,
-    assigned: tuple[tuple[str, Word], ...] = (),
-    redirects: tuple[Redirect, ...] = (),
-    stdin: Stream | None = None,
-) -> Step:
-    """A step from its words; a doubt when the name of the program is not known."""
-    name = words[0].text.rpartition("/")[2] if words else ""
-    unknown = bool(words) and (HOLE in name or words[0].live or words[0].either)
-    return Step(
-        DOUBT if unknown else name, words, text, place, assigned, redirects, stdin, "unknown-command" if unknown else ""
-    )
-
 
 def doubt(kind: str, text: str, place: Place) -> Step:
     return Step(DOUBT, (), text, place, doubt=kind)
@@ -128,6 +102,8 @@ class Nested:
     place: Place
     given: dict[str, str] = field(default_factory=dict[str, str])
     """Its positional parameters, by name."""
+    stdin: Stream | None = None
+    """What its commands read if they are not told otherwise."""
 
 
 Inner = Step | Nested

@@ -1,0 +1,180 @@
+"""Words of the syntax tree to words as a program would get them: quotes gone, variables written out.
+
+Only what the script itself says is used. A variable that it never sets, an array, a pattern substitution: a hole.
+Commands inside a word are handed to `run`, which the reader provides; this module reads no commands.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from donewhen.workspace.policy.assignments import Values
+from donewhen.workspace.policy.fields import GLOB, MOST_CHOICES, Part, combinations, fields
+from donewhen.workspace.policy.grammar import MOST_TEXT, Parsed, Unread
+from donewhen.workspace.policy.paths import HOME
+from donewhen.workspace.policy.printed import stream_of
+from donewhen.workspace.policy.quoting import ansi_c, double_quoted, unquoted
+from donewhen.workspace.policy.step import HOLE, Place, Step, Stream, Word
+
+NUMBERS = frozenset({"?", "$", "#"})
+"""They always have a value, in every shell."""
+SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+EXPANSIONS = SUBSTITUTIONS | {"simple_expansion", "expansion", "arithmetic_expansion"}
+
+
+@dataclass(slots=True)
+class Trail:
+    """What went into a word besides its text."""
+
+    variables: list[str] = field(default_factory=list[str])
+    makers: list[str] = field(default_factory=list[str])
+    stream: Stream | None = None
+
+
+class Expander:
+    def __init__(self, parsed: Parsed, run: Callable[[Node], list[Step]], given: dict[str, str], place: Place) -> None:
+        self.parsed = parsed
+        self.run = run
+        self.given = given
+        """Values known from outside the script: the arguments of `sh -c`."""
+        self.place = place
+        self.assigned: Values = {}
+        self._settled: dict[str, tuple[str, ...]] = {}
+
+    def words(self, node: Node) -> list[Word]:
+        """The words that one word of the script becomes; none when it expands to nothing."""
+        raw = self.parsed.text(node)
+        if node.type == "word" and "\\" not in raw and raw[:1] != "~":
+            return [Word(raw, raw, not GLOB.isdisjoint(raw))]
+        trail = Trail()
+        parts = self.parts(node, trail)
+        if len(parts) == 1 and not parts[0].expanded and not (parts[0].live and raw[:1] in ("~", "{")):
+            return [Word(parts[0].text, raw, parts[0].live and not GLOB.isdisjoint(raw))]
+        extra = (tuple(trail.variables), tuple(trail.makers), trail.stream)
+        chosen = combinations(parts)
+        found = [field for choice in chosen for field in fields(choice, self.place.cwd)]
+        if len(found) > 4 * MOST_CHOICES:
+            return [Word(HOLE, raw, False, False, *extra)]
+        return [Word(text, raw, live, len(chosen) > 1, *extra) for text, live in found]
+
+    def value(self, node: Node) -> Word:
+        """One word without splitting: the value of an assignment, the body of a here-document, a here-string."""
+        trail = Trail()
+        chosen = combinations(self.parts(node, trail))
+        text = "".join(part.text for part in chosen[0]) if len(chosen) == 1 else HOLE
+        raw = self.parsed.text(node)
+        return Word(text, raw, False, False, tuple(trail.variables), tuple(trail.makers), trail.stream)
+
+    def parts(self, node: Node, trail: Trail) -> list[Part]:
+        match node.type:
+            case "word" | "number" | "variable_name" | "test_operator" | "extglob_pattern":
+                return [Part((text,), live) for text, live in unquoted(self.parsed.text(node)) if text]
+            case "raw_string":
+                return [Part((self.parsed.text(node)[1:-1],))]
+            case "ansi_c_string":
+                return [Part((ansi_c(self.parsed.text(node)[2:-1]),))]
+            case "string" | "heredoc_body":
+                return self._string(node, trail)
+            case "command_name" | "concatenation":
+                return [part for child in node.children for part in self.parts(child, trail)]
+            case "translated_string":
+                return self.parts(node.children[-1], trail)
+            case "brace_expression":
+                return [Part((self.parsed.text(node),), live=True)]
+            case _:
+                return [self._expansion(node, trail)]
+
+    def _string(self, node: Node, trail: Trail) -> list[Part]:
+        """Text with expansions in it. What lies between the expansions is taken from the source, not from the tree."""
+        edge = 1 if node.type == "string" else 0
+        start, end = node.start_byte + edge, node.end_byte - edge
+        parts: list[Part] = []
+        for child in node.named_children:
+            if child.type in EXPANSIONS:
+                parts.append(self._between(start, child.start_byte))
+                parts.append(self._expansion(child, trail)._replace(live=False))
+                start = child.end_byte
+        return [*parts, self._between(start, end)]
+
+    def _between(self, start: int, end: int) -> Part:
+        return Part((double_quoted(self.parsed.source[start:end].decode(errors="replace")),))
+
+    def _expansion(self, node: Node, trail: Trail) -> Part:
+        text = self.parsed.text(node)
+        match node.type:
+            case "simple_expansion":
+                return self._variable(text[1:], trail)
+            case "command_substitution":
+                return self._substitution(node, trail)
+            case "process_substitution":
+                trail.stream = stream_of(self.run(node))
+                return Part(("/dev/fd/63",), expanded=True)
+            case "$" if self.parsed.source[node.end_byte : node.end_byte + 1].strip():
+                # A lone dollar before a name is an expansion that the grammar missed.
+                raise Unread("unparsed")
+            case _:
+                substituted = nodes_below(node, SUBSTITUTIONS)
+                if not substituted and ("`" in text or "$(" in text.removeprefix("$((")):
+                    raise Unread("unparsed")
+                for inner in substituted:
+                    self.run(inner)
+        if node.type == "expansion":
+            return self._braced(text[2:-1], trail)
+        return Part(("0" if node.type == "arithmetic_expansion" else HOLE,), live=True, expanded=True)
+
+    def _substitution(self, node: Node, trail: Trail) -> Part:
+        stream = stream_of(self.run(node))
+        if stream.text is None or HOLE in stream.text:
+            trail.makers.extend(stream.makers)
+        text = stream.text.rstrip("\n") if stream.text is not None else HOLE
+        return Part((text,), live=True, expanded=True)
+
+    def _braced(self, inside: str, trail: Trail) -> Part:
+        """The inside of `${…}`. Whether a variable is set (`:+`) or how long it is (`#`) does not give it away."""
+        if inside.isidentifier() or inside.isdecimal():
+            return self._variable(inside, trail)
+        if inside.startswith("#"):
+            return Part(("0",), live=True, expanded=True)
+        if ":+" not in inside:
+            trail.variables.append(inside.lstrip("!").partition(":")[0].partition("[")[0])
+        return Part((HOLE,), live=True, expanded=True)
+
+    def _variable(self, name: str, trail: Trail) -> Part:
+        choices = self._values(name)
+        if any(HOLE in choice for choice in choices):
+            trail.variables.append(name)
+        return Part(choices, live=True, expanded=True)
+
+    def _values(self, name: str) -> tuple[str, ...]:
+        if name not in self._settled and name in self.assigned:
+            self._settled[name] = (HOLE,)  # what a value that refers to itself finds
+            texts = tuple(dict.fromkeys(text for node in self.assigned[name] for text in self._assigned_values(node)))
+            small = len(texts) <= MOST_CHOICES and sum(map(len, texts)) <= MOST_TEXT
+            self._settled[name] = texts if small else (HOLE,)
+        if name in self._settled:
+            return self._settled[name]
+        known = {"HOME": HOME, "PWD": self.place.cwd, "TMPDIR": "/tmp", "IFS": " ", **self.given}
+        return ("0",) if name in NUMBERS else (known.get(name, HOLE),)
+
+    def _assigned_values(self, node: Node | str) -> list[str]:
+        if isinstance(node, str):
+            return [node]
+        if node.type == "array":
+            return [HOLE]
+        if node.parent and node.parent.type == "for_statement":
+            return [word.text for word in self.words(node)]
+        return [self.value(node).text]
+
+
+def nodes_below(node: Node, kinds: frozenset[str]) -> list[Node]:
+    """The outermost nodes of these kinds, in order; what lies inside one of them is not searched."""
+    found: list[Node] = []
+    waiting = list(reversed(node.children))
+    while waiting:
+        child = waiting.pop()
+        if child.type in kinds:
+            found.append(child)
+        else:
+            waiting.extend(reversed(child.children))
+    return found

@@ -1,0 +1,79 @@
+"""From the parts of a word to the fields a program gets: choices, braces, the tilde, splitting at white space."""
+
+import re
+from itertools import product
+from typing import NamedTuple
+
+from donewhen.workspace.policy.quoting import braces
+from donewhen.workspace.policy.step import HOLE
+
+MOST_CHOICES = 16
+"""A word that could have more values than this is not known."""
+
+GLOB = frozenset("*?[")
+
+_BLANK = re.compile(r"[ \t\n]")
+
+Field = tuple[str, bool]
+"""Text, and whether it holds glob characters that the shell would act on."""
+
+
+class Part(NamedTuple):
+    """A stretch of a word: the values it can have, and how the shell would treat them."""
+
+    choices: tuple[str, ...]
+    live: bool = False
+    """Neither quoted nor escaped."""
+    expanded: bool = False
+    """It comes from a variable or a substitution."""
+
+    @property
+    def text(self) -> str:
+        return self.choices[0]
+
+
+def combinations(parts: list[Part]) -> list[tuple[Part, ...]]:
+    """Every way to choose one value for each part; a single hole when there are too many."""
+    count = 1
+    for part in parts:
+        count *= len(part.choices)
+    if count > MOST_CHOICES:
+        return [(Part((HOLE,)),)]
+    return list(product(*([part._replace(choices=(choice,)) for choice in part.choices] for part in parts)))
+
+
+def fields(parts: tuple[Part, ...], cwd: str) -> list[Field]:
+    """What one choice of values becomes, in the shell's own order."""
+    written = braces([(part.text, part.live and not part.expanded) for part in parts])
+    if written is None:
+        return [(HOLE, False)]
+    if len(written) == 1:
+        return _split(_tilde(list(parts), cwd))
+    words = [[Part((text,), live) for text, live in word] for word in written]
+    return [field for word in words for field in _split(_tilde(word, cwd))]
+
+
+def _tilde(parts: list[Part], cwd: str) -> list[Part]:
+    if not parts or not parts[0].live or parts[0].expanded or not parts[0].text.startswith("~"):
+        return parts
+    user, slash, rest = parts[0].text.partition("/")
+    home = cwd if user == "~+" else f"/{user}"
+    return [Part((home,)), parts[0]._replace(choices=(slash + rest,)), *parts[1:]]
+
+
+def _split(parts: list[Part]) -> list[Field]:
+    """Cut unquoted expansions at white space, and nothing else. What is empty and unquoted is no field at all."""
+    done: list[Field] = []
+    text, live, begun = "", False, False
+    for part in parts:
+        cuts = (
+            part.text.replace("\n", " ").replace("\t", " ").split(" ") if part.expanded and part.live else [part.text]
+        )
+        for index, piece in enumerate(cuts):
+            if index and begun:
+                done.append((text, live))
+                text, live, begun = "", False, False
+            begun = begun or bool(piece) or not part.expanded or not part.live
+            text += piece
+            live = live or (part.live and not GLOB.isdisjoint(piece))
+    return [*done, (text, live)] if begun else done

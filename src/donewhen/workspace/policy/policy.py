@@ -1,0 +1,88 @@
+"""The policy: rules in, a ruling out. It reads no files, runs nothing, and never raises over a command.
+
+It is early feedback for whoever wrote the command. It is no wall: text can always be disguised further than any
+reader follows, and the sandbox holds whatever the policy allows.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from donewhen.workspace.policy.narrowing import Pattern, patterns
+from donewhen.workspace.policy.paths import NOWHERE, tree_root
+from donewhen.workspace.policy.rules.built_in import BUILT_IN
+from donewhen.workspace.policy.rules.rule import Rule, check
+from donewhen.workspace.policy.ruling import Decision, Ruling, shown
+from donewhen.workspace.policy.step import HOLE, Place, Step
+from donewhen.workspace.policy.walk import every_step
+
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    place: Place
+    patterns: tuple[Pattern, ...]
+
+    @classmethod
+    def load(cls, deny: Sequence[str] = (), ask: Sequence[str] = (), root: str = NOWHERE) -> "Policy":
+        """A policy for the tree at `root`; the operator's entries can only make it stricter."""
+        checked()
+        path = tree_root(root)
+        return cls(Place(path, path), (*patterns(deny, Decision.DENY), *patterns(ask, Decision.ASK)))
+
+    def decide(self, command: str) -> Ruling:
+        """The strictest answer that any rule gives on any part of the command; of equals, the first."""
+        best = Ruling(Decision.ALLOW, "none", "no rule speaks against it", shown(command.strip()))
+        for ruling in self._rulings(command):
+            if ruling.decision is Decision.DENY:
+                return ruling
+            if ruling.decision.strictness > best.decision.strictness:
+                best = ruling
+        return best
+
+    def _rulings(self, command: str) -> Iterator[Ruling]:
+        for pattern in self.patterns:
+            if pattern.in_text(command):
+                yield Ruling(pattern.decision, pattern.key, pattern.reason, shown(command.strip()))
+        for step in steps_of(command, self.place):
+            for rule in rules_for(step.name):
+                if rule.matches(step):
+                    yield Ruling(rule.decision, rule.id, rule.reason, _shown(step))
+            for pattern in self.patterns:
+                yield Ruling(pattern.for_step(step), pattern.key, pattern.reason, _shown(step))
+
+
+def _shown(step: Step) -> str:
+    return shown(step.text.replace(HOLE, "…").strip())
+
+
+def steps_of(command: str, place: Place) -> Iterator[Step]:
+    yield from every_step(command, place)
+    # The grammar takes a line that goes on in the next one as two words where the shell makes it one.
+    if "\\\n" in command:
+        yield from every_step(_CONTINUED.sub(r"\1", command), place)
+
+
+@cache
+def checked() -> None:
+    """Try every rule on its own examples, once in the life of the program."""
+    place = Place(NOWHERE, NOWHERE)
+    for rule in BUILT_IN:
+        check(rule, lambda example: steps_of(example, place))
+
+
+@cache
+def _by_name() -> dict[str, tuple[Rule, ...]]:
+    names = {name for rule in BUILT_IN for name in rule.names}
+    return {name: tuple(rule for rule in BUILT_IN if not rule.names or name in rule.names) for name in names}
+
+
+@cache
+def _for_any() -> tuple[Rule, ...]:
+    return tuple(rule for rule in BUILT_IN if not rule.names)
+
+
+def rules_for(name: str) -> tuple[Rule, ...]:
+    return _by_name().get(name) or _for_any()

@@ -1,0 +1,145 @@
+"""What a command prints, where that can be told without running it: `echo`, `printf`, `cat`, `pwd`, a few more.
+
+It exists for what is fed to a shell, to `xargs` or back into a command line. An answer it cannot give is a hole.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from donewhen.workspace.policy.grammar import LONGEST
+from donewhen.workspace.policy.quoting import ansi_c
+from donewhen.workspace.policy.step import HOLE, Step, Stream
+
+SILENT = frozenset({"", "true", ":", "cd", "set", "shopt", "export", "readonly", "local", "declare", "unset", "sleep"})
+TAME = {
+    "nproc": re.compile(r"(--all)?"),
+    "uname": re.compile(r"(-[amnrsv])?"),
+    "whoami": re.compile(r""),
+    "date": re.compile(r"(-u)? ?(\+(%[A-Za-z]|[-_:.T])*)?"),
+    "seq": re.compile(r"[-0-9. ]*"),
+    "wc": re.compile(r"(-[lcwm]+)?"),
+}
+"""Called with such arguments their output is one harmless word, never a path or a piece of a command."""
+FILTERS = frozenset({"grep", "egrep", "fgrep", "sort", "uniq", "head", "tail", "tac", "shuf", "cat", "tee"})
+"""A line that comes out is a line that went in."""
+LISTERS = frozenset({"git", "rg", "grep", "fd", "fdfind", "ls"})
+"""They print names below the directory they run in, unless they are given another one."""
+
+_CONVERSION = re.compile(r"%(?:%|([-0-9.]*)([a-zA-Z]))")
+
+
+def stream_of(steps: Sequence[Step]) -> Stream:
+    """What the steps of one part of a pipeline or of one substitution print together."""
+    if not steps:
+        return Stream()
+    makers = tuple(dict.fromkeys(step.name for step in steps))
+    texts = [printed(step) for step in steps]
+    if None not in texts:
+        text = "".join(part for part in texts if part)
+        return Stream(text, makers, tuple(text.split()) or (HOLE,))
+    return Stream(None, makers, items_of(steps[-1]))
+
+
+def items_of(step: Step) -> tuple[str, ...]:
+    """What one line of the step's output looks like."""
+    if step.name in FILTERS and step.stdin:
+        return step.stdin.items
+    if step.name == "find":
+        starts = [text for text in _before_options(step.texts) if text] or ["."]
+        return tuple(f"{start}/{HOLE}" for start in starts)
+    if step.name in LISTERS and not any(text.startswith(("/", "..", HOLE)) for text in step.texts):
+        return (f"./{HOLE}",)
+    return (HOLE,)
+
+
+def _before_options(texts: Sequence[str]) -> list[str]:
+    operands: list[str] = []
+    for text in texts:
+        if text.startswith(("-", "(", "!")):
+            break
+        operands.append(text)
+    return operands
+
+
+def printed(step: Step) -> str | None:
+    if step.name in SILENT:
+        return ""
+    if step.name in TAME and TAME[step.name].fullmatch(" ".join(step.texts)):
+        return "0"
+    known = _PRINTERS.get(step.name)
+    return known(step) if known else None
+
+
+def _echo(step: Step) -> str:
+    texts = step.texts
+    options = ""
+    while texts and re.fullmatch(r"-[neE]+", texts[0]):
+        options += texts.pop(0)
+    line = " ".join(texts)
+    return (ansi_c(line) if "e" in options else line) + ("" if "n" in options else "\n")
+
+
+def _printf(step: Step) -> str | None:
+    texts = step.texts
+    if texts[:1] == ["--"]:
+        texts = texts[1:]
+    if not texts or texts[0].startswith("-"):
+        return None
+    form, values = ansi_c(texts[0]), iter(texts[1:])
+    count = sum(1 for found in _CONVERSION.finditer(form) if found[2])
+    rounds = max(-(-(len(texts) - 1) // count) if count else 1, 1)
+    if rounds * len(form) > LONGEST:
+        return None
+    return "".join(_CONVERSION.sub(lambda found: _converted(found, values), form) for _ in range(rounds))
+
+
+def _converted(found: re.Match[str], values: Iterator[str]) -> str:
+    if not found[2]:
+        return "%"
+    value = next(values, "")
+    return ansi_c(value) if found[2] == "b" else value
+
+
+def _cat(step: Step) -> str | None:
+    if any(text != "-" for text in step.texts if not re.fullmatch(r"-[A-Za-z]+", text)):
+        return None
+    return step.stdin.text if step.stdin else None
+
+
+def _base64(step: Step) -> str | None:
+    text = step.stdin.text if step.stdin else None
+    if text is None or HOLE in text or not any(option in step.texts for option in ("-d", "-D", "--decode")):
+        return None
+    try:
+        return base64.b64decode(text).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _which(step: Step) -> str | None:
+    names = [text for text in step.texts if not text.startswith("-")]
+    return names[0] + "\n" if len(names) == 1 and HOLE not in names[0] else None
+
+
+def _command(step: Step) -> str | None:
+    return _which(step) if step.texts[:1] == ["-v"] else None
+
+
+def _git(step: Step) -> str | None:
+    return step.place.root + "\n" if step.texts == ["rev-parse", "--show-toplevel"] else None
+
+
+_PRINTERS: dict[str, Callable[[Step], str | None]] = {
+    "echo": _echo,
+    "printf": _printf,
+    "cat": _cat,
+    "base64": _base64,
+    "tee": lambda step: step.stdin.text if step.stdin else None,
+    "which": _which,
+    "command": _command,
+    "git": _git,
+    "pwd": lambda step: step.place.cwd + "\n",
+    "mktemp": lambda step: f"/tmp/{HOLE}\n" if not any("/" in text for text in step.texts) else None,
+}

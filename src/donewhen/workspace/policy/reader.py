@@ -1,0 +1,251 @@
+"""A script to its steps: every simple command that would run, in order, however deep it is nested.
+
+It follows `cd`, pipes and here-documents, because they decide what a later command means. It does not look into the
+arguments of a command that runs another one (`unwrap`), and it judges nothing.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tree_sitter import Node
+
+from donewhen.workspace.policy.assignments import assignments
+from donewhen.workspace.policy.expand import EXPANSIONS, SUBSTITUTIONS, Expander, nodes_below
+from donewhen.workspace.policy.grammar import Parsed, Unread, parse
+from donewhen.workspace.policy.naming import command
+from donewhen.workspace.policy.paths import HOME, resolved
+from donewhen.workspace.policy.printed import stream_of
+from donewhen.workspace.policy.redirection import REDIRECTS, Channels, Redirections
+from donewhen.workspace.policy.step import HOLE, Place, Step, Stream, Word, doubt, plain
+
+DEEPEST = 40
+"""Statements within statements; beyond that nobody reads a command any more, and neither does this."""
+MOST_STEPS = 2000
+
+RESERVED = frozenset(
+    {
+        "!",
+        "[[",
+        "case",
+        "do",
+        "done",
+        "elif",
+        "else",
+        "esac",
+        "fi",
+        "for",
+        "function",
+        "if",
+        "select",
+        "then",
+        "until",
+        "while",
+    }
+)
+
+NONE = Channels()
+
+
+def read(text: str, place: Place, given: dict[str, str] | None = None, stdin: Stream | None = None) -> list[Step]:
+    """The steps of a script. What cannot be understood is a step too: a doubt."""
+    try:
+        return Reader(parse(text), place, given or {}).everything(Channels(stdin))
+    except Unread as unread:
+        return [doubt(unread.kind, text, place)]
+
+
+class Reader:
+    def __init__(self, parsed: Parsed, place: Place, given: dict[str, str]) -> None:
+        self.parsed = parsed
+        self.steps: list[Step] = []
+        self.depth = 0
+        self.expander = Expander(parsed, self.substitution, given, place)
+        self.redirections = Redirections(parsed, self.expander)
+
+    def everything(self, channels: Channels) -> list[Step]:
+        if any(sign in self.parsed.source for sign in (b"=", b" in ", b"read", b"printf")):
+            self.expander.assigned = assignments(self.parsed)
+        self.visit(self.parsed.root, channels)
+        # A here-document that was cut out but not met stood somewhere else than it seemed to.
+        if len(self.redirections.met) != len(self.parsed.bodies):
+            raise Unread("unparsed")
+        for script in self.redirections.scripts:
+            self.steps += read(script, self.expander.place)
+        return self.steps
+
+    def visit(self, node: Node, channels: Channels) -> None:
+        visitor = _VISITORS.get(node.type)
+        if visitor:
+            self.enter()
+            visitor(self, node, channels)
+            self.depth -= 1
+        elif node.type in EXPANSIONS:
+            self.expander.words(node)
+        elif node.is_named:
+            # Not a command by itself, a test or a word: only what is substituted in it runs.
+            for inner in nodes_below(node, SUBSTITUTIONS):
+                self.substitution(inner)
+
+    def enter(self) -> None:
+        """One level deeper. Nobody catches what is raised here but `read`, so the way back need not be safe."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Unread("too-deep")
+        if len(self.steps) > MOST_STEPS:
+            raise Unread("too-long")
+
+    @contextmanager
+    def own_shell(self) -> Generator[None]:
+        """A `cd` in here is not felt outside."""
+        place = self.expander.place
+        yield
+        self.expander.place = place
+
+    def substitution(self, node: Node) -> list[Step]:
+        """The steps of `$(…)` or `<(…)`, which run before the command they stand in."""
+        before = len(self.steps)
+        self.enter()
+        with self.own_shell():
+            for child in node.children:
+                self.visit(child, NONE)
+        self.depth -= 1
+        return self.steps[before:]
+
+    def compound(self, node: Node, channels: Channels) -> None:
+        if channels.words:
+            raise Unread("unparsed")
+        if channels.redirects:
+            self.steps.append(_only_redirects(self.parsed.text(node), channels, self.expander.place))
+        for child in node.children:
+            self.visit(child, Channels(channels.stdin))
+
+    def statements(self, node: Node, channels: Channels) -> None:
+        """`a && b && c`, which the grammar nests to the left."""
+        parts: list[Node] = []
+        while node.type == "list":
+            parts.extend(child for child in reversed(node.children[1:]) if child.is_named and child.type != "comment")
+            node = node.children[0]
+        parts.append(node)
+        while len(parts) > 1:
+            self.visit(parts.pop(), Channels(channels.inherited))
+        self.visit(parts[0], channels)
+
+    def pipeline(self, node: Node, channels: Channels, upstream: Stream | None = None) -> None:
+        parts = [child for child in node.children if child.is_named and child.type != "comment"]
+        for part in parts:
+            before = len(self.steps)
+            outer = channels if part is parts[-1] else NONE
+            with self.own_shell():
+                self.visit(part, replace(outer, inherited=upstream or channels.inherited))
+            made = stream_of(self.steps[before:])
+            upstream = replace(made, makers=(*(upstream.makers if upstream else ()), *made.makers))
+
+    def function(self, node: Node, channels: Channels) -> None:
+        before = len(self.steps)
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            raise Unread("unparsed")
+        with self.own_shell():
+            self.visit(body, self.redirections.channels(node.children, channels))
+        if any(step.name == self.parsed.text(name) for step in self.steps[before:]):
+            self.steps.append(doubt("calls-itself", self.parsed.text(node), self.expander.place))
+
+    def simple(self, node: Node, channels: Channels) -> None:
+        words: list[Word] = []
+        for child in node.children:
+            if child.type in _VISITORS and child.type != "variable_assignment":
+                raise Unread("unparsed")
+            if child.type not in REDIRECTS and child.type not in ("variable_assignment", "comment"):
+                keyword = not child.is_named and child.type != "$"
+                words += [plain(child.type)] if keyword else self.expander.words(child)
+        own = self.redirections.channels(node.children, channels)
+        words += own.words
+        if words and (words[0].raw in RESERVED or any(word.raw in ("{", "}") for word in words)):
+            # The grammar lost its way without saying so: after `!`, `time`, `coproc` it expects no compound command.
+            raise Unread("unparsed")
+        text, place = channels.shown(self.parsed.text(node)), self.expander.place
+        self.steps.append(command(tuple(words), text, place, self.assigned(node), own.redirects, own.stdin))
+        self.expander.place = _after(words, place)
+
+    def assigned(self, node: Node) -> tuple[tuple[str, Word], ...]:
+        found: list[tuple[str, Word]] = []
+        for child in [node] if node.type == "variable_assignment" else node.children:
+            if child.type == "variable_assignment":
+                name, value = child.children[0], child.child_by_field_name("value")
+                for substituted in nodes_below(name, SUBSTITUTIONS):
+                    self.substitution(substituted)
+                found.append((self.parsed.text(name), self.expander.value(value) if value else plain("")))
+        return tuple(found)
+
+    def only_assignments(self, node: Node, channels: Channels) -> None:
+        text, place = channels.shown(self.parsed.text(node)), self.expander.place
+        self.steps.append(Step("", (), text, place, self.assigned(node), channels.redirects))
+
+    def redirected(self, node: Node, channels: Channels) -> None:
+        body = node.child_by_field_name("body")
+        before = len(self.steps)
+        own = self.redirections.channels(node.children, channels)
+        if body is None:
+            self.steps.append(_only_redirects("", own, self.expander.place))
+        else:
+            self.visit(body, own)
+        # The grammar hangs what follows on the line of a here-document below the here-document.
+        for child in (child for heredoc in node.children if heredoc.type in REDIRECTS for child in heredoc.children):
+            if child.type == "pipeline":
+                self.pipeline(child, NONE, stream_of(self.steps[before:]))
+            elif child.type in _VISITORS:
+                self.visit(child, NONE)
+
+
+def _subshell(reader: Reader, node: Node, channels: Channels) -> None:
+    with reader.own_shell():
+        reader.compound(node, channels)
+
+
+def _only_redirects(text: str, channels: Channels, place: Place) -> Step:
+    return Step("", (), channels.shown(text), place, redirects=channels.redirects)
+
+
+def _after(words: list[Word], place: Place) -> Place:
+    """Where the shell is after a command."""
+    while words and words[0].text in ("command", "builtin"):
+        words = words[1:]
+    if not words or words[0].text not in ("cd", "pushd", "popd"):
+        return place
+    target = next((word for word in words[1:] if not word.text.startswith("-") or word.text == "-"), None)
+    if target is None:
+        return Place(place.root, HOME if words[0].text == "cd" else HOLE)
+    known = target.text != "-" and not target.live and not target.either
+    return Place(place.root, resolved(target.text, place.cwd) if known else HOLE)
+
+
+_VISITORS: dict[str, Callable[[Reader, Node, Channels], None]] = {
+    "command": Reader.simple,
+    "declaration_command": Reader.simple,
+    "unset_command": Reader.simple,
+    "variable_assignment": Reader.only_assignments,
+    "variable_assignments": Reader.only_assignments,
+    "list": Reader.statements,
+    "pipeline": Reader.pipeline,
+    "redirected_statement": Reader.redirected,
+    "subshell": _subshell,
+    "function_definition": Reader.function,
+    **dict.fromkeys(
+        (
+            "program",
+            "compound_statement",
+            "do_group",
+            "negated_command",
+            "if_statement",
+            "elif_clause",
+            "else_clause",
+            "while_statement",
+            "for_statement",
+            "c_style_for_statement",
+            "case_statement",
+            "case_item",
+        ),
+        Reader.compound,
+    ),
+}

@@ -1,0 +1,99 @@
+"""What a statement reads and where its output goes: files, here-documents, here-strings."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tree_sitter import Node
+
+from donewhen.workspace.policy.expand import Expander
+from donewhen.workspace.policy.grammar import CUT, Parsed, Unread
+from donewhen.workspace.policy.step import HOLE, Redirect, Stream, Word
+
+REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
+
+_DELIMITER = re.compile(r"(['\"]?)[\w.+-]+\1|\\\w+")
+_BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_PLACEHOLDER = re.compile(rf"{CUT}\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """What a statement gets from around it."""
+
+    inherited: Stream | None = None
+    """What it reads if it is not told otherwise; in a pipeline that is the first part's."""
+    own: Stream | None = None
+    """What it was told to read; of a list or a pipeline, that is the last part's."""
+    redirects: tuple[Redirect, ...] = ()
+    words: tuple[Word, ...] = ()
+    """Words of the command itself that the grammar hangs below a redirection: `git >log push`."""
+
+    @property
+    def stdin(self) -> Stream | None:
+        return self.own or self.inherited
+
+    def shown(self, text: str) -> str:
+        """A statement with its redirections, as a person is shown it."""
+        text = _PLACEHOLDER.sub("…", text) if CUT in text else text
+        more = [f"{redirect.operator} {redirect.target.raw}" for redirect in self.redirects]
+        return " ".join([text, *(word.raw for word in self.words), *more]).strip()
+
+
+@dataclass(slots=True)
+class Redirections:
+    parsed: Parsed
+    expander: Expander
+    met: set[int] = field(default_factory=set[int])
+    """Which of the here-documents that were cut out have been found in their places."""
+    scripts: list[str] = field(default_factory=list[str])
+    """Scripts between backticks in here-documents, which the grammar does not see."""
+
+    def channels(self, nodes: list[Node], outer: Channels) -> Channels:
+        channels = outer
+        for node in nodes:
+            match node.type:
+                case "heredoc_redirect":
+                    files = [child for child in node.children if child.type == "file_redirect"]
+                    words = self._words(node.children_by_field_name("argument"))
+                    channels = replace(self.channels(files, channels), own=self._heredoc(node))
+                    channels = replace(channels, words=(*channels.words, *words))
+                case "herestring_redirect":
+                    value = self.expander.value(node.children[-1])
+                    channels = replace(channels, own=Stream(value.text, value.makers, tuple(value.text.split())))
+                case "file_redirect":
+                    channels = self._file(node, channels)
+                case _:
+                    pass
+        return channels
+
+    def _file(self, node: Node, channels: Channels) -> Channels:
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        destinations = node.children_by_field_name("destination")
+        targets = self._words(destinations[:1])
+        own = channels.own
+        if operator in ("<", "<&"):
+            # What comes through a descriptor that was opened elsewhere is not known.
+            own = next((target.stream for target in targets), None) or Stream(
+                None, () if operator == "<" else (operator,)
+            )
+        redirects = (*channels.redirects, *(Redirect(operator, target) for target in targets))
+        return replace(channels, own=own, redirects=redirects, words=(*channels.words, *self._words(destinations[1:])))
+
+    def _words(self, nodes: Sequence[Node]) -> list[Word]:
+        return [word for node in nodes for word in self.expander.words(node)]
+
+    def _heredoc(self, node: Node) -> Stream:
+        delimiter = next((self.parsed.text(child) for child in node.children if child.type == "heredoc_start"), "")
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        # The grammar takes everything up to the next blank as the delimiter, the shell does not.
+        if not _DELIMITER.fullmatch(delimiter):
+            raise Unread("unparsed")
+        text = self.parsed.text(body) if body else ""
+        if text.startswith(CUT):
+            self.met.add(int(text[1:]))
+            text = self.parsed.bodies[int(text[1:])]
+        elif body and delimiter[0] not in "'\"\\":
+            self.scripts += _BACKTICKS.findall(text)
+            text = self.expander.value(body).text
+        return Stream(text, (), tuple(text.split()) or (HOLE,))

@@ -1,0 +1,168 @@
+"""Files outside the tree, the tree as a whole, and git's own directory in it."""
+
+import posixpath
+
+from donewhen.workspace.policy.paths import Where, holds, leads, resolved, where
+from donewhen.workspace.policy.rules.rule import Rule, has_flag, operands, words
+from donewhen.workspace.policy.rules.targets import DELETES, MODES, changed_mode, deleted, written
+from donewhen.workspace.policy.ruling import Decision
+from donewhen.workspace.policy.step import Place, Step, Word, plain
+
+
+def _deletes_outside(step: Step) -> bool:
+    return any(leads(word, step.place) in (Where.OUTSIDE, Where.TREE) for word in deleted(step))
+
+
+def _writes_outside(step: Step) -> bool:
+    return any(leads(word, step.place) is Where.OUTSIDE for word in written(step))
+
+
+def _mode_outside(step: Step) -> bool:
+    return any(leads(word, step.place) is Where.OUTSIDE for word in changed_mode(step))
+
+
+def _recursive(step: Step) -> bool:
+    return step.name == "rm" and has_flag(step, "rR", "--recursive")
+
+
+def _wide(step: Step) -> bool:
+    """A recursive delete of something unknown, or of everything in the tree."""
+    return _recursive(step) and any(_too_wide(word, step) for word in deleted(step))
+
+
+def _too_wide(word: Word, step: Step) -> bool:
+    path = resolved(word.text, step.place.cwd)
+    everything = word.live and path in (f"{step.place.root}/*", f"{step.place.root}/.*")
+    return everything or where(path, step.place.root) is Where.UNKNOWN
+
+
+def _git_dir(step: Step) -> bool:
+    return any(_own_git(word, step) for word in (*deleted(step), *written(step), *changed_mode(step)))
+
+
+def _own_git(word: Word, step: Step) -> bool:
+    """Inside `.git`, apart from what people do repair there: a stale lock, the local ignore list."""
+    path = resolved(word.text, step.place.cwd)
+    if ".g" not in path.lower() or where(path, step.place.root) is not Where.INSIDE:
+        return False
+    return holds(path.lower(), (".git",)) and not path.endswith((".lock", "/info/exclude"))
+
+
+def _links_out(step: Step) -> bool:
+    """A symbolic link, whose target is read from the directory that the link is in."""
+    *targets, link = operands(step, words("-S --suffix -t --target-directory")) or [plain("")]
+    parent = posixpath.dirname(resolved(link.text, step.place.cwd)) if targets else step.place.cwd
+    place = Place(step.place.root, parent)
+    return has_flag(step, "s", "--symbolic") and any(leads(word, place) is Where.OUTSIDE for word in targets or [link])
+
+
+RULES = (
+    Rule(
+        "outside-delete",
+        Decision.DENY,
+        "deletes something outside the tree, or the tree itself",
+        _deletes_outside,
+        (
+            "rm -rf /",
+            "rm -rf ~",
+            'rm -rf "$HOME"',
+            "rm -rf /*",
+            "rm -rf ../other",
+            "rm /etc/hosts",
+            "rm -rf .",
+            "cd / && rm -rf usr",
+            "find / -name '*.log' -delete",
+            "find . -delete",
+            "rm -rf /tmp/../etc",
+            "for d in /etc /usr; do rm -rf $d; done",
+        ),
+        (
+            "rm -rf build dist",
+            "rm -rf ./node_modules",
+            "rm -f *.pyc",
+            "rm -rf /tmp/x",
+            "find . -name '*.pyc' -delete",
+            "cd src && rm -rf ../build",
+            "rm -rf $(mktemp -d)",
+        ),
+        frozenset(DELETES),
+    ),
+    Rule(
+        "outside-write",
+        Decision.DENY,
+        "writes outside the tree",
+        _writes_outside,
+        (
+            "echo x > /etc/hosts",
+            "echo x >> ~/.bashrc",
+            "tee /etc/x",
+            "cp a /usr/local/bin/",
+            "mv /etc/hosts .",
+            "sed -i s/a/b/ /etc/hosts",
+            "mkdir -p /opt/x",
+            "touch ../x",
+            "> /etc/x",
+            "tar xf a.tar -C /",
+            "curl -o /usr/bin/x http://localhost",
+            "{ echo a; echo b; } > /etc/x",
+        ),
+        (
+            "echo x > out.txt",
+            "make > /dev/null 2>&1",
+            "echo x > /tmp/x",
+            "cp /etc/hosts .",
+            "echo x >&2",
+            "sed -i s/a/b/ src/a.py",
+            "tee build/log",
+            "tar czf out.tgz -C src .",
+            "echo 'a > /etc/x'",
+        ),
+    ),
+    Rule(
+        "outside-mode",
+        Decision.DENY,
+        "changes modes or owners outside the tree",
+        _mode_outside,
+        ("chmod -R 777 /", "chmod -R -w /etc", "chown -R me ~", "chmod +x /usr/bin/x"),
+        ("chmod +x scripts/x", "chmod -R u+w .", "chmod 600 /tmp/x"),
+        frozenset(MODES),
+    ),
+    Rule(
+        "wide-delete",
+        Decision.ASK,
+        "deletes recursively what cannot be told beforehand, or everything in the tree",
+        _wide,
+        ('rm -rf "$DIR"', "rm -rf $DIR/build", "rm -rf *", "rm -fr ./*"),
+        (
+            'rm -rf "build/$NAME"',
+            "rm -rf build/*",
+            "rm -f $FILE",
+            'D=build; rm -rf "$D"',
+            "find . -name x | xargs rm -rf",
+        ),
+        frozenset({"rm"}),
+    ),
+    Rule(
+        "git-dir",
+        Decision.DENY,
+        "changes git's own directory",
+        _git_dir,
+        (
+            "rm -rf .git",
+            "echo x > .git/hooks/pre-commit",
+            "sed -i s/a/b/ .git/config",
+            "chmod +x .git/hooks/x",
+            "rm -rf .gi*",
+        ),
+        ("rm -f .git/index.lock", "cat .git/config", "echo x >> .gitignore", "rm -rf /tmp/x/.git", "mkdir .github"),
+    ),
+    Rule(
+        "link-out",
+        Decision.ASK,
+        "makes a link that leads out of the tree",
+        _links_out,
+        ("ln -s / root", "ln -sf ~/x here", "ln -s ../../other x"),
+        ("ln -s src/a b", "ln -s ../shared/a web/a", "ln -sf /tmp/x y", "ln a b"),
+        frozenset({"ln"}),
+    ),
+)

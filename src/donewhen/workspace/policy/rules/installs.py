@@ -1,0 +1,197 @@
+"""Repairing the environment instead of the code: installs and settings that reach beyond the tree.
+
+Installing what the project declares, into the project, is ordinary work and no rule here speaks about it.
+"""
+
+import re
+
+from donewhen.workspace.policy.paths import Where, leads
+from donewhen.workspace.policy.rules.rule import Rule, has_flag, operands, phrase, words
+from donewhen.workspace.policy.ruling import Decision
+from donewhen.workspace.policy.step import Step
+
+_PIPS = frozenset({"pip", "pip2", "pip3", *(f"pip3.{minor}" for minor in range(6, 20))})
+_NODE = words("npm pnpm yarn bun")
+_ELSEWHERE = {
+    "pip": words("-t --target --prefix --root"),
+    "cargo": words("--root"),
+}
+_PLACES = {
+    "cargo": "install, uninstall",
+    "gem": "install, uninstall, update",
+    "go": "install *@*",
+    "pipx": "install, uninstall, upgrade, inject, ensurepath",
+    "pnpm": "setup, env",
+    "poetry": "self",
+    "uv": "tool install, tool upgrade, tool uninstall, python install, python uninstall, self",
+    "yarn": "global, set version",
+    "dotnet": "tool install, workload install",
+    "stack": "upgrade, setup",
+    "opam": "install, switch, update, upgrade, init",
+    "cpan": "*",
+    "cpanm": "*",
+    "luarocks": "install",
+    "playwright": "install, install-deps",
+}
+
+
+_installs = phrase(_PLACES)
+
+
+def _outside(step: Step) -> bool:
+    """An install that says that it goes somewhere else than the project's environment."""
+    pip = step.name in _PIPS or (step.name == "uv" and step.texts[:1] == ["pip"])
+    if pip:
+        installs = bool({"install", "uninstall"} & set(step.texts[:2]))
+        beyond = has_flag(step, "", "--user", "--break-system-packages", "--system")
+        return installs and (beyond or _target(step, _ELSEWHERE["pip"]) is Where.OUTSIDE)
+    if step.name in _NODE and has_flag(step, "g", "--global", "--location=global"):
+        return any(
+            word.text in ("install", "i", "add", "uninstall", "un", "rm", "remove", "link", "update")
+            for word in operands(step)
+        )
+    if step.name not in _PLACES or not _installs(step):
+        return False
+    if step.name == "cargo":
+        return _target(step, _ELSEWHERE["cargo"]) not in (Where.INSIDE, Where.SCRATCH)
+    return not (step.name == "dotnet" and operands(step)[0].text == "tool" and not has_flag(step, "g", "--global"))
+
+
+def _target(step: Step, options: frozenset[str]) -> Where | None:
+    """Where the value of one of these options leads."""
+    for index, word in enumerate(step.args):
+        name, equals, _ = word.text.partition("=")
+        if name in options:
+            following = step.args[index + 1 : index + 2]
+            value = type(word)(word.text.partition("=")[2], word.raw) if equals else following[0] if following else word
+            return leads(value, step.place)
+    return None
+
+
+_TOOLCHAINS = {
+    "asdf": "install, uninstall, global, plugin, update, reshim",
+    "conda": "install, update, upgrade, remove, uninstall, create, init, config, env create, env update, env remove",
+    "corepack": "enable, disable, prepare, install, use",
+    "fnm": "install, uninstall, default",
+    "ghcup": "install, set, rm, upgrade",
+    "goenv": "install, global",
+    "jabba": "install, use",
+    "mamba": "install, update, remove, create, init, env create, env update",
+    "micromamba": "install, update, remove, create",
+    "mise": "install, use, upgrade, uninstall, self-update",
+    "n": "*",
+    "nodenv": "install, global",
+    "nvm": "install, uninstall, alias, reinstall-packages",
+    "phpbrew": "*",
+    "pyenv": "install, uninstall, global",
+    "rbenv": "install, uninstall, global",
+    "rustup": "install, update, default, toolchain install, toolchain uninstall, toolchain add, target add, "
+    "target remove, component add, component remove, override set, self, set, uninstall",
+    "rvm": "install, use, remove, get",
+    "sdk": "install, uninstall, default, upgrade, selfupdate",
+    "tfenv": "install, use",
+    "volta": "install, uninstall, pin",
+}
+_SETTINGS = {
+    "cargo": "config set",
+    "composer": "config, global",
+    "gem": "sources",
+    "go": "env -w, env -u",
+    "npm": "config set, config delete, config edit, set",
+    "pip": "config set, config unset, config edit",
+    "pip3": "config set, config unset, config edit",
+    "pnpm": "config set, config delete",
+    "poetry": "config",
+    "yarn": "config set, config delete, config unset",
+}
+
+
+_sets = phrase(_SETTINGS)
+
+
+def _settings(step: Step) -> bool:
+    if step.name == "go":
+        return step.texts[:1] == ["env"] and has_flag(step, "wu")
+    local = has_flag(step, "", "--local", "--location", "--location=project", "--list", "--project", "--site")
+    return _sets(step) and not local
+
+
+_SOURCE = re.compile(r"(git\+|https?:|ssh:|svn\+|hg\+|file:///).*|.*(@ *git\+|@ *https?:).*")
+_INDEXES = words("-i --index-url --extra-index-url --index --default-index -f --find-links --registry --trusted-host")
+
+
+def _source(step: Step) -> bool:
+    """A package from an address, or from another index than the configured one."""
+    given = [word.text for word in operands(step)]
+    if not {"install", "add", "i", "sync"} & set(given[:2]):
+        return False
+    return any(_SOURCE.fullmatch(text) for text in given) or any(
+        text.partition("=")[0] in _INDEXES for text in step.texts
+    )
+
+
+RULES = (
+    Rule(
+        "user-install",
+        Decision.DENY,
+        "installs outside the tree",
+        _outside,
+        (
+            "pip install --user x",
+            "python -m pip install --break-system-packages x",
+            "uv pip install --system x",
+            "pip install --target /opt/x y",
+            "npm install -g typescript",
+            "yarn global add x",
+            "pipx install black",
+            "uv tool install ruff",
+            "cargo install ripgrep",
+            "go install example.com/x@latest",
+        ),
+        (
+            "pip install -e .",
+            "pip install -r requirements.txt",
+            ".venv/bin/pip install pytest",
+            "npm install",
+            "npm ci",
+            "uv pip install -e .",
+            "cargo install --root ./tools ripgrep",
+            "go install ./...",
+            "bundle install",
+        ),
+        frozenset(_PLACES) | _PIPS | _NODE,
+    ),
+    Rule(
+        "toolchain",
+        Decision.DENY,
+        "changes the toolchains of the machine",
+        phrase(_TOOLCHAINS),
+        (
+            "rustup toolchain install nightly",
+            "rustup update",
+            "pyenv install 3.12",
+            "nvm install 20",
+            "conda install numpy",
+        ),
+        ("rustup show", "pyenv versions", "nvm use", "conda list", "cargo build"),
+        frozenset(_TOOLCHAINS),
+    ),
+    Rule(
+        "tool-settings",
+        Decision.DENY,
+        "changes settings of a tool for the whole account",
+        _settings,
+        ("npm config set registry http://x", "pip config set global.index-url http://x", "go env -w GOFLAGS=-mod=mod"),
+        ("npm config get registry", "go env GOPATH", "pip config list", "poetry config --list"),
+        frozenset(_SETTINGS),
+    ),
+    Rule(
+        "package-source",
+        Decision.ASK,
+        "takes a package from an address or an index that is not the configured one",
+        _source,
+        ("pip install git+https://example.com/x", "pip install -i http://x y", "npm install https://example.com/x.tgz"),
+        ("pip install -r requirements.txt", "npm install lodash", "pip install ."),
+        _PIPS | _NODE | {"uv", "poetry", "pdm"},
+    ),
+)

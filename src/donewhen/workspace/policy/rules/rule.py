@@ -1,0 +1,117 @@
+"""A rule, as data: what it is called, what it says, when it speaks, and examples that prove it.
+
+The examples are not documentation only. Each is tried when a policy is loaded, and a rule that fails its own examples
+stops the program instead of judging anything.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.policy.ruling import Decision
+from donewhen.workspace.policy.step import Step, Word
+
+Matcher = Callable[[Step], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    id: str
+    decision: Decision
+    reason: str
+    matches: Matcher
+    hits: tuple[str, ...]
+    """Commands in which it speaks."""
+    misses: tuple[str, ...]
+    """Commands that look alike and in which it does not."""
+    names: frozenset[str] = frozenset()
+    """The commands it looks at; none: every one."""
+
+    def speaks(self, step: Step) -> bool:
+        return (not self.names or step.name in self.names) and self.matches(step)
+
+
+def check(rule: Rule, steps_of: Callable[[str], Iterable[Step]]) -> None:
+    """Try the examples of a rule."""
+    for examples, expected in ((rule.hits, True), (rule.misses, False)):
+        for example in examples:
+            if any(rule.speaks(step) for step in steps_of(example)) is not expected:
+                verb = "does not match" if expected else "matches"
+                raise MachineryBroke(f"policy rule {rule.id} {verb} its example {example!r}")
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def always(_: Step) -> bool:
+    return True
+
+
+def operands(step: Step, values: frozenset[str] = frozenset()) -> list[Word]:
+    """The words that are no options; `values` are the options that take the next word."""
+    found: list[Word] = []
+    skip = only = False
+    for word in step.args:
+        if skip:
+            skip = False
+        elif only or not word.text.startswith("-") or word.text == "-":
+            found.append(word)
+        elif word.text == "--":
+            only = True
+        else:
+            skip = word.text in values or (word.text[1] != "-" and f"-{word.text[-1]}" in values)
+    return found
+
+
+def has_flag(step: Step, letters: str = "", *names: str) -> bool:
+    """Whether one of these short options (also in a cluster like `-rf`) or long names is there."""
+    for text in step.texts:
+        if text == "--":
+            return False
+        if text.startswith("--") and text.partition("=")[0] in names:
+            return True
+        if text in names or (text[:1] == "-" and text[:2] != "--" and any(letter in text for letter in letters)):
+            return True
+    return False
+
+
+Phrases = Mapping[str, str]
+"""A command to the phrases that may follow it, separated by commas: `"publish, dist-tag add"`."""
+
+_VALUES: dict[str, frozenset[str]] = {
+    "aws": words("--profile --region --output --endpoint-url"),
+    "cargo": words("--manifest-path --config --color -Z -C --target-dir"),
+    "docker": words("-H --host -c --context --config -l --log-level"),
+    "gh": words("-R --repo --hostname"),
+    "glab": words("-R --repo -g --group"),
+    "helm": words("-n --namespace --kube-context --kubeconfig"),
+    "kubectl": words("-n --namespace --context --kubeconfig --cluster --user"),
+    "npm": words("--prefix -C -w --workspace --registry --tag --userconfig"),
+    "pnpm": words("-C --dir --filter -F -w"),
+    "podman": words("-H --host -c --connection --log-level --root"),
+    "poetry": words("-C --directory -P --project"),
+    "terraform": words("-chdir"),
+    "uv": words("--directory --project --config-file --cache-dir"),
+    "yarn": words("--cwd"),
+}
+
+
+def phrase(table: Phrases) -> Matcher:
+    """Speaks when the operands of a command start with one of its phrases. A phrase may use `*` within a word."""
+    split = {name: [part.split() for part in parts.split(",")] for name, parts in table.items()}
+
+    def matches(step: Step) -> bool:
+        given = [word.text for word in operands(step, _VALUES.get(step.name, frozenset()))]
+        return any(starts_with(given, wanted) for wanted in split[step.name])
+
+    return matches
+
+
+def starts_with(given: list[str], wanted: list[str]) -> bool:
+    return len(given) >= len(wanted) and all(map(_is, given, wanted))
+
+
+def _is(text: str, wanted: str) -> bool:
+    return text == wanted or ("*" in wanted and fnmatchcase(text, wanted))

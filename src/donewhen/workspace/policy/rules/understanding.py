@@ -1,0 +1,134 @@
+"""What the policy could not look through, or what can hide a command from it. Never allowed in silence."""
+
+import re
+from itertools import pairwise
+
+from donewhen.workspace.policy.rules.rule import Rule, has_flag, words
+from donewhen.workspace.policy.ruling import Decision
+from donewhen.workspace.policy.step import DOUBT, Step
+
+
+def _doubt(kind: str, reason: str, hits: tuple[str, ...], misses: tuple[str, ...]) -> Rule:
+    return Rule(kind, Decision.ASK, reason, lambda step: step.doubt == kind, hits, misses, frozenset({DOUBT}))
+
+
+_PRELOADS = re.compile(
+    r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|GIT_CONFIG(?!_NOSYSTEM)(_.*)?|GIT_EXEC_PATH|GIT_TEMPLATE_DIR|PYTHONSTARTUP"
+    r"|PERL5OPT|RUBYOPT|PERL5DB|BASH_FUNC_.*"
+)
+_NODE_LOADS = re.compile(r".*(--require|--import|--loader|-r )")
+
+
+def _preloads(step: Step) -> bool:
+    """A variable that loads code into every program that follows. A git config of nothing is a common precaution."""
+    return any(
+        (_PRELOADS.fullmatch(name) and value.text not in ("", "/dev/null"))
+        or (name == "NODE_OPTIONS" and _NODE_LOADS.match(value.text))
+        for name, value in step.assigned
+    )
+
+
+_AWK_CALLS = re.compile(r"system\s*\(|(?<!\|)\|&?\s*(\"|getline)|\"\s*\|(?!\|)")
+_SED_CALLS = re.compile(r"(^|[;{\d$])\s*e(\s|$)|^\d*s(.).*\3.*\3[gpiIM\d]*e[gpiIM\d]*$")
+_COMPRESSOR = re.compile(r"(gzip|pigz|bzip2|pbzip2|lbzip2|xz|pixz|zstd|zstdmt|lz4|lzma|lzop|lzip|brotli)( -\S+)*")
+_EDITOR_CALLS = re.compile(r"\+?:?\s*(!|.*system\()")
+
+
+def _runs_option(step: Step) -> bool:
+    """Options and little languages of ordinary tools that run a command."""
+    match step.name:
+        case "awk" | "gawk" | "mawk" | "nawk":
+            return any(_AWK_CALLS.search(text) for text in step.texts)
+        case "sed":
+            return any(_SED_CALLS.search(text) for text in step.texts if not text.startswith("-"))
+        case "tar":
+            return _tar_runs(step)
+        case "rg":
+            return has_flag(step, "", "--pre", "--hostname-bin")
+        case "sort":
+            return has_flag(step, "", "--compress-program")
+        case "zip":
+            return has_flag(step, "", "-TT", "--unzip-command")
+        case "rsync":
+            return has_flag(step, "e", "--rsh", "--rsync-path")
+        case "man":
+            return has_flag(step, "PH", "--pager", "--html")
+        case _:
+            return any(_EDITOR_CALLS.match(text) for text in step.texts)
+
+
+def _tar_runs(step: Step) -> bool:
+    programs = [value for option, value in pairwise(step.texts) if option in ("-I", "--use-compress-program")]
+    programs += [text.partition("=")[2] for text in step.texts if text.startswith("--use-compress-program=")]
+    runs = has_flag(step, "", "--checkpoint-action", "--to-command", "--rsh-command")
+    return runs or not all(_COMPRESSOR.fullmatch(program) for program in programs)
+
+
+RULES = (
+    _doubt("unparsed", "could not be parsed", ("echo 'unfinished", "{rm,-rf,/}", "a ; ; b"), ("echo ok", "ls | wc -l")),
+    _doubt(
+        "odd-characters",
+        "has characters that shells and people read differently",
+        ("ls\r", "echo \x1b[2J"),
+        ("echo é", "ls\n"),
+    ),
+    _doubt("too-long", "is too long to look through", ("x" * 20_000, "a" + "|b" * 2000), ("x" * 2000,)),
+    _doubt(
+        "too-deep",
+        "is nested too deeply to look through",
+        ("$(" * 60 + "a" + ")" * 60, "env " * 60 + "ls"),
+        ("((a))", "env env ls"),
+    ),
+    _doubt(
+        "unknown-command",
+        "runs a command whose name is not known beforehand",
+        ("$x -rf y", "/???/r? x", "`pick` a"),
+        ("x=ls; $x", "$(which ls) a", "echo $x"),
+    ),
+    _doubt(
+        "unknown-script",
+        "runs a script that is not known beforehand",
+        ('eval "$x"', 'sh -c "$x"', "generate | sh", 'bash -c "make $x"', "xargs -I{} sh -c 'rm {}'"),
+        ("sh -c 'echo $x'", "sh build.sh", "echo ls | sh", "sh < build.sh", 'bash -c "make -j$(nproc)"'),
+    ),
+    _doubt("calls-itself", "defines a function that calls itself", (":(){ :|:& };:", "f() { f; }"), ("f() { g; }; f",)),
+    Rule(
+        "preload",
+        Decision.ASK,
+        "sets a variable that loads code into other programs",
+        _preloads,
+        (
+            "LD_PRELOAD=./x.so ls",
+            "export BASH_ENV=x",
+            "env GIT_CONFIG_COUNT=1 git status",
+            "NODE_OPTIONS='--require ./x' npm test",
+        ),
+        ("FOO=1 make", "NODE_OPTIONS=--max-old-space-size=4096 npm test", "GIT_CONFIG_GLOBAL=/dev/null git status"),
+    ),
+    Rule(
+        "runs-option",
+        Decision.ASK,
+        "makes an ordinary tool run a command",
+        _runs_option,
+        (
+            "awk 'BEGIN { system(\"ls\") }'",
+            "tar cf a.tar --checkpoint-action=exec=sh b",
+            "rg --pre ./x y",
+            "vim -c ':!ls'",
+            "sed '1e ls' a",
+        ),
+        (
+            "awk '{ print $1 }' a",
+            "tar czf a.tgz b",
+            "tar -I zstd -xf a.tar.zst",
+            'awk \'$1 == "a" || $2 == "b"\' c',
+            "sed -n 1p src/pipe",
+            "rg -n x",
+            "vim -c ':wq' a",
+            "sed -n '1,5p' a",
+            "sed 's/a/e/' b",
+            "sort -u a",
+        ),
+        words("awk gawk mawk nawk tar rg sort zip rsync man sed vim vi ex nvim view emacs ed"),
+    ),
+)

@@ -1,0 +1,32 @@
+"""The policy's answer: allow, ask or deny, and which rule says so."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+LONGEST_SHOWN = 400
+
+
+class Decision(Enum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+    @property
+    def strictness(self) -> int:
+        return _STRICTNESS[self]
+
+
+_STRICTNESS = {Decision.ALLOW: 0, Decision.ASK: 1, Decision.DENY: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    decision: Decision
+    rule: str
+    reason: str
+    command: str
+    """The part of the command that the rule speaks about."""
+
+
+def shown(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

@@ -1,0 +1,102 @@
+"""Shells and builtins that run text: `sh -c`, a shell that reads its commands, `eval`, `source`, `trap`, `alias`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from donewhen.workspace.policy.step import DOUBT, HOLE, Inner, Nested, Step, Stream, Word
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "yash"})
+DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "fetch", "http", "https", "xh", "lynx", "nc", "ncat", "ssh", "gh"})
+
+_VALUES = frozenset({"--rcfile", "--init-file"})
+_CLUSTER = re.compile(r"[-+][A-Za-z]+")
+_STDIN = frozenset({"-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"})
+
+
+def shell(step: Step) -> Iterator[Inner]:
+    """`sh -c SCRIPT`, `sh FILE`, or `sh` with its commands on standard input."""
+    has_script, operands = _options(step.args)
+    for word in step.args[: len(step.args) - len(operands)]:
+        if word.stream:
+            yield from fed(step, word.stream)
+    if has_script and operands:
+        yield from script(step, operands[0], operands[1:])
+    elif operands and operands[0].stream:
+        yield from fed(step, operands[0].stream)
+    elif step.stdin and (not operands or operands[0].text in _STDIN or "-s" in step.texts):
+        yield from fed(step, step.stdin)
+
+
+def _options(args: tuple[Word, ...]) -> tuple[bool, tuple[Word, ...]]:
+    """Whether `-c` is among the options of a shell, and its operands."""
+    has_script, index = False, 0
+    while index < len(args):
+        text = args[index].text
+        if text == "--":
+            return has_script, args[index + 1 :]
+        if text == "-" or text[:1] not in ("-", "+"):
+            break
+        cluster = _CLUSTER.fullmatch(text)
+        # An option that is not known may be the one that makes the operand a script.
+        has_script = has_script or text == "--command" or HOLE in text
+        has_script = has_script or bool(cluster and text[0] == "-" and "c" in text)
+        index += 2 if text in _VALUES or (cluster and text[-1] in "oO") else 1
+    return has_script, args[index:]
+
+
+def script(step: Step, word: Word, arguments: tuple[Word, ...] = ()) -> Iterator[Inner]:
+    """A script given as one word. When not even its beginning is known there is nothing to read."""
+    if word.either or not word.text.strip("\0"):
+        yield unknown(step, word.makers)
+        return
+    given = {str(index): argument.text for index, argument in enumerate(arguments)}
+    given["@"] = given["*"] = " ".join(argument.text for argument in arguments[1:])
+    yield Nested(word.text, step.place, given, step.stdin)
+    if word.makers:
+        yield unknown(step, word.makers)
+
+
+def fed(step: Step, stream: Stream) -> Iterator[Inner]:
+    """Commands that a shell reads. A file is like a script in the tree; the output of a command is not known."""
+    if stream.text is not None:
+        yield Nested(stream.text, step.place)
+    elif stream.makers:
+        doubted = unknown(step, stream.makers)
+        yield replace(doubted, text=" | ".join([*filter(str.isprintable, filter(None, stream.makers)), step.text]))
+
+
+def unknown(step: Step, makers: tuple[str, ...]) -> Step:
+    kind = "unknown-script" if DOWNLOADERS.isdisjoint(makers) else "downloaded-script"
+    return Step(DOUBT, (), step.text, step.place, doubt=kind)
+
+
+def evaluate(step: Step) -> Iterator[Inner]:
+    """`eval`: the words, joined by blanks, are read once more."""
+    args = step.args[1:] if step.texts[:1] == ["--"] else step.args
+    if args:
+        makers = tuple(maker for word in args for maker in word.makers)
+        joined = " ".join(word.text for word in args)
+        yield from script(step, Word(joined, step.text, either=any(word.either for word in args), makers=makers))
+
+
+def source(step: Step) -> Iterator[Inner]:
+    target = step.args[0] if step.args else None
+    if target and target.stream:
+        yield from fed(step, target.stream)
+    elif target and target.text in _STDIN and step.stdin:
+        yield from fed(step, step.stdin)
+    elif target and target.text.startswith("\0") and "/" not in target.text:
+        yield unknown(step, target.makers)
+
+
+def trap(step: Step) -> Iterator[Inner]:
+    operands = [word for word in step.args if word.text != "--"]
+    if len(operands) > 1 and operands[0].text not in ("-", "-p", "-l", ""):
+        yield from script(step, operands[0])
+
+
+def alias(step: Step) -> Iterator[Inner]:
+    for word in step.args:
+        if "=" in word.text:
+            yield Nested(word.text.partition("=")[2], step.place)

@@ -1,0 +1,73 @@
+"""The built-in rules as data: each proves itself, a broken one stops the program, and the page lists them all."""
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.policy import Decision, Policy
+from donewhen.workspace.policy.paths import NOWHERE
+from donewhen.workspace.policy.policy import steps_of
+from donewhen.workspace.policy.rules.built_in import BUILT_IN
+from donewhen.workspace.policy.rules.rule import Rule, check
+from donewhen.workspace.policy.step import Place, Step
+
+PAGE = Path(__file__).parents[3] / "docs" / "policy.md"
+BY_ID = {rule.id: rule for rule in BUILT_IN}
+
+
+def read(example: str) -> Iterable[Step]:
+    return steps_of(example, Place(NOWHERE, NOWHERE))
+
+
+@pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.id)
+def test_every_rule_has_examples_on_both_sides_and_they_hold(rule: Rule) -> None:
+    assert rule.hits and rule.misses
+    check(rule, read)
+
+
+@pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.id)
+def test_a_command_that_a_rule_speaks_about_is_never_allowed(rule: Rule) -> None:
+    policy = Policy.load()
+    for example in rule.hits:
+        assert policy.decide(example).decision.strictness >= rule.decision.strictness
+
+
+def test_a_rule_that_fails_its_own_examples_stops_the_program() -> None:
+    push = BY_ID["git-push"]
+    with pytest.raises(MachineryBroke, match="git-push does not match its example 'ls'"):
+        check(replace(push, hits=("ls",)), read)
+    with pytest.raises(MachineryBroke, match="git-push matches its example 'git push'"):
+        check(replace(push, misses=("git push",)), read)
+
+
+def test_every_rule_denies_or_asks_under_a_name_of_its_own() -> None:
+    assert len(BY_ID) == len(BUILT_IN)
+    for rule in BUILT_IN:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.id)
+        assert rule.decision is not Decision.ALLOW
+        assert rule.reason and not rule.reason.endswith(".")
+
+
+def test_the_page_about_the_policy_lists_exactly_these_rules() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| (deny|ask) \| (.+) \|$", PAGE.read_text(), re.MULTILINE)
+    assert rows == [(rule.id, rule.decision.value, rule.reason) for rule in BUILT_IN]
+
+
+def test_the_page_says_that_the_sandbox_is_the_wall() -> None:
+    assert "The sandbox is the wall" in PAGE.read_text()
+
+
+def test_a_typical_command_is_decided_within_a_millisecond_of_cpu() -> None:
+    policy = Policy.load(root="/home/me/project")
+    command = "cd src && git status --short | head -20; grep -rn 'def main' . > out.txt"
+    spent: list[float] = []
+    for _ in range(50):
+        before = time.process_time()
+        policy.decide(command)
+        spent.append(time.process_time() - before)
+    assert min(spent) < 0.001
