@@ -31,7 +31,7 @@ DESCRIPTORS = 64
 UNSHARED, MAPPED, NOTHING_TO_MAP = b"u", b"m", b"n"
 """Between root's recruit and its warden, about the ids of a new user namespace."""
 NOBODY = 65534
-HIGH = 64
+HIGH = 32
 """Descriptors are parked from here up while the low numbers are laid out."""
 
 
@@ -122,7 +122,7 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
             _private_namespaces(spec, orders)
             failures = _become(spec, fds, pipes, control, warden)
     except BaseException as error:  # noqa: BLE001 - a fork of the warden must end here, with its reason told
-        os.write(failures, f"{type(error).__name__}: {error}"[:4000].encode("utf-8", "replace"))
+        os.write(failures, _told(error))
     finally:
         os._exit(127)
 
@@ -141,8 +141,15 @@ def _become(spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.
         env = {_bytes(name): _bytes(value) for name, value in spec["env"].items()}
         os.execve(argv[0], argv, env)
     except OSError as error:
-        os.write(failures, f"{error.strerror}: {error.filename or spec['argv'][0]}".encode("utf-8", "replace"))
+        os.write(failures, _told(error))
     return failures
+
+
+def _told(error: BaseException) -> bytes:
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.strerror}: {os.fsdecode(error.filename)}" if error.filename else error.strerror
+    return text.encode("utf-8", "replace")[:4000]
 
 
 def _bytes(text: str) -> bytes:

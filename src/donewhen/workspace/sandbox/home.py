@@ -4,6 +4,7 @@ HOME keeps its path: version managers find their toolchains only under the path 
 listed here and not on PATH is not there at all.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -29,11 +30,12 @@ SECRETS = (
 
 def toolchains(home: Path, search_path: Iterable[str], emptied: Iterable[str] = ()) -> list[Path]:
     """What is shown again of the home and of other emptied places: known toolchains, and directories on PATH."""
-    found = [home / name for name in TOOLCHAINS if (home / name).exists()]
+    found = [home / name for name in TOOLCHAINS if os.path.exists(home / name)]
     hidden = [home, *map(Path, emptied)]
     for entry in search_path:
         place = Path(entry)
-        if any(root in place.parents for root in hidden) and place.is_dir() and not _covered(place, found):
+        # A directory on PATH may well be one that this user cannot look into: os.path says no, where Path raises.
+        if any(root in place.parents for root in hidden) and os.path.isdir(place) and not _covered(place, found):
             found.append(_installation(place, hidden))
     return sorted({place for place in found if not _covered(place.parent, found)})
 
@@ -41,7 +43,7 @@ def toolchains(home: Path, search_path: Iterable[str], emptied: Iterable[str] = 
 def secrets(home: Path, shown: Iterable[Path]) -> list[Path]:
     """What of the shown toolchains is masked again."""
     bases = {home, *(place.parent for place in shown)}
-    return sorted(base / name for base in bases for name in SECRETS if (base / name).exists())
+    return sorted(base / name for base in bases for name in SECRETS if os.path.exists(base / name))
 
 
 def _installation(directory: Path, hidden: list[Path]) -> Path:
@@ -50,10 +52,10 @@ def _installation(directory: Path, hidden: list[Path]) -> Path:
         if place.name in TOOLCHAINS:
             return place
     prefix = directory.parent
-    if directory.name not in ("bin", "sbin", "shims") or prefix in hidden or (prefix / ".git").is_dir():
+    if directory.name not in ("bin", "sbin", "shims") or prefix in hidden or os.path.isdir(prefix / ".git"):
         return directory
     parts = ("lib", "lib64", "libexec", "versions", "share")
-    return prefix if any((prefix / part).is_dir() for part in parts) else directory
+    return prefix if any(os.path.isdir(prefix / part) for part in parts) else directory
 
 
 def _covered(place: Path, by: list[Path]) -> bool:

@@ -6,11 +6,11 @@ command lines of other processes, and everything at its own path (`path_transpar
 """
 
 import os
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from donewhen.workspace.sandbox import view
+from donewhen.workspace.sandbox import machine
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 FIRST_ABI = (1 << 13) - 1
@@ -18,37 +18,40 @@ REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
 SCOPE_ABSTRACT, SCOPE_SIGNAL = 1 << 0, 1 << 1
 FOR_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+DEVICE_NODES = 1 << 6 | 1 << 11
+"""Making a character or a block device."""
 READ = EXECUTE | READ_FILE | READ_DIR
 
 SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/opt",
-    "/proc",
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc", "/nix", "/proc",
     "/sys/devices/system",
-    "/nix",
-)
+)  # fmt: skip
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-ETC = "/etc"
 
 
-def ruleset(abi: int, network: bool, readable: Iterable[Path], writable: Iterable[str]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """What a command may touch besides the machine's programs."""
+
+    network: bool
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
+    closed: tuple[str, ...]
+    """What must not be read although it lies in something that may."""
+
+
+def ruleset(abi: int, allowed: Allowed) -> dict[str, Any]:
     """What the launcher needs to restrict a process, for a kernel of this Landlock version."""
     handled = FIRST_ABI | (REFER if abi >= 2 else 0) | (TRUNCATE if abi >= 3 else 0) | (IOCTL_DEV if abi >= 5 else 0)
-    rules = [(path, READ) for path in (*SYSTEM, *_public_etc(), *map(str, readable)) if os.path.exists(path)]
+    rules = [rule for path in (*SYSTEM, *allowed.readable) for rule in _reading(path, allowed.closed)]
     rules += [(path, handled & (READ_FILE | WRITE_FILE | TRUNCATE)) for path in DEVICES]
-    rules += [(path, handled) for path in writable]
+    rules += [(path, handled & ~DEVICE_NODES) for path in allowed.writable]
     return {
         "fs": handled,
-        "net": BIND_TCP | CONNECT_TCP if abi >= 4 and not network else 0,
+        "net": BIND_TCP | CONNECT_TCP if abi >= 4 and not allowed.network else 0,
         "scoped": SCOPE_ABSTRACT | SCOPE_SIGNAL if abi >= 6 else 0,
         "no_capabilities": True,
-        "rules": [(path, rights & handled & _kind(path)) for path, rights in rules],
+        "rules": [(path, rights & handled & _kind(path)) for path, rights in rules if os.path.exists(path)],
     }
 
 
@@ -64,8 +67,14 @@ def _kind(path: str) -> int:
     return ~0 if os.path.isdir(path) else FOR_FILES
 
 
-def _public_etc() -> list[str]:
-    """Entries of /etc one by one, because a rule cannot take a private file out of a directory again."""
-    private = view.private_paths()
-    entries = [f"{ETC}/{name}" for name in os.listdir(ETC)]
-    return [path for path in entries if not any(p == path or p.startswith(path + "/") for p in private)]
+def _reading(path: str, closed: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """A rule cannot take a private file out of a directory again, so such a directory is opened entry by entry."""
+    if path in closed or not os.path.exists(path):
+        return
+    if not any(machine.beneath(place, [path]) for place in closed):
+        yield path, READ
+        return
+    yield path, READ_DIR
+    for entry in os.scandir(path):
+        if not entry.is_symlink():  # its target has a rule of its own, or is not meant to be read
+            yield from _reading(entry.path, closed)

@@ -17,6 +17,8 @@ PUMP_BYTES = 1 << 16
 CONNECT_SECS = 10.0
 FIRST_STAND_IN = int(ipaddress.IPv4Address("127.77.0.1"))
 """Named hosts are given loopback addresses from here on, through /etc/hosts."""
+MOST_CONNECTIONS = 256
+"""At a time, of one command: its connections must not use up the harness's descriptors."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
@@ -72,35 +74,47 @@ def hosts_lines(services: tuple[Service, ...]) -> str:
 async def serve(services: tuple[Service, ...], listening: list[socket.socket]) -> None:
     """Relay until cancelled. `listening` comes in the order of `listeners`."""
     targets = [(service.host, service.port) for service in services for _ in service.inside]
+    places = anyio.Semaphore(MOST_CONNECTIONS)
     async with anyio.create_task_group() as tasks:
-        for listener, (host, port) in zip(listening, targets, strict=True):
+        for listener, target in zip(listening, targets, strict=True):
             listener.setblocking(False)
-            tasks.start_soon(_accept, tasks, listener, host, port)
+            tasks.start_soon(_accept, tasks, listener, target, places)
 
 
-async def _accept(tasks: anyio.abc.TaskGroup, listener: socket.socket, host: str, port: int) -> None:
+async def _accept(
+    tasks: anyio.abc.TaskGroup, listener: socket.socket, target: tuple[str, int], places: anyio.Semaphore
+) -> None:
     with listener:
         while True:
             await anyio.wait_readable(listener)
+            await places.acquire()
             try:
                 inside, _ = listener.accept()
             except OSError:
+                places.release()
                 continue
             inside.setblocking(False)
-            tasks.start_soon(_join, inside, host, port)
+            tasks.start_soon(_join, inside, target, places)
 
 
-async def _join(inside: socket.socket, host: str, port: int) -> None:
-    with inside:
-        try:
-            with anyio.fail_after(CONNECT_SECS):
-                outside = await anyio.connect_tcp(host, port)
-        except (OSError, TimeoutError):
-            return  # the command sees its connection close, as with a service that is down
-        async with outside, anyio.create_task_group() as tasks:
-            tasks.start_soon(_outward, inside, outside)
-            await _inward(outside, inside)
-            tasks.cancel_scope.cancel()
+async def _join(inside: socket.socket, target: tuple[str, int], places: anyio.Semaphore) -> None:
+    try:
+        with inside:
+            await _connect_and_pump(inside, *target)
+    finally:
+        places.release()
+
+
+async def _connect_and_pump(inside: socket.socket, host: str, port: int) -> None:
+    try:
+        with anyio.fail_after(CONNECT_SECS):
+            outside = await anyio.connect_tcp(host, port)
+    except (OSError, TimeoutError):
+        return  # the command sees its connection close, as with a service that is down
+    async with outside, anyio.create_task_group() as tasks:
+        tasks.start_soon(_outward, inside, outside)
+        await _inward(outside, inside)
+        tasks.cancel_scope.cancel()
 
 
 async def _outward(inside: socket.socket, outside: anyio.abc.SocketStream) -> None:

@@ -19,7 +19,7 @@ import anyio
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.launcher import kernel
 from donewhen.workspace.process import Command, Confinement, Ears, Finished, Launcher, Watch
-from donewhen.workspace.sandbox import bubblewrap, environment, home, landlock, relay, seccomp, view
+from donewhen.workspace.sandbox import bubblewrap, environment, home, landlock, machine, relay, seccomp, view
 from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.sandbox.limits import OOM_SCORE, Limits
 
@@ -75,7 +75,9 @@ class Room:
         self._place = place
         self._config = config
         self._services = config.services
-        self._env = environment.scrubbed(os.environ, config.env, place.variables)
+        # Without a mount namespace there is no /tmp of its own.
+        scratch = {"TMPDIR": place.scratch} if probe.level is Level.LANDLOCK else {}
+        self._env = environment.scrubbed(os.environ, config.env, {**place.variables, **scratch})
 
     async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:
         cwd = str(Path(self._place.root, command.dir))
@@ -156,14 +158,19 @@ class Room:
             raise MachineryBroke(
                 "workspace.reach and workspace.sockets need bubblewrap, which this machine does not allow"
             )
-        readable = home.toolchains(Path(self._env["HOME"]), home.search_path(self._env["PATH"]))
-        writable = [layer.source for layer in self._place.layers if isinstance(layer, view.Bind)]
+        user_home = Path(self._env["HOME"])
+        toolchains = home.toolchains(user_home, home.search_path(self._env["PATH"]))
+        binds = [layer for layer in self._place.layers if isinstance(layer, view.Bind)]
+        allowed = landlock.Allowed(
+            network=self._config.network,
+            readable=(*map(str, toolchains), *(layer.source for layer in binds if not layer.writable)),
+            writable=(*(layer.source for layer in binds if layer.writable), self._place.scratch),
+            closed=(*machine.private_paths(), *map(str, home.secrets(user_home, toolchains))),
+        )
         families = (seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK) if self._config.network else ()
         confinement = Confinement(
-            landlock=landlock.ruleset(
-                self._probe.landlock_abi, self._config.network, readable, [*writable, self._place.scratch]
-            ),
-            seccomp=seccomp.program(kernel.machine(), families),
+            landlock=landlock.ruleset(self._probe.landlock_abi, allowed),
+            seccomp=seccomp.program(kernel.machine(), families, shared_memory=False),
         )
         return ["/bin/sh", "-c", command.text], self._held(confinement)
 

@@ -2,8 +2,8 @@
 
 A deny-list on purpose: it runs other people's compilers, test runners and servers, and they may use any ordinary call.
 Denied are the calls that reach kernel surface no build needs (new namespaces, mounts, io_uring, keyrings, bpf, perf,
-module loading), calls of another architecture's table, and socket families beyond local and internet ones. A denied
-call fails with EPERM, or with ENOSYS where programs know how to do without it.
+module loading), calls of another architecture's table, and socket families beyond local and internet ones, by whichever
+call they are asked for. A denied call fails with EPERM, or with ENOSYS where programs know how to do without it.
 """
 
 import errno
@@ -36,8 +36,9 @@ class Table:
 X86_64 = Table(
     0xC000003E,
     {
-        "clone": 56, "ioctl": 16, "socket": 41, "syslog": 103, "uselib": 134, "pivot_root": 155, "acct": 163,
-        "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
+        "clone": 56, "ioctl": 16, "socket": 41, "socketpair": 53, "shmget": 29, "shmat": 30, "semget": 64,
+        "msgget": 68, "mq_open": 240, "syslog": 103, "uselib": 134, "pivot_root": 155, "acct": 163, "mount": 165,
+        "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
         "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176, "quotactl": 179,
         "lookup_dcookie": 212, "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272,
         "perf_event_open": 298, "fanotify_init": 300, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
@@ -51,7 +52,8 @@ X86_64 = Table(
 AARCH64 = Table(
     0xC00000B7,
     {
-        "clone": 220, "ioctl": 29, "socket": 198, "syslog": 116, "pivot_root": 41, "acct": 89, "mount": 40,
+        "clone": 220, "ioctl": 29, "socket": 198, "socketpair": 199, "shmget": 194, "shmat": 196, "semget": 190,
+        "msgget": 186, "mq_open": 180, "syslog": 116, "pivot_root": 41, "acct": 89, "mount": 40,
         "umount2": 39, "swapon": 224, "swapoff": 225, "reboot": 142, "sethostname": 161, "setdomainname": 162,
         "init_module": 105, "delete_module": 106, "quotactl": 60, "lookup_dcookie": 18, "kexec_load": 104,
         "add_key": 217, "request_key": 218, "keyctl": 219, "unshare": 97, "perf_event_open": 241,
@@ -64,14 +66,16 @@ AARCH64 = Table(
 )  # fmt: skip
 
 TABLES = {"x86_64": X86_64, "aarch64": AARCH64}
-BY_ARGUMENT = {"clone", "ioctl", "socket"}
+BY_ARGUMENT = {"clone", "ioctl", "socket", "socketpair"}
+SHARED_MEMORY = {"shmget", "shmat", "semget", "msgget", "mq_open"}
+"""By number or name and not by path: to be denied where the command has no such namespace of its own."""
 ABSENT = {"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 """Answered with ENOSYS: glibc and node fall back to the older call."""
 
 LOCAL_FAMILIES = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
 
 
-def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES) -> bytes:
+def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, shared_memory: bool = True) -> bytes:
     """The filter for one architecture; empty where we have no table for it."""
     table = TABLES.get(machine)
     if table is None:
@@ -79,13 +83,15 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES) -> bytes:
     code = [_load(ARCH), *_unless(JEQ, table.arch, errno.ENOSYS), _load(NR)]
     if machine == "x86_64":
         code += _when(JGE, X32_BIT, errno.ENOSYS)
+    exempt = BY_ARGUMENT | (SHARED_MEMORY if shared_memory else set[str]())
     for name, number in sorted(table.numbers.items()):
-        if name not in BY_ARGUMENT:
+        if name not in exempt:
             code += _when(JEQ, number, errno.ENOSYS if name in ABSENT else errno.EPERM)
     code += _guarded(table.numbers["clone"], [_load(ARG_LOW[0]), *_when(JSET, NAMESPACE_FLAGS, errno.EPERM)])
     terminal = [line for request in (TIOCSTI, TIOCLINUX) for line in _when(JEQ, request, errno.EPERM)]
     code += _guarded(table.numbers["ioctl"], [_load(ARG_LOW[1]), *terminal])
     code += _guarded(table.numbers["socket"], [_load(ARG_LOW[0]), *_only(families)])
+    code += _guarded(table.numbers["socketpair"], [_load(ARG_LOW[0]), *_only((AF_UNIX,))])
     return b"".join([*code, _instruction(RETURN, 0, 0, ALLOW)])
 
 

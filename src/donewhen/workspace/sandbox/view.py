@@ -8,25 +8,18 @@ A view is the list of mounts that the launcher makes on top of a read-only machi
 """
 
 import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from donewhen.workspace.sandbox import home
+from donewhen.workspace.sandbox import home, machine
+from donewhen.workspace.sandbox.machine import beneath
 
 SHELF = "/run"
-VOLATILE = (
-    SHELF, "/var/run", "/tmp", "/var/tmp", "/home", "/root", "/media", "/mnt", "/lost+found", "/boot", "/var/mail",
-    "/var/spool", "/var/log", "/var/cache", "/var/backups", "/var/crash", "/var/lib/private", "/var/lib/docker",
-    "/var/lib/containerd", "/var/lib/systemd", "/etc/ssl/private", "/etc/docker",
-)  # fmt: skip
-"""Directories that appear empty: sockets, secrets, other users and removable disks live there."""
-SCANNED = (("/etc", 4), ("/var/lib", 2), ("/opt", 2), ("/srv", 2))
-"""Where private files are looked for, and how deep; a private directory is emptied whole, and not descended."""
+"""Where the launcher keeps what it needs while it puts a view together; in the end it is empty, too."""
 SCRATCH = ("/tmp", "/var/tmp")
+ONE_PAGE = 4096
 
 Step = Mapping[str, Any]
 
@@ -75,77 +68,50 @@ class Wanted:
 
 
 def of_machine(wanted: Wanted) -> tuple[Step, ...]:
-    empty = _outermost([*(d for d in VOLATILE if _real_dir(d)), *wanted.hidden])
-    scratch = [place for place in SCRATCH if _real_dir(place)]
-    toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), empty)
-    private = [p for p in private_paths() if not _beneath(p, empty)]
-    covered = [*empty, str(wanted.home), *(p for p in private if os.path.isdir(p))]
-    sockets = [p for p in listening_sockets() if not _beneath(p, covered) and p not in wanted.shown]
-    size = wanted.scratch_bytes
-    steps: list[Step] = [_tmpfs(place, "1777" if place in scratch else "755", size) for place in empty]
-    steps += [_tmpfs(place, "1777", size) for place in scratch if place not in empty]
-    steps += [_masked(p, size) for p in (*private, *sockets)]
-    steps += [_tmpfs(str(wanted.home), "755", size)]
-    steps += [Bind(str(p), str(p)).step() for p in (*toolchains, *wanted.shown)]
-    steps += [_masked(str(p), size) for p in home.secrets(wanted.home, toolchains)]
+    """Where something has to appear in a private directory, that directory is replaced by an empty one."""
+    private = machine.private_paths()
+    volatile = [*machine.volatile_places(), *machine.homes(wanted.home), *wanted.hidden]
+    needed = [layer.at for layer in wanted.tree] + list(home.search_path(wanted.path))
+    empty = _outermost([*volatile, *(place for place in map(machine.closed_above, needed) if place)])
+    closed = [*empty, *(place for place in private if os.path.isdir(place) and not beneath(place, empty))]
+    toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), closed)
+    shown = [str(place) for place in toolchains]
+    steps: list[Step] = [{"kind": "tmpfs", "at": SHELF, "mode": "755", "size": wanted.scratch_bytes}]
+    steps += [_still(place) for place in machine.services_places(empty)]
+    steps += [_empty(place) for place in closed if place != SHELF]
+    # The home again, in case it lies in one of them: it has to be there. Some accounts have none but /.
+    steps += [_empty(place) for place in (str(wanted.home), SHELF) if place != "/"]
+    steps += [_blank(place) for place in private if not beneath(place, closed)]
+    steps += [Bind(place, place).step() for place in (*shown, *wanted.shown)]
+    steps += [_masked(str(place)) for place in home.secrets(wanted.home, toolchains)]
+    steps += [_blank(place) for place in _sockets_in_sight(closed, shown) if place not in wanted.shown]
     steps += [{"kind": "file", "at": at, "content": text} for at, text in (wanted.files or {}).items()]
     steps += [layer.step() for layer in wanted.tree]
     return tuple(steps)
 
 
-def _tmpfs(at: str, mode: str, size: int) -> Step:
-    return {"kind": "tmpfs", "at": at, "mode": mode, "size": size}
+def _sockets_in_sight(closed: list[str], shown: list[str]) -> list[str]:
+    return [path for path in machine.listening_sockets() if not beneath(path, closed) or beneath(path, shown)]
 
 
-def _masked(path: str, size: int) -> Step:
-    return _tmpfs(path, "555", size) if os.path.isdir(path) else {"kind": "blank", "at": path}
+def _empty(at: str) -> Step:
+    return {"kind": "empty", "at": at, "mode": "1777" if at in SCRATCH else "755"}
 
 
-def _real_dir(path: str) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path)
+def _still(at: str) -> Step:
+    """A file that something is mounted on (in containers: /etc/hosts) has to be shown again over its directory."""
+    return {"kind": "still", "at": at} if os.path.isdir(at) else Bind(at, at).step()
+
+
+def _blank(at: str) -> Step:
+    return {"kind": "blank", "at": at}
+
+
+def _masked(path: str) -> Step:
+    return {"kind": "tmpfs", "at": path, "mode": "555", "size": ONE_PAGE} if os.path.isdir(path) else _blank(path)
 
 
 def _outermost(paths: list[str]) -> list[str]:
     """Without those that lie beneath another one."""
     unique = list(dict.fromkeys(paths))
-    return [p for p in unique if not _beneath(p, [other for other in unique if other != p])]
-
-
-def _beneath(path: str, places: list[str]) -> bool:
-    return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)
-
-
-@cache
-def private_paths() -> tuple[str, ...]:
-    """Files and directories that this user may read and not everybody may: outermost ones, empty ones left out."""
-    return tuple(path for root, depth in SCANNED if _real_dir(root) for path in _private_beneath(root, depth))
-
-
-def _private_beneath(directory: str, depth: int) -> Iterator[str]:
-    try:
-        entries = list(os.scandir(directory))
-    except OSError:
-        return
-    for entry in entries:
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        mode = status.st_mode
-        if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and not status.st_size):
-            continue
-        everybody = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-        if mode & everybody != everybody and os.access(entry.path, os.R_OK):
-            yield entry.path
-        elif stat.S_ISDIR(mode) and depth > 1:
-            yield from _private_beneath(entry.path, depth - 1)
-
-
-def listening_sockets() -> tuple[str, ...]:
-    """Unix sockets of this machine that exist as files: connecting to one works through a read-only mount."""
-    try:
-        lines = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()[1:]
-    except OSError:
-        return ()
-    named = {line.split(None, 7)[7] for line in lines if len(line.split(None, 7)) == 8}
-    return tuple(sorted(path for path in named if path.startswith("/") and os.path.exists(path)))
+    return [p for p in unique if not beneath(p, [other for other in unique if other != p])]

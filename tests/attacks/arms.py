@@ -1,0 +1,235 @@
+"""Runs every attack without a wall and behind each wall, as whoever runs this file, and prints the results as JSON.
+
+    python arms.py HOME WORLD [caged]
+
+HOME and WORLD are directories of that user; WORLD lies where everybody may look. An arm is one way to run an attack:
+without any wall, behind bubblewrap with a layered or a plain tree, behind Landlock.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from attack import PRELUDE, PYTHON, Attack
+from on_kernel import C_SOURCE
+from outside import Outside, Sign, furnish
+from probes import ATTACKS
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.launcher import kernel
+from donewhen.workspace.process import End, Launcher
+from donewhen.workspace.sandbox.level import Level, Probe, probe
+from donewhen.workspace.sandbox.limits import Limits
+from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.seccomp import TABLES
+from donewhen.workspace.sandbox.view import Bind, Overlay
+
+MIB = 1 << 20
+LIMITS = Limits(processes=100, memory=256 * MIB, file_bytes=32 * MIB, scratch=32 * MIB, disk_reserve=0)
+SECONDS = 20
+WALLS = ("overlay", "plain", "landlock")
+CAGE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+
+
+@dataclass
+class Row:
+    """What became of one attack."""
+
+    id: str
+    name: str
+    control: bool
+    """Whether it succeeds without a wall. Where it does not, it says nothing about any."""
+    reason: str
+    """The last thing it printed without a wall."""
+    walls: dict[str, list[str]] = dataclasses.field(default_factory=dict[str, list[str]])
+    """By arm, the signs that were seen: none when the wall held."""
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """Where the attacks of one user happen, and what walls there are."""
+
+    home: Path
+    world: Path
+    level: Probe
+    launcher: Launcher
+    calls: Path
+    """The program of `C_SOURCE`, where there is a compiler."""
+
+    def home_for(self, attack: Attack) -> Path:
+        return Path(f"/tmp/{self.world.name}-home") if attack.linked_home else self.home
+
+    def walls_for(self, attack: Attack) -> list[str]:
+        bubblewrap = self.level.level is Level.BUBBLEWRAP
+        there = {
+            "overlay": bubblewrap and self.level.overlay,
+            "plain": bubblewrap and not attack.overlay_only,
+            "landlock": bool(self.level.landlock_abi) and not attack.overlay_only,
+        }
+        return [wall for wall in WALLS if there[wall]]
+
+
+@contextlib.asynccontextmanager
+async def prepared(home: Path, world: Path) -> AsyncGenerator[Grounds]:
+    real_home, link = world / "real-home", Path(f"/tmp/{world.name}-home")
+    real_home.mkdir(exist_ok=True)
+    link.symlink_to(real_home)
+    try:
+        with tempfile.TemporaryDirectory(dir=home) as name:
+            calls = compiled(Path(name))
+            async with Launcher.open() as launcher:
+                level = await probe(launcher, Path(name))
+                yield Grounds(home, world, level, launcher, calls)
+    finally:
+        link.unlink()
+        shutil.rmtree(real_home)
+
+
+def compiled(directory: Path) -> Path:
+    (directory / "calls.c").write_text(C_SOURCE)
+    if shutil.which("gcc"):
+        subprocess.run(["gcc", "-o", "calls", "calls.c"], cwd=directory, check=False)
+    return directory / "calls"
+
+
+async def all_rows(home: Path, world: Path, caged: bool) -> list[Row]:
+    async with prepared(home, world) as grounds:
+        return [await row(attack, grounds) for attack in ATTACKS if attack.caged == caged]
+
+
+async def row(attack: Attack, grounds: Grounds) -> Row:
+    signs, output = without_a_wall(attack, grounds)
+    lines = output.decode("utf-8", "replace").split("\n")
+    found = Row(attack.id, attack.name, attack.sign in signs, next(filter(None, reversed(lines)), "it has no effect"))
+    if found.control:
+        for wall in grounds.walls_for(attack):
+            found.walls[wall] = sorted(sign.name for sign in await behind(wall, attack, grounds))
+    return found
+
+
+def without_a_wall(attack: Attack, grounds: Grounds) -> tuple[set[Sign], bytes]:
+    """As a careless harness would run it: with its own environment and its own descriptors."""
+    home = grounds.home_for(attack)
+    with tempfile.TemporaryDirectory(dir=home) as name, tempfile.TemporaryFile() as output:
+        tree = Path(name, "tree")
+        furnish(tree)
+        bring(attack, tree, grounds)
+        with Outside(home, grounds.world, tree) as outside:
+            outside.listen_late()
+            subprocess.run(
+                ["timeout", "--foreground", str(SECONDS), "/bin/sh", "-c", shell_text(attack)],
+                cwd=start(attack, outside, tree),
+                env={**os.environ, **outside.variables(), **outside.only_outside(), "HOME": str(home)},
+                close_fds=False,
+                stdin=outside.inherited,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            output.seek(0)
+            printed = output.read()
+            return outside.signs(printed), printed
+
+
+def bring(attack: Attack, tree: Path, grounds: Grounds) -> None:
+    if "./calls" in attack.program and grounds.calls.exists():
+        shutil.copy(grounds.calls, tree)
+
+
+def start(attack: Attack, outside: Outside, tree: Path) -> Path:
+    return outside.out if attack.dir == "OUT" else tree / attack.dir
+
+
+def shell_text(attack: Attack) -> str:
+    """A program for python comes as an argument: standard input is one of the things that are attacked."""
+    if not attack.program.startswith(PYTHON):
+        return attack.program
+    program = PRELUDE.format(numbers=TABLES[kernel.machine()].numbers) + attack.program
+    return "exec /usr/bin/python3 -c '{}'".format(program.replace("'", "'\\''"))
+
+
+async def behind(wall: str, attack: Attack, grounds: Grounds) -> set[Sign]:
+    home = grounds.home_for(attack)
+    with tempfile.TemporaryDirectory(dir=home) as name:
+        session = Path(name)
+        for part in ("upper", "work", "scratch"):
+            (session / part).mkdir()
+        bring(attack, session / "upper", grounds)
+        with Outside(home, grounds.world, session / "upper") as outside:
+            os.environ.update({"HOME": str(home), **outside.only_outside()})
+            level = Level.LANDLOCK if wall == "landlock" else Level.BUBBLEWRAP
+            place = place_of(wall, session, outside)
+            config = RoomConfig(network=attack.network, limits=LIMITS)
+            async with launcher_for(attack, grounds) as launcher:
+                room = Room(launcher, dataclasses.replace(grounds.level, level=level), place, config)
+                signs = outside.signs(await output_of(attack, room, outside, Path(place.root)))
+        for entry in (session / "work").iterdir():
+            entry.chmod(0o700)
+    return signs
+
+
+def place_of(wall: str, session: Path, outside: Outside) -> Place:
+    tree = session / "upper"
+    if wall == "overlay":
+        root = str(outside.home / "project")
+        layers = (Overlay(str(session), (str(outside.base),), "upper", "work", root),)
+    else:
+        root = str(tree)
+        furnish(tree)
+        layers = (Bind(root, root, writable=True),)
+    return Place(root, layers, (str(outside.hidden),), outside.variables(), str(session / "scratch"))
+
+
+@contextlib.asynccontextmanager
+async def launcher_for(attack: Attack, grounds: Grounds) -> AsyncGenerator[Launcher]:
+    """The common one, or one of its own for an attack that may have killed the common one in an earlier arm."""
+    if not attack.caged:
+        yield grounds.launcher
+        return
+    async with Launcher.open() as launcher:
+        yield launcher
+
+
+async def output_of(attack: Attack, room: Room, outside: Outside, root: Path) -> bytes:
+    if "SOCK_LATE" in attack.program:
+        await room.run(ShellCommand(text="true"))
+        outside.listen_late()
+    directory = str(start(attack, outside, root))
+    try:
+        finished = await room.run(ShellCommand(text=shell_text(attack), dir=directory, timeout_secs=SECONDS))
+    except MachineryBroke:
+        return outside.token.encode()  # the launcher itself is one of the processes that can be hurt
+    if finished.end is End.COULD_NOT_START:
+        raise SystemExit(f"{attack.name}: {finished.reason}")
+    return finished.stdout.whole()
+
+
+def caged_rows(home: Path, world: Path) -> list[Row]:
+    """The attacks that would kill everything in sight, run by this same file as the first process of a namespace."""
+    as_oneself = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
+    command = [*CAGE, *as_oneself, sys.executable, __file__, str(home), str(world), "caged"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return [Row(**fields) for fields in json.loads(done.stdout)]
+
+
+def main() -> None:
+    home, world, *rest = sys.argv[1:]
+    rows = anyio.run(all_rows, Path(home), Path(world), bool(rest))
+    if not rest:
+        rows += caged_rows(Path(home), Path(world))
+    sys.stdout.write(json.dumps([dataclasses.asdict(found) for found in rows]))
+
+
+if __name__ == "__main__":
+    main()

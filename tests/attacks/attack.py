@@ -1,0 +1,88 @@
+"""What an attack is, and short ways to write the common ones.
+
+A program learns from its environment where things are (`Outside.variables`), and prints TOKEN only after a call
+succeeded that must fail. It is for /bin/sh, or for the system's python3 when `py` made it: those find `say`, `call` and
+the numbers NR of system calls ready.
+"""
+
+import textwrap
+from dataclasses import dataclass
+
+from outside import Sign
+
+SAID, READ, CHANGED, HEARD, HURT, LEFT = Sign
+PYTHON = "#py\n"
+PRELUDE = """
+import ctypes, errno, fcntl, os, select, signal, socket, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+env, machine = os.environ, os.uname().machine
+NR = {numbers}
+def call(name, *words):
+    return libc.syscall(ctypes.c_long(NR[name]), *[ctypes.c_long(w) if isinstance(w, int) else w for w in words])
+def say(succeeded=True):
+    if succeeded: print(env["TOKEN"], flush=True)
+def new_user_namespace(flags=0):
+    uid, gid = os.getuid(), os.getgid()
+    if libc.unshare(0x10000000 | flags): sys.exit("no namespace")
+    for name, text in ("setgroups", "deny"), ("uid_map", f"0 {{uid}} 1"), ("gid_map", f"0 {{gid}} 1"):
+        open(f"/proc/self/{{name}}", "w").write(text)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Its id is the one of the catalogue of threats; an E is for what that does not list."""
+
+    id: str
+    name: str
+    program: str
+    sign: Sign = SAID
+    """How the outside notices that it succeeded."""
+    caged: bool = False
+    """Run, on every level, in a pid namespace of the test's own: without a wall it kills everything in sight."""
+    network: bool = False
+    """The room has `network = "full"`."""
+    dir: str = "."
+    """Where it asks to start; OUT is the directory outside."""
+    overlay_only: bool = False
+    """About layers, so that a tree without any has nothing to attack."""
+    linked_home: bool = False
+    """HOME is a symbolic link to where the home really is."""
+
+
+def py(program: str) -> str:
+    return PYTHON + textwrap.dedent(program)
+
+
+def say(expression: str) -> str:
+    return py(f"say({expression})")
+
+
+def granted(expression: str) -> str:
+    """A call that gives back a descriptor, or zero, where it is allowed."""
+    return say(f"{expression} >= 0")
+
+
+def read(path: str) -> str:
+    return f'cat "{path}"'
+
+
+def connect(variable: str) -> str:
+    return py(f'socket.socket(socket.AF_UNIX).connect(env["{variable}"])')
+
+
+def tcp(host: str, port: str = "TCP4", family: str = "AF_INET") -> str:
+    return py(f'socket.socket(socket.{family}).connect(({host!r}, int(env["{port}"])))')
+
+
+def udp(host: str, port: str, family: str) -> str:
+    return py(f'socket.socket(socket.{family}, socket.SOCK_DGRAM).sendto(b"x", ({host!r}, int(env["{port}"])))')
+
+
+def open_for_writing(*paths: str) -> str:
+    return py(f"for path in {paths}:\n    if os.path.exists(path): say(os.open(path, os.O_WRONLY) >= 0)")
+
+
+def write_back(path: str) -> str:
+    """Write the value that is already there, so that success changes nothing."""
+    return py(f'same = open("{path}").read()\nopen("{path}", "w").write(same)\nsay()')

@@ -1,0 +1,286 @@
+"""Everything that stands outside the wall for one attack, and the signs by which the outside knows that it got out.
+
+A fresh `Outside` is set up for every single run: files, secrets, listeners, a process to hurt. The attack is told where
+things are, but never the secret. What it reports about itself counts only as one sign among others.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+from enum import Enum
+from pathlib import Path
+
+PAUSE = "import signal; signal.pause()"
+HOME_SECRETS = (
+    ".ssh/id_ed25519", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".cargo/credentials.toml", ".npmrc",
+    ".docker/config.json", ".git-credentials", ".bash_history",
+)  # fmt: skip
+MARKED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/local/lib", "/sys/fs/cgroup", "/sys/fs/cgroup/pids")
+"""Where an attack may leave something with its mark in the name."""
+IPC_CREAT, IPC_RMID = 0o1000, 0
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+
+
+class Sign(Enum):
+    """How an attack shows that it got out."""
+
+    SAID = "it says so: the call that must fail did not"
+    READ = "a secret is in its output"
+    CHANGED = "something outside is different"
+    HEARD = "a listener outside heard from it"
+    HURT = "a process outside died, stopped or is traced"
+    LEFT = "a process of it is alive after its end"
+
+
+class Outside:
+    """One attack's surroundings: `home` and `world` belong to whoever attacks, `tree` is where its writing ends up.
+
+    `world` is a directory that everybody may enter, and not one of those that are empty inside.
+    """
+
+    def __init__(self, home: Path, world: Path, tree: Path) -> None:
+        self.home, self.world, self.tree = home, world, tree
+        self.secret = f"secret-{secrets.token_hex(12)}"
+        self.token = f"token-{secrets.token_hex(12)}"
+        self.mark = f"mark{secrets.token_hex(8)}"
+        self.out = world / "out"
+        self.hidden = world / "state"
+        self.base = world / "base"
+        self.key = secrets.randbelow(1 << 30) + 1
+        self._sockets: dict[str, socket.socket] = {}
+        self._undo = contextlib.ExitStack()
+        self._before: dict[str, str] = {}
+        self._late = world / "late.sock"
+
+    def __enter__(self) -> "Outside":
+        self._lay_out_files()
+        self._listen()
+        self._start_victim()
+        self._share_memory()
+        self._before = self._picture()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pid in self.left():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._undo.close()
+        for place in self._marked():
+            with contextlib.suppress(OSError):
+                place.rmdir() if place.is_dir() and not place.is_symlink() else place.unlink()
+        for place in (self.base, self.out, self.hidden, self.world / "deep"):
+            shutil.rmtree(place, ignore_errors=True)
+
+    # -- what there is --
+
+    def _lay_out_files(self) -> None:
+        for path in (self.out / "dir", self.hidden / "other-session", self.world / "deep/er/than/any/scan"):
+            path.mkdir(parents=True)
+        furnish(self.base)
+        (self.out / "f").write_text("untouched\n")
+        (self.out / "dir" / "g").write_text("untouched\n")
+        os.mkfifo(self.out / "fifo")
+        self._fifo = os.open(self.out / "fifo", os.O_RDWR | os.O_NONBLOCK)
+        self._undo.callback(os.close, self._fifo)
+        (self.hidden / "other-session" / "file").write_text(self.secret)
+        self._write_private(self.world / "deep/er/than/any/scan/key")
+        for name in HOME_SECRETS:
+            self._write_private(self.home / name)
+        self._write_private(Path(f"/dev/shm/{self.mark}-outside"))
+        locked = self._undo.enter_context((self.out / "dir" / "g").open())
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        self.inherited = os.open(self.out / "f", os.O_RDWR)
+        os.set_inheritable(self.inherited, True)
+        self._undo.callback(os.close, self.inherited)
+
+    def _write_private(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{self.secret}\n")
+        path.chmod(0o600)
+        self._undo.callback(path.unlink, missing_ok=True)
+
+    def _listen(self) -> None:
+        for name, family, kind, address in (
+            ("TCP4", socket.AF_INET, socket.SOCK_STREAM, "127.0.0.1"),
+            ("TCP6", socket.AF_INET6, socket.SOCK_STREAM, "::1"),
+            ("UDP4", socket.AF_INET, socket.SOCK_DGRAM, "127.0.0.1"),
+            ("UDP6", socket.AF_INET6, socket.SOCK_DGRAM, "::1"),
+            ("TCPANY", socket.AF_INET6, socket.SOCK_STREAM, "::"),
+        ):
+            self._bind(name, socket.socket(family, kind), (address, 0))
+        self._bind("ABSTRACT", socket.socket(socket.AF_UNIX), f"\0{self.mark}")
+        for name, path in self.socket_files().items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            self._undo.callback(path.unlink, missing_ok=True)
+            if name == "SOCK_RELATIVE":
+                before = Path.cwd()
+                os.chdir(path.parent)
+                self._bind(name, socket.socket(socket.AF_UNIX), path.name)
+                os.chdir(before)
+            elif name == "SOCK_RENAMED":
+                self._bind(name, socket.socket(socket.AF_UNIX), f"{path}.new")
+                os.rename(f"{path}.new", path)
+            elif name != "SOCK_LATE":
+                self._bind(name, socket.socket(socket.AF_UNIX), str(path))
+
+    def listen_late(self) -> None:
+        """A listener that was not there when the room was made."""
+        self._bind("SOCK_LATE", socket.socket(socket.AF_UNIX), str(self._late))
+
+    def socket_files(self) -> dict[str, Path]:
+        run = Path("/run") if os.access("/run", os.W_OK) else Path("/tmp")
+        return {
+            "SOCK_RUN": run / f"{self.mark}.sock",
+            "SOCK_TMP": Path("/tmp") / f".{self.mark}-X0",
+            "SOCK_HOME": self.home / ".gnupg" / "S.gpg-agent",
+            "SOCK_TOOLCHAIN": self.home / ".cargo" / "server.sock",
+            "SOCK_WORLD": self.world / "docker.sock",
+            "SOCK_RELATIVE": self.world / "relative.sock",
+            "SOCK_RENAMED": self.world / "renamed.sock",
+            "SOCK_LATE": self._late,
+        }
+
+    def _bind(self, name: str, listener: socket.socket, address: tuple[str, int] | str) -> None:
+        self._undo.callback(listener.close)
+        listener.bind(address)
+        listener.setblocking(False)
+        if listener.type == socket.SOCK_STREAM:
+            listener.listen()
+        self._sockets[name] = listener
+
+    def _start_victim(self) -> None:
+        held = self._undo.enter_context((self.hidden / "other-session" / "file").open())
+        self.victim = subprocess.Popen(
+            [f"victim-{self.secret}", "1000"],
+            executable="/usr/bin/sleep",
+            env={"API_KEY": self.secret},
+            cwd=self.out,
+            stdin=held,
+        )
+        self._undo.callback(self.victim.wait)
+        self._undo.callback(self.victim.kill)
+
+    def _share_memory(self) -> None:
+        """A segment of shared memory and a message queue, both with the secret in them."""
+        number = libc.shmget(self.key, 4096, IPC_CREAT | 0o600)
+        if number >= 0:
+            self._undo.callback(libc.shmctl, number, IPC_RMID, None)
+            address = libc.shmat(number, None, 0)
+            ctypes.memmove(address, self.secret.encode(), len(self.secret))
+            libc.shmdt(ctypes.c_void_p(address))
+        name = f"/{self.mark}".encode()
+        queue = libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None)
+        if queue >= 0:
+            libc.mq_send(queue, self.secret.encode(), len(self.secret), 0)
+            self._undo.callback(libc.mq_unlink, name)
+            self._undo.callback(libc.mq_close, queue)
+
+    def variables(self) -> dict[str, str]:
+        """What an attack is told."""
+        ports = {n: str(s.getsockname()[1]) for n, s in self._sockets.items() if n.startswith(("TCP", "UDP"))}
+        told = {
+            "OUT": self.out, "WORLD": self.world, "HIDDEN": self.hidden, "TOKEN": self.token, "MARK": self.mark,
+            "VICTIM": self.victim.pid, "SHM_KEY": self.key, "ABSTRACT": self.mark, "REAL_HOME": self.home.resolve(),
+            "DEEP": self.world / "deep/er/than/any/scan/key", "BASE": self.base, **ports, **self.socket_files(),
+        }  # fmt: skip
+        return {name: str(value) for name, value in told.items()}
+
+    def only_outside(self) -> dict[str, str]:
+        """Variables of the harness itself, that must not be passed on."""
+        return {"AWS_SECRET_ACCESS_KEY": self.secret, "SSH_AUTH_SOCK": f"/nowhere/{self.secret}", "LD_PRELOAD": ""}
+
+    # -- what became of it --
+
+    def signs(self, output: bytes) -> set[Sign]:
+        in_tree = [path for path in self.tree.rglob("*") if not path.is_symlink()]
+        seen = {
+            Sign.SAID: self.token.encode() in output,
+            Sign.READ: self.secret.encode() in output,
+            Sign.CHANGED: self._picture() != self._before or bool(self._marked()) or any(map(is_trick, in_tree)),
+            Sign.HEARD: any(map(heard, self._sockets.values())) or spoken_into(self._fifo),
+            Sign.HURT: self._victim_state() not in "SR",
+            Sign.LEFT: bool(self.left()),
+        }
+        return {sign for sign, there in seen.items() if there}
+
+    def _picture(self) -> dict[str, str]:
+        roots = [self.base, self.out, self.hidden, self.world / "deep", *(self.home / name for name in HOME_SECRETS)]
+        return {str(path): described(path) for root in roots for path in (root, *sorted(root.rglob("*")))}
+
+    def _marked(self) -> list[Path]:
+        places = {*map(Path, MARKED_PLACES), self.home, self.tree.parent}
+        ours = {f"/dev/shm/{self.mark}-outside", *map(str, self.socket_files().values())}
+        found = [f"{place}/{name}" for place in places if place.is_dir() for name in os.listdir(place)]
+        return [Path(path) for path in found if self.mark in path and path not in ours]
+
+    def _victim_state(self) -> str:
+        """One letter of the kernel's; `D` for a process that is traced, whatever it is doing."""
+        status = Path(f"/proc/{self.victim.pid}/status").read_text()
+        fields = dict(line.split(":", 1) for line in status.splitlines())
+        return fields["State"].split()[0] if fields["TracerPid"].strip() == "0" else "D"
+
+    def left(self) -> list[int]:
+        """Processes whose arguments carry the mark."""
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self.mark in command_line(pid)]
+
+
+def command_line(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def described(path: Path) -> str:
+    """Everything of a file that an attack could change."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return "absent"
+    content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+    attributes = [] if path.is_symlink() else [(n, os.getxattr(path, n)) for n in os.listxattr(path)]
+    times = "" if stat.S_ISDIR(status.st_mode) else status.st_mtime_ns
+    return f"{status.st_mode:o} {status.st_uid}:{status.st_gid} {status.st_nlink} {times} {attributes} {content!r}"
+
+
+def heard(listener: socket.socket) -> bool:
+    try:
+        if listener.type == socket.SOCK_DGRAM:
+            listener.recv(1)
+        else:
+            listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+def spoken_into(fifo: int) -> bool:
+    try:
+        return bool(os.read(fifo, 1))
+    except BlockingIOError:
+        return False
+
+
+def furnish(tree: Path) -> None:
+    """What a repository holds before anybody works on it."""
+    (tree / "dir").mkdir(parents=True)
+    (tree / "dir" / "below").write_text("from base\n")
+    (tree / "file").write_text("from base\n")
+
+
+def is_trick(path: Path) -> bool:
+    """Something in a layer that would change how the next tree on top of it is read."""
+    status = path.lstat()
+    attributes = [] if stat.S_ISCHR(status.st_mode) else os.listxattr(path)
+    return path.name == "gone" or "user.overlay.redirect" in attributes

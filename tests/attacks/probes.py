@@ -1,0 +1,18 @@
+"""All attacks, in the order in which they are shown: catalogue A1-A17, A48-A68, A72 as far as they run on a machine.
+
+Not among them, because what they attack is not the sandbox: A5, A9 (the harness's own file tools and patches), A6-A8,
+A14-A16 (what the judge and the capture of a candidate do about protected files and odd names).
+"""
+
+from attack import Attack
+from on_files import ON_FILES
+from on_kernel import ON_KERNEL
+from on_network import ON_NETWORK
+from on_processes import ON_PROCESSES
+
+
+def order(attack: Attack) -> tuple[str, int]:
+    return attack.id[0], int(attack.id[1:])
+
+
+ATTACKS = sorted([*ON_FILES, *ON_PROCESSES, *ON_KERNEL, *ON_NETWORK], key=order)

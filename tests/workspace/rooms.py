@@ -1,0 +1,98 @@
+"""Sandboxes for tests: a checkout, a tree over it at the checkout's own path, and a room in that tree.
+
+The layers are put together by hand, so that what is tested here is the wall and not how trees come about.
+"""
+
+import contextlib
+import shutil
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from donewhen.workspace.process import Finished, Launcher
+from donewhen.workspace.sandbox.level import Level, Probe, probe
+from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.view import Bind, Overlay
+from needs import leave_out
+
+PATIENCE_SECS = 120.0
+
+
+@dataclass(frozen=True)
+class Yard:
+    """A checkout and where the layers of its tree lie."""
+
+    checkout: Path
+    state: Path
+    launcher: Launcher
+    probe: Probe
+
+    @property
+    def upper(self) -> Path:
+        """What was written in the tree."""
+        return self.state / "tree" / "upper"
+
+    def room(
+        self, config: RoomConfig | None = None, shares: Sequence[str] = (), variables: Mapping[str, str] | None = None
+    ) -> Room:
+        """A room in the tree; `shares` are directories of the checkout that it may write in without harm."""
+        base = self.state / "base"
+        if not base.exists():
+            shutil.copytree(self.checkout, base, symlinks=True, ignore=shutil.ignore_patterns(*shares))
+        layers = [self._overlay("tree", base, self.checkout)]
+        layers += [self._overlay(name, self.checkout / name, self.checkout / name) for name in shares]
+        place = Place(
+            str(self.checkout), tuple(layers), (str(self.state),), variables or {}, str(self._directory("scratch"))
+        )
+        return Room(self.launcher, self.probe, place, config or RoomConfig())
+
+    def plain_room(self, level: Level, config: RoomConfig | None = None) -> Room:
+        """A room in a copy of the checkout, without layers, behind the wall that is asked for."""
+        copy = str(self.state / "copy")
+        shutil.copytree(self.checkout, copy, dirs_exist_ok=True)
+        place = Place(copy, (Bind(copy, copy, writable=True),), scratch=str(self._directory("scratch")))
+        return Room(self.launcher, replace(self.probe, level=level), place, config or RoomConfig())
+
+    def _overlay(self, name: str, lower: Path, at: Path) -> Overlay:
+        directory = self._directory(name.strip("."))
+        for part in ("upper", "work"):
+            (directory / part).mkdir(exist_ok=True)
+        return Overlay(str(directory), (str(lower),), "upper", "work", str(at))
+
+    def _directory(self, name: str) -> Path:
+        place = self.state / name
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+@contextlib.asynccontextmanager
+async def yard(directory: Path) -> AsyncGenerator[Yard]:
+    """An empty checkout below `directory`, on a machine that has the whole wall."""
+    checkout, state = directory / "checkout", directory / "state"
+    checkout.mkdir()
+    state.mkdir()
+    async with Launcher.open() as launcher:
+        found = await probe(launcher, state)
+        if found.level is not Level.BUBBLEWRAP or not found.overlay:
+            leave_out("bubblewrap with layers")
+        yield Yard(checkout, state, launcher, found)
+    for work in state.glob("*/work/work"):
+        work.chmod(0o700)
+
+
+def write(directory: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+
+
+async def run(room: Room, text: str, dir: str = ".") -> Finished:
+    return await room.run(ShellCommand(text=text, dir=dir, timeout_secs=PATIENCE_SECS))
+
+
+async def output(room: Room, text: str, dir: str = ".") -> str:
+    """What a command prints, which must succeed."""
+    finished = await run(room, text, dir)
+    printed = finished.stdout.whole().decode("utf-8", "replace")
+    assert finished.ok, f"{finished.end} {finished.exit_code} {finished.reason}\n{printed}"
+    return printed.strip()

@@ -1,0 +1,331 @@
+"""What the wall lets through and what it does not, one command at a time, as its caller sees it.
+
+Attacks are in `tests/attacks`; toolchains and test runners in `test_sandbox_toolchains`.
+"""
+
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from rooms import Yard, output, run, write, yard
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.process import End, Finished
+from donewhen.workspace.sandbox import relay
+from donewhen.workspace.sandbox.level import Level
+from donewhen.workspace.sandbox.limits import Limits
+from donewhen.workspace.sandbox.room import RoomConfig, ShellCommand
+from needs import leave_out, needs_root
+
+pytestmark = pytest.mark.anyio
+MIB = 1 << 20
+ASK = "/usr/bin/python3 -c 'import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); {}' {}"
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+# -- the tree and what surrounds it --
+
+
+async def test_what_is_written_in_the_tree_stays_in_its_layer(place: Yard) -> None:
+    write(place.checkout, {"file": "from the checkout", "gone": "x"})
+    assert await output(place.room(), "cat file; echo new > file; rm gone; echo more > other") == "from the checkout"
+    assert (place.checkout / "file").read_text() == "from the checkout"
+    assert sorted(os.listdir(place.checkout)) == ["file", "gone"]
+    assert (place.upper / "file").read_text() == "new\n"
+
+
+async def test_the_next_command_in_a_tree_sees_the_work_but_not_the_scratch_of_the_one_before(place: Yard) -> None:
+    room = place.room()
+    await output(room, "echo work > file; for d in /tmp /var/tmp /dev/shm ~; do echo scratch > $d/file; done")
+    assert await output(room, "cat file; cat /tmp/file /var/tmp/file /dev/shm/file ~/file 2>/dev/null; true") == "work"
+
+
+async def test_a_command_starts_at_the_root_of_the_tree_or_in_a_directory_below(place: Yard) -> None:
+    write(place.checkout, {"deep/er/file": "x"})
+    room = place.room()
+    assert await output(room, "/bin/pwd; echo $PWD") == f"{place.checkout}\n{place.checkout}"
+    below = f"{place.checkout}/deep/er"
+    assert await output(room, "/bin/pwd; /usr/bin/env | grep ^PWD=", "deep/er") == f"{below}\nPWD={below}"
+
+
+async def test_a_directory_that_is_not_there_cannot_be_started_in(place: Yard) -> None:
+    finished = await run(place.room(), "true", "nowhere")
+    assert finished.end is End.COULD_NOT_START
+    assert "nowhere" in finished.reason
+
+
+async def test_a_tree_in_a_private_directory_appears_there_alone(place: Yard) -> None:
+    place.checkout.parent.chmod(0o700)
+    write(place.checkout, {"file": "x"})
+    write(place.checkout.parent, {"beside": "x"})
+    assert await output(place.room(), "ls; ls ..") == "file\ncheckout"
+
+
+async def test_a_command_is_nobody_in_particular(place: Yard) -> None:
+    said = await output(place.room(), "id -u; id -un; whoami; grep -h ^Cap /proc/self/status | sort -u -k 2; tty || true")
+    home = os.environ["HOME"]
+    assert said.splitlines()[:3] == ["1000", "donewhen", "donewhen"]
+    assert set(said.splitlines()[3:-1]) == {"CapAmb:\t0000000000000000"}
+    assert said.splitlines()[-1] == "not a tty"
+    assert await output(place.room(), "getent passwd 1000; ls -ld ~ | cut -c 1") == f"donewhen:x:1000:1000::{home}:/bin/sh\nd"
+
+
+async def test_only_the_three_standard_descriptors_are_open(place: Yard) -> None:
+    assert await output(place.room(), "for fd in /proc/self/fd/*; do echo ${fd##*/}; done | head -3") == "0\n1\n2"
+    assert await output(place.room(), "readlink /proc/$$/fd/3 || readlink /proc/$$/fd/4 || echo none") == "none"
+
+
+# -- the environment --
+
+
+async def test_only_named_variables_are_seen_inside(place: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"API_TOKEN": "secret", "WANTED": "yes", "LC_TIME": "C", "LD_PRELOAD": "", "NODE_OPTIONS": ""}.items():
+        monkeypatch.setenv(name, value)
+    names = {line.split("=")[0] for line in (await output(place.room(), "env")).splitlines()}
+    assert names & {"API_TOKEN", "WANTED", "LC_TIME", "LD_PRELOAD", "NODE_OPTIONS"} == {"LC_TIME"}
+    assert await output(place.room(RoomConfig(env=("WANTED",))), "echo $WANTED$API_TOKEN") == "yes"
+
+
+async def test_variables_of_the_tree_are_passed_on(place: Yard) -> None:
+    room = place.room(variables={"DONEWHEN_TREE": "ab12", "DONEWHEN_PORT_BASE": "20100"})
+    assert await output(room, "echo $DONEWHEN_TREE $DONEWHEN_PORT_BASE") == "ab12 20100"
+
+
+# -- the network --
+
+
+@contextmanager
+def listening(address: str = "127.0.0.1") -> Generator[tuple[int, list[bytes]]]:
+    """A service of the host that answers every word with `pong`; its port, and what it heard."""
+    heard: list[bytes] = []
+    with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+
+        def answer() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    heard.append(connection.recv(100))
+                    connection.sendall(b"pong")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield server.getsockname()[1], heard
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def ping(host: str, port: int) -> str:
+    return ASK.format('s.sendall(b"ping"); print(s.makefile().read())', f"{host} {port}")
+
+
+async def test_without_the_network_there_is_a_loopback_of_its_own(place: Yard) -> None:
+    with listening() as (port, heard):
+        assert not (await run(place.room(), ping("127.0.0.1", port))).ok
+        assert heard == []
+    assert await output(place.room(), "/usr/bin/python3 -c 'import socket; print(socket.if_nameindex())'") == "[(1, 'lo')]"
+
+
+async def test_with_the_network_the_services_of_the_host_are_there(place: Yard) -> None:
+    with listening() as (port, heard):
+        assert await output(place.room(RoomConfig(network=True)), ping("127.0.0.1", port)) == "pong"
+        assert heard == [b"ping"]
+
+
+async def test_a_server_and_its_client_find_each_other_on_loopback(place: Yard) -> None:
+    server = "import socket; s = socket.create_server(('127.0.0.1', 8000)); print(flush=True); s.accept()[0].send(b'pong')"
+    client = "import socket; print(socket.create_connection(('localhost', 8000)).recv(9))"
+    write(place.checkout, {"server.py": server, "client.py": client})
+    text = "mkfifo up; /usr/bin/python3 server.py > up & read line < up; /usr/bin/python3 client.py"
+    assert await output(place.room(), text) == "b'pong'"
+
+
+def own_address() -> str:
+    """An address of this machine that is not loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            leave_out("a network card")
+        return probe.getsockname()[0]
+
+
+def own_name() -> str:
+    """A name by which this machine finds itself, other than localhost."""
+    try:
+        socket.getaddrinfo(socket.gethostname(), 1, socket.AF_INET)
+    except OSError:
+        leave_out("a name of this machine that it can look up")
+    return socket.gethostname()
+
+
+@pytest.mark.parametrize(
+    ("reach", "asked"),
+    [("localhost", "localhost"), ("localhost", "::1"), ("127.0.0.1", "127.0.0.1"), ("own address", ""), ("own name", "")],
+)
+async def test_a_service_named_in_reach_answers_where_it_is_named(place: Yard, reach: str, asked: str) -> None:
+    host = {"own address": own_address, "own name": own_name}.get(reach, lambda: reach)()
+    with listening("0.0.0.0") as (port, heard):
+        room = place.room(RoomConfig(services=relay.parse((f"{host}:{port}",))))
+        assert await output(room, ping(asked or host, port)) == "pong"
+        assert heard == [b"ping"]
+
+
+async def test_reach_lets_in_one_port_and_no_other(place: Yard) -> None:
+    with listening() as (reachable, _), listening() as (other, heard):
+        room = place.room(RoomConfig(services=relay.parse((f"localhost:{reachable}",))))
+        assert await output(room, ping("localhost", reachable)) == "pong"
+        assert not (await run(room, ping("localhost", other))).ok
+        assert heard == []
+
+
+async def test_a_service_that_is_down_looks_like_a_closed_connection(place: Yard) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    room = place.room(RoomConfig(services=relay.parse((f"localhost:{port}",))))
+    assert await output(room, ping("localhost", port)) == ""
+
+
+async def test_many_connections_at_once_do_not_use_up_the_harness(place: Yard) -> None:
+    text = f"""/usr/bin/python3 - <<'END'
+import socket
+many = [socket.create_connection(("localhost", {{port}})) for n in range({relay.MOST_CONNECTIONS} + 40)]
+answers = 0
+for s in many:
+    s.sendall(b"ping")
+    answers += s.recv(9) == b"pong"
+    s.close()
+print(answers)
+END"""
+    with listening() as (port, _):
+        room = place.room(RoomConfig(services=relay.parse((f"localhost:{port}",))))
+        before = len(os.listdir("/proc/self/fd"))
+        assert await output(room, text.format(port=port)) == str(relay.MOST_CONNECTIONS + 40)
+        assert len(os.listdir("/proc/self/fd")) <= before
+
+
+async def test_only_the_sockets_that_are_named_can_be_connected(place: Yard, tmp_path: Path) -> None:
+    asking = "/usr/bin/python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' {}"
+    with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as other:
+        for listener, name in ((named, "named"), (other, "other")):
+            listener.bind(str(tmp_path / name))
+            listener.listen()
+        room = place.room(RoomConfig(sockets=(str(tmp_path / "named"),)))
+        assert (await run(room, asking.format(tmp_path / "named"))).ok
+        assert not (await run(room, asking.format(tmp_path / "other"))).ok
+
+
+# -- how a command ends --
+
+
+async def test_every_exit_code_comes_back_as_it_is(place: Yard) -> None:
+    room = place.room()
+    codes = [*range(0, 256, 17), 1, 2, 126, 127, 128, 129, 193, 254]
+    assert [(await run(room, f"exit {code}")).exit_code for code in codes] == codes
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGPIPE])
+async def test_a_death_by_signal_comes_back_as_one(place: Yard, number: signal.Signals) -> None:
+    finished = await run(place.room(), f"kill -{number.value} $$")
+    assert (finished.end, finished.signal, finished.exit_code) == (End.SIGNALLED, number, 128 + number)
+
+
+async def test_a_command_over_its_time_is_ended_with_all_it_started(place: Yard) -> None:
+    finished = await place.room().run(ShellCommand(text="setsid sleep 100 & echo begun; sleep 100", timeout_secs=0.5))
+    assert finished.end is End.TIMED_OUT
+    assert finished.stdout.whole() == b"begun\n"
+
+
+async def test_output_and_errors_come_in_the_order_they_were_written(place: Yard) -> None:
+    text = "for n in 1 2 3 4 5 6 7 8; do echo out $n; echo err $n >&2; done"
+    expected = "\n".join(f"{kind} {n}" for n in range(1, 9) for kind in ("out", "err"))
+    assert await output(place.room(), text) == expected
+
+
+async def test_output_and_errors_can_be_told_apart(place: Yard) -> None:
+    finished = await place.room().run(ShellCommand(text="echo out; echo err >&2", merge_stderr=False))
+    assert (finished.stdout.whole(), finished.stderr.whole()) == (b"out\n", b"err\n")
+
+
+async def test_a_command_reads_what_it_is_given_and_then_the_end(place: Yard) -> None:
+    room = place.room()
+    assert (await room.run(ShellCommand(text="cat", stdin=b"given"))).stdout.whole() == b"given"
+    assert await output(room, "cat; echo end") == "end"
+
+
+# -- limits --
+
+MANY = "import os, signal\nfor n in range({}):\n    if os.fork() == 0: signal.pause()\nsignal.pause()"
+
+
+async def limited(place: Yard, limits: Limits, program: str) -> Finished:
+    write(place.checkout, {"program.py": program})
+    return await run(place.room(RoomConfig(limits=limits)), "/usr/bin/python3 program.py")
+
+
+async def test_too_many_processes_end_the_command_with_the_reason(place: Yard) -> None:
+    finished = await limited(place, Limits(processes=60), MANY.format(100))
+    assert finished.end is End.LIMIT
+    assert "processes" in finished.reason
+
+
+async def test_too_much_memory_ends_the_command_with_the_reason(place: Yard) -> None:
+    finished = await limited(place, Limits(memory=128 * MIB), "import signal\nhog = b'x' * (300 << 20)\nsignal.pause()")
+    assert finished.end is End.LIMIT
+    assert "memory" in finished.reason
+
+
+async def test_too_large_a_file_ends_the_command_by_its_signal(place: Yard) -> None:
+    finished = await run(place.room(RoomConfig(limits=Limits(file_bytes=MIB))), "exec head -c 2M /dev/zero > big")
+    assert (finished.end, finished.signal) == (End.SIGNALLED, signal.SIGXFSZ)
+    assert (place.upper / "big").stat().st_size <= MIB
+
+
+async def test_all_scratch_directories_together_are_bounded(place: Yard) -> None:
+    room = place.room(RoomConfig(limits=Limits(scratch=4 * MIB)))
+    assert not (await run(room, "head -c 3M /dev/zero > /tmp/a && head -c 3M /dev/zero > ~/b")).ok
+    assert await output(room, "head -c 3M /dev/zero > /tmp/a; echo fits") == "fits"
+
+
+async def test_a_crash_leaves_no_core(place: Yard) -> None:
+    assert await output(place.room(), "ulimit -c 2>/dev/null; ulimit -Hc") == "0\n0"
+
+
+# -- the weaker wall --
+
+
+async def test_landlock_lets_a_command_work_in_its_tree_and_in_its_scratch_directory(place: Yard) -> None:
+    write(place.checkout, {"file": "from the checkout"})
+    room = place.plain_room(Level.LANDLOCK)
+    assert await output(room, 'cat file; echo x > file; f=$(mktemp); echo x > "$f"; ls /etc > /dev/null') == "from the checkout"
+    assert not (await run(room, f"echo x > {place.checkout}/file")).ok
+
+
+async def test_landlock_leaves_root_without_its_powers(place: Yard) -> None:
+    needs_root()
+    room = place.plain_room(Level.LANDLOCK)
+    assert await output(room, "grep CapEff /proc/self/status") == "CapEff:\t0000000000000000"
+
+
+async def test_landlock_refuses_what_it_cannot_give(place: Yard) -> None:
+    with pytest.raises(MachineryBroke, match="need bubblewrap"):
+        await run(place.plain_room(Level.LANDLOCK, RoomConfig(sockets=("/run/x",))), "true")
+
+
+async def test_landlock_runs_nothing_but_files_as_devices(place: Yard) -> None:
+    finished = await run(place.plain_room(Level.LANDLOCK), "mknod node c 1 3")
+    assert not finished.ok
+    assert not any(stat.S_ISCHR(path.lstat().st_mode) for path in place.state.rglob("node"))
