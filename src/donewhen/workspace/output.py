@@ -1,15 +1,24 @@
 """What a command printed, in bounded memory: its head, its tail, how much there was, and a capped spool on disk.
 
-Bytes only. Decoding, line-wise cutting and redaction belong to whoever shows it.
+`Stream` is the pipe that a command prints into; `Recorder` keeps what came out of it. Bytes only: decoding, line-wise
+cutting and redaction belong to whoever shows it.
 """
 
+import contextlib
+import fcntl
 import os
-from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from donewhen.errors import MachineryBroke
+
 KEEP_BYTES = 64 * 1024
 SPOOL_BYTES = 64 * 1024 * 1024
+PIPE_BYTES = 1 << 20
+F_SETPIPE_SZ = 1031
+
+Watch = Callable[[bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +46,10 @@ class Recorder:
     def __init__(self, keep_bytes: int = KEEP_BYTES, spool: Path | None = None, spool_bytes: int = SPOOL_BYTES) -> None:
         self._keep = keep_bytes
         self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
+        self._tail = bytearray()
         self._total = 0
-        self._spool = os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600) if spool else None
+        self._spool_path = spool
+        self._spool = _new_file(spool) if spool is not None else None
         self._spool_left = spool_bytes
 
     def add(self, chunk: bytes) -> None:
@@ -50,23 +59,75 @@ class Recorder:
         if room > 0:
             self._head += chunk[:room]
             chunk = chunk[room:]
-        if chunk:
-            self._tail.append(chunk[-self._keep :] if len(chunk) > self._keep else chunk)
-            self._tail_bytes += len(self._tail[-1])
-            while self._tail_bytes - len(self._tail[0]) >= self._keep:
-                self._tail_bytes -= len(self._tail.popleft())
+        if chunk and self._keep:
+            self._tail += chunk[-self._keep :]
+            if len(self._tail) > 2 * self._keep:  # not at every chunk: moving the tail costs as much as it is long
+                del self._tail[: -self._keep]
 
     def _write_spool(self, chunk: bytes) -> None:
         if self._spool is None or self._spool_left <= 0:
             return
         part = memoryview(chunk)[: self._spool_left]
         self._spool_left -= len(part)
-        while part:
-            part = part[os.write(self._spool, part) :]
+        try:
+            while part:
+                part = part[os.write(self._spool, part) :]
+        except OSError as error:
+            raise MachineryBroke(f"cannot keep output in {self._spool_path}: {error.strerror}") from error
 
-    def finish(self) -> Output:
+    def output(self) -> Output:
+        return Output(bytes(self._head), bytes(self._tail[-self._keep :]) if self._keep else b"", self._total)
+
+    def close(self) -> None:
         if self._spool is not None:
             os.close(self._spool)
             self._spool = None
-        tail = b"".join(self._tail)[-self._keep :] if self._keep else b""
-        return Output(bytes(self._head), tail, self._total)
+
+
+def _new_file(path: Path) -> int:
+    """For this user only, and never through a link or over a file that somebody put there first."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise MachineryBroke(f"cannot keep output in {path}: {error.strerror}") from error
+
+
+class Stream:
+    """One of a command's output pipes, read without blocking into a recorder."""
+
+    def __init__(self, recorder: Recorder, ear: Watch | None) -> None:
+        self._recorder = recorder
+        self._ear = ear
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        with contextlib.suppress(OSError):  # an ordinary user may be over the quota for big pipes
+            fcntl.fcntl(self.reader, F_SETPIPE_SZ, PIPE_BYTES)
+
+    def take(self) -> int:
+        """Record what is there; 0 when every writer has closed its end."""
+        chunk = os.read(self.reader, PIPE_BYTES)
+        if chunk:
+            self._recorder.add(chunk)
+            if self._ear is not None:
+                self._ear(chunk)
+        return len(chunk)
+
+    def drain(self) -> None:
+        """Take what is left, and never more than a pipe holds: its end may have been given to somebody outside."""
+        left = PIPE_BYTES
+        with contextlib.suppress(BlockingIOError):
+            while left > 0 and (taken := self.take()):
+                left -= taken
+
+    def output(self) -> Output:
+        return self._recorder.output()
+
+    def close_writer(self) -> None:
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        self.close_writer()
+        os.close(self.reader)
+        self._recorder.close()

@@ -8,30 +8,35 @@ What is not here: what a sandbox looks like. `Confinement` is plain data that `w
 """
 
 import contextlib
+import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.output import KEEP_BYTES, SPOOL_BYTES, Output, Recorder
+from donewhen.workspace.output import KEEP_BYTES, SPOOL_BYTES, Output, Recorder, Stream, Watch
 
-READ_BYTES = 1 << 20
-F_SETPIPE_SZ = 1031
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from donewhen.workspace.launcher.server import serve; serve({fd})"
 IDLE_WARDENS = 4
 KILL_SECS = 10.0
 """A warden that has not told the end this long after it was asked to kill is itself broken."""
+CLOSE_SECS = 2.0
+MESSAGE_BYTES = 1 << 16
+DESCRIPTORS = 64
+SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 class End(Enum):
@@ -100,12 +105,11 @@ class Finished:
 
 
 Listeners = Callable[[list[socket.socket]], None]
-Watch = Callable[[bytes], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ears:
-    """Who is told while a command runs."""
+    """Who is told while a command runs. Whoever raises ends the command; `run` lets the exception through."""
 
     stdout: Watch | None = None
     stderr: Watch | None = None
@@ -115,74 +119,110 @@ class Ears:
 
 NOBODY = Ears()
 
+Said = dict[str, Any]
+"""A message of a warden."""
+
 
 class Launcher:
     """One launcher program. Use `Launcher.open()`: the program starts at once, beside whatever the caller does next."""
 
     def __init__(self) -> None:
         self._idle: list[socket.socket] = []
+        self._busy: set[socket.socket] = set()
         self._requests: socket.socket | None = None
         self._program: subprocess.Popen[bytes] | None = None
+        self._closed = False
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls) -> AsyncGenerator["Launcher"]:
         launcher = cls()
-        launcher._idle.append(launcher._new_warden())
         try:
+            with _machinery("cannot start the launcher"):
+                launcher._idle.append(launcher._new_warden())
             yield launcher
         finally:
             launcher.close()
 
     def close(self) -> None:
+        """End the program and everything that still runs; a `run` in another task is told that the launcher died."""
+        self._closed = True
         for warden in self._idle:
             warden.close()
         self._idle.clear()
-        if self._requests is not None and self._program is not None:
-            self._requests.close()
-            self._program.wait()
-        self._requests = self._program = None
+        for warden in self._busy:
+            with contextlib.suppress(OSError):
+                warden.shutdown(socket.SHUT_RDWR)
+        self._end_program()
 
     async def run(self, command: Command, ears: Ears = NOBODY) -> Finished:
         """Run a command to its end. See the module for what cancelling does."""
         began = time.monotonic()
-        streams = [_Stream(command, ears.stdout, "out")]
-        if not command.merge_stderr:
-            streams.append(_Stream(command, ears.stderr, "err"))
-        warden = self._idle.pop() if self._idle else self._new_warden()
-        last: dict[str, Any] = {}
-        try:
-            _order(warden, command, streams)
-            async with anyio.create_task_group() as tasks:
-                for stream in streams:
-                    tasks.start_soon(stream.read)
-                last = await _listen_to(warden, ears)
-                # Everything that could write is dead; what is in the pipes is all there will be.
-                for stream in streams:
-                    stream.drain()
-                tasks.cancel_scope.cancel()
-        finally:
-            if last and last["why"] != "died" and len(self._idle) < IDLE_WARDENS:
-                self._idle.append(warden)
-            else:
-                if not last:
-                    with anyio.CancelScope(shield=True):
-                        last = await _kill(warden)
-                warden.close()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        unfit = _unfit(command)
+        if unfit:
+            return _finished(_not_started(unfit), command, [], began)
+        with contextlib.ExitStack() as held:
+            with _machinery("cannot start a command"):
+                streams = _open_streams(command, ears, held)
+                order = held.enter_context(_Order(command, streams))
+                hearing = held.enter_context(_Hearing(order, streams, ears))
+            last = await self._by_a_warden(hearing, command.timeout_secs)
+            # Everything that could write is dead; what is in the pipes is all there will be.
             for stream in streams:
-                stream.close()
-        return _finished(last, command.confinement.handshake, streams, time.monotonic() - began)
+                stream.drain()
+        return _finished(last, command, streams, began)
+
+    async def _by_a_warden(self, hearing: "_Hearing", timeout_secs: float | None) -> Said:
+        """The last word of whichever warden took the order. One that died while it was idle is no reason to fail."""
+        while self._idle:
+            last = await self._to_its_end(self._idle.pop(), hearing, timeout_secs)
+            if last:
+                return last
+        with _machinery("cannot start a command"):
+            warden = self._new_warden()
+        last = await self._to_its_end(warden, hearing, timeout_secs)
+        if not last:
+            raise MachineryBroke("the launcher died before it could start a command")
+        return last
+
+    async def _to_its_end(self, warden: socket.socket, hearing: "_Hearing", timeout_secs: float | None) -> Said:
+        """The warden's last word, empty when it started nothing. After this the command is dead, come what may."""
+        last: Said = {}
+        self._busy.add(warden)
+        try:
+            # The warden keeps the time; this is for one that cannot.
+            with anyio.move_on_after(timeout_secs + KILL_SECS if timeout_secs is not None else None):
+                last = await hearing.last_word(warden)
+        except _Gone:
+            if not hearing.order.taken:
+                return {}
+        finally:
+            try:
+                with anyio.CancelScope(shield=True):
+                    last = last or await _kill(warden)
+            finally:
+                self._take_back(warden, last)
+        if not last:
+            raise MachineryBroke("the launcher died while a command ran; how far the command came is not known")
+        return last
+
+    def _take_back(self, warden: socket.socket, last: Said) -> None:
+        self._busy.discard(warden)
+        if last and last["why"] != "stuck" and len(self._idle) < IDLE_WARDENS and not self._closed:
+            self._idle.append(warden)
+        else:
+            warden.close()
 
     def _new_warden(self) -> socket.socket:
+        if self._closed:
+            raise MachineryBroke("the launcher is closed")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        try:
-            socket.send_fds(self._connected(), [b"w"], [theirs.fileno()])
-        except OSError as error:
-            ours.close()
-            raise MachineryBroke(f"the launcher is gone: {error.strerror}") from error
-        finally:
-            theirs.close()
+        with theirs:
+            if not _sent(self._connected(), b"w", [theirs.fileno()]):
+                self._end_program()  # somebody killed it
+                _sent(self._connected(), b"w", [theirs.fileno()])
         return ours
 
     def _connected(self) -> socket.socket:
@@ -190,7 +230,7 @@ class Launcher:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             source = str(Path(__file__).parents[2])
             argv = [sys.executable, "-I", "-S", "-B", "-c", BOOT.format(fd=theirs.fileno()), source]
-            try:
+            with theirs, _machinery("cannot start the launcher"):
                 self._program = subprocess.Popen(
                     argv,
                     stdin=subprocess.DEVNULL,
@@ -201,111 +241,200 @@ class Launcher:
                     env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
                     cwd="/",
                 )
-            except OSError as error:
-                ours.close()
-                raise MachineryBroke(f"cannot start the launcher: {error.strerror}") from error
-            finally:
-                theirs.close()
             self._requests = ours
         return self._requests
 
+    def _end_program(self) -> None:
+        if self._requests is not None and self._program is not None:
+            self._requests.close()
+            try:
+                self._program.wait(CLOSE_SECS)
+            except subprocess.TimeoutExpired:
+                self._program.kill()
+                self._program.wait()
+        self._requests = self._program = None
 
-class _Stream:
-    """One of a command's output pipes, read without blocking into a recorder."""
 
-    def __init__(self, command: Command, ear: Watch | None, name: str) -> None:
-        self._reader, self.writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        with contextlib.suppress(OSError):  # an ordinary user may be over the quota for big pipes
-            import fcntl
+@contextlib.contextmanager
+def _machinery(what: str) -> Generator[None]:
+    """Too many open files, no memory, no more processes: ours to report, in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise MachineryBroke(f"{what}: {error.strerror}") from error
 
-            fcntl.fcntl(self._reader, F_SETPIPE_SZ, READ_BYTES)
-        self._ear = ear
+
+def _sent(to: socket.socket, message: bytes, fds: list[int]) -> bool:
+    """Whether somebody was there to receive it."""
+    try:
+        socket.send_fds(to, [message], fds)
+    except ConnectionError:
+        return False
+    return True
+
+
+class _Gone(Exception):
+    """A warden has died."""
+
+
+class _Order:
+    """A command as the descriptors that `launcher.child` expects, open until a warden has taken them."""
+
+    def __init__(self, command: Command, streams: list[Stream]) -> None:
+        held = command.confinement
+        contents = [json.dumps(_specification(command)).encode(), command.stdin, *held.memory_files]
+        if held.seccomp:
+            contents.append(held.seccomp)
+        terms = {"timeout": command.timeout_secs, "handshake": held.handshake, "limits": dict(held.watch)}
+        self.message = json.dumps(terms).encode()
+        self.taken = False
+        with contextlib.ExitStack() as ours:
+            files = [_memory_file(content, ours) for content in contents]
+            for stream in streams:
+                ours.callback(stream.close_writer)
+            self.fds = [*files[:2], streams[0].writer, streams[-1].writer, *files[2:]]
+            self._ours = ours.pop_all()
+
+    def __enter__(self) -> "_Order":
+        return self
+
+    def take(self) -> None:
+        self.taken = True
+        self._ours.close()
+
+    def __exit__(self, *_: object) -> None:
+        self._ours.close()
+
+
+class _Hearing:
+    """A warden and the output of its command, heard through one descriptor by one task."""
+
+    def __init__(self, order: _Order, streams: list[Stream], ears: Ears) -> None:
+        self.order = order
+        self._streams = {stream.reader: stream for stream in streams}
+        self._ears = ears
+        self._epoll = select.epoll()
+        for reader in self._streams:
+            self._epoll.register(reader, select.EPOLLIN)
+
+    def __enter__(self) -> "_Hearing":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._epoll.close()
+
+    async def last_word(self, warden: socket.socket) -> Said:
+        """Give the order, then take the output as it comes, until the warden says that everything is over."""
+        if not _sent(warden, self.order.message, self.order.fds):
+            raise _Gone
+        self._epoll.register(warden, select.EPOLLIN)
+        while True:
+            await anyio.wait_readable(self._epoll.fileno())
+            for fd, _ in self._epoll.poll(0):
+                if fd in self._streams:
+                    if not self._streams[fd].take():
+                        self._epoll.unregister(fd)
+                else:
+                    said, fds = _heard(warden)
+                    if said.get("say") == "ended":
+                        return said
+                    self._tell(said, fds)
+
+    def _tell(self, said: Said, fds: list[int]) -> None:
+        match said.get("say"):
+            case "started":
+                self.order.take()
+                if self._ears.started is not None:
+                    self._ears.started(said["pid"])
+            case "listening" if self._ears.listeners is not None:
+                self._ears.listeners([socket.socket(fileno=fd) for fd in fds])
+            case _:
+                for fd in fds:
+                    os.close(fd)
+
+
+def _heard(warden: socket.socket) -> tuple[Said, list[int]]:
+    """One message of a warden; an empty one when there was none after all."""
+    try:
+        message, fds, flags, _ = socket.recv_fds(warden, MESSAGE_BYTES, DESCRIPTORS)
+    except BlockingIOError:
+        return {}, []
+    except ConnectionError as error:
+        raise _Gone from error
+    if not message:
+        raise _Gone
+    if flags & socket.MSG_CTRUNC:
+        for fd in fds:
+            os.close(fd)
+        raise MachineryBroke("cannot listen for a command: Too many open files")
+    return json.loads(message), fds
+
+
+async def _kill(warden: socket.socket) -> Said:
+    """The last word of a warden that was told to kill; empty when it is dead, and its command with it."""
+    _sent(warden, b"kill", [])
+    try:
+        with anyio.fail_after(KILL_SECS):
+            while True:
+                await anyio.wait_readable(warden)
+                said, fds = _heard(warden)
+                for fd in fds:
+                    os.close(fd)
+                if said.get("say") == "ended":
+                    return said
+    except _Gone:
+        return {}
+    except TimeoutError as error:
+        raise MachineryBroke("a command could not be killed: its warden does not answer") from error
+
+
+def _open_streams(command: Command, ears: Ears, held: contextlib.ExitStack) -> list[Stream]:
+    wanted = [("out", ears.stdout)] if command.merge_stderr else [("out", ears.stdout), ("err", ears.stderr)]
+    streams: list[Stream] = []
+    for name, ear in wanted:
         spool = command.spool
         if spool is not None and not command.merge_stderr:
             spool = spool.with_name(f"{spool.name}.{name}")
-        self.recorder = Recorder(command.keep_bytes, spool, command.spool_bytes)
-
-    async def read(self) -> None:
-        while True:
-            await anyio.wait_readable(self._reader)
-            if not self._take():
-                return
-
-    def drain(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while self._take():
-                pass
-
-    def _take(self) -> bool:
-        chunk = os.read(self._reader, READ_BYTES)
-        if chunk:
-            self.recorder.add(chunk)
-            if self._ear is not None:
-                self._ear(chunk)
-        return bool(chunk)
-
-    def close_writer(self) -> None:
-        os.close(self.writer)
-
-    def close(self) -> None:
-        os.close(self._reader)
+        recorder = Recorder(command.keep_bytes, spool, command.spool_bytes)
+        held.callback(recorder.close)
+        streams.append(Stream(recorder, ear))
+        held.callback(streams[-1].close)
+    return streams
 
 
-def _order(warden: socket.socket, command: Command, streams: list[_Stream]) -> None:
-    confinement = command.confinement
-    files = [_memory_file(json.dumps(_specification(command)).encode()), _memory_file(command.stdin)]
-    extra = [_memory_file(content) for content in confinement.memory_files]
-    if confinement.seccomp:
-        extra.append(_memory_file(confinement.seccomp))
-    writers = [streams[0].writer, streams[-1].writer]
-    try:
-        socket.send_fds(warden, [b"run"], [*files, *writers, *extra])
-    except OSError as error:
-        raise MachineryBroke(f"the launcher is gone: {error.strerror}") from error
-    finally:
-        for fd in (*files, *extra):
-            os.close(fd)
-        for stream in streams:
-            stream.close_writer()
-
-
-async def _listen_to(control: socket.socket, ears: Ears) -> dict[str, Any]:
-    """Until the warden says that everything is over: its last message."""
-    while True:
-        await anyio.wait_readable(control)
-        message, fds, _, _ = socket.recv_fds(control, 1 << 16, 64)
-        if not message:
-            return {
-                "say": "ended",
-                "why": "failed",
-                "detail": "the warden died",
-                "status": 0,
-                "swept": 0,
-                "note": "",
-            }
-        said = json.loads(message)
-        if said["say"] == "listening" and ears.listeners is not None:
-            ears.listeners([socket.socket(fileno=fd) for fd in fds])
-        elif said["say"] == "started" and ears.started is not None:
-            ears.started(said["pid"])
-        elif said["say"] == "ended":
-            return said
-
-
-async def _kill(control: socket.socket) -> dict[str, Any]:
-    with contextlib.suppress(OSError):
-        control.send(b"kill")
-    with anyio.move_on_after(KILL_SECS):
-        return await _listen_to(control, NOBODY)
-    raise MachineryBroke("a command could not be killed: its warden does not answer")
-
-
-def _memory_file(content: bytes) -> int:
-    fd = os.memfd_create("donewhen", os.MFD_CLOEXEC)
-    os.write(fd, content) if content else None
+def _memory_file(content: bytes, held: contextlib.ExitStack) -> int:
+    """Sealed: whoever gets it can neither change it nor fill the machine's memory through it."""
+    fd = os.memfd_create("donewhen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    held.callback(os.close, fd)
+    left = memoryview(content)
+    while left:
+        left = left[os.write(fd, left) :]
     os.lseek(fd, 0, os.SEEK_SET)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
     return fd
+
+
+def _unfit(command: Command) -> str:
+    """Why no process can be given these words; nothing when it can."""
+    if not command.argv or not command.argv[0].startswith("/"):
+        return f"no absolute path of a program: {' '.join(command.argv[:1])!r}"
+    if not str(command.cwd).startswith("/"):
+        return f"no absolute path of a working directory: '{command.cwd}'"
+    words = {
+        "an argument": command.argv,
+        "the working directory": [str(command.cwd)],
+        "a variable": [*command.env, *command.env.values()],
+    }
+    for what, texts in words.items():
+        for text in texts:
+            if "\0" in text:
+                return f"{what} holds a NUL: {text[:80]!r}"
+            try:
+                text.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:
+                return f"{what} is no text: {text[:80]!r}"
+    unnamed = [name for name in command.env if not name or "=" in name]
+    return f"no name for a variable: {unnamed[0]!r}" if unnamed else ""
 
 
 def _specification(command: Command) -> dict[str, Any]:
@@ -315,7 +444,6 @@ def _specification(command: Command) -> dict[str, Any]:
         "cwd": str(command.cwd),
         # PWD is what some programs trust over the real directory, so it must tell the truth.
         "env": {**command.env, "PWD": str(command.cwd)},
-        "timeout": command.timeout_secs,
         "handshake": held.handshake,
         "mounts": [dict(step) for step in held.mounts],
         "shelf": held.shelf,
@@ -327,26 +455,31 @@ def _specification(command: Command) -> dict[str, Any]:
         "rlimits": dict(held.rlimits),
         "processes": held.watch.get("processes", 0),
         "oom_score_adj": held.oom_score_adj,
-        "limits": dict(held.watch),
     }
 
 
-def _finished(last: dict[str, Any], behind: bool, streams: list[_Stream], duration: float) -> Finished:
-    outputs = [stream.recorder.finish() for stream in streams]
-    end, code, number, reason = _how_it_ended(last, behind)
+def _not_started(why: str) -> Said:
+    return {"say": "ended", "why": "failed", "detail": why, "swept": 0}
+
+
+def _finished(last: Said, command: Command, streams: list[Stream], began: float) -> Finished:
+    outputs = [stream.output() for stream in streams]
+    end, code, number, reason = _how_it_ended(last, command.confinement.handshake)
     return Finished(
         end=end,
         exit_code=code,
         signal=number,
         reason=reason,
-        stdout=outputs[0],
+        stdout=outputs[0] if outputs else Output(),
         stderr=outputs[1] if len(outputs) > 1 else Output(),
-        duration_secs=duration,
+        duration_secs=time.monotonic() - began,
         swept=last["swept"],
     )
 
 
-def _how_it_ended(last: dict[str, Any], behind: bool) -> tuple[End, int | None, int | None, str]:
+def _how_it_ended(last: Said, behind: bool) -> tuple[End, int | None, int | None, str]:
+    if last["why"] == "stuck":
+        raise MachineryBroke(f"no signal kills what a command left behind: process {last['detail']}")
     if last["why"] == "timeout":
         return End.TIMED_OUT, None, None, ""
     if last["why"] == "limit":

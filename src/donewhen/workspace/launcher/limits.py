@@ -8,6 +8,7 @@ looked at either way. What may not be exceeded arrives as data.
 from __future__ import annotations
 
 import os
+import time
 
 from donewhen.workspace.launcher import sweep
 
@@ -18,26 +19,45 @@ if TYPE_CHECKING:
     from donewhen.workspace.launcher.groups import Group
 
 PAUSE_SECS = 0.1
+NEVER = float("inf")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 INODE_RESERVE = 10_000
 
 
 class Watcher:
-    def __init__(self, limits: dict[str, Any], group: Group) -> None:
-        self.processes = int(limits.get("processes", 0))
-        self.memory = int(limits.get("memory", 0))
-        self.reserve = int(limits.get("disk_reserve", 0))
-        self.disk = str(limits.get("disk", ""))
-        self.pause_secs = PAUSE_SECS if self.processes or self.memory or self.disk else None
+    """Of one warden, for one command after the other."""
+
+    def __init__(self, group: Group) -> None:
         self.group = group
-        group.limit(self.processes, self.memory)
+        self.processes = 0
+        self.memory = 0
+        self.reserve = 0
+        self.disk = ""
+        self.next_look = NEVER
         self.before = group.enforced()
 
+    def begin(self, limits: dict[str, Any]) -> None:
+        before = self.processes, self.memory
+        self.processes = int(limits.get("processes", 0))
+        self.memory = int(limits.get("memory", 0))
+        if before != (self.processes, self.memory):
+            self.group.limit(self.processes, self.memory)
+        self.reserve = int(limits.get("disk_reserve", 0))
+        self.disk = str(limits.get("disk", ""))
+        watches = bool(self.processes or self.memory or self.disk)
+        self.next_look = time.monotonic() + PAUSE_SECS if watches else NEVER
+
+    def end(self) -> None:
+        """Between two commands, when nobody waits."""
+        self.before = self.group.enforced()
+
     def broken(self) -> str:
-        """Which limit the command is over, in words; nothing when it is within them."""
-        if self.pause_secs is None:
+        """Which limit the command is over, in words; nothing when it is within them or it is not time to look."""
+        if time.monotonic() < self.next_look:
             return ""
-        return self.stopped_by_kernel() or self._counted() or (self._full_disk() if self.disk else "")
+        found = self.stopped_by_kernel() or self._counted() or (self._full_disk() if self.disk else "")
+        self.next_look = time.monotonic() + PAUSE_SECS
+        return found
 
     def stopped_by_kernel(self) -> str:
         """Which limit the kernel had to enforce in our group."""
@@ -52,7 +72,8 @@ class Watcher:
         count_processes, count_memory = self.processes and not self.group.pids, self.memory and not self.group.memory
         if not count_processes and not count_memory:
             return ""
-        pids = sweep.descendants(os.getpid())
+        # A fork bomb grows while it is counted, so it is not counted to the end.
+        pids = sweep.descendants(os.getpid(), enough=self.processes + 1 if count_processes else 0)
         if count_processes and len(pids) > self.processes:
             return f"processes: more than {self.processes}"
         if count_memory and sum(map(_resident, pids)) > self.memory:
