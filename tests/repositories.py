@@ -18,6 +18,13 @@ from donewhen.workspace.store import Store
 from needs import needs
 
 Files = Mapping[str, str | bytes] | Mapping[bytes, str | bytes]
+ODD_NAMES = [
+    b"space in name", b" leading", b"trailing ", b"two\nlines", b"tab\there", b"quote\"d", b"back\\slash", b"bell\a",
+    b"esc\x1b[31m", b"latin \xe9", b"broken \xff\xfe", "nfc \u00e9".encode(), "nfd e\u0301".encode(), b"trailing cr\r",
+    b"Case", b"case", b"CASE/twin", b"-dash", b"--", b":(magic)", b"*", b"~", b"x" * 255, b"caf\xc3\xa9/deep/er",
+    "\u202ebidi".encode(), b".hidden", b"a.git", b"git", b".gitx",
+]  # fmt: skip
+"""Names that any file system of Linux takes, and that somebody will one day have."""
 ONE_FILE: Files = {"a.txt": "a\n"}
 
 
@@ -62,6 +69,21 @@ def repository(root: Path, files: Files = ONE_FILE, *options: str) -> Path:
     write(root, files)
     commit(root, "the first commit")
     return root
+
+
+def lfs_repository(root: Path) -> tuple[Path, bytes]:
+    """One file whose content is at hand and one whose content is not, as git-lfs leaves them."""
+    here, there = b"the content\n" * 1000, b"content elsewhere\n"
+    files = {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "here.bin": "", "there.bin": ""}
+    repository(root, {**files, "here.bin": pointer(here), "there.bin": pointer(there), "plain.txt": pointer(here)})
+    oid = hashlib.sha256(here).hexdigest()
+    write(root, {f".git/lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}": here})
+    return root, here
+
+
+def pointer(content: bytes) -> bytes:
+    oid = hashlib.sha256(content).hexdigest()
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {len(content)}\n".encode()
 
 
 def digest(root: Path) -> str:

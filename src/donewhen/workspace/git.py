@@ -46,8 +46,9 @@ class GitFailed(MachineryBroke):
     """Git ended with an error where we expected none. `said` is what it printed about it."""
 
     def __init__(self, command: str, said: str) -> None:
-        first = next((line for line in said.splitlines() if line.strip()), "no reason given")
-        super().__init__(f"git {command} failed: {first.strip()}")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        grave = [line for line in lines if line.startswith(("fatal:", "error:"))]
+        super().__init__(f"git {command} failed: {[*grave, *lines, 'no reason given'][0]}")
         self.said = said
 
 

@@ -6,7 +6,6 @@ layer did not touch reach git through an index that holds nothing else.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from donewhen.workspace.objects import (
     parents,
     raw,
     shown,
+    text,
     tree_content,
     tree_entries,
 )
@@ -38,7 +38,6 @@ from donewhen.workspace.store.checkout import with_filter
 from donewhen.workspace.store.skeleton import Skeleton
 
 STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching")
-UNABLE = re.compile(r"Unable to process path (.*)")
 
 
 class CandidateRefused(DonewhenError):
@@ -118,8 +117,10 @@ class _Taking:
         return path in self._ignored or not self._ignored.isdisjoint(parents(path))
 
     def _in_base(self, path: bytes) -> Entry | None:
+        """What the base has at a path; a directory is nothing of its own."""
         directory, _, name = path.rpartition(b"/")
-        return self._trees.get(directory, {}).get(name)
+        entry = self._trees.get(directory, {}).get(name)
+        return entry if entry is not None and entry.mode != TREE else None
 
     def _counting(self) -> Iterator[tuple[bytes, Item]]:
         """What is in the layer and belongs to the candidate: paths of the base, and new ones that are not ignored."""
@@ -163,20 +164,20 @@ class _Taking:
                 held[path] = Held(path, entry)  # whether git changes line ends depends on what was there before
         place.index.write_bytes(written(held.values(), self._bare.object_format))
         pointers = await self._take_in_lfs(place, paths)
-        names = b"".join(path + b"\0" for path in paths if path not in pointers)
-        if names:
-            await self._update_index(place, names)
+        await self._update_index(place, [path for path in paths if path not in pointers])
         known = entries(place.index.read_bytes(), self._bare.object_format)
         return {path: pointers.get(path) or known[path] for path in paths}
 
-    async def _update_index(self, place: Place, names: bytes) -> None:
+    async def _update_index(self, place: Place, paths: list[bytes]) -> None:
+        names = b"".join(path + b"\0" for path in paths)
         try:
-            await self._bare.run("update-index", "--add", "-z", "--stdin", at=place, stdin=names)
+            if names:
+                await self._bare.run("update-index", "--add", "-z", "--stdin", at=place, stdin=names)
         except GitFailed as error:
-            found = UNABLE.search(error.said)
-            if found is None:
+            named = [path for path in paths if f"'{text(path)}'" in error.said]
+            if not named:
                 raise
-            raise CandidateRefused([(raw(found.group(1)), f"cannot be stored: {error}")]) from error
+            raise CandidateRefused([(named[0], f"cannot be stored: {error}")]) from error
 
     async def _take_in_lfs(self, place: Place, paths: dict[bytes, Item]) -> dict[bytes, Entry]:
         if not self._base.lfs and not any(path.endswith(b".gitattributes") for path in paths):
@@ -197,10 +198,9 @@ class _Taking:
             built[directory] = now = dict(shown_through)
             for name, item in self._layer.listing[directory].items():
                 entry = self._entry(joined(directory, name), item, recorded, built)
+                now.pop(name, None)  # whatever the base has there, it does not show through
                 if entry is not None:
                     now[name] = entry
-                elif item.kind in ("gone", "directory"):
-                    now.pop(name, None)
         return self._tree_id(b"", built[b""])
 
     def _tree_id(self, directory: bytes, now: Entries) -> str:

@@ -116,7 +116,7 @@ def _read(layer: Layer, directory: bytes, known: Collection[bytes]) -> list[byte
 def _item(place: bytes, status: os.stat_result, overlay: bool) -> Item:
     mode = status.st_mode
     if stat.S_ISREG(mode):
-        kind: Kind = "file" if os.access(place, os.R_OK) else "unreadable"
+        kind: Kind = "file" if os.access(place, os.R_OK, effective_ids=True) else "unreadable"
         return Item(kind, status.st_size, program=bool(mode & stat.S_IXUSR))
     if stat.S_ISDIR(mode):
         return Item("directory")

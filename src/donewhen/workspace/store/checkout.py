@@ -43,7 +43,7 @@ async def _fill(bare: Bare, place: Place, base: Skeleton, places: Sequence[Path]
     files = {os.path.join(bytes(place.work_tree), path): path for path in paths if path not in links}
     missing = [files[full] for full in lfs.fill(files, places)]
     # Where content stands for a pointer, git would see a change; nobody reads that index but a maker's own git.
-    await bare.run("update-index", "-z", "--stdin", "--assume-unchanged", at=place, stdin=_joined(files.values()))
+    await bare.run("update-index", "--assume-unchanged", "-z", "--stdin", at=place, stdin=_joined(files.values()))
     return [text(path) for path in missing]
 
 

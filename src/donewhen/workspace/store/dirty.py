@@ -27,7 +27,8 @@ VALUES = ("true", "false", "input", "lf", "crlf", "native", "minimal", "default"
 
 async def uncommitted(bare: Bare, repo: Repo) -> list[Change]:
     with _work_tree(bare, repo) as place:
-        return await _changes(bare, repo, place)
+        changes = await _changes(bare, repo, place)
+        return [change for change in changes if change.old is not None or change.new is not None]
 
 
 async def snapshot(bare: Bare, repo: Repo) -> str:
@@ -73,6 +74,7 @@ def _settings(repo: Repo) -> Settings:
 
 
 async def _changes(bare: Bare, repo: Repo, place: Place) -> list[Change]:
+    """What git's status tells. A path that is neither in HEAD nor on disk, only in the index, has no state at all."""
     answer = await bare.run(*STATUS, at=place, settings=_settings(repo))
     found: dict[str, Change] = {}
     for record in answer.split(b"\0")[:-1]:
@@ -80,8 +82,7 @@ async def _changes(bare: Bare, repo: Repo, place: Place) -> list[Change]:
         before = found.get(change.path)
         if before is not None and before.old is not None:  # taken out of the index, and there all the same
             change = Change(change.path, "modified", before.old, change.new)
-        if change.old is not None or change.new is not None:
-            found[change.path] = change
+        found[change.path] = change
     same = await _unchanged_lfs(bare, repo, place, list(found.values()))
     return [change for path, change in sorted(found.items()) if path not in same]
 

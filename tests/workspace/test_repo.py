@@ -1,0 +1,278 @@
+"""Opening the user's repository: found from anywhere in it, read and never written, refused in one line."""
+
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from donewhen.errors import BadInput
+from donewhen.workspace.process import Launcher
+from donewhen.workspace.repo import Repo, open_repo
+from needs import needs_root
+from repositories import commit, digest, git, repository, try_git, write
+
+pytestmark = pytest.mark.anyio
+NOBODY = 65534
+
+
+async def open_it(start: Path) -> Repo:
+    async with Launcher.open() as launcher:
+        return await open_repo(launcher, start)
+
+
+async def refusal(start: Path) -> str:
+    """The one line with which a repository is refused."""
+    with pytest.raises(BadInput) as refused:
+        await open_it(start)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+async def test_a_repository_is_found_from_any_directory_in_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", {"deep/er/file": "x"})
+    before = digest(root)
+    repo = await open_it(root / "deep" / "er")
+    assert (repo.root, repo.git_dir, repo.common_dir) == (root, root / ".git", root / ".git")
+    assert (repo.head, repo.branch) == (git(root, "rev-parse", "HEAD"), "main")
+    assert (repo.object_format, repo.shallow, repo.partial, repo.notes) == ("sha1", False, False, ())
+    assert digest(root) == before
+
+
+async def test_a_link_to_a_repository_opens_it_at_its_real_path(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    (tmp_path / "link").symlink_to(root)
+    assert (await open_it(tmp_path / "link")).root == root
+
+
+async def test_what_is_no_repository_is_refused_by_name(tmp_path: Path) -> None:
+    assert await refusal(tmp_path) == f"{tmp_path} is not in a git repository"
+    assert await refusal(tmp_path / "missing") == f"{tmp_path / 'missing'} is not a directory"
+    (tmp_path / "file").touch()
+    assert await refusal(tmp_path / "file") == f"{tmp_path / 'file'} is not a directory"
+
+
+async def test_a_directory_with_an_odd_name_is_named_on_one_line(tmp_path: Path) -> None:
+    odd = tmp_path / "two\nlines\x1b[31m"
+    odd.mkdir()
+    assert await refusal(odd) == f'"{tmp_path}/two\\012lines\\033[31m" is not in a git repository'
+
+
+async def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    assert await refusal(tmp_path) == f"{tmp_path} has no commit yet"
+
+
+async def test_a_bare_repository_and_a_git_directory_have_no_working_tree(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    git(tmp_path, "clone", "--quiet", "--bare", "r", "bare.git")
+    assert await refusal(tmp_path / "bare.git") == f"{tmp_path}/bare.git is a bare repository: it has no working tree"
+    assert await refusal(root / ".git" / "refs") == f"{root}/.git is a git directory: it has no working tree"
+    git(root, "config", "core.bare", "true")
+    assert await refusal(root) == f"{root} is a bare repository: it has no working tree"
+
+
+async def test_a_detached_head_has_no_branch(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    first = git(root, "rev-parse", "HEAD")
+    write(root, {"a.txt": "b"})
+    commit(root)
+    git(root, "checkout", "--quiet", "--detach", first)
+    repo = await open_it(root)
+    assert (repo.head, repo.branch) == (first, "")
+
+
+async def test_a_branch_is_found_among_packed_references(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "checkout", "--quiet", "-b", "feature/x")
+    git(root, "pack-refs", "--all")
+    repo = await open_it(root)
+    assert (repo.head, repo.branch) == (git(root, "rev-parse", "main"), "feature/x")
+
+
+async def test_a_linked_worktree_has_its_own_head_and_shares_the_rest(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "worktree", "add", "--quiet", "-b", "side", "../linked")
+    write(tmp_path / "linked", {"b.txt": "b"})
+    side = commit(tmp_path / "linked")
+    repo = await open_it(tmp_path / "linked")
+    assert (repo.root, repo.head, repo.branch) == (tmp_path / "linked", side, "side")
+    assert (repo.git_dir, repo.common_dir) == (root / ".git" / "worktrees" / "linked", root / ".git")
+
+
+async def test_a_worktree_of_a_bare_repository_opens(tmp_path: Path) -> None:
+    repository(tmp_path / "r")
+    git(tmp_path, "clone", "--quiet", "--bare", "r", "bare.git")
+    git(tmp_path / "bare.git", "worktree", "add", "--quiet", "../work", "main")
+    assert (await open_it(tmp_path / "work")).common_dir == tmp_path / "bare.git"
+
+
+def with_submodule(tmp_path: Path) -> Path:
+    repository(tmp_path / "part", {"inner.txt": "inner"})
+    root = repository(tmp_path / "whole")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "part"), "sub")
+    commit(root, "with a submodule")
+    return root
+
+
+async def test_a_submodule_is_noted_and_opens_as_a_repository_of_its_own(tmp_path: Path) -> None:
+    root = with_submodule(tmp_path)
+    assert (await open_it(root)).notes == ("submodules are empty directories in the trees that work and checks see",)
+    inner = await open_it(root / "sub")
+    assert (inner.root, inner.git_dir) == (root / "sub", root / ".git" / "modules" / "sub")
+
+
+async def test_a_repository_with_sha256_ids_opens(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", {"a": "a"}, "--object-format=sha256")
+    repo = await open_it(root)
+    assert (repo.object_format, len(repo.head)) == ("sha256", 64)
+
+
+POINTERS = {
+    "plain": b"gitdir: GIT\n",
+    "without newline": b"gitdir: GIT",
+    "CRLF": b"gitdir: GIT\r\n",
+    "many newlines": b"gitdir: GIT" + b"\n" * 9000,
+    "byte order mark": b"\xef\xbb\xbfgitdir: GIT\n",
+    "longer than a mebibyte": b"gitdir: GIT" + b"\n" * (1 << 20),
+    "zero byte": b"gitdir: GIT\0\n",
+    "through a link": b"gitdir: hop/../real.git\n",
+    "two lines": b"gitdir: GIT\ngitdir: elsewhere\n",
+    "no space": b"gitdir:GIT\n",
+    "nothing": b"",
+    "other text": b"hello\n",
+    "to nowhere": b"gitdir: nowhere\n",
+}
+
+
+@pytest.mark.parametrize("said", POINTERS.values(), ids=POINTERS.keys())
+async def test_a_pointer_file_means_what_it_means_to_git_or_is_refused(tmp_path: Path, said: bytes) -> None:
+    root = repository(tmp_path / "r")
+    (root / ".git").rename(tmp_path / "real.git")
+    (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
+    (root / "hop").symlink_to(tmp_path / "elsewhere" / "deep")
+    (tmp_path / "elsewhere" / "real.git").symlink_to(tmp_path / "real.git")
+    (root / ".git").write_bytes(said.replace(b"GIT", bytes(tmp_path / "real.git")))
+    answer = try_git(root, "rev-parse", "--absolute-git-dir")
+    if answer.returncode == 0 and b"\0" not in said:  # where git would stop reading in the middle, we do not start
+        assert bytes((await open_it(root)).git_dir) == os.path.realpath(answer.stdout.strip())
+    else:
+        assert str(root) in await refusal(root)
+
+
+async def test_a_git_directory_that_is_none_is_passed_over_as_git_does(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    (root / "inner" / ".git").mkdir(parents=True)
+    assert (await open_it(root / "inner")).root == root
+
+
+async def test_a_pipe_in_place_of_the_pointer_is_refused_and_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert await refusal(tmp_path) == f"{tmp_path}/.git does not say where the git directory is"
+
+
+async def test_a_common_directory_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "worktree", "add", "--quiet", "../linked")
+    (root / ".git" / "worktrees" / "linked" / "commondir").write_text("../../nowhere\n")
+    assert "which is not a git directory" in await refusal(tmp_path / "linked")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("extensions.newThing", "true", "uses the git extension newthing, which is not known here"),
+        ("extensions.refStorage", "reftable", "has extensions.refstorage = reftable, but only files can be read here"),
+        ("core.repositoryFormatVersion", "2", "has the repository format 2, which is not known here"),
+        ("core.worktree", "/somewhere", "has its working tree elsewhere: core.worktree is /somewhere"),
+    ],
+)
+async def test_a_form_that_is_not_known_is_refused(tmp_path: Path, key: str, value: str, said: str) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "config", "core.repositoryFormatVersion", "1")
+    git(root, "config", "--file", ".git/config", key, value)
+    assert await refusal(root) == f"{root} {said}"
+
+
+async def test_a_working_tree_setting_of_a_worktree_counts_only_where_git_would_read_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    (root / ".git" / "config.worktree").write_text("[core]\n\tworktree = /somewhere\n")
+    assert (await open_it(root)).root == root
+    git(root, "config", "extensions.worktreeConfig", "true")
+    assert "core.worktree is /somewhere" in await refusal(root)
+
+
+async def test_a_broken_configuration_is_refused_in_one_line(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    with (root / ".git" / "config").open("a") as file:
+        file.write("[broken\n")
+    assert (await refusal(root)).startswith(f"the git configuration of {root}/.git cannot be read")
+
+
+async def test_settings_are_read_in_git_s_order_and_values_are_data(tmp_path: Path, home: Path) -> None:
+    root = repository(tmp_path / "r")
+    (home / ".gitconfig").write_text("[core]\n\tautocrlf = input\n\teol = lf\n[donewhen]\n\tx = a\\nb\n")
+    git(root, "config", "core.autocrlf", "true")
+    git(root, "config", 'branch.a="b.c.merge', "refs/heads/x")
+    repo = await open_it(root)
+    assert (repo.setting("core.autocrlf"), repo.setting("core.eol")) == ("true", "lf")
+    assert repo.settings["donewhen.x"] == ("a\nb",)
+    assert repo.setting('branch.a="b.c.merge') == "refs/heads/x"
+    assert repo.setting("no.such", "thing") == "thing"
+
+
+async def test_a_repository_cannot_vouch_for_itself(tmp_path: Path) -> None:
+    needs_root()
+    root = repository(tmp_path / "r")
+    git(root, "config", "--add", "safe.directory", "*")
+    os.lchown(root / ".git", NOBODY, NOBODY)
+    said = f"{root} belongs to another user: git config --global --add safe.directory {root}"
+    assert await refusal(root) == said
+    git(root, "config", "--global", "--add", "safe.directory", str(root))
+    assert (await open_it(root)).root == root
+
+
+@contextmanager
+def as_ordinary_user() -> Generator[None]:
+    """Root reads everything; somebody else does not."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+async def test_a_git_directory_that_cannot_be_read_is_named() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = repository(Path(name, "r"))
+        Path(name).chmod(0o755)
+        (root / ".git").chmod(0)
+        async with Launcher.open() as launcher:
+            with as_ordinary_user(), pytest.raises(BadInput) as refused:
+                await open_repo(launcher, root)
+        assert str(refused.value) == f"{root}/.git/HEAD cannot be read: Permission denied"
+        (root / ".git").chmod(0o700)
+
+
+async def test_what_a_person_should_know_is_noted_a_line_each(tmp_path: Path) -> None:
+    origin = repository(tmp_path / "origin", {".gitattributes": "*.bin filter=lfs\n", "x/y": "z"})
+    commit(origin, "the second")
+    git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{origin}", "r")
+    root = tmp_path / "r"
+    git(root, "sparse-checkout", "set", "--no-cone", "/*", "!/x")
+    git(root, "config", "remote.origin.promisor", "true")
+    for name in ("MERGE_HEAD", "index.lock", "packed-refs.lock"):
+        (root / ".git" / name).touch()
+    assert (await open_it(root)).notes == (
+        "a merge is under way",
+        f"another git is at work, or left {root}/.git/index.lock behind",
+        f"another git is at work, or left {root}/.git/packed-refs.lock behind",
+        "the checkout is sparse; work and checks see every file",
+        "the clone is shallow; its history ends early",
+        "the clone is partial; work and checks see no history",
+        "the content of LFS files is not here; work and checks see their pointers",
+    )
