@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
-from trees import FILES_PER_DIRECTORY, make_repository
 
 from donewhen.workspace.capture import capture_copy, capture_layer, stamp, write_layer
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import open_repo
 from donewhen.workspace.store import Store
+from trees import FILES_PER_DIRECTORY, make_repository
 
 FILES = 50_000
 CHANGED = 10

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def root(tmp_path: Path) -> Path:
     return repository(tmp_path / "repository", {"file.txt": "committed\n", "sub/inner.txt": "inner\n"})
 
 
-def sandbox(root: Path, *words: str, cwd: Path | None = None, **env: str) -> Answer:
+def sandbox(root: Path, *words: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Answer:
     return donewhen("sandbox", *words, cwd=cwd or root, env=env)
 
 
@@ -111,7 +112,7 @@ def test_variables_of_the_tree_are_unique_and_ports_are_its_own(root: Path) -> N
 def test_an_untrusted_widening_key_waits_with_exit_3_and_starts_nothing(root: Path) -> None:
     write(root, {"donewhen.toml": '[workspace]\nenv = ["MY_TOKEN"]\n'})
     commit(root, "ask for more")
-    refused = sandbox(root, "--", "echo ran", MY_TOKEN="secret")
+    refused = sandbox(root, "--", "echo ran", env={"MY_TOKEN": "secret"})
     assert (refused.code, refused.out) == (3, "")
     assert "workspace.env" in refused.one_line
 
@@ -123,7 +124,7 @@ def test_after_trust_the_named_variable_is_passed_and_no_other(root: Path) -> No
     commit(root, "ask for more")
     trusted = donewhen("trust", cwd=root)
     assert trusted.code == 0 and "workspace.env" in trusted.out
-    answer = sandbox(root, "--", "echo $MY_TOKEN $OTHER_TOKEN", MY_TOKEN="one", OTHER_TOKEN="two")
+    answer = sandbox(root, "--", "echo $MY_TOKEN $OTHER_TOKEN", env={"MY_TOKEN": "one", "OTHER_TOKEN": "two"})
     assert (answer.code, answer.out) == (0, "one\n")
 
 
@@ -141,7 +142,7 @@ def test_a_shared_directory_is_seen_and_written_under_a_throw_away_layer(root: P
     (venv / "tool").write_text("#!/bin/sh\necho shared\n")
     (venv / "tool").chmod(0o755)
     settings = {"DONEWHEN__WORKSPACE__SHARE": ".venv"}
-    answer = sandbox(root, "--", ".venv/tool; echo new > .venv/new; rm .venv/tool; ls .venv", **settings)
+    answer = sandbox(root, "--", ".venv/tool; echo new > .venv/new; rm .venv/tool; ls .venv", env=settings)
     assert (answer.code, answer.out) == (0, "shared\nnew\n")
     assert os.listdir(venv) == ["tool"]
     assert sandbox(root, "--", "ls -A").out.split() == [".git", ".gitignore", "file.txt", "sub"]
@@ -154,15 +155,15 @@ def test_setup_runs_once_for_a_content_of_its_inputs_and_its_result_is_in_every_
     setup = "mkdir -p made && date +%s%N > made/stamp && echo touched >> file.txt"
     settings = {"DONEWHEN__WORKSPACE__SETUP": f'["{setup}"]'}
     look = ("--", "cat made/stamp; cat file.txt; git status -s")
-    first, second = sandbox(root, *look, **settings), sandbox(root, *look, **settings)
+    first, second = sandbox(root, *look, env=settings), sandbox(root, *look, env=settings)
     assert first.code == 0 and first.out == second.out and first.out.endswith("committed\n")
     write(root, {"requirements.txt": "two\n"})
     commit(root, "another input")
-    assert sandbox(root, *look, **settings).out.splitlines()[0] != first.out.splitlines()[0]
+    assert sandbox(root, *look, env=settings).out.splitlines()[0] != first.out.splitlines()[0]
 
 
 def test_a_setup_that_fails_is_machinery_and_names_its_command(root: Path) -> None:
-    answer = sandbox(root, "--", "echo ran", DONEWHEN__WORKSPACE__SETUP='["echo why; exit 3"]')
+    answer = sandbox(root, "--", "echo ran", env={"DONEWHEN__WORKSPACE__SETUP": '["echo why; exit 3"]'})
     assert (answer.code, answer.out) == (4, "")
     assert "workspace.setup" in answer.one_line and "why" in answer.one_line
 
@@ -182,13 +183,15 @@ def test_history_holds_what_base_reaches_and_nothing_else(root: Path) -> None:
 def test_no_history_is_a_single_commit(root: Path) -> None:
     write(root, {"file.txt": "second\n"})
     commit(root, "second")
-    answer = sandbox(root, "--", "git log --oneline | wc -l; git status -s", DONEWHEN__WORKSPACE__HISTORY="none")
+    answer = sandbox(
+        root, "--", "git log --oneline | wc -l; git status -s", env={"DONEWHEN__WORKSPACE__HISTORY": "none"}
+    )
     assert answer.out.strip() == "1"
 
 
 @pytest.mark.promise("workspace.isolation.none")
 def test_no_isolation_says_so(root: Path) -> None:
-    answer = sandbox(root, "--", "cat file.txt", DONEWHEN__WORKSPACE__ISOLATION="none")
+    answer = sandbox(root, "--", "cat file.txt", env={"DONEWHEN__WORKSPACE__ISOLATION": "none"})
     assert answer.out == "committed\n" and "'none'" in answer.one_line
 
 
@@ -227,7 +230,7 @@ def test_bad_input_is_one_line_and_exit_2(root: Path, words: list[str], names: s
     ],
 )
 def test_a_bad_workspace_value_is_one_line_and_exit_2(root: Path, key: str, value: str, names: str) -> None:
-    answer = sandbox(root, "--", "echo ran", **{f"DONEWHEN__WORKSPACE__{key}": value})
+    answer = sandbox(root, "--", "echo ran", env={f"DONEWHEN__WORKSPACE__{key}": value})
     assert (answer.code, answer.out) == (2, "")
     assert names in answer.one_line
 

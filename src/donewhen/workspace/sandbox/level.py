@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.launcher import kernel
@@ -79,9 +80,10 @@ async def recorded_probe(launcher: Launcher, state: Path) -> Probe:
     record = state / "probe.json"
     key = _circumstances()
     try:
-        known = json.loads(record.read_text())
+        known: dict[str, Any] = json.loads(record.read_text())
+        known["level"] = Level(known["level"])
         if known.pop("key") == key:
-            return Probe(**{**known, "level": Level(known["level"])})
+            return Probe(**known)
     except (OSError, ValueError, KeyError, TypeError):
         record.unlink(missing_ok=True)
     found = await probe(launcher, state)
