@@ -4,6 +4,7 @@ Nothing that only some tests need lives here; a room's fixtures stand next to th
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,28 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return home
 
 
+@pytest.fixture
+def show_table(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Print a table after all tests have run, from whichever worker it came."""
+    return lambda table: record_property("table", table)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    show_tables(terminalreporter)
+    name_left_out(terminalreporter)
+
+
+def show_tables(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    for report in reports:
+        for name, table in getattr(report, "user_properties", []):
+            if name == "table" and getattr(report, "when", "") == "call":
+                terminalreporter.write_line("")
+                for line in str(table).splitlines():
+                    terminalreporter.write_line(line)
+
+
+def name_left_out(terminalreporter: pytest.TerminalReporter) -> None:
     left_out: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):
         if isinstance(report, pytest.TestReport | pytest.CollectReport):

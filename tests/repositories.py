@@ -65,7 +65,7 @@ def commit(root: Path, message: str = "a commit") -> str:
 def repository(root: Path, files: Files = ONE_FILE, *options: str) -> Path:
     """A repository on branch `main` with one commit of these files."""
     root.mkdir(parents=True)
-    git(root, "init", "--quiet", "-b", "main", *options)
+    git(root, "init", "--quiet", "--template=", "-b", "main", *options)
     write(root, files)
     commit(root, "the first commit")
     return root

@@ -161,12 +161,12 @@ class Launcher:
         await anyio.lowlevel.checkpoint_if_cancelled()
         unfit = _unfit(command)
         if unfit:
-            return _finished(_not_started(unfit), command, [], began)
+            return _finished({"why": "failed", "detail": unfit, "swept": 0}, command, [], began)
         with contextlib.ExitStack() as held:
             with _machinery("cannot start a command"):
                 streams = _open_streams(command, ears, held)
-                order = held.enter_context(_Order(command, streams))
-                hearing = held.enter_context(_Hearing(order, streams, ears))
+                order = held.enter_context(contextlib.closing(_Order(command, streams)))
+                hearing = held.enter_context(contextlib.closing(_Hearing(order, streams, ears)))
             last = await self._by_a_warden(hearing, command.timeout_secs)
             # Everything that could write is dead; what is in the pipes is all there will be.
             for stream in streams:
@@ -217,22 +217,20 @@ class Launcher:
     def _new_warden(self) -> socket.socket:
         if self._closed:
             raise MachineryBroke("the launcher is closed")
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
-        with theirs:
+        with _pair() as (ours, theirs):
+            ours.setblocking(False)
             if not _sent(self._connected(), b"w", [theirs.fileno()]):
                 self._end_program()  # somebody killed it
                 _sent(self._connected(), b"w", [theirs.fileno()])
-        return ours
+            return ours
 
     def _connected(self) -> socket.socket:
         if self._requests is None:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            source = str(Path(__file__).parents[2])
-            argv = [sys.executable, "-I", "-S", "-B", "-c", BOOT.format(fd=theirs.fileno()), source]
-            with theirs, _machinery("cannot start the launcher"):
+            with _machinery("cannot start the launcher"), _pair() as (ours, theirs):
+                source = str(Path(__file__).parents[2])
+                quiet = ["-B"] if sys.dont_write_bytecode else []  # isolated, it does not see the variable that says so
                 self._program = subprocess.Popen(
-                    argv,
+                    [sys.executable, "-I", "-S", *quiet, "-c", BOOT.format(fd=theirs.fileno()), source],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -241,7 +239,7 @@ class Launcher:
                     env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
                     cwd="/",
                 )
-            self._requests = ours
+                self._requests = ours
         return self._requests
 
     def _end_program(self) -> None:
@@ -262,6 +260,16 @@ def _machinery(what: str) -> Generator[None]:
         yield
     except OSError as error:
         raise MachineryBroke(f"{what}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _pair() -> Generator[tuple[socket.socket, socket.socket]]:
+    """Our end, which stays open when all goes well, and the one to give away."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, contextlib.ExitStack() as unless_well:
+        unless_well.enter_context(ours)
+        yield ours, theirs
+        unless_well.pop_all()
 
 
 def _sent(to: socket.socket, message: bytes, fds: list[int]) -> bool:
@@ -295,14 +303,11 @@ class _Order:
             self.fds = [*files[:2], streams[0].writer, streams[-1].writer, *files[2:]]
             self._ours = ours.pop_all()
 
-    def __enter__(self) -> "_Order":
-        return self
-
     def take(self) -> None:
         self.taken = True
-        self._ours.close()
+        self.close()
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._ours.close()
 
 
@@ -317,10 +322,7 @@ class _Hearing:
         for reader in self._streams:
             self._epoll.register(reader, select.EPOLLIN)
 
-    def __enter__(self) -> "_Hearing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._epoll.close()
 
     async def last_word(self, warden: socket.socket) -> Said:
@@ -433,8 +435,7 @@ def _unfit(command: Command) -> str:
                 text.encode("utf-8", "surrogateescape")
             except UnicodeEncodeError:
                 return f"{what} is no text: {text[:80]!r}"
-    unnamed = [name for name in command.env if not name or "=" in name]
-    return f"no name for a variable: {unnamed[0]!r}" if unnamed else ""
+    return next((f"no name for a variable: {name!r}" for name in command.env if not name or "=" in name), "")
 
 
 def _specification(command: Command) -> dict[str, Any]:
@@ -456,10 +457,6 @@ def _specification(command: Command) -> dict[str, Any]:
         "processes": held.watch.get("processes", 0),
         "oom_score_adj": held.oom_score_adj,
     }
-
-
-def _not_started(why: str) -> Said:
-    return {"say": "ended", "why": "failed", "detail": why, "swept": 0}
 
 
 def _finished(last: Said, command: Command, streams: list[Stream], began: float) -> Finished:

@@ -21,6 +21,7 @@ CLONE_NEWNET = 0x40000000
 MS_RDONLY = 0x1
 MS_NOSUID = 0x2
 MS_NODEV = 0x4
+MS_NOEXEC = 0x8
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
@@ -31,7 +32,8 @@ SYS_LANDLOCK_CREATE_RULESET = 444
 SYS_LANDLOCK_ADD_RULE = 445
 SYS_LANDLOCK_RESTRICT_SELF = 446
 SYS_MOUNT_SETATTR = 442
-AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 0x1, 0x2, 0x4
 LANDLOCK_CREATE_RULESET_VERSION = 1
 LANDLOCK_RULE_PATH_BENEATH = 1
 
@@ -74,13 +76,22 @@ def mount(source: bytes, target: bytes, kind: bytes, flags: int = 0, options: by
 
 
 def make_read_only(target: bytes) -> None:
-    """The mount at `target` and every mount below it; a namespace made later cannot take that back."""
-    _set_mount(target, AT_RECURSIVE, struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0))
+    """The mount at `target` and every mount below it, without devices and set-user-id programs.
+
+    A namespace made later cannot take that back.
+    """
+    attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+    _set_mount(target, AT_RECURSIVE, struct.pack("QQQQ", attributes, 0, 0, 0))
 
 
 def make_writable(target: bytes) -> None:
     """This one mount again, as long as the namespace that made it read-only is still this one."""
     _set_mount(target, 0, struct.pack("QQQQ", 0, MOUNT_ATTR_RDONLY, 0, 0))
+
+
+def make_device(target: bytes) -> None:
+    """This one mount is a device that may be opened and written."""
+    _set_mount(target, 0, struct.pack("QQQQ", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, 0, 0))
 
 
 def _set_mount(target: bytes, flags: int, attributes: bytes) -> None:

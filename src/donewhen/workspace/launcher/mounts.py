@@ -8,6 +8,7 @@ appear in it. What to mount arrives as data, in the order to do it:
     {"kind": "empty",   "at": …, "mode": …}                       an empty directory; all of them share the shelf's size
     {"kind": "still",   "at": …}                                  a directory of the host as a picture of itself
     {"kind": "blank",   "at": …}                                  a file or socket that cannot be opened
+    {"kind": "devices", "at": …, "shm": bytes}                    a /dev of its own
     {"kind": "bind",    "at": …, "source": …, "writable": bool}   a path of the host
     {"kind": "file",    "at": …, "content": text}                 a file of ours over a file of the host
     {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …,
@@ -23,7 +24,7 @@ from __future__ import annotations
 import os
 import stat
 
-from donewhen.workspace.launcher import kernel
+from donewhen.workspace.launcher import devices, kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def put_together(steps: list[Step], shelf: str) -> None:
     kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
     sources = [_open(step) if step["kind"] in ("bind", "overlay", "still") else -1 for step in steps]
     os.chdir("/")
+    nodes = devices.open_all("/dev")
     kernel.make_read_only(b"/")
     kernel.make_writable(b"/proc")  # where bubblewrap writes the map of its own user namespace
     actions: dict[str, Callable[[Step, int], None]] = {
@@ -52,6 +54,7 @@ def put_together(steps: list[Step], shelf: str) -> None:
         "still": lambda step, source: _still(step, source, shelf),
         "blank": lambda step, _: _blank(step),
         "file": lambda step, _: _file(step, shelf),
+        "devices": lambda step, _: devices.make(step["at"], nodes, step["shm"]),
         "bind": _bind,
         "overlay": _bind,
     }

@@ -69,11 +69,16 @@ def _answer(requests: socket.socket, harness: int, deaths: sweep.Deaths, wardens
             if not message:
                 return
             for fd in fds:
-                wardens.add(_new_warden(requests, fd))
+                wardens.update(_new_warden(requests, fd))
 
 
-def _new_warden(requests: socket.socket, fd: int) -> int:
-    pid = os.fork()
+def _new_warden(requests: socket.socket, fd: int) -> list[int]:
+    """Its process; none where no more can be made, which the harness learns from the end of the warden's socket."""
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(fd)
+        return []
     if pid == 0:
         try:
             requests.close()
@@ -81,7 +86,7 @@ def _new_warden(requests: socket.socket, fd: int) -> int:
         finally:
             os._exit(0)  # a warden must never fall back into the server's loop
     os.close(fd)
-    return pid
+    return [pid]
 
 
 def _bury(deaths: sweep.Deaths, wardens: set[int]) -> None:

@@ -129,9 +129,9 @@ def strike(pids: list[int]) -> list[int]:
 
 
 def _group(pid: int) -> int:
-    """0 for a process that is gone."""
+    """0 for a process that is gone, 1 for one whose group has no number here."""
     try:
-        return os.getpgid(pid)
+        return os.getpgid(pid) or 1
     except ProcessLookupError:
         return 0
 

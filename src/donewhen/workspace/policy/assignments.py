@@ -34,6 +34,8 @@ def _note(parsed: Parsed, node: Node, values: Values) -> None:
     field = "name" if node.type == "variable_assignment" else "variable"
     name_node = node.child_by_field_name(field)
     name = parsed.text(name_node).partition("[")[0] if name_node else ""
+    if name == "IFS" and node.parent and node.parent.type == "command":
+        return  # it holds for that one command, which is `read`
     given = node.children_by_field_name("value")
     if any(child.type in ("+=", "[") for child in node.children):
         values.setdefault(name, []).append(HOLE)

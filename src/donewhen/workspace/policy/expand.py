@@ -52,6 +52,9 @@ class Expander:
         if len(parts) == 1 and not parts[0].expanded and not (parts[0].live and raw[:1] in ("~", "{")):
             return [Word(parts[0].text, raw, parts[0].live and not GLOB.isdisjoint(raw))]
         extra = (tuple(trail.variables), tuple(trail.makers), trail.stream)
+        if "IFS" in self.assigned:
+            # Where such a word is cut into several is then anybody's guess.
+            parts = [part._replace(choices=(HOLE,)) if part.expanded and part.live else part for part in parts]
         chosen = combinations(parts)
         found = [field for choice in chosen for field in fields(choice, self.place.cwd)]
         if len(found) > 4 * MOST_CHOICES:
@@ -69,7 +72,7 @@ class Expander:
     def parts(self, node: Node, trail: Trail) -> list[Part]:
         match node.type:
             case "word" | "number" | "variable_name" | "test_operator" | "extglob_pattern":
-                return [Part((text,), live) for text, live in unquoted(self.parsed.text(node)) if text]
+                return self._bare(self.parsed.text(node))
             case "raw_string":
                 return [Part((self.parsed.text(node)[1:-1],))]
             case "ansi_c_string":
@@ -84,6 +87,12 @@ class Expander:
                 return [Part((self.parsed.text(node),), live=True)]
             case _:
                 return [self._expansion(node, trail)]
+
+    def _bare(self, text: str) -> list[Part]:
+        if text.startswith("\n"):
+            # The grammar takes a line that starts with a backslash as a part of the line before.
+            raise Unread("unparsed")
+        return [Part((piece,), live) for piece, live in unquoted(text) if piece]
 
     def _string(self, node: Node, trail: Trail) -> list[Part]:
         """Text with expansions in it. What lies between the expansions is taken from the source, not from the tree."""

@@ -27,7 +27,7 @@ FILTERS = frozenset({"grep", "egrep", "fgrep", "sort", "uniq", "head", "tail", "
 LISTERS = frozenset({"git", "rg", "grep", "fd", "fdfind", "ls"})
 """They print names below the directory they run in, unless they are given another one."""
 
-_CONVERSION = re.compile(r"%(?:%|([-0-9.]*)([a-zA-Z]))")
+_CONVERSION = re.compile(r"%(?:%|([-0-9.# +]*)([a-zA-Z]))")
 
 
 def stream_of(steps: Sequence[Step]) -> Stream:
@@ -90,7 +90,7 @@ def _printf(step: Step) -> str | None:
     form, values = ansi_c(texts[0]), iter(texts[1:])
     count = sum(1 for found in _CONVERSION.finditer(form) if found[2])
     rounds = max(-(-(len(texts) - 1) // count) if count else 1, 1)
-    if rounds * len(form) > LONGEST:
+    if rounds * len(form) > LONGEST or "%" in _CONVERSION.sub("", form):
         return None
     return "".join(_CONVERSION.sub(lambda found: _converted(found, values), form) for _ in range(rounds))
 

@@ -66,6 +66,9 @@ class Reader:
     def everything(self, channels: Channels) -> list[Step]:
         if any(sign in self.parsed.source for sign in (b"=", b" in ", b"read", b"printf")):
             self.expander.assigned = assignments(self.parsed)
+        if any(sign in self.parsed.source for sign in (b"set", b"shift", b"()", b"function")):
+            # The positional parameters may be others by the time they are used.
+            self.expander.given = {}
         self.visit(self.parsed.root, channels)
         # A here-document that was cut out but not met stood somewhere else than it seemed to.
         if len(self.redirections.met) != len(self.parsed.bodies):

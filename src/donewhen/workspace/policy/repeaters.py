@@ -32,7 +32,7 @@ def fd(step: Step) -> Iterator[Inner]:
 def _clauses(step: Step, options: tuple[str, ...], items: tuple[str, ...]) -> Iterator[Inner]:
     """The commands after such options, each up to `;` or `+`, with `{}` put in."""
     for index, word in enumerate(step.args):
-        if word.text in options:
+        if word.text.replace(HOLE, "") in options:
             rest = step.args[index + 1 :]
             end = next((at for at, other in enumerate(rest) if other.text in (";", "+")), len(rest))
             found = inner(step, _filled(rest[:end], "{}", items))

@@ -11,7 +11,8 @@ DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "fetch", "http", "https", "xh
 
 _VALUES = frozenset({"--rcfile", "--init-file"})
 _CLUSTER = re.compile(r"[-+][A-Za-z]+")
-_STDIN = frozenset({"-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"})
+_STDIN = frozenset({"/dev/stdin", "/proc/self/fd/0", "/dev/fd/0", HOLE})
+"""Operands that make a shell read what it is fed; one that is not known may be nothing at all."""
 
 
 def shell(step: Step) -> Iterator[Inner]:
@@ -21,7 +22,9 @@ def shell(step: Step) -> Iterator[Inner]:
         if word.stream:
             yield from fed(step, word.stream)
     if has_script and operands:
-        yield from script(step, operands[0], operands[1:])
+        given = {str(index): argument.text for index, argument in enumerate(operands[1:])}
+        given["@"] = given["*"] = " ".join(argument.text for argument in operands[2:])
+        yield from script(step, operands[0], given)
     elif operands and operands[0].stream:
         yield from fed(step, operands[0].stream)
     elif step.stdin and (not operands or operands[0].text in _STDIN or "-s" in step.texts):
@@ -33,9 +36,9 @@ def _options(args: tuple[Word, ...]) -> tuple[bool, tuple[Word, ...]]:
     has_script, index = False, 0
     while index < len(args):
         text = args[index].text
-        if text == "--":
+        if text in ("--", "-"):
             return has_script, args[index + 1 :]
-        if text == "-" or text[:1] not in ("-", "+"):
+        if text.lstrip(HOLE)[:1] not in ("-", "+"):
             break
         cluster = _CLUSTER.fullmatch(text)
         # An option that is not known may be the one that makes the operand a script.
@@ -45,14 +48,12 @@ def _options(args: tuple[Word, ...]) -> tuple[bool, tuple[Word, ...]]:
     return has_script, args[index:]
 
 
-def script(step: Step, word: Word, arguments: tuple[Word, ...] = ()) -> Iterator[Inner]:
+def script(step: Step, word: Word, given: dict[str, str] | None = None) -> Iterator[Inner]:
     """A script given as one word. When not even its beginning is known there is nothing to read."""
     if word.either or not word.text.strip("\0"):
         yield unknown(step, word.makers)
         return
-    given = {str(index): argument.text for index, argument in enumerate(arguments)}
-    given["@"] = given["*"] = " ".join(argument.text for argument in arguments[1:])
-    yield Nested(word.text, step.place, given, step.stdin)
+    yield Nested(word.text, step.place, given or {}, step.stdin)
     if word.makers:
         yield unknown(step, word.makers)
 
@@ -100,3 +101,30 @@ def alias(step: Step) -> Iterator[Inner]:
     for word in step.args:
         if "=" in word.text:
             yield Nested(word.text.partition("=")[2], step.place)
+
+
+_NAME_TAKERS = frozenset(
+    {"test", "unset", "let", "declare", "typeset", "local", "export", "readonly", "read", "mapfile"}
+)
+
+
+def later(step: Step) -> Iterator[Inner]:
+    """Substitutions in plain text that the shell reads once more: in names, in arithmetic, in its own prompts."""
+    texts = [value.text for _, value in step.assigned]
+    if step.name in _NAME_TAKERS or (step.name == "printf" and "".join(step.texts[:1]).endswith("-v")):
+        texts += step.texts
+    for text in texts:
+        for start in re.finditer(r"\$\(|`", text):
+            yield Nested(text[start.end() : _closing(text, start)], step.place)
+
+
+def _closing(text: str, start: re.Match[str]) -> int:
+    """Where a substitution ends; at the end of the text when it never does."""
+    if start[0] == "`":
+        return start.end() + len(text[start.end() :].partition("`")[0])
+    depth = 1
+    for index in range(start.end(), len(text)):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        if not depth:
+            return index
+    return len(text)

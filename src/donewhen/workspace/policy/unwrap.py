@@ -37,6 +37,7 @@ def unwrap(step: Step) -> Iterator[Inner]:
     for name, value in step.assigned:
         if name in SCRIPT_VARIABLES and value.text:
             yield Nested(value.text, step.place)
+    yield from shells.later(step)
     special = _SPECIAL.get(step.name) or (python if _PYTHON.fullmatch(step.name) else None)
     if special:
         yield from special(step)

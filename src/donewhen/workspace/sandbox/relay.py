@@ -17,7 +17,7 @@ PUMP_BYTES = 1 << 16
 CONNECT_SECS = 10.0
 FIRST_STAND_IN = int(ipaddress.IPv4Address("127.77.0.1"))
 """Named hosts are given loopback addresses from here on, through /etc/hosts."""
-MOST_CONNECTIONS = 256
+MOST_CONNECTIONS = 128
 """At a time, of one command: its connections must not use up the harness's descriptors."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 

@@ -122,7 +122,6 @@ class Room:
             program=self._probe.bwrap,
             cwd=cwd,
             net=self._config.network or bool(self._services),
-            shm_bytes=self._config.limits.scratch,
         )
         return bubblewrap.command_line(options, ["/bin/sh", "-c", command.text]), self._wall
 

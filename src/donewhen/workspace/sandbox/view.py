@@ -77,6 +77,7 @@ def of_machine(wanted: Wanted) -> tuple[Step, ...]:
     toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), closed)
     shown = [str(place) for place in toolchains]
     steps: list[Step] = [{"kind": "tmpfs", "at": SHELF, "mode": "755", "size": wanted.scratch_bytes}]
+    steps += [{"kind": "devices", "at": "/dev", "shm": wanted.scratch_bytes}]
     steps += [_still(place) for place in machine.services_places(empty)]
     steps += [_empty(place) for place in closed if place != SHELF]
     # The home again, in case it lies in one of them: it has to be there. Some accounts have none but /.

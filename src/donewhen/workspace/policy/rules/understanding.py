@@ -51,6 +51,10 @@ def _runs_option(step: Step) -> bool:
             return has_flag(step, "", "-TT", "--unzip-command")
         case "rsync":
             return has_flag(step, "e", "--rsh", "--rsync-path")
+        case "hash":
+            return has_flag(step, "p")
+        case "enable":
+            return has_flag(step, "f")
         case "man":
             return has_flag(step, "PH", "--pager", "--html")
         case _:
@@ -115,6 +119,7 @@ RULES = (
             "tar cf a.tar --checkpoint-action=exec=sh b",
             "rg --pre ./x y",
             "vim -c ':!ls'",
+            "hash -p ./x git",
             "sed '1e ls' a",
         ),
         (
@@ -129,6 +134,6 @@ RULES = (
             "sed 's/a/e/' b",
             "sort -u a",
         ),
-        words("awk gawk mawk nawk tar rg sort zip rsync man sed vim vi ex nvim view emacs ed"),
+        words("awk gawk mawk nawk hash enable tar rg sort zip rsync man sed vim vi ex nvim view emacs ed"),
     ),
 )
