@@ -20,7 +20,7 @@ demo: venv packages ## a command tries to get out of the sandbox
 	@scripts/demo
 
 test: venv packages ## every test
-	@$(PY) -m pytest -n auto --dist worksteal
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal
 
 check: venv ## format, lint, types, import rules
 	@.venv/bin/ruff format --check --quiet .

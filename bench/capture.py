@@ -32,7 +32,7 @@ async def milliseconds(act: Callable[[], Awaitable[object]]) -> float:
 
 
 def change(tree: Path, round_number: int) -> None:
-    """Eight changed files spread over the tree, a new one, and an ignored directory full of others."""
+    """Nine changed files spread over the tree, and a new one in a new directory."""
     step = FILES // CHANGED
     for number in range(0, step * (CHANGED - 1), step):
         path = tree / f"d{number // FILES_PER_DIRECTORY:04d}" / f"f{number:05d}.txt"

@@ -124,7 +124,7 @@ def without_a_wall(attack: Attack, grounds: Grounds) -> tuple[set[Sign], bytes]:
         furnish(tree)
         bring(attack, tree, grounds)
         with Outside(home, grounds.world, tree) as outside:
-            outside.listen_late()
+            outside.listeners.listen_late()
             subprocess.run(
                 ["timeout", "--foreground", str(SECONDS), "/bin/sh", "-c", shell_text(attack)],
                 cwd=start(attack, outside, tree),
@@ -202,7 +202,7 @@ async def launcher_for(attack: Attack, grounds: Grounds) -> AsyncGenerator[Launc
 async def output_of(attack: Attack, room: Room, outside: Outside, root: Path) -> bytes:
     if "SOCK_LATE" in attack.program:
         await room.run(ShellCommand(text="true"))
-        outside.listen_late()
+        outside.listeners.listen_late()
     directory = str(start(attack, outside, root))
     try:
         finished = await room.run(ShellCommand(text=shell_text(attack), dir=directory, timeout_secs=SECONDS))

@@ -11,11 +11,12 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 from enum import Enum
 from pathlib import Path
+
+from listeners import Listeners
 
 PAUSE = "import signal; signal.pause()"
 HOME_SECRETS = (
@@ -56,14 +57,13 @@ class Outside:
         self.hidden = world / "state"
         self.base = world / "base"
         self.key = secrets.randbelow(1 << 30) + 1
-        self._sockets: dict[str, socket.socket] = {}
         self._undo = contextlib.ExitStack()
         self._before: dict[str, str] = {}
-        self._late = world / "late.sock"
 
     def __enter__(self) -> "Outside":
         self._lay_out_files()
-        self._listen()
+        self.listeners = Listeners(self.home, self.world, self.mark)
+        self._undo.callback(self.listeners.close)
         self._start_victim()
         self._share_memory()
         self._before = self._picture()
@@ -108,56 +108,6 @@ class Outside:
         path.chmod(0o600)
         self._undo.callback(path.unlink, missing_ok=True)
 
-    def _listen(self) -> None:
-        for name, family, kind, address in (
-            ("TCP4", socket.AF_INET, socket.SOCK_STREAM, "127.0.0.1"),
-            ("TCP6", socket.AF_INET6, socket.SOCK_STREAM, "::1"),
-            ("UDP4", socket.AF_INET, socket.SOCK_DGRAM, "127.0.0.1"),
-            ("UDP6", socket.AF_INET6, socket.SOCK_DGRAM, "::1"),
-            ("TCPANY", socket.AF_INET6, socket.SOCK_STREAM, "::"),
-        ):
-            self._bind(name, socket.socket(family, kind), (address, 0))
-        self._bind("ABSTRACT", socket.socket(socket.AF_UNIX), f"\0{self.mark}")
-        for name, path in self.socket_files().items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)
-            self._undo.callback(path.unlink, missing_ok=True)
-            if name == "SOCK_RELATIVE":
-                before = Path.cwd()
-                os.chdir(path.parent)
-                self._bind(name, socket.socket(socket.AF_UNIX), path.name)
-                os.chdir(before)
-            elif name == "SOCK_RENAMED":
-                self._bind(name, socket.socket(socket.AF_UNIX), f"{path}.new")
-                os.rename(f"{path}.new", path)
-            elif name != "SOCK_LATE":
-                self._bind(name, socket.socket(socket.AF_UNIX), str(path))
-
-    def listen_late(self) -> None:
-        """A listener that was not there when the room was made."""
-        self._bind("SOCK_LATE", socket.socket(socket.AF_UNIX), str(self._late))
-
-    def socket_files(self) -> dict[str, Path]:
-        run = Path("/run") if os.access("/run", os.W_OK) else Path("/tmp")
-        return {
-            "SOCK_RUN": run / f"{self.mark}.sock",
-            "SOCK_TMP": Path("/tmp") / f".{self.mark}-X0",
-            "SOCK_HOME": self.home / ".gnupg" / "S.gpg-agent",
-            "SOCK_TOOLCHAIN": self.home / ".cargo" / "server.sock",
-            "SOCK_WORLD": self.world / "docker.sock",
-            "SOCK_RELATIVE": self.world / "relative.sock",
-            "SOCK_RENAMED": self.world / "renamed.sock",
-            "SOCK_LATE": self._late,
-        }
-
-    def _bind(self, name: str, listener: socket.socket, address: tuple[str, int] | str) -> None:
-        self._undo.callback(listener.close)
-        listener.bind(address)
-        listener.setblocking(False)
-        if listener.type == socket.SOCK_STREAM:
-            listener.listen()
-        self._sockets[name] = listener
-
     def _start_victim(self) -> None:
         held = self._undo.enter_context((self.hidden / "other-session" / "file").open())
         self.victim = subprocess.Popen(
@@ -187,11 +137,10 @@ class Outside:
 
     def variables(self) -> dict[str, str]:
         """What an attack is told."""
-        ports = {n: str(s.getsockname()[1]) for n, s in self._sockets.items() if n.startswith(("TCP", "UDP"))}
         told = {
             "OUT": self.out, "WORLD": self.world, "HIDDEN": self.hidden, "TOKEN": self.token, "MARK": self.mark,
             "VICTIM": self.victim.pid, "SHM_KEY": self.key, "ABSTRACT": self.mark, "REAL_HOME": self.home.resolve(),
-            "DEEP": self.world / "deep/er/than/any/scan/key", "BASE": self.base, **ports, **self.socket_files(),
+            "DEEP": self.world / "deep/er/than/any/scan/key", "BASE": self.base, **self.listeners.variables(),
         }  # fmt: skip
         return {name: str(value) for name, value in told.items()}
 
@@ -207,7 +156,7 @@ class Outside:
             Sign.SAID: self.token.encode() in output,
             Sign.READ: self.secret.encode() in output,
             Sign.CHANGED: self._picture() != self._before or bool(self._marked()) or any(map(is_trick, in_tree)),
-            Sign.HEARD: any(map(heard, self._sockets.values())) or spoken_into(self._fifo),
+            Sign.HEARD: self.listeners.heard() or spoken_into(self._fifo),
             Sign.HURT: self._victim_state() not in "SR",
             Sign.LEFT: bool(self.left()),
         }
@@ -219,7 +168,7 @@ class Outside:
 
     def _marked(self) -> list[Path]:
         places = {*map(Path, MARKED_PLACES), self.home, self.tree.parent}
-        ours = {f"/dev/shm/{self.mark}-outside", *map(str, self.socket_files().values())}
+        ours = {f"/dev/shm/{self.mark}-outside", *map(str, self.listeners.files.values())}
         found = [f"{place}/{name}" for place in places if place.is_dir() for name in os.listdir(place)]
         return [Path(path) for path in found if self.mark in path and path not in ours]
 
@@ -252,17 +201,6 @@ def described(path: Path) -> str:
     attributes = [] if path.is_symlink() else [(n, os.getxattr(path, n)) for n in os.listxattr(path)]
     times = "" if stat.S_ISDIR(status.st_mode) else status.st_mtime_ns
     return f"{status.st_mode:o} {status.st_uid}:{status.st_gid} {status.st_nlink} {times} {attributes} {content!r}"
-
-
-def heard(listener: socket.socket) -> bool:
-    try:
-        if listener.type == socket.SOCK_DGRAM:
-            listener.recv(1)
-        else:
-            listener.accept()[0].close()
-    except BlockingIOError:
-        return False
-    return True
 
 
 def spoken_into(fifo: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 
+import anyio
 import pytest
 
 from donewhen.workspace.capture import (
@@ -72,8 +73,10 @@ async def test_an_untouched_tree_is_its_base(tmp_path: Path) -> None:
     write(upper, {"a.txt": "a\n", "d/e/c.txt": "c\n", ".git/HEAD": "theirs"})  # copied up, not changed
     link(upper, "outward", "/etc/hostname")
     async with opened(root, tmp_path / "state") as store:
-        candidate = await captured(store, upper)
-        assert candidate == Candidate(await store.tree_of(store.repo.head), (), ())
+        untouched = Candidate(await store.tree_of(store.repo.head), (), ())
+        assert await captured(store, upper) == untouched
+        (tmp_path / "other" / "d" / "e").mkdir(parents=True)
+        assert await captured(store, tmp_path / "other") == untouched
 
 
 async def test_what_was_written_deleted_linked_and_marked_is_recorded(tmp_path: Path) -> None:
@@ -116,6 +119,21 @@ async def test_files_directories_and_links_may_take_each_other_s_place(tmp_path:
     write(root, {"a.txt/inside": "i\n", "d": "a file\n", "link/x": "x\n", "sub/only": "o\n"})
     git(root, "add", "--all")
     assert candidate.tree == git(root, "write-tree")
+
+
+async def test_captures_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    root = base_repository(tmp_path / "r")
+    found: dict[int, dict[str, str]] = {}
+    async with opened(root, tmp_path / "state") as store:
+
+        async def capture_one(number: int) -> None:
+            write(tmp_path / str(number), {"a.txt": f"{number}\n", f"new/{number}": "n"})
+            found[number] = kinds(await captured(store, tmp_path / str(number)))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(6):
+                tasks.start_soon(capture_one, number)
+    assert found == {number: {"a.txt": "modified", f"new/{number}": "added"} for number in range(6)}
 
 
 async def test_deleting_everything_leaves_the_empty_tree(tmp_path: Path) -> None:
@@ -226,6 +244,17 @@ def sparse(upper: Path) -> None:
         file.truncate(LARGEST_FILE + 1)
 
 
+def huge_rules(upper: Path, name: str) -> None:
+    (upper / name).parent.mkdir(exist_ok=True)
+    with (upper / name).open("wb") as file:
+        file.truncate(64 << 30)
+
+
+def pipe(upper: Path, name: str) -> None:
+    (upper / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(upper / name)
+
+
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "an absolute link": (lambda u: link(u, "l", "/etc/passwd"), "l links out of the tree"),
     "a link upwards": (lambda u: link(u, "d/l", "../../x"), "d/l links out of the tree"),
@@ -254,6 +283,13 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "with a stream": (lambda u: write(u, {".git::$INDEX_ALLOCATION": "x"}), ".git::$INDEX_ALLOCATION is named"),
     "behind a backslash": (lambda u: write(u, {"a\\.git": "x"}), "a\\.git is named like a git directory"),
     "a list of submodules": (lambda u: link(u, ".gitmodules", "a.txt"), ".gitmodules is a link, which git does not"),
+    "a pipe for rules": (lambda u: pipe(u, "d/.gitignore"), "d/.gitignore is a device, a pipe or a socket"),
+    "ignored attributes": (
+        lambda u: [pipe(u, "new/.gitattributes"), write(u, {".gitignore": ".gitattributes\n", "new/x": "x"})],
+        "new/.gitattributes is a device, a pipe or a socket",
+    ),
+    "rules without end": (lambda u: huge_rules(u, ".gitignore"), ".gitignore is too large for a file of rules"),
+    "new rules without end": (lambda u: huge_rules(u, "new/.gitignore"), "new/.gitignore is too large for a file"),
     "too long a path": (too_long, "n" * 250),
     "too large a file": (sparse, "huge is larger than 1024 MiB"),
     "into a submodule": (lambda u: write(u, {"module/x": "x"}), "module/x lies in a submodule, which cannot"),
@@ -280,6 +316,27 @@ async def test_what_no_tree_may_hold_is_refused_by_name(tmp_path: Path) -> None:
         answers = {name: await refusal(store, tmp_path / name, plant) for name, (plant, _) in REFUSED.items()}
     assert {name: said for name, said in answers.items() if not said.startswith(REFUSED[name][1])} == {}
     assert [said for said in answers.values() if "\n" in said] == []
+
+
+async def test_a_pipe_that_git_would_wait_for_is_found_and_named(tmp_path: Path) -> None:
+    root = base_repository(tmp_path / "r")
+    async with opened(root, tmp_path / "state") as store:
+        for number, name in enumerate(("new/deep/.gitignore", "new/in/.git/HEAD")):
+            upper = tmp_path / str(number)
+            pipe(upper, name)
+            for part in ("objects", "refs"):
+                (upper / "new" / "in" / ".git" / part).mkdir(parents=True)
+            with pytest.raises(CandidateRefused, match=f"^{name} is a device, a pipe or a socket$"):
+                await captured(store, upper)
+
+
+async def test_a_broken_list_of_submodules_is_only_content(tmp_path: Path) -> None:
+    root = base_repository(tmp_path / "r")
+    write(tmp_path / "upper", {".gitmodules": "[broken", "new": "n"})
+    async with opened(root, tmp_path / "state") as store:
+        candidate = await captured(store, tmp_path / "upper")
+    assert kinds(candidate) == {".gitmodules": "added", "new": "added"}
+    assert candidate.flagged == (".gitmodules",)
 
 
 async def test_every_offence_is_listed_and_the_message_counts_them(tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ async def overlay_example(place: Path, base: list[Edit], script: list[Edit]) -> 
             event("refused because of a link")
             return
         assert candidate.tree == oracle(place, root, final)
+        assert list(candidate.changes) == await store.diff(await store.tree_of(head), candidate.tree)
         kept = without_ignored(place / "oracle", candidate.tree, final)
         await write_layer(store, await store.tree_of(head), candidate.tree, place / "layer")
         assert await in_overlay(launcher, place, ("layer", "base"), "nothing", []) == kept
@@ -133,6 +134,7 @@ async def copy_example(place: Path, base: list[Edit], script: list[Edit]) -> Non
             assert {why for _, why in refused.offences} == {"links out of the tree"}
             return
         assert candidate.tree == oracle(place, root, final)
+        assert list(candidate.changes) == await store.diff(await store.tree_of(head), candidate.tree)
         base_tree = await store.tree_of(head)
         await write_files(store, base_tree, candidate.tree, place / "fresh")
         kept = without_ignored(place / "oracle", candidate.tree, final)

@@ -3,7 +3,9 @@
 Attacks are in `tests/attacks`; toolchains and test runners in `test_sandbox_toolchains`.
 """
 
+import json
 import os
+import shlex
 import signal
 import socket
 import socketserver
@@ -17,9 +19,10 @@ import pytest
 from rooms import Yard, output, run, write, yard
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.process import End, Finished
-from donewhen.workspace.sandbox import relay
-from donewhen.workspace.sandbox.level import Level
+from donewhen.workspace.launcher import kernel
+from donewhen.workspace.process import Command, End, Finished
+from donewhen.workspace.sandbox import bubblewrap, relay, seccomp
+from donewhen.workspace.sandbox.level import Level, probe
 from donewhen.workspace.sandbox.limits import Limits
 from donewhen.workspace.sandbox.room import RoomConfig, ShellCommand
 from needs import leave_out, needs_root
@@ -361,3 +364,73 @@ async def test_landlock_runs_nothing_but_files_as_devices(place: Yard) -> None:
     finished = await run(place.plain_room(Level.LANDLOCK), "mknod node c 1 3")
     assert not finished.ok
     assert not any(stat.S_ISCHR(path.lstat().st_mode) for path in place.state.rglob("node"))
+
+
+async def test_a_bubblewrap_that_lies_on_the_path_is_never_run(
+    place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "bin", dict.fromkeys(("bwrap", "sh"), f"#!/bin/sh\ntouch {tmp_path}/ran\n"))
+    for program in (tmp_path / "bin").iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    found = await probe(place.launcher, tmp_path)
+    assert found.bwrap == place.probe.bwrap
+    assert await output(place.room(), "echo works") == "works"
+    assert not (tmp_path / "ran").exists()
+
+
+# -- the system-call filter --
+
+CALLS = """
+import ctypes, errno, json, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(number, *words):
+    ctypes.set_errno(0)
+    got = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(word) for word in words])
+    if got == 0 and number == NUMBERS["clone"]: os._exit(0)
+    return errno.errorcode[ctypes.get_errno()] if got < 0 else "nothing"
+NUMBERS = json.loads(sys.argv[1])
+found = {name: tried(number, *[-1] * 6) for name, number in NUMBERS.items() if name not in sys.argv[2]}
+found["socket packet"] = tried(NUMBERS["socket"], 17, 3, 0)
+found["socketpair inet"] = tried(NUMBERS["socketpair"], 2, 1, 0, 0)
+found["ioctl TIOCSTI"] = tried(NUMBERS["ioctl"], 0, 0x5412, 0)
+found["ioctl TIOCLINUX"] = tried(NUMBERS["ioctl"], 0, 0xFFFFFFFF0000541C - 2**64, 0)
+found["clone NEWUSER"] = tried(NUMBERS["clone"], 0x10000000 | 17, 0, 0, 0, 0)
+print(json.dumps(found))
+"""
+"""Try every call that the filter names, with arguments that no call accepts."""
+
+
+def by_argument() -> dict[str, str]:
+    return {
+        "socket packet": "EAFNOSUPPORT",
+        "socketpair inet": "EAFNOSUPPORT",
+        "ioctl TIOCSTI": "EPERM",
+        "ioctl TIOCLINUX": "EPERM",
+        "clone NEWUSER": "EPERM",
+    }
+
+
+async def test_each_denied_call_fails_as_intended_and_only_because_of_the_filter(place: Yard) -> None:
+    table = seccomp.TABLES[kernel.machine()].numbers
+    passed = seccomp.BY_ARGUMENT | seccomp.SHARED_MEMORY
+    write(place.checkout, {"calls.py": CALLS})
+    arguments = ["/usr/bin/python3", "calls.py", json.dumps(table), " ".join(passed)]
+    filtered = json.loads(await output(place.room(), shlex.join(arguments)))
+    denied = {name: "ENOSYS" if name in seccomp.ABSENT else "EPERM" for name in table if name not in passed}
+    assert filtered == {**denied, **by_argument()}
+
+    bare = [str(place.probe.bwrap), *bubblewrap.flags(), "--chdir", str(place.checkout), *arguments]
+    found = await place.launcher.run(Command(argv=bare, cwd="/", env={}))
+    unfiltered: dict[str, str] = json.loads(found.stdout.whole())
+    because_of_filter = {name for name, failure in unfiltered.items() if failure != filtered[name]}
+    assert {"keyctl", "add_key", "io_uring_setup", "clone3", "unshare", "setns", *by_argument()} <= because_of_filter
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_is_a_program_that_the_kernel_would_load(machine: str) -> None:
+    program = seccomp.program(machine)
+    assert len(program) % 8 == 0
+    assert 8 < len(program) // 8 < 4096
+    assert len(seccomp.program(machine, shared_memory=False)) > len(program)
+    assert seccomp.program("unheard-of") == b""

@@ -232,6 +232,8 @@ async def test_a_partial_clone_with_the_files_of_head_works(tmp_path: Path) -> N
         await store.check_out(store.repo.head, tmp_path / "out")
         assert (tmp_path / "out" / "d" / "b.txt").read_text() == "b"
         assert store.repo.partial
+        with pytest.raises(BadInput, match="is a partial clone that lacks files of"):
+            await store.check_out(await store.resolve("HEAD~1"), tmp_path / "older")
 
 
 async def test_a_partial_clone_without_the_files_of_head_says_how_to_get_them(tmp_path: Path) -> None:

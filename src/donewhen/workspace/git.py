@@ -14,11 +14,13 @@ from functools import cache
 from pathlib import Path
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.process import Command, End, Finished, Launcher
+from donewhen.workspace.process import Command, Confinement, End, Finished, Launcher
 from donewhen.workspace.sandbox.level import SYSTEM_PATH
 
 KEEP_BYTES = 1 << 30
 """Of what git prints, this much is kept from the head and as much from the tail; more is an error, never a cut."""
+TIMEOUT_SECS = 600.0
+"""Nothing we ask for takes this long, short of rules made to keep git busy for ever."""
 OLDEST = (2, 39)
 """Debian 12 has it; nothing older was tried."""
 ALONE = {
@@ -72,14 +74,20 @@ async def git(
     stdin: bytes = b"",
     settings: Settings = (),
     date: str = "",
+    memory: int = 0,
 ) -> bytes:
-    """Run one git command and give back what it printed. `date` also gives commits made by it a neutral identity."""
+    """Run one git command and give back what it printed.
+
+    `date` also gives commits made by it a neutral identity. `memory` bounds what it may use, in bytes.
+    """
     command = Command(
         argv=[git_program(), *arguments],
         cwd=place.work_tree,
         env={**ALONE, **_place(place), **_settings(settings), **(_identity(date) if date else {})},
         stdin=stdin,
         keep_bytes=KEEP_BYTES,
+        timeout_secs=TIMEOUT_SECS,
+        confinement=Confinement(rlimits={"DATA": memory} if memory else {}),
     )
     finished = await launcher.run(command)
     if finished.end is End.COULD_NOT_START:
@@ -128,5 +136,7 @@ def _identity(date: str) -> dict[str, str]:
 
 
 def _complaint(finished: Finished) -> str:
+    if finished.end is End.TIMED_OUT:
+        return f"it took longer than {TIMEOUT_SECS:.0f} seconds"
     said = finished.stderr.whole().decode("utf-8", "replace")
     return said if said.strip() else f"it ended with {finished.exit_code}"

@@ -11,6 +11,9 @@ from typing import Literal, NamedTuple
 
 TREE, FILE, PROGRAM, LINK, GITLINK = 0o040000, 0o100644, 0o100755, 0o120000, 0o160000
 
+RULES = frozenset({b".gitignore", b".gitattributes"})
+"""The files from which git takes rules about others."""
+
 Kind = Literal["added", "modified", "deleted", "unmerged", "nested"]
 
 
@@ -87,8 +90,11 @@ def _change(about: str, path: bytes) -> Change:
     old_mode, new_mode, old_id, new_id, _ = about.removeprefix(":").split(" ")
     old = Entry(int(old_mode, 8), old_id) if int(old_mode, 8) else None
     new = Entry(int(new_mode, 8), new_id) if int(new_mode, 8) else None
-    kind: Kind = "added" if old is None else "deleted" if new is None else "modified"
-    return Change(text(path), kind, old, new)
+    return change_of(path, old, new)
+
+
+def change_of(path: bytes, old: Entry | None, new: Entry | None) -> Change:
+    return Change(text(path), "added" if old is None else "deleted" if new is None else "modified", old, new)
 
 
 def listed(answer: bytes) -> Iterator[tuple[bytes, Entry]]:

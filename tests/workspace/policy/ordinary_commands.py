@@ -197,7 +197,13 @@ ORDINARY = [
     "docker ps",
     "gh pr view 12 --json title",
     "gh run view 99 --log-failed",
+    "env LC_ALL=C sort -S 1G -C data.txt",
     # The shell's own
+    'for n in a b; do cp "$src/$n.txt" $out/$n/file; done',
+    "name=$base/$kind/data; ls $name-$i.log",
+    'echo $"hello" there',
+    "grep 'foo$' a.txt",
+    "grep foo$ a.txt",
     "set -euo pipefail; make test",
     "export FOO=bar; ./run.sh",
     "if [ -f package.json ]; then npm test; else make test; fi",

@@ -1,8 +1,10 @@
 """A candidate as data: what was made in a tree becomes a tree id in our store, and no git of its own is ever asked.
 
     walk        what is on disk, as a layer over the base
+    known       what belongs to it
     refusals    what no candidate may bring
-    candidate   what counts, and what it becomes
+    record      what counts, into the store
+    candidate   the whole way, in this order
     write       the way back: a tree id onto disk
 
 A candidate holds the paths of the base and new ones that its own ignore rules do not exclude. What is as in the base
@@ -15,7 +17,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from donewhen.workspace.capture import walk
-from donewhen.workspace.capture.candidate import Candidate, CandidateRefused, take
+from donewhen.workspace.capture.candidate import Candidate, take
+from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.capture.write import write_files, write_layer
 from donewhen.workspace.store import Store
 from donewhen.workspace.store.bare import replace

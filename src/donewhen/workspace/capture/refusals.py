@@ -4,13 +4,15 @@ Pure. Also says what is allowed but must be looked at: files that make tools run
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from donewhen.workspace.objects import text
+from donewhen.errors import DonewhenError
+from donewhen.workspace.objects import RULES, shown, text
 
 LONGEST_PATH = 4096
 LARGEST_FILE = 1 << 30
 LARGEST_SUM = 4 << 30
+LARGEST_RULES = 1 << 20
 MOST_HOPS = 40
 """As many links as the kernel follows."""
 IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -27,6 +29,23 @@ EXECUTABLE_PLACES = frozenset({
     ".cursor", ".windsurf", ".continue", ".aider", ".opencode", ".goose",
 })  # fmt: skip
 GIT_FILES = frozenset({".gitattributes", ".gitmodules"})
+
+
+class CandidateRefused(DonewhenError):
+    """What was made cannot be held in a tree. `offences` has every path with its reason; the message the first."""
+
+    def __init__(self, offences: list[tuple[bytes, str]]) -> None:
+        path, reason = offences[0]
+        more = f" (and {len(offences) - 1} more)" if len(offences) > 1 else ""
+        super().__init__(f"{shown(path)} {reason}{more}")
+        self.offences = offences
+
+
+def refuse(reasons: Iterable[tuple[bytes, str]]) -> None:
+    """Refuse the candidate if any path has a reason that is not empty."""
+    offences = sorted({(path, why) for path, why in reasons if why})
+    if offences:
+        raise CandidateRefused(offences)
 
 
 def is_flagged(path: bytes) -> bool:
@@ -66,6 +85,15 @@ def wrong_file(path: bytes, kind: str, size: int) -> str:
     if kind == "link" and is_like(path.rpartition(b"/")[2], ".gitmodules", "gitmod~1"):
         return "is a link, which git does not take for its list of submodules"
     return ""
+
+
+def wrong_rules(path: bytes, kind: str, size: int) -> str:
+    """Why git must not be let near a file that it takes for rules, whether that is ignored or not."""
+    if path.rpartition(b"/")[2] not in RULES and b"/.git/" not in path:
+        return ""
+    if kind == "other":
+        return "is a device, a pipe or a socket"
+    return "is too large for a file of rules" if kind == "file" and size > LARGEST_RULES else ""
 
 
 def wrong_link(path: bytes, links: Mapping[bytes, bytes]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from donewhen.workspace.objects import parents
+from donewhen.workspace.objects import RULES, parents
 
 OPAQUE = "user.overlay.opaque"
 TICK_NS = 20_000_000
@@ -52,6 +52,11 @@ class Layer:
     def items(self) -> Iterator[tuple[bytes, Item]]:
         for directory, names in self.listing.items():
             yield from ((joined(directory, name), item) for name, item in names.items())
+
+    def is_empty(self) -> bool:
+        """Whether nothing but directories of the base is there, all of it showing through."""
+        only_directories = all(item.kind == "directory" for _, item in self.items())
+        return only_directories and not self.unseen and not self.opaque
 
     def at(self, path: bytes) -> Item | None:
         directory, _, name = path.rpartition(b"/")
@@ -123,6 +128,18 @@ def _item(place: bytes, status: os.stat_result, overlay: bool) -> Item:
     if stat.S_ISLNK(mode):
         return Item("link", status.st_size, os.readlink(place))
     return Item("gone" if overlay and stat.S_ISCHR(mode) and status.st_rdev == 0 else "other")
+
+
+def traps(layer: Layer) -> Iterator[tuple[bytes, Item]]:
+    """Files of rules, and pipes in git dirs, in the directories that are not entered yet."""
+    for directory in layer.unseen:
+        for above, _, names in os.walk(joined(layer.root, directory)):
+            inside = b".git" in above.split(b"/")
+            for name in names if inside else RULES.intersection(names):
+                place = os.path.join(above, name)
+                item = _item(place, os.lstat(place), layer.overlay)
+                if item.kind == "other" or not inside:
+                    yield os.path.relpath(place, layer.root), item
 
 
 def _is_opaque(place: bytes) -> bool:

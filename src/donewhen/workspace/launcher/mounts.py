@@ -6,8 +6,8 @@ appear in it. What to mount arrives as data, in the order to do it:
 
     {"kind": "tmpfs",   "at": …, "mode": …, "size": bytes}        a file system of its own; the first one is the shelf
     {"kind": "empty",   "at": …, "mode": …}                       an empty directory; all of them share the shelf's size
-    {"kind": "still",   "at": …}                                  a directory of the host as a picture of itself
-    {"kind": "blank",   "at": …}                                  a file or socket that cannot be opened
+    {"kind": "still",   "at": …, "sockets": […]}                  a directory of the host as a picture of itself
+    {"kind": "blank",   "at": …}                                  a file or socket with nothing in it or behind it
     {"kind": "devices", "at": …, "shm": bytes}                    a /dev of its own
     {"kind": "bind",    "at": …, "source": …, "writable": bool}   a path of the host
     {"kind": "file",    "at": …, "content": text}                 a file of ours over a file of the host
@@ -107,16 +107,21 @@ def _still(step: Step, source: int, shelf: str) -> None:
     kernel.look_as(NOBODY)
     try:
         kernel.mount(b"overlay", _bytes(step["at"]), b"overlay", flags, _bytes(options))
+        return
     except OSError:
-        return  # not every file system can be a layer; the masks of the view lie over it all the same
+        pass  # not every file system can be a layer
     finally:
         kernel.look_as(0)
         os.chdir("/")
+    for path in step["sockets"]:
+        _blank({"at": path})
 
 
 def _blank(step: Step) -> None:
-    if os.path.lexists(step["at"]):
+    try:
         kernel.mount(b"/dev/null", _bytes(step["at"]), b"none", kernel.MS_BIND)
+    except FileNotFoundError:
+        return  # gone in the meantime
 
 
 def _bind(step: Step, fd: int) -> None:

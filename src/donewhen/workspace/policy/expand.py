@@ -119,18 +119,22 @@ class Expander:
             case "process_substitution":
                 trail.stream = stream_of(self.run(node))
                 return Part(("/dev/fd/63",), expanded=True)
-            case "$" if self.parsed.source[node.end_byte : node.end_byte + 1].strip():
-                # A lone dollar before a name is an expansion that the grammar missed.
-                raise Unread("unparsed")
+            case "$":
+                return self._dollar(self.parsed.source[node.end_byte : node.end_byte + 1])
             case _:
-                substituted = nodes_below(node, SUBSTITUTIONS)
-                if not substituted and ("`" in text or "$(" in text.removeprefix("$((")):
-                    raise Unread("unparsed")
-                for inner in substituted:
+                for inner in substitutions(node, text):
                     self.run(inner)
         if node.type == "expansion":
             return self._braced(text[2:-1], trail)
         return Part(("0" if node.type == "arithmetic_expansion" else HOLE,), live=True, expanded=True)
+
+    def _dollar(self, following: bytes) -> Part:
+        """A dollar on its own: itself, the start of a translated string, or an expansion that the grammar missed."""
+        if following == b'"':
+            return Part(("",), live=True, expanded=True)
+        if following.strip():
+            raise Unread("unparsed")
+        return Part(("$",), live=True)
 
     def _substitution(self, node: Node, trail: Trail) -> Part:
         stream = stream_of(self.run(node))
@@ -176,14 +180,16 @@ class Expander:
         return [self.value(node).text]
 
 
-def nodes_below(node: Node, kinds: frozenset[str]) -> list[Node]:
-    """The outermost nodes of these kinds, in order; what lies inside one of them is not searched."""
+def substitutions(node: Node, text: str) -> list[Node]:
+    """The outermost substitutions in a node, in order. Some that stand in `${…}` the grammar takes for text."""
     found: list[Node] = []
     waiting = list(reversed(node.children))
     while waiting:
         child = waiting.pop()
-        if child.type in kinds:
+        if child.type in SUBSTITUTIONS:
             found.append(child)
         else:
             waiting.extend(reversed(child.children))
+    if not found and ("`" in text or "$(" in text.removeprefix("$((")) and node.type not in ("raw_string", "comment"):
+        raise Unread("unparsed")
     return found

@@ -33,6 +33,10 @@ _EXPANDS = re.compile(r"[$`\\]")
 _TABS = re.compile(r"^\t+", re.MULTILINE)
 
 
+_BARE = re.compile(r"(?<![\\$])\$([A-Za-z_]\w*)(?=[-/.,:=+@^\\])")
+_BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}(?=[-/.,:=+@^\\])")
+
+
 class Unread(Exception):
     """A script that the policy does not look through; `kind` is the doubt it leaves."""
 
@@ -64,6 +68,8 @@ def parse(text: str) -> Parsed:
     if _ODD.search(text):
         raise Unread("odd-characters")
     text, bodies = without_heredocs(text)
+    # The grammar reads `$a/$b/c` as two words; with braces it does not.
+    text = _BARE.sub(r"${\1}", text)
     signs = len(_SIGN.findall(text))
     if len(text) > MOST_TEXT or signs > MOST_SIGNS or text.count("`") > MOST_BACKTICKS:
         raise Unread("too-long")
@@ -72,6 +78,11 @@ def parse(text: str) -> Parsed:
     if root.has_error:
         raise Unread("unparsed")
     return Parsed(root, source, bodies)
+
+
+def as_typed(text: str) -> str:
+    """A part of a script as a person may have written it."""
+    return _BRACED.sub(r"$\1", text)
 
 
 def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from donewhen.workspace.policy.grammar import as_typed
 from donewhen.workspace.policy.narrowing import Pattern, patterns
 from donewhen.workspace.policy.paths import NOWHERE, tree_root
 from donewhen.workspace.policy.rules.built_in import BUILT_IN
@@ -55,7 +56,7 @@ class Policy:
 
 
 def _shown(step: Step) -> str:
-    return shown(step.text.replace(HOLE, "…").strip())
+    return shown(as_typed(step.text.replace(HOLE, "…").strip()))
 
 
 def steps_of(command: str, place: Place) -> Iterator[Step]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from donewhen.workspace.policy.step import HOLE, Word
 
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+ASSIGNMENT = re.compile(r"[^-=/][^=/]*=|=")
+"""What a wrapper takes as a variable to set; it is less strict about names than the shell."""
 
 
 def _words(text: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from donewhen.workspace.policy.assignments import assignments
-from donewhen.workspace.policy.expand import EXPANSIONS, SUBSTITUTIONS, Expander, nodes_below
+from donewhen.workspace.policy.expand import EXPANSIONS, Expander, substitutions
 from donewhen.workspace.policy.grammar import Parsed, Unread, parse
 from donewhen.workspace.policy.naming import command
 from donewhen.workspace.policy.paths import HOME, resolved
@@ -87,7 +87,7 @@ class Reader:
             self.expander.words(node)
         elif node.is_named:
             # Not a command by itself, a test or a word: only what is substituted in it runs.
-            for inner in nodes_below(node, SUBSTITUTIONS):
+            for inner in substitutions(node, self.parsed.text(node)):
                 self.substitution(inner)
 
     def enter(self) -> None:
@@ -176,8 +176,8 @@ class Reader:
         for child in [node] if node.type == "variable_assignment" else node.children:
             if child.type == "variable_assignment":
                 name, value = child.children[0], child.child_by_field_name("value")
-                for substituted in nodes_below(name, SUBSTITUTIONS):
-                    self.substitution(substituted)
+                for inner in substitutions(name, self.parsed.text(name)):
+                    self.substitution(inner)
                 found.append((self.parsed.text(name), self.expander.value(value) if value else plain("")))
         return tuple(found)
 

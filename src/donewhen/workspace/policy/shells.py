@@ -50,7 +50,7 @@ def _options(args: tuple[Word, ...]) -> tuple[bool, tuple[Word, ...]]:
 
 def script(step: Step, word: Word, given: dict[str, str] | None = None) -> Iterator[Inner]:
     """A script given as one word. When not even its beginning is known there is nothing to read."""
-    if word.either or not word.text.strip("\0"):
+    if word.either or not word.text.strip(HOLE):
         yield unknown(step, word.makers)
         return
     yield Nested(word.text, step.place, given or {}, step.stdin)
@@ -85,9 +85,9 @@ def source(step: Step) -> Iterator[Inner]:
     target = step.args[0] if step.args else None
     if target and target.stream:
         yield from fed(step, target.stream)
-    elif target and target.text in _STDIN and step.stdin:
+    elif target and step.stdin and (target.text in _STDIN or HOLE in target.text):
         yield from fed(step, step.stdin)
-    elif target and target.text.startswith("\0") and "/" not in target.text:
+    elif target and target.text.startswith(HOLE) and "/" not in target.text:
         yield unknown(step, target.makers)
 
 
@@ -103,6 +103,7 @@ def alias(step: Step) -> Iterator[Inner]:
             yield Nested(word.text.partition("=")[2], step.place)
 
 
+_NAMES_VARIABLE = re.compile(rf"{HOLE}*-v")
 _NAME_TAKERS = frozenset(
     {"test", "unset", "let", "declare", "typeset", "local", "export", "readonly", "read", "mapfile"}
 )
@@ -111,7 +112,7 @@ _NAME_TAKERS = frozenset(
 def later(step: Step) -> Iterator[Inner]:
     """Substitutions in plain text that the shell reads once more: in names, in arithmetic, in its own prompts."""
     texts = [value.text for _, value in step.assigned]
-    if step.name in _NAME_TAKERS or (step.name == "printf" and "".join(step.texts[:1]).endswith("-v")):
+    if step.name in _NAME_TAKERS or (step.name == "printf" and _NAMES_VARIABLE.match("".join(step.texts[:1]))):
         texts += step.texts
     for text in texts:
         for start in re.finditer(r"\$\(|`", text):

@@ -78,7 +78,7 @@ class Step:
     place: Place
     assigned: tuple[tuple[str, Word], ...] = ()
     redirects: tuple[Redirect, ...] = ()
-    stdin: Stream | None = field(default=None)
+    stdin: Stream | None = None
     doubt: str = ""
 
     @property

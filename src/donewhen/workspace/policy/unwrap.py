@@ -29,6 +29,7 @@ from donewhen.workspace.policy.step import DOUBT, Inner, Nested, Place, Step, Wo
 _ANY = prefix()
 _ENV = prefix("-u -C --unset --chdir", "- -i -0 -v --ignore-environment --null --debug", assigns=True)
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
+_SPLIT = re.compile(r"(?:-[iv0]*S|--split-string=?)(.*)", re.DOTALL)
 _WATCH = prefix("-n -q --interval --equexit", "-b -c -d -e -g -p -r -t -w -x --beep --color --exec --no-title")
 
 
@@ -87,16 +88,17 @@ def option_scripts(step: Step) -> Iterator[Inner]:
 
 def env(step: Step) -> Iterator[Inner]:
     """`env`: also its `-S`, which splits one word into several, and `-C`, which changes the directory."""
+    ends = starts(step.args, _ENV)
     cwd, texts = step.place.cwd, step.texts
-    for index, text in enumerate(texts):
-        split = re.fullmatch(r"(?s)(?:-v?S|--split-string=?)(.*)", text)
+    for index, text in enumerate(texts[: max(ends, default=len(texts))]):
+        split = _SPLIT.fullmatch(text)
         if split:
             script, *rest = [split[1], *texts[index + 1 :]] if split[1] else texts[index + 1 :] or [""]
             yield Nested(" ".join([script, *map(shlex.quote, rest)]), step.place, stdin=step.stdin)
             return
         if text in ("-C", "--chdir"):
             cwd = resolved("".join(texts[index + 1 : index + 2]), cwd)
-    for start in starts(step.args, _ENV):
+    for start in ends:
         found = inner(step, step.args[start:], Place(step.place.root, cwd))
         if found:
             yield replace(found, assigned=_assignments(step.args[:start]))

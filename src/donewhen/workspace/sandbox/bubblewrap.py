@@ -17,6 +17,7 @@ GO_BETWEEN = 'printf r >&4 && IFS= read -r go <&5 && [ "$go" = g ] || exit 125; 
 SECCOMP_FD = "6"
 """The first memory file of the launcher's `Confinement`."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     program: str

@@ -112,12 +112,12 @@ async def _connect_and_pump(inside: socket.socket, host: str, port: int) -> None
     except (OSError, TimeoutError):
         return  # the command sees its connection close, as with a service that is down
     async with outside, anyio.create_task_group() as tasks:
-        tasks.start_soon(_outward, inside, outside)
+        tasks.start_soon(_outward, inside, outside, tasks.cancel_scope)
         await _inward(outside, inside)
         tasks.cancel_scope.cancel()
 
 
-async def _outward(inside: socket.socket, outside: anyio.abc.SocketStream) -> None:
+async def _outward(inside: socket.socket, outside: anyio.abc.SocketStream, both: anyio.CancelScope) -> None:
     try:
         while True:
             await anyio.wait_readable(inside)
@@ -127,7 +127,7 @@ async def _outward(inside: socket.socket, outside: anyio.abc.SocketStream) -> No
                 return
             await outside.send(chunk)
     except (OSError, anyio.BrokenResourceError):
-        return
+        both.cancel()  # a client that went away without a word does not wait for an answer
 
 
 async def _inward(outside: anyio.abc.SocketStream, inside: socket.socket) -> None:

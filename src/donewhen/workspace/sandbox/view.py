@@ -78,30 +78,30 @@ def of_machine(wanted: Wanted) -> tuple[Step, ...]:
     shown = [str(place) for place in toolchains]
     steps: list[Step] = [{"kind": "tmpfs", "at": SHELF, "mode": "755", "size": wanted.scratch_bytes}]
     steps += [{"kind": "devices", "at": "/dev", "shm": wanted.scratch_bytes}]
-    steps += [_still(place) for place in machine.services_places(empty)]
+    sockets = [path for path in machine.listening_sockets() if path not in wanted.shown]
+    stills = machine.services_places(empty)
+    steps += [_still(place, sockets) for place in stills]
     steps += [_empty(place) for place in closed if place != SHELF]
     # The home again, in case it lies in one of them: it has to be there. Some accounts have none but /.
     steps += [_empty(place) for place in (str(wanted.home), SHELF) if place != "/"]
     steps += [_blank(place) for place in private if not beneath(place, closed)]
     steps += [Bind(place, place).step() for place in (*shown, *wanted.shown)]
     steps += [_masked(str(place)) for place in home.secrets(wanted.home, toolchains)]
-    steps += [_blank(place) for place in _sockets_in_sight(closed, shown) if place not in wanted.shown]
+    steps += [_blank(path) for path in sockets if not beneath(path, [*closed, *stills]) or beneath(path, shown)]
     steps += [{"kind": "file", "at": at, "content": text} for at, text in (wanted.files or {}).items()]
     steps += [layer.step() for layer in wanted.tree]
     return tuple(steps)
-
-
-def _sockets_in_sight(closed: list[str], shown: list[str]) -> list[str]:
-    return [path for path in machine.listening_sockets() if not beneath(path, closed) or beneath(path, shown)]
 
 
 def _empty(at: str) -> Step:
     return {"kind": "empty", "at": at, "mode": "1777" if at in SCRATCH else "755"}
 
 
-def _still(at: str) -> Step:
+def _still(at: str, sockets: list[str]) -> Step:
     """A file that something is mounted on (in containers: /etc/hosts) has to be shown again over its directory."""
-    return {"kind": "still", "at": at} if os.path.isdir(at) else Bind(at, at).step()
+    if not os.path.isdir(at):
+        return Bind(at, at).step()
+    return {"kind": "still", "at": at, "sockets": [path for path in sockets if beneath(path, [at])]}
 
 
 def _blank(at: str) -> Step:

@@ -2,6 +2,7 @@
 
     bare       the directory, git commands in it, objects in and out
     mirror     what it holds of the user's repository, by hard link and as data
+    revisions  which commit the user means
     skeleton   what is kept about a base tree, so that small changes cost little
     checkout   trees onto disk
     dirty      what the user has not committed
@@ -16,19 +17,16 @@ trees, layers and who may see them that of others.
 import re
 from pathlib import Path
 
-from donewhen.errors import BadInput, MachineryBroke
-from donewhen.workspace.git import GitFailed, Settings, check_version
-from donewhen.workspace.objects import Change, Size, changes_in, shown
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.git import check_version
+from donewhen.workspace.objects import Change, Size, changes_in
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import Repo
-from donewhen.workspace.store import checkout, dirty, mirror, seed, tidy
+from donewhen.workspace.store import checkout, dirty, mirror, revisions, seed, tidy
 from donewhen.workspace.store.bare import Bare
 from donewhen.workspace.store.skeleton import Skeletons
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
-PSEUDO_REFS = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-UPSTREAM = re.compile(r"branch\..*\.(?:remote|merge|pushremote)|remote\..*\.fetch|push\.default|remote\.pushdefault")
-"""The settings that say what `@{upstream}` and `@{push}` mean."""
 PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 
 
@@ -39,9 +37,7 @@ class Store:
         self.bare = bare
         self.repo = repo
         self.skeletons = Skeletons(bare)
-        lfs = Path(repo.common_dir, repo.setting("lfs.storage", "lfs"), "objects")
-        self.lfs_places = (bare.directory / "lfs", lfs)
-        """Where content of LFS files may be."""
+        self.lfs_places = bare.lfs_places(repo)
         self.path = bare.directory
         self._tree_of: dict[str, str] = {}
 
@@ -57,38 +53,12 @@ class Store:
             raise MachineryBroke(f"the store cannot be brought up to date: {error}") from error
         store = cls(bare, repo)
         if repo.partial:
-            await store._refuse_missing(repo.head)
+            await revisions.refuse_missing(bare, repo, repo.head)
         return store
-
-    async def _refuse_missing(self, commit: str) -> None:
-        """A partial clone may lack files of a commit, and we never fetch."""
-        listing = await self.bare.run("rev-list", "--objects", "--no-walk", "--missing=print", commit)
-        if any(line.startswith(b"?") for line in listing.split(b"\n")):
-            where = shown(str(self.repo.root))
-            raise BadInput(f"{where} is a partial clone that lacks files of {commit[:12]}: git fetch --refetch")
 
     async def resolve(self, ref: str) -> str:
         """The commit that any revision expression means in the user's repository."""
-        repo = self.repo
-        head = f"ref: refs/heads/{repo.branch}" if repo.branch else repo.head
-        with self.bare.scratch(head=f"{head}\n".encode("utf-8", "surrogateescape")) as place:
-            for name in PSEUDO_REFS:
-                mirror.copy(repo.git_dir / name, place.git_dir / name)
-            if "@{" in ref:
-                mirror.copy_logs(self.bare, repo, place.git_dir)
-            expression = ref if ref.startswith(":/") else f"{ref}^{{commit}}"  # a search takes everything for its text
-            try:
-                if not ref or "\0" in ref:
-                    raise GitFailed("rev-parse", "no revision")
-                options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
-                answer = await self.bare.run(*options, expression, at=place, settings=self._upstream())
-            except GitFailed as error:
-                raise BadInput(f"{shown(ref) or 'an empty name'} is not a commit of {shown(str(repo.root))}") from error
-        return answer.decode().strip()
-
-    def _upstream(self) -> Settings:
-        settings = self.repo.settings.items()
-        return [(key, value) for key, values in settings if UPSTREAM.fullmatch(key) for value in values]
+        return await revisions.resolve(self.bare, self.repo, ref)
 
     async def tree_of(self, commit: str) -> str:
         if commit not in self._tree_of:
@@ -98,6 +68,8 @@ class Store:
 
     async def check_out(self, commit: str, into: Path) -> tuple[str, ...]:
         """All files of a commit as plain files in an empty directory; the paths that stayed LFS pointers."""
+        if self.repo.partial:
+            await revisions.refuse_missing(self.bare, self.repo, commit)
         base = await self.skeletons.of(await self.tree_of(commit))
         return tuple(await checkout.check_out(self.bare, base, into, self.lfs_places))
 

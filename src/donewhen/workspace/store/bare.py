@@ -13,6 +13,7 @@ What it holds of the user's repository is the business of `mirror`.
 
 import contextlib
 import os
+import secrets
 import tempfile
 import zlib
 from collections.abc import Generator, Sequence
@@ -24,6 +25,7 @@ from donewhen.workspace.files import remove_tree
 from donewhen.workspace.git import Place, Settings, git
 from donewhen.workspace.objects import framed, object_id
 from donewhen.workspace.process import Launcher
+from donewhen.workspace.repo import Repo
 
 PARTS = ("git", "scratch", "blank", "empty", "bases", "history", "lfs")
 NO_HEAD = b"ref: refs/heads/none\n"
@@ -70,6 +72,10 @@ class Bare:
     def git_dir(self) -> Path:
         return self.directory / "git"
 
+    def lfs_places(self, repo: Repo) -> tuple[Path, ...]:
+        """Where content of LFS files may be; the first place is ours."""
+        return (self.directory / "lfs", Path(repo.common_dir, repo.setting("lfs.storage", "lfs"), "objects"))
+
     def lay_out(self) -> None:
         """Make what is not there yet; `git/config` always says exactly what this version wants."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -99,10 +105,11 @@ class Bare:
         stdin: bytes = b"",
         settings: Settings = (),
         date: str = "",
+        memory: int = 0,
     ) -> bytes:
         """Git in the bare repository, or at a place made by `scratch`."""
         place = at or self.place(self.git_dir)
-        return await git(self.launcher, place, *arguments, stdin=stdin, settings=settings, date=date)
+        return await git(self.launcher, place, *arguments, stdin=stdin, settings=settings, date=date, memory=memory)
 
     def place(self, git_dir: Path, work_tree: Path | None = None) -> Place:
         return Place(git_dir=git_dir, work_tree=work_tree or self.directory / "empty", index=git_dir / "index")
@@ -156,12 +163,12 @@ class Bare:
 
 def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Write a file in one step: readers see the old one or the new one."""
-    fd, name = tempfile.mkstemp(dir=path.parent, prefix="tmp_donewhen_")
+    name = f"{path.parent}/tmp_donewhen_{secrets.token_hex(8)}"
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(content)
-        Path(name).chmod(mode)
-        Path(name).replace(path)
+        os.rename(name, path)
     except OSError:
-        Path(name).unlink(missing_ok=True)
+        os.unlink(name)
         raise

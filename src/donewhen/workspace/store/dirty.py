@@ -114,15 +114,15 @@ async def _unchanged_lfs(bare: Bare, repo: Repo, place: Place, changes: Sequence
     if not modified or not (repo.common_dir / "lfs").is_dir():
         return set()
     paths = (await with_filter(bare, place, [raw(change.path) for change in modified])).get("lfs", [])
-    return {change.path for change in modified if raw(change.path) in paths and _as_pointer(bare, repo, change)}
+    return {change.path for change in modified if raw(change.path) in paths and _is_same(bare, repo, change)}
 
 
 def _is_file(change: Change) -> bool:
     return change.new is not None and change.new.mode in (FILE, PROGRAM)
 
 
-def _as_pointer(bare: Bare, repo: Repo, change: Change) -> bool:
-    pointer = lfs.take_in(_on_disk(repo, raw(change.path)), bare.directory / "lfs")
+def _is_same(bare: Bare, repo: Repo, change: Change) -> bool:
+    pointer = lfs.pointer_of(_on_disk(repo, raw(change.path)))
     id = object_id(bare.object_format, "blob", pointer)
     return change.old is not None and change.new is not None and change.old == Entry(change.new.mode, id)
 
@@ -151,5 +151,5 @@ async def _stage(bare: Bare, repo: Repo, place: Place, changes: Sequence[Change]
 
 
 def _record(bare: Bare, repo: Repo, path: bytes) -> bytes:
-    pointer = lfs.take_in(_on_disk(repo, path), bare.directory / "lfs")
+    pointer = lfs.take_in(_on_disk(repo, path), bare.lfs_places(repo))
     return b"%o %s\t%s\0" % (_mode(repo.root, path), bare.write("blob", pointer).encode(), path)

@@ -62,21 +62,27 @@ def _find(pointer: Pointer, places: Sequence[Path]) -> Path | None:
     return next((path for path in candidates if path.is_file() and path.stat().st_size == pointer.size), None)
 
 
-def take_in(path: bytes, place: Path) -> bytes:
-    """What a tree says for a file: its pointer. The content is kept below `place`."""
+def pointer_of(path: bytes) -> bytes:
+    """What a tree says for a file: its pointer, or what is in it when that is one already."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
         start = file.read(LONGEST_POINTER + 1)
         if pointer_in(start):
             return start
         file.seek(0)
-        digest = hashlib.sha256()
-        with tempfile.NamedTemporaryFile(dir=place, prefix="tmp_donewhen_", delete=False) as copy:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
-                copy.write(chunk)
-        pointer = Pointer(digest.hexdigest(), file.tell())
-    target = pointer.below(place)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    Path(copy.name).replace(target)
-    return pointer.content()
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Pointer(digest, file.tell()).content()
+
+
+def take_in(path: bytes, places: Sequence[Path]) -> bytes:
+    """The pointer of a file, whose content is then below one of the places; the first of them is ours to write to."""
+    content = pointer_of(path)
+    pointer = pointer_in(content)
+    if pointer is not None and _find(pointer, places) is None and os.stat(path).st_size == pointer.size:
+        target = pointer.below(places[0])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix="tmp_donewhen_", delete=False) as copy:
+            with open(path, "rb") as file:
+                shutil.copyfileobj(file, copy, 1 << 20)
+        Path(copy.name).replace(target)
+    return content

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from donewhen.workspace.index import Held
-from donewhen.workspace.objects import LINK, TREE, Change, Entry, listed, raw
+from donewhen.workspace.objects import LINK, RULES, TREE, Change, Entry, listed, raw
 from donewhen.workspace.store import lfs
 from donewhen.workspace.store.bare import Bare, replace
 
-RULES = (b".gitignore", b".gitattributes")
 MOST_KEPT = 16
 """Files about bases on disk; the ones not used for longest go first."""
 MOST_REMEMBERED = 4

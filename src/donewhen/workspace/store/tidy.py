@@ -7,6 +7,7 @@ the sake of work under way. Nothing of the user's is touched: a pack that is sti
 import time
 from pathlib import Path
 
+from donewhen.workspace.files import locked
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store import mirror
 from donewhen.workspace.store.bare import Bare
@@ -15,6 +16,14 @@ OLD_DAYS = 14
 
 
 async def tidy(bare: Bare, repo: Repo) -> None:
+    """One at a time; others may work in the store meanwhile."""
+    async with locked(bare.directory / "tidy.lock"):
+        if not repo.partial:  # where objects are missing, git cannot tell what is reachable
+            await _drop_unreachable(bare, repo)
+        _remove_old(bare.directory / "history")
+
+
+async def _drop_unreachable(bare: Bare, repo: Repo) -> None:
     await mirror.refresh(bare, repo)
     packs = bare.git_dir / "objects" / "pack"
     theirs = mirror.pack_names(repo)
@@ -31,7 +40,6 @@ async def tidy(bare: Bare, repo: Repo) -> None:
                 mark.unlink(missing_ok=True)
     await bare.run("prune", f"--expire={OLD_DAYS}.days.ago")
     await mirror.refresh(bare, repo, everything=True)
-    _remove_old(bare.directory / "history")
 
 
 def _remove_old(directory: Path) -> None:
