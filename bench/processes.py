@@ -15,7 +15,8 @@ from statistics import median
 
 import anyio
 
-from donewhen.workspace.process import Command, Finished, Launcher
+from donewhen.workspace.command import Command, Finished
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox.level import Level, probe
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.sandbox.view import Bind, Overlay

@@ -25,8 +25,9 @@ from outside import Outside, Sign, furnish
 from probes import ATTACKS
 
 from donewhen.errors import MachineryBroke
+from donewhen.workspace.command import End
 from donewhen.workspace.launcher import kernel
-from donewhen.workspace.process import End, Launcher
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox.level import Level, Probe, probe
 from donewhen.workspace.sandbox.limits import Limits
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand

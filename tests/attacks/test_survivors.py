@@ -23,7 +23,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from donewhen.workspace.process import Command, Ears, End, Finished, Launcher, Watch
+from donewhen.workspace.command import Command, Ears, End, Finished
+from donewhen.workspace.output import Watch
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox.level import Level, Probe, probe
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.sandbox.view import Bind

@@ -77,9 +77,7 @@ def marks_in(source: str) -> tuple[list[str], list[str]]:
 def literal_marks(decorator: ast.expr) -> Iterator[tuple[ast.AST, str]]:
     for node in ast.walk(decorator):
         match node:
-            case ast.Call(func=func, args=[ast.Constant(value=str(id))], keywords=[]) if is_promise_mark(
-                func
-            ):
+            case ast.Call(func=func, args=[ast.Constant(value=str(id))], keywords=[]) if is_promise_mark(func):
                 yield func, id
             case _:
                 pass
@@ -108,9 +106,7 @@ def mistakes_in_table(promises: list[Promise]) -> list[str]:
         if not re.fullmatch(r"[a-z0-9]+([.-][a-z0-9]+)*", promise.id):
             problems.append(f"{promise.id}: an id is lower-case words joined by dots and hyphens")
         if not re.fullmatch(r"interface [1-8]", promise.source):
-            problems.append(
-                f"{promise.id}: the source names a section of the interface, not {promise.source!r}"
-            )
+            problems.append(f"{promise.id}: the source names a section of the interface, not {promise.source!r}")
         if not re.fullmatch(r".{20,200}\.", promise.text):
             problems.append(f"{promise.id}: the text is one sentence")
     return problems
@@ -276,9 +272,7 @@ def test_mistakes_in_the_table_are_each_named() -> None:
 
 def write(root: Path, promised: list[str], not_built: list[str]) -> None:
     (root / PROMISES).parent.mkdir(parents=True, exist_ok=True)
-    lines = [
-        f'{{ id = "{id}", source = "interface 2", text = "Something is promised." }},' for id in promised
-    ]
+    lines = [f'{{ id = "{id}", source = "interface 2", text = "Something is promised." }},' for id in promised]
     (root / PROMISES).write_text("promise = [\n" + "\n".join(lines) + "\n]\n")
     (root / NOT_BUILT).write_text("# not yet\n" + "\n".join(not_built) + "\n")
 
@@ -335,9 +329,7 @@ def test_a_directory_inside_a_repository_is_no_repository_itself(repository: Pat
     assert older_versions(inside) is None
 
 
-def test_a_fresh_clone_has_the_same_history(
-    repository: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_fresh_clone_has_the_same_history(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     write(repository, ["a", "b"], ["b"])
     commit(repository, "a is built")
     clone = tmp_path_factory.mktemp("clone") / "repository"

@@ -132,9 +132,7 @@ def import_ring(src: Path) -> list[str]:
     known = modules(src)
     graph: dict[str, set[str]] = {}
     for name, (package, text) in known.items():
-        targets = {
-            target if target in known else target.rpartition(".")[0] for target in imports(package, text)
-        }
+        targets = {target if target in known else target.rpartition(".")[0] for target in imports(package, text)}
         graph[name] = targets & known.keys()
     try:
         TopologicalSorter(graph).prepare()

@@ -458,21 +458,11 @@ def test_long_functions_are_noticed_in_the_share_and_in_the_median() -> None:
 
 def mistakes_in_lock(text: str) -> list[str]:
     pinned = re.sub(r"\\\n", " ", text)
-    requirements = [
-        line for line in pinned.splitlines() if line.strip() and not line.lstrip().startswith("#")
-    ]
+    requirements = [line for line in pinned.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     return [
-        *(
-            f"no hash: {line}"
-            for line in requirements
-            if not re.search(r"--hash=sha256:[0-9a-f]{64}\b", line)
-        ),
+        *(f"no hash: {line}" for line in requirements if not re.search(r"--hash=sha256:[0-9a-f]{64}\b", line)),
         *(f"no version: {line}" for line in requirements if not re.match(r"[\w.\[\]-]+==\S+", line)),
-        *(
-            f"an address: {line}"
-            for line in text.splitlines()
-            if re.search(r"://|index-url|find-links", line)
-        ),
+        *(f"an address: {line}" for line in text.splitlines() if re.search(r"://|index-url|find-links", line)),
     ]
 
 

@@ -9,7 +9,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from donewhen.workspace.process import Finished, Launcher
+from donewhen.workspace.command import Finished
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox.level import Level, Probe, probe
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.sandbox.view import Bind, Overlay

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import edits
 from donewhen.workspace.capture import CandidateRefused, capture_copy, capture_layer, stamp, write_files, write_layer
-from donewhen.workspace.process import Command, Confinement, Launcher
+from donewhen.workspace.command import Command, Confinement
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import open_repo
 from donewhen.workspace.sandbox.view import Overlay
 from donewhen.workspace.store import Store

@@ -17,7 +17,8 @@ import anyio
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.process import Command, Confinement, Ears, End, Finished, Launcher
+from donewhen.workspace.command import Command, Confinement, Ears, End, Finished
+from donewhen.workspace.process import Launcher
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 SOURCE = Path(__file__).parents[2] / "src"

@@ -14,7 +14,8 @@ import anyio
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.process import Command, Confinement, Ears, End, Launcher, signal_name
+from donewhen.workspace.command import Command, Confinement, Ears, End
+from donewhen.workspace.process import Launcher
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 MIB = 1 << 20
@@ -85,10 +86,6 @@ async def test_an_exit_and_a_death_by_signal_are_told_apart(
     finished = await launcher.run(shell(text))
     assert (finished.end, finished.exit_code, finished.signal) == (end, exit_code, number)
     assert finished.ok is (text == "true")
-
-
-def test_a_signal_has_a_name_even_when_nobody_named_it() -> None:
-    assert (signal_name(9), signal_name(50)) == ("SIGKILL", "signal 50")
 
 
 @pytest.mark.anyio

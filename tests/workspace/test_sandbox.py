@@ -19,8 +19,8 @@ import pytest
 from rooms import Yard, output, run, write, yard
 
 from donewhen.errors import MachineryBroke
+from donewhen.workspace.command import Command, End, Finished
 from donewhen.workspace.launcher import kernel
-from donewhen.workspace.process import Command, End, Finished
 from donewhen.workspace.sandbox import bubblewrap, relay, seccomp
 from donewhen.workspace.sandbox.level import Level, probe
 from donewhen.workspace.sandbox.limits import Limits

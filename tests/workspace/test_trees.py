@@ -12,8 +12,8 @@ import pytest
 
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.capture import write_layer
+from donewhen.workspace.command import Finished
 from donewhen.workspace.layers import KEPT_BASES
-from donewhen.workspace.process import Finished
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.sandbox.view import Overlay
 from donewhen.workspace.trees import PORTS_PER_TREE, Standing, Tree, Trees, Unsaved, free_ports

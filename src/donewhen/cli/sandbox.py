@@ -12,7 +12,7 @@ import click
 from donewhen.cli.group import say
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.session.workplace import Workplace, open_workplace
-from donewhen.workspace.process import End, Finished
+from donewhen.workspace.command import End, Finished
 from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.sandbox.room import ShellCommand
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from donewhen import __version__
 from donewhen.session.trust import TrustBook
+from donewhen.workspace.command import Command
 from donewhen.workspace.files import disk_use
 from donewhen.workspace.launcher import groups
-from donewhen.workspace.process import Command, Launcher
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import level
 from donewhen.workspace.sandbox.level import SYSTEM_PATH, Level, Probe
 from donewhen.workspace.sandbox.limits import Limits

@@ -19,8 +19,9 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.session import settings as settings_module
 from donewhen.session.settings import Settings
 from donewhen.session.trust import TrustBook
+from donewhen.workspace.command import Finished
 from donewhen.workspace.layers import History, setup_key
-from donewhen.workspace.process import Finished, Launcher
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import Repo, open_repo
 from donewhen.workspace.sandbox import level, relay
 from donewhen.workspace.sandbox.level import Level, Probe

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.process import Command, Confinement, End, Finished, Launcher
+from donewhen.workspace.command import Command, Confinement, End, Finished
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox.level import SYSTEM_PATH
 
 KEEP_BYTES = 1 << 30

@@ -4,7 +4,8 @@
 `run` gives back how the command ended: judged by its exit status, never by the end of its output. Cancelling the
 surrounding anyio scope kills everything the command started before `run` returns.
 
-What is not here: what a sandbox looks like. `Confinement` is plain data that `workspace.sandbox` fills in.
+What is not here: what a command is and how one ends, which is data (`workspace.command`), and what a sandbox looks like
+(`workspace.sandbox` fills in a `Confinement`).
 """
 
 import contextlib
@@ -17,9 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,8 @@ import anyio
 import anyio.lowlevel
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.output import KEEP_BYTES, SPOOL_BYTES, Output, Recorder, Stream, Watch
+from donewhen.workspace.command import NOBODY, Command, Ears, End, Finished, specification, unfit
+from donewhen.workspace.output import Output, Recorder, Stream
 
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from donewhen.workspace.launcher.server import serve; serve({fd})"
 IDLE_WARDENS = 4
@@ -38,86 +38,6 @@ MESSAGE_BYTES = 1 << 16
 DESCRIPTORS = 64
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
-
-class End(Enum):
-    EXITED = "exited"
-    SIGNALLED = "signalled"
-    TIMED_OUT = "timed_out"
-    COULD_NOT_START = "could_not_start"
-    LIMIT = "limit"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confinement:
-    """How a command's process is held, as data for the launcher. The defaults hold nothing."""
-
-    handshake: bool = False
-    """The first program inside reports ready on descriptor 4 and waits for a line on 5 (design: the go byte)."""
-    mounts: tuple[Mapping[str, Any], ...] = ()
-    """Steps of `launcher.mounts`, in order; any at all mean a private user and mount namespace."""
-    shelf: str = "/run"
-    private_net: bool = False
-    addresses: tuple[str, ...] = ()
-    listen: tuple[tuple[str, int], ...] = ()
-    landlock: Mapping[str, Any] | None = None
-    seccomp: bytes = b""
-    """A BPF program the launcher itself loads."""
-    memory_files: tuple[bytes, ...] = ()
-    """Contents that the command finds on descriptors 6, 7, …; only with `handshake`."""
-    rlimits: Mapping[str, int] = field(default_factory=dict[str, int])
-    oom_score_adj: int = 0
-    watch: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What the warden's watcher may see at most (`sandbox.limits`)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    argv: Sequence[str]
-    """The program by absolute path, and its arguments. Bytes that are no UTF-8 come as surrogate escapes."""
-    cwd: str | Path
-    env: Mapping[str, str]
-    stdin: bytes = b""
-    timeout_secs: float | None = None
-    merge_stderr: bool = False
-    keep_bytes: int = KEEP_BYTES
-    spool: Path | None = None
-    spool_bytes: int = SPOOL_BYTES
-    confinement: Confinement = Confinement()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    end: End
-    exit_code: int | None
-    """The exit status as a shell would give it: 128 + N for a signal; None when nothing ran or it was killed by us."""
-    signal: int | None
-    reason: str
-    """Why it could not start, or which limit it broke."""
-    stdout: Output
-    stderr: Output
-    duration_secs: float
-    swept: int
-    """How many processes were still there when the command itself had ended."""
-
-    @property
-    def ok(self) -> bool:
-        return self.end is End.EXITED and self.exit_code == 0
-
-
-Listeners = Callable[[list[socket.socket]], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ears:
-    """Who is told while a command runs. Whoever raises ends the command; `run` lets the exception through."""
-
-    stdout: Watch | None = None
-    stderr: Watch | None = None
-    listeners: Listeners | None = None
-    started: Callable[[int], None] | None = None
-
-
-NOBODY = Ears()
 
 Said = dict[str, Any]
 """A message of a warden."""
@@ -159,9 +79,9 @@ class Launcher:
         """Run a command to its end. See the module for what cancelling does."""
         began = time.monotonic()
         await anyio.lowlevel.checkpoint_if_cancelled()
-        unfit = _unfit(command)
-        if unfit:
-            return _finished({"why": "failed", "detail": unfit, "swept": 0}, command, [], began)
+        problem = unfit(command)
+        if problem:
+            return _finished({"why": "failed", "detail": problem, "swept": 0}, command, [], began)
         with contextlib.ExitStack() as held:
             with _machinery("cannot start a command"):
                 streams = _open_streams(command, ears, held)
@@ -290,7 +210,7 @@ class _Order:
 
     def __init__(self, command: Command, streams: list[Stream]) -> None:
         held = command.confinement
-        contents = [json.dumps(_specification(command)).encode(), command.stdin, *held.memory_files]
+        contents = [json.dumps(specification(command)).encode(), command.stdin, *held.memory_files]
         if held.seccomp:
             contents.append(held.seccomp)
         terms = {"timeout": command.timeout_secs, "handshake": held.handshake, "limits": dict(held.watch)}
@@ -416,49 +336,6 @@ def _memory_file(content: bytes, held: contextlib.ExitStack) -> int:
     return fd
 
 
-def _unfit(command: Command) -> str:
-    """Why no process can be given these words; nothing when it can."""
-    if not command.argv or not command.argv[0].startswith("/"):
-        return f"no absolute path of a program: {' '.join(command.argv[:1])!r}"
-    if not str(command.cwd).startswith("/"):
-        return f"no absolute path of a working directory: '{command.cwd}'"
-    words = {
-        "an argument": command.argv,
-        "the working directory": [str(command.cwd)],
-        "a variable": [*command.env, *command.env.values()],
-    }
-    for what, texts in words.items():
-        for text in texts:
-            if "\0" in text:
-                return f"{what} holds a NUL: {text[:80]!r}"
-            try:
-                text.encode("utf-8", "surrogateescape")
-            except UnicodeEncodeError:
-                return f"{what} is no text: {text[:80]!r}"
-    return next((f"no name for a variable: {name!r}" for name in command.env if not name or "=" in name), "")
-
-
-def _specification(command: Command) -> dict[str, Any]:
-    held = command.confinement
-    return {
-        "argv": list(command.argv),
-        "cwd": str(command.cwd),
-        # PWD is what some programs trust over the real directory, so it must tell the truth.
-        "env": {**command.env, "PWD": str(command.cwd)},
-        "handshake": held.handshake,
-        "mounts": [dict(step) for step in held.mounts],
-        "shelf": held.shelf,
-        "private_net": held.private_net,
-        "addresses": list(held.addresses),
-        "listen": [list(address) for address in held.listen],
-        "landlock": held.landlock,
-        "seccomp": len(held.memory_files) if held.seccomp else -1,
-        "rlimits": dict(held.rlimits),
-        "processes": held.watch.get("processes", 0),
-        "oom_score_adj": held.oom_score_adj,
-    }
-
-
 def _finished(last: Said, command: Command, streams: list[Stream], began: float) -> Finished:
     outputs = [stream.output() for stream in streams]
     end, code, number, reason = _how_it_ended(last, command.confinement.handshake)
@@ -491,10 +368,3 @@ def _how_it_ended(last: Said, behind: bool) -> tuple[End, int | None, int | None
     if behind and 128 < code <= 128 + signal.NSIG:  # bubblewrap tells a death by signal in the way of a shell
         return End.SIGNALLED, code, code - 128, ""
     return End.EXITED, code, None, ""
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

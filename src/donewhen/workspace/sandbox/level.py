@@ -16,9 +16,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from donewhen.workspace.command import Command, Confinement, End, Finished
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.launcher import kernel
-from donewhen.workspace.process import Command, Confinement, End, Finished, Launcher
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import bubblewrap, seccomp
 from donewhen.workspace.sandbox.view import Overlay, Step
 

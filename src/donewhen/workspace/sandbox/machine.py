@@ -23,8 +23,8 @@ SCANNED_ELSEWHERE = 2
 """How deep private files are looked for; a private directory is emptied whole, and not descended."""
 LOOKS = 2_000
 """Into how many of an ordinary user's own directories outside the home one looks beyond that depth."""
-REMOTE = ("nfs", "cifs", "smb", "9p", "fuse", "autofs", "ceph", "afs", "lustre")
-"""Beginnings of the names of file systems that are best left alone: asking them anything can hang."""
+WITHOUT_SERVICES = ("nfs", "cifs", "smb", "9p", "fuse", "autofs", "ceph", "afs", "lustre", "squashfs", "erofs", "iso9660")
+"""Beginnings of the names of file systems on which no process of this machine can listen: far away, or images."""
 
 
 def volatile_places() -> list[str]:
@@ -46,16 +46,17 @@ def beneath(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)
 
 
-def services_places(emptied: list[str]) -> list[str]:
+def services_places(emptied: list[str]) -> dict[str, bool]:
     """Directories where sockets, pipes and locks of others may be, now or later; outer ones before inner ones.
 
-    A directory of / that is not all programs, and every file system that is mounted below one.
+    A directory of / that is not all programs, and what is mounted below one. False stands for something that is only
+    there to be seen again when its surroundings are replaced.
     """
     mounted = mount_points()
     tops = [f"/{name}" for name in sorted(os.listdir("/")) if name not in PROGRAMS]
     tops = [top for top in tops if is_real_directory(top) and not beneath(top, emptied)]
-    inner = [point for point in sorted(mounted) if beneath(point, tops) and not beneath(point, emptied)]
-    return [place for place in dict.fromkeys([*tops, *inner]) if not mounted.get(place, "").startswith(REMOTE)]
+    inner = [point for point in sorted(mounted) if beneath(point, tops) and not beneath(point, [*emptied, *_is(tops)])]
+    return places
 
 
 def mount_points() -> dict[str, str]:

@@ -17,8 +17,10 @@ from typing import Protocol
 import anyio
 
 from donewhen.errors import MachineryBroke
+from donewhen.workspace.command import Command, Confinement, Ears, Finished
 from donewhen.workspace.launcher import kernel
-from donewhen.workspace.process import Command, Confinement, Ears, Finished, Launcher, Watch
+from donewhen.workspace.output import Watch
+from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import bubblewrap, environment, home, landlock, machine, relay, seccomp, view
 from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.sandbox.limits import OOM_SCORE, Limits
