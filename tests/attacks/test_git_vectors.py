@@ -8,7 +8,6 @@ whose git dir and files are the planted ones. Refusing is a good answer; running
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -137,7 +136,7 @@ async def run_vector(vector: Vector, clean: Path, place: Path, launcher: Launche
     return row
 
 
-async def test_no_planted_vector_fires_through_the_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_no_planted_vector_fires_through_the_store(tmp_path: Path, show_table: Callable[[str], None]) -> None:
     clean = template(tmp_path / "template")
     rows: dict[str, Row] = {}
     limit = anyio.CapacityLimiter(AT_ONCE)
@@ -150,8 +149,7 @@ async def test_no_planted_vector_fires_through_the_store(tmp_path: Path, capsys:
         for vector in VECTORS:
             tasks.start_soon(one, vector)
     ordered = [rows[vector.id] for vector in VECTORS]
-    with capsys.disabled():
-        sys.stderr.write(f"\n{table(ordered)}\n")
+    show_table(table(ordered))
     assert [row.vector.id for row in ordered if not row.plain] == [], "a vector that does not fire proves nothing"
     assert len(ordered) >= FEWEST
     assert {row.vector.id: row.ours for row in ordered if row.ours} == {}
