@@ -13,10 +13,11 @@ venv: $(STAMP) ## the virtual environment in .venv, exactly as requirements.lock
 $(STAMP): requirements.lock pyproject.toml scripts/venv
 	@scripts/venv
 
-packages: ## the Debian packages the sandbox and the tests need
-	@scripts/debian-packages
+packages: ## the Debian packages that the tests need
+	@scripts/debian-packages tests
 
-demo: venv packages ## a command tries to get out of the sandbox
+demo: venv ## a command tries to get out of the sandbox
+	@scripts/debian-packages wall
 	@scripts/demo
 
 test: venv packages ## every test

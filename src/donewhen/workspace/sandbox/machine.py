@@ -21,15 +21,37 @@ PROGRAMS = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "proc", "sy
 SCANNED = {"/etc": 4, "/usr/local/etc": 2}
 SCANNED_ELSEWHERE = 2
 """How deep private files are looked for; a private directory is emptied whole, and not descended."""
+PIECES = 2
+"""How deep a directory is taken apart in which something is mounted."""
 LOOKS = 2_000
 """Into how many of an ordinary user's own directories outside the home one looks beyond that depth."""
-WITHOUT_SERVICES = ("nfs", "cifs", "smb", "9p", "fuse", "autofs", "ceph", "afs", "lustre", "squashfs", "erofs", "iso9660")
+WITHOUT_SERVICES = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "fuse",
+    "autofs",
+    "ceph",
+    "afs",
+    "lustre",
+    "squashfs",
+    "erofs",
+    "iso9660",
+)
 """Beginnings of the names of file systems on which no process of this machine can listen: far away, or images."""
+PSEUDO = {
+    "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs",
+    "mqueue", "bpf", "pstore", "efivarfs", "rpc_pipefs", "fusectl", "binfmt_misc", "selinuxfs",
+}  # fmt: skip
+"""File systems that are windows into the kernel."""
 
 
 def volatile_places() -> list[str]:
-    """Those of `VOLATILE` that there are, where they really are."""
-    return list(dict.fromkeys(os.path.realpath(place) for place in VOLATILE if os.path.isdir(place)))
+    """Those of `VOLATILE` that there are, where they really are; and windows into the kernel in unusual places."""
+    known = [os.path.realpath(place) for place in VOLATILE if os.path.isdir(place)]
+    windows = [point for point, kind in mount_points().items() if kind in PSEUDO and os.path.isdir(point)]
+    return list(dict.fromkeys([*known, *(point for point in windows if not beneath(point, ("/proc", "/sys", "/dev")))]))
 
 
 def homes(named: Path) -> list[str]:
@@ -46,17 +68,36 @@ def beneath(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)
 
 
-def services_places(emptied: list[str]) -> dict[str, bool]:
-    """Directories where sockets, pipes and locks of others may be, now or later; outer ones before inner ones.
+def services_places(emptied: list[str]) -> list[str]:
+    """Directories where sockets, pipes and locks of others may be, now or later, and nothing is mounted below.
 
-    A directory of / that is not all programs, and what is mounted below one. False stands for something that is only
-    there to be seen again when its surroundings are replaced.
+    These are the directories of / that are not all programs, and what is mounted below them; where there is something
+    mounted below one, the directories in it, as far as that goes.
     """
     mounted = mount_points()
     tops = [f"/{name}" for name in sorted(os.listdir("/")) if name not in PROGRAMS]
-    tops = [top for top in tops if is_real_directory(top) and not beneath(top, emptied)]
-    inner = [point for point in sorted(mounted) if beneath(point, tops) and not beneath(point, [*emptied, *_is(tops)])]
-    return places
+    roots = [*(top for top in tops if is_real_directory(top)), *(point for point in mounted if beneath(point, tops))]
+    local = [root for root in dict.fromkeys(roots) if not mounted.get(root, "").startswith(WITHOUT_SERVICES)]
+    return [place for root in local for place in _undivided(root, mounted, emptied, PIECES)]
+
+
+def _undivided(directory: str, mounted: dict[str, str], emptied: list[str], depth: int) -> Iterator[str]:
+    """The directory itself, or those in it, that no mount is below: only such can be made a layer."""
+    if beneath(directory, emptied) or not is_real_directory(directory):
+        return
+    if not any(beneath(point, [directory]) and point != directory for point in mounted):
+        yield directory
+    elif depth > 0:
+        for entry in _entries(directory):
+            if entry.path not in mounted:
+                yield from _undivided(entry.path, mounted, emptied, depth - 1)
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(directory))
+    except OSError:
+        return []
 
 
 def mount_points() -> dict[str, str]:
@@ -73,8 +114,8 @@ def is_real_directory(path: str) -> bool:
 
 
 def closed_above(path: str) -> str:
-    """The outermost directory above `path` that not everybody may enter; nothing when all are open."""
-    for place in reversed(Path(path).parents):
+    """The outermost directory above `path`, other than /, that not everybody may enter; empty when all are open."""
+    for place in list(reversed(Path(path).parents))[1:]:
         try:
             if not place.stat().st_mode & stat.S_IXOTH:
                 return str(place)
@@ -88,27 +129,25 @@ def private_paths() -> tuple[str, ...]:
     """Files and directories that this user may read and not everybody may: outermost ones, empty ones left out."""
     depths = {**dict.fromkeys(services_places(volatile_places()), SCANNED_ELSEWHERE), **SCANNED, "/": 1}
     looks = iter(range(LOOKS if os.getuid() else 0))  # what root may read alone, a still hides at any depth
-    return tuple(path for root, depth in depths.items() for path in _private_beneath(root, depth, looks))
+    found = (path for root, depth in depths.items() for path in _private(root, depth, looks))
+    return tuple(dict.fromkeys(found))
 
 
-def _private_beneath(directory: str, depth: int, looks: Iterator[int]) -> Iterator[str]:
+def _private(path: str, depth: int, looks: Iterator[int]) -> Iterator[str]:
+    """The path itself or those below it; `depth` is how far down, `looks` how often one may look further down."""
     try:
-        entries = list(os.scandir(directory))
+        status = os.lstat(path)
     except OSError:
         return
-    for entry in entries:
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        mode = status.st_mode
-        if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and not status.st_size):
-            continue
-        everybody = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-        if mode & everybody != everybody and os.access(entry.path, os.R_OK):
-            yield entry.path
-        elif stat.S_ISDIR(mode) and (depth > 1 or (status.st_uid == os.getuid() and next(looks, None) is not None)):
-            yield from _private_beneath(entry.path, depth - 1, looks)
+    mode = status.st_mode
+    if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and not status.st_size):
+        return
+    everybody = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    if mode & everybody != everybody and os.access(path, os.R_OK):
+        yield path
+    elif stat.S_ISDIR(mode) and (depth > 0 or (status.st_uid == os.getuid() and next(looks, None) is not None)):
+        for entry in _entries(path):
+            yield from _private(entry.path, depth - 1, looks)
 
 
 def listening_sockets() -> tuple[str, ...]:

@@ -98,9 +98,6 @@ def _empty(at: str) -> Step:
 
 
 def _still(at: str, sockets: list[str]) -> Step:
-    """A file that something is mounted on (in containers: /etc/hosts) has to be shown again over its directory."""
-    if not os.path.isdir(at):
-        return Bind(at, at).step()
     return {"kind": "still", "at": at, "sockets": [path for path in sockets if beneath(path, [at])]}
 
 
