@@ -10,6 +10,8 @@ import signal
 import socket
 import socketserver
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
@@ -25,10 +27,11 @@ from donewhen.workspace.sandbox import bubblewrap, relay, seccomp
 from donewhen.workspace.sandbox.level import Level, probe
 from donewhen.workspace.sandbox.limits import Limits
 from donewhen.workspace.sandbox.room import RoomConfig, ShellCommand
-from needs import leave_out, needs_root
+from needs import leave_out, needs, needs_root
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
+SOURCE = str(Path(__file__).parents[2] / "src")
 ASK = (
     "/usr/bin/python3 -c 'import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); {}' {}"
 )
@@ -88,6 +91,40 @@ async def test_a_command_is_nobody_in_particular(place: Yard) -> None:
 async def test_only_the_three_standard_descriptors_are_open(place: Yard) -> None:
     assert await output(place.room(), "for fd in /proc/self/fd/*; do echo ${fd##*/}; done | head -3") == "0\n1\n2"
     assert await output(place.room(), "readlink /proc/$$/fd/3 || readlink /proc/$$/fd/4 || echo none") == "none"
+
+
+DIVIDED = """
+import json, os, subprocess
+from donewhen.workspace.sandbox import machine
+subprocess.run(["mount", "-t", "tmpfs", "none", "/srv"], check=True)
+for name in ("plain", "disk", "window"): os.mkdir(f"/srv/{name}")
+subprocess.run(["mount", "-t", "tmpfs", "none", "/srv/disk"], check=True)
+subprocess.run(["mount", "-t", "proc", "none", "/srv/window"], check=True)
+emptied = machine.volatile_places()
+services = machine.services_places(emptied)
+print(json.dumps([[place for place in places if place.startswith("/srv")] for places in (emptied, services)]))
+"""
+"""With a disk and a second /proc mounted in /srv: what of it is emptied, and what is made a layer of its own."""
+
+
+def test_a_second_proc_is_emptied_and_a_directory_with_mounts_is_taken_apart() -> None:
+    command = [
+        needs("unshare"),
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "--pid",
+        "--fork",
+        sys.executable,
+        "-c",
+        DIVIDED,
+    ]
+    printed = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCE}
+    )
+    emptied, layered = json.loads(printed.stdout)
+    assert emptied == ["/srv/window"]
+    assert sorted(layered) == ["/srv/disk", "/srv/plain"]
 
 
 # -- the environment --

@@ -188,6 +188,20 @@ async def test_bases_beyond_the_number_kept_are_forgotten_oldest_first(root: Pat
         assert left == {commits[0], *commits[2:]}
 
 
+async def test_the_store_is_tidied_once_a_day_and_not_before(root: Path) -> None:
+    async with opened(root) as (place, _):
+        stamp = place.trees.directory / "tidied"
+        assert not stamp.exists()
+    before = stamp.stat().st_mtime
+    async with opened(root):
+        pass
+    assert stamp.stat().st_mtime == before
+    os.utime(stamp, (1, 1))
+    async with opened(root) as (place, head):
+        assert await place.store.resolve("HEAD") == head
+    assert stamp.stat().st_mtime > 1
+
+
 async def test_disk_use_is_known_for_layers_trees_and_store(root: Path) -> None:
     async with opened(root) as (place, head):
         async with place.tree("throwaway", head) as tree:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import stat
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from donewhen.workspace.store import Store
 from donewhen.workspace.trees import Standing, Tree, Trees
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+TIDY_SECS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,19 @@ async def open_workplace(start: Path) -> AsyncGenerator[Workplace]:
         await trees.sweep()
         trees.layers.forget_old(trees.in_use())
         yield Workplace(repo, settings, probe, store, trees, launcher)
+        await _tidy_now_and_then(store, directory / "tidied")
+
+
+async def _tidy_now_and_then(store: Store, stamp: Path) -> None:
+    """Once a day, after the work: give back the disk space of what nobody needs."""
+    try:
+        due = time.time() - stamp.stat().st_mtime > TIDY_SECS
+    except FileNotFoundError:
+        due = False
+        stamp.touch()
+    if due:
+        stamp.touch()
+        await store.tidy()
 
 
 def enforced(probe: Probe, isolation: str) -> Probe:

@@ -103,13 +103,13 @@ def _still(step: Step, source: int, shelf: str) -> None:
     os.makedirs(nothing, exist_ok=True)
     options = f"userxattr,lowerdir=.:{nothing}"
     flags = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
-    os.fchdir(source)
-    kernel.look_as(NOBODY)
     try:
+        os.fchdir(source)
+        kernel.look_as(NOBODY)
         kernel.mount(b"overlay", _bytes(step["at"]), b"overlay", flags, _bytes(options))
         return
     except OSError:
-        pass  # not every file system can be a layer
+        pass  # not every file system can be a layer, and not every directory be entered
     finally:
         kernel.look_as(0)
         os.chdir("/")

@@ -75,10 +75,15 @@ def services_places(emptied: list[str]) -> list[str]:
     mounted below one, the directories in it, as far as that goes.
     """
     mounted = mount_points()
+    local = [root for root in _roots(mounted) if not mounted.get(root, "").startswith(WITHOUT_SERVICES)]
+    return [place for root in local for place in _undivided(root, mounted, emptied, 0 if root == "/etc" else PIECES)]
+
+
+def _roots(mounted: Iterable[str]) -> list[str]:
+    """The directories of / that are not all programs, and every place below them where something is mounted."""
     tops = [f"/{name}" for name in sorted(os.listdir("/")) if name not in PROGRAMS]
-    roots = [*(top for top in tops if is_real_directory(top)), *(point for point in mounted if beneath(point, tops))]
-    local = [root for root in dict.fromkeys(roots) if not mounted.get(root, "").startswith(WITHOUT_SERVICES)]
-    return [place for root in local for place in _undivided(root, mounted, emptied, PIECES)]
+    there = [top for top in tops if is_real_directory(top)]
+    return list(dict.fromkeys([*there, *(point for point in mounted if beneath(point, there))]))
 
 
 def _undivided(directory: str, mounted: dict[str, str], emptied: list[str], depth: int) -> Iterator[str]:
@@ -127,7 +132,9 @@ def closed_above(path: str) -> str:
 @cache
 def private_paths() -> tuple[str, ...]:
     """Files and directories that this user may read and not everybody may: outermost ones, empty ones left out."""
-    depths = {**dict.fromkeys(services_places(volatile_places()), SCANNED_ELSEWHERE), **SCANNED, "/": 1}
+    emptied = volatile_places()
+    roots = [root for root in _roots(mount_points()) if not beneath(root, emptied)]
+    depths = {**dict.fromkeys([*roots, *services_places(emptied)], SCANNED_ELSEWHERE), **SCANNED, "/": 1}
     looks = iter(range(LOOKS if os.getuid() else 0))  # what root may read alone, a still hides at any depth
     found = (path for root, depth in depths.items() for path in _private(root, depth, looks))
     return tuple(dict.fromkeys(found))

@@ -45,7 +45,7 @@ async def _drop_unreachable(bare: Bare, repo: Repo) -> None:
 def _remove_old(directory: Path) -> None:
     """Histories that no seed has asked for in a long time; they are made again when one does."""
     limit = time.time() - OLD_DAYS * 86400
-    lists = [path for path in directory.iterdir() if not path.suffix]
+    lists = [path for path in directory.glob("*") if not path.suffix]
     for path in lists:
         if path.stat().st_mtime < limit:
             path.unlink()
