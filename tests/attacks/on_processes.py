@@ -9,6 +9,7 @@ line = next(line for line in open(f"/proc/{pid}/maps") if "[stack]" in line)
 start, end = (int(number, 16) for number in line.split()[0].split("-"))
 """
 DAEMON = f"/usr/bin/python3 -c '{PAUSE}' $MARK"
+UNTIL_IT_IS_UP = 'n=0; until [ -d "$MARK" ] || [ $((n += 1)) -gt 300000 ]; do :; done'
 
 OTHERS = [
     Attack("A48", "a process outside killed", 'kill -9 "$VICTIM"', HURT),
@@ -112,16 +113,23 @@ NAMESPACES = [
 ]
 
 LASTING = [
-    Attack("A60", "a daemon in a session of its own", f"setsid {DAEMON} >/dev/null 2>&1 &", LEFT),
-    Attack("A60", "a daemon that holds the output open", f"setsid {DAEMON} &", LEFT),
-    Attack("A60", "a daemon forked twice", f"(setsid nohup {DAEMON} >/dev/null 2>&1 & ) &", LEFT),
-    Attack("A60", "a terminal multiplexer's server", f'tmux -S ./s -f /dev/null new-session -d "exec {DAEMON}"', LEFT),
+    Attack("A60", "a daemon in a session of its own", f"setsid {DAEMON} >/dev/null 2>&1 & {UNTIL_IT_IS_UP}", LEFT),
+    Attack("A60", "a daemon that holds the output open", f"setsid {DAEMON} & {UNTIL_IT_IS_UP}", LEFT),
+    Attack("A60", "a daemon forked twice", f"(setsid nohup {DAEMON} >/dev/null 2>&1 & ) & {UNTIL_IT_IS_UP}", LEFT),
+    Attack(
+        "A60",
+        "a terminal multiplexer's server",
+        f'tmux -S ./s -f /dev/null new-session -d "exec {DAEMON}"; {UNTIL_IT_IS_UP}',
+        LEFT,
+    ),
     Attack(
         "A61",
         "a chain of forks that outruns the killer",
         py(f"""
             end = time.monotonic() + 2
-            if os.fork(): os._exit(0)
+            if os.fork():
+                while not os.path.isdir(env["MARK"]) and time.monotonic() < end: pass
+                os._exit(0)
             os.setsid()
             os.closerange(0, 3)
             if os.fork() == 0: os.execv("/usr/bin/python3", ["python3", "-c", {PAUSE!r}, env["MARK"]])

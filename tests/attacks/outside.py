@@ -18,7 +18,8 @@ from pathlib import Path
 
 from listeners import Listeners
 
-PAUSE = "import signal; signal.pause()"
+PAUSE = "import os, signal, sys; os.mkdir(sys.argv[1]); signal.pause()"
+"""A program that makes a directory when it is up, and stays."""
 HOME_SECRETS = (
     ".ssh/id_ed25519", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".cargo/credentials.toml", ".npmrc",
     ".docker/config.json", ".git-credentials", ".bash_history",

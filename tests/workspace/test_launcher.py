@@ -293,6 +293,10 @@ def test_with_no_descriptor_left_at_all_the_launcher_is_not_started() -> None:
     assert (ended.stdout, ended.stderr) == ("cannot start the launcher: Too many open files\n", "")
 
 
+KEPT_BY_LIBC = 1 << 31 | 1 << 32
+"""Signals 32 and 33: the C library lets nobody set them, so what was inherited stays."""
+
+
 def test_commands_start_with_no_signal_blocked_or_ignored_whatever_the_harness_does() -> None:
     ended = run_program("""
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -307,5 +311,5 @@ def test_commands_start_with_no_signal_blocked_or_ignored_whatever_the_harness_d
         anyio.run(main)
         """)
     assert ended.stderr == ""
-    held = {line.split()[1] for line in ended.stdout.splitlines() if line.startswith(("SigBlk", "SigIgn", "SigCgt"))}
-    assert held == {"0" * 16}
+    masks = [line.split()[1] for line in ended.stdout.splitlines() if line.startswith(("SigBlk", "SigIgn", "SigCgt"))]
+    assert len(masks) == 3 and all(int(mask, 16) & ~KEPT_BY_LIBC == 0 for mask in masks), masks

@@ -218,11 +218,33 @@ async def test_a_program_has_the_same_version_inside_and_outside(place: Yard, at
     assert await output(place.room(), f"{program} --version") == plainly(place.checkout, [program, "--version"])
 
 
-@pytest.mark.parametrize("program", ["pyenv", "rustup"])
-async def test_a_version_manager_finds_its_toolchains_inside(place: Yard, at_home: Path, program: str) -> None:
-    needs(program)
-    question = {"pyenv": "pyenv prefix", "rustup": "rustup which cargo"}[program]
-    assert await output(place.room(), question) == plainly(place.checkout, question.split())
+async def test_version_managers_that_are_installed_find_their_toolchains_inside(place: Yard, at_home: Path) -> None:
+    questions = {"pyenv": "pyenv prefix", "rustup": "rustup which cargo", "git": "git --exec-path"}
+    for question in [question for program, question in questions.items() if shutil.which(program)]:
+        assert await output(place.room(), question) == plainly(place.checkout, question.split())
+
+
+@pytest.mark.parametrize(
+    ("manager", "shim", "toolchain"),
+    [
+        (".pyenv", ".pyenv/shims/python", ".pyenv/versions/3.99.1/bin/python"),
+        (".rustup", ".cargo/bin/cargo", ".rustup/toolchains/99/bin/cargo"),
+        (".nvm", ".nvm/current/bin/node", ".nvm/versions/node/v99/bin/node"),
+    ],
+)
+async def test_a_shim_in_the_home_finds_the_toolchain_it_stands_for(
+    place: Yard, home: Path, monkeypatch: pytest.MonkeyPatch, manager: str, shim: str, toolchain: str
+) -> None:
+    tool = Path(shim).name
+    write(home, {shim: f'#!/bin/sh\nexec "$HOME/{toolchain}" "$@"\n', toolchain: "#!/bin/sh\necho $0 99\n"})
+    write(home, {f"{manager}/secrets-beside": "x", ".ssh/id": "x"})
+    for program in (shim, toolchain):
+        (home / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{(home / shim).parent}:{os.environ['PATH']}")
+    outside = plainly(place.checkout, [tool, "--version"])
+    assert await output(place.room(), f"{tool} --version") == outside == f"{home}/{toolchain} 99"
+    assert not (await run(place.room(), f"echo x > ~/{toolchain}")).ok
+    assert not (await run(place.room(), "cat ~/.ssh/id")).ok
 
 
 async def test_a_toolchain_in_the_home_is_shown_and_what_lies_beside_it_is_not(
