@@ -529,7 +529,7 @@ def test_an_index_address_is_recognised_in_every_form() -> None:
         "UV_DEFAULT_INDEX=x",
         "find-links = x",
         "registry=x",
-        'source = { registry = "https://pypi.org/simple" }',
+        'source = { registry = "https://packages.example.invalid/simple" }',
         "url = 'https://files.example.invalid/simple/a.whl'",
     ]
     assert [line for line in offences if not INDEX_ADDRESS.search(line)] == []
