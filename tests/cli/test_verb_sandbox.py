@@ -49,6 +49,10 @@ def test_several_words_are_a_command_with_exact_arguments(root: Path) -> None:
     assert answer.out == "a b|$HOME|'||"
 
 
+def test_options_after_the_command_belong_to_the_command(root: Path) -> None:
+    assert sandbox(root, "ls", "-a", "sub").out == ".\n..\ninner.txt\n"
+
+
 def test_stdout_and_stderr_stay_apart(root: Path) -> None:
     answer = sandbox(root, "--", "echo to-out; echo to-err >&2")
     assert (answer.out, answer.err) == ("to-out\n", "to-err\n")

@@ -20,7 +20,7 @@ TIMED_OUT = 124
 """As timeout(1) says it."""
 
 
-@click.command("sandbox", context_settings={"ignore_unknown_options": False})
+@click.command("sandbox", context_settings={"allow_interspersed_args": False})
 @click.option("--repo", "start", type=click.Path(path_type=Path), default=None, help="Repository, instead of this one.")
 @click.option("--base", default="", help="Commit the tree starts from; HEAD unless given.")
 @click.option("--dirty", is_flag=True, help="Start from a snapshot of the uncommitted changes as well.")
