@@ -17,6 +17,7 @@ import anyio
 
 from donewhen.workspace.command import Command, Finished
 from donewhen.workspace.process import Launcher
+from donewhen.workspace.sandbox import bubblewrap
 from donewhen.workspace.sandbox.level import Level, probe
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.sandbox.view import Bind, Overlay
@@ -95,6 +96,10 @@ async def _ways(launcher: Launcher, place: Path) -> dict[str, Spawn]:
     async def plain() -> bool:
         return (await launcher.run(Command(argv=[TRUE], cwd="/", env={}))).ok
 
+    async def strict() -> bool:
+        words = [wall.bwrap or "", *bubblewrap.flags(), TRUE]
+        return subprocess.run(words, check=False).returncode == 0  # noqa: ASYNC221 - the thing that is measured
+
     def sandboxed(layer: Bind | Overlay) -> Spawn:
         room = Room(launcher, wall, Place(tree, (layer,)), RoomConfig())
 
@@ -106,6 +111,7 @@ async def _ways(launcher: Launcher, place: Path) -> dict[str, Spawn]:
 
     ways: dict[str, Spawn] = {"bare": bare, "launcher": plain}
     if wall.level is Level.BUBBLEWRAP:
+        ways["bwrap by itself, same flags, no view"] = strict
         ways["bubblewrap"] = sandboxed(bind)
     if wall.level is Level.BUBBLEWRAP and wall.overlay:
         ways["bubblewrap, overlay"] = sandboxed(overlay)
@@ -122,7 +128,8 @@ def peak():
 """
 THROUGH_LAUNCHER = """
 import anyio
-from donewhen.workspace.process import Command, Launcher
+from donewhen.workspace.command import Command
+from donewhen.workspace.process import Launcher
 async def main(count):
     async with Launcher.open() as launcher:
         await launcher.run(Command(argv=["/bin/true"], cwd="/", env={}))
