@@ -209,7 +209,8 @@ async def output_of(attack: Attack, room: Room, outside: Outside, root: Path) ->
         finished = await room.run(ShellCommand(text=shell_text(attack), dir=directory, timeout_secs=SECONDS))
     except MachineryBroke:
         return outside.token.encode()  # the launcher itself is one of the processes that can be hurt
-    if finished.end is End.COULD_NOT_START:
+    # Where the directory it wants to start in is not even there, it was held before it began.
+    if finished.end is End.COULD_NOT_START and not (attack.dir and "chdir" in finished.reason):
         raise SystemExit(f"{attack.name}: {finished.reason}")
     return finished.stdout.whole()
 
