@@ -87,6 +87,7 @@ def test_the_nearest_file_upward_counts_and_nothing_above_the_repository(
         ("[memory]\nenabled = 1\n", "memory.enabled"),
         ("check = 3\n", "check"),
         ("[[check]]\nname = 'a'\ncolour = 'red'\n", "check[0].colour"),
+        ("[[check]]\nname = 'a'\nquarantine = { why = 'x' }\n", "check[0].quarantine.why"),
         ("[agent.mine]\nkommand = 'x'\n", "agent.mine.kommand"),
         ("[[loop]]\nlevel = 'wild'\n", "loop[0].level"),
         ("[workspace\n", "line 1"),

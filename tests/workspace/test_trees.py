@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from donewhen.session.diagnosis import diagnose
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.capture import write_layer
 from donewhen.workspace.command import Finished
@@ -202,12 +204,12 @@ async def test_the_store_is_tidied_once_a_day_and_not_before(root: Path) -> None
     assert stamp.stat().st_mtime > 1
 
 
-async def test_disk_use_is_known_for_layers_trees_and_store(root: Path) -> None:
+async def test_disk_use_of_layers_trees_and_store_is_shown_by_doctor(root: Path) -> None:
     async with opened(root) as (place, head):
         async with place.tree("throwaway", head) as tree:
-            await run(place, tree, "head -c 1000000 /dev/zero > big")
-            usage = place.trees.usage()
-        assert usage["trees"] > 1_000_000 and usage["layers"] > 0 and usage["store"] > 0
+            await run(place, tree, "head -c 3000000 /dev/urandom > big; sync big")
+            findings = {finding.name: finding.found for finding in await diagnose()}
+    assert re.search(r"layers 0\.\d, trees [23]\.\d, store \d\.\d MiB", findings["state"]), findings["state"]
 
 
 async def test_without_overlays_a_tree_is_a_copy_that_behaves_the_same(root: Path) -> None:

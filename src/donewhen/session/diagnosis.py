@@ -111,9 +111,14 @@ def _disk(state: Path) -> Iterator[Finding]:
         "commands stop when less than 0.5 GiB is left",
         f"free space for {state}",
     )
-    used = disk_use(state)
-    repos = len(list((state / "repos").glob("*")))
-    yield Finding("state", True, f"{state}: {used / (1 << 20):.1f} MiB in {repos} repositories")
+    repos = state / "repos"
+    parts = {"layers": ("bases", "setups"), "trees": ("trees",), "store": ("store",)}
+    used = {
+        part: sum(disk_use(place) for kind in kinds for place in repos.glob(f"*/{kind}"))
+        for part, kinds in parts.items()
+    }
+    shown = ", ".join(f"{part} {size / (1 << 20):.1f}" for part, size in used.items())
+    yield Finding("state", True, f"{state}: {len(list(repos.glob('*')))} repositories, {shown} MiB")
 
 
 def _trust(state: Path) -> Finding:

@@ -139,6 +139,9 @@ def _check_top(file: Path, name: str, value: Value) -> None:
     elif name in schema.LISTS:
         for number, entry in enumerate(_list(file, name, value)):
             _check_table(file, f"{name}[{number}]", entry, schema.LISTS[name])
+            if isinstance(entry, dict) and "quarantine" in entry:
+                quarantine = cast("Table", entry)["quarantine"]
+                _check_table(file, f"{name}[{number}].quarantine", quarantine, schema.QUARANTINE)
     elif name == "agent":
         for agent, keys in _table(file, name, value).items():
             _check_table(file, f"agent.{agent}", keys, schema.AGENT)

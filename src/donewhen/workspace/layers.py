@@ -98,11 +98,6 @@ class Layers:
                     remove_tree(place)
         return freed
 
-    def bytes(self) -> int:
-        """Disk use of all complete layers, from what was recorded when they were built."""
-        records = [done for kind in ("bases", "setups") for done in self.directory.glob(f"{kind}/*/*.json")]
-        return sum(json.loads(done.read_text())["bytes"] for done in records)
-
 
 def setup_key(commands: tuple[str, ...], inputs: list[tuple[str, str]]) -> str:
     """The key of a setup layer: the commands, and name and content id of every file that decides what they install."""

@@ -27,7 +27,7 @@ import anyio
 
 from donewhen.errors import BadInput, DonewhenError
 from donewhen.workspace import capture
-from donewhen.workspace.files import disk_use, remove_tree, try_lock, write_atomically
+from donewhen.workspace.files import remove_tree, try_lock, write_atomically
 from donewhen.workspace.layers import History, Layers
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.sandbox.level import Level, Probe
@@ -164,11 +164,6 @@ class Trees:
         """Names of the bases and setup layers that some tree stands on."""
         known = (_facts_of(directory) for directory in (self.directory / "trees").glob("*"))
         return {layer.split("/")[1] for facts in known if facts is not None for layer in facts.lower}
-
-    def usage(self) -> dict[str, int]:
-        """Disk use in bytes, for people."""
-        trees = sum(disk_use(place) for place in (self.directory / "trees").glob("*"))
-        return {"layers": self.layers.bytes(), "trees": trees, "store": disk_use(self.store.path)}
 
     def _claim(self) -> tuple[Path, int]:
         """A new directory with a short unique name, locked before anybody else can look into it."""
