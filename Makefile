@@ -16,11 +16,12 @@ $(STAMP): requirements.lock pyproject.toml scripts/venv
 packages: ## the Debian packages that the tests need
 	@scripts/debian-packages tests
 
-demo: venv ## a command tries to get out of the sandbox
+demo: venv ## work that is not done is refused, a command that breaks out stays in
 	@scripts/debian-packages wall
 	@scripts/demo
 
 test: venv packages ## every test
+	@scripts/test-runners
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal
 
 check: venv ## format, lint, types, import rules
@@ -41,4 +42,4 @@ lock: venv ## write requirements.lock again from pyproject.toml
 		--python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 
 clean: ## remove what the other targets made
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache bench/out
+	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache bench/out

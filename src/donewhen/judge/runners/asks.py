@@ -1,0 +1,143 @@
+"""How a check's command is run so that its runner leaves a report outside of the tree.
+
+Where a runner has a variable for options, that is set: it reaches through make, npm and scripts. Otherwise words are
+added, and only to one simple command that hands them on. The usual output of the runner stays as it is, because people
+and `output_contains` read it; where a report could only be had instead of it, the printed text is the evidence.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.judge.runners.calls import Call, calls
+from donewhen.judge.runners.scripts import text_of
+
+PYTEST_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+VITEST_FILES = tuple(
+    f"{name}.config.{kind}" for name in ("vitest", "vite") for kind in ("ts", "mts", "cts", "js", "mjs", "cjs")
+)
+USUAL_OF_NODE = "data:text/javascript," + "".join(
+    sign if sign.isalnum() else f"%{ord(sign):02X}"
+    for sign in 'import r from "node:test/reporters";'
+    "export default process.stdout.isTTY || parseInt(process.versions.node) > 22 ? r.spec : r.tap"
+)
+"""With a reporter named, node drops its usual one, and which that is depends on its version: say it as node would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    command: str
+    """The check's command, with words added where its runner has no variable for options."""
+    variables: Mapping[str, str]
+    """To be set in the check's environment."""
+    expected: tuple[str, ...]
+    """Runners that the command calls, as far as that can be seen."""
+
+
+def ask(command: str, directory: Path, sidecar: str) -> Ask:
+    """`directory` is the check's, in a checkout of the base; `sidecar` an empty directory outside of the tree."""
+    found = calls(command, directory)
+    expected = tuple(dict.fromkeys(call.runner for call in found))
+    variables = {
+        **_for_pytest(command, directory, sidecar),
+        **_for_unittest(expected),
+        **_for_rspec(found, directory, sidecar),
+        **_for_node(found, sidecar),
+    }
+    if len(found) == 1 and found[0].joint is not None:
+        added = _added(found[0], directory, sidecar)
+        command = f"{command.rstrip()}{found[0].joint} {shlex.join(added)}" if added else command
+    if "go" in expected:
+        command, more = _for_go(command, found)
+        variables |= more
+    return Ask(command, variables, expected)
+
+
+def _for_pytest(command: str, directory: Path, sidecar: str) -> dict[str, str]:
+    """Always asked for, since pytest may hide behind anything; but not where the plugin is switched off."""
+    if any("no:junitxml" in text for text in (command, *(text_of(directory, name) for name in PYTEST_FILES))):
+        return {}
+    return {"PYTEST_ADDOPTS": shlex.quote(f"--junitxml={sidecar}/pytest.xml")}
+
+
+def _for_unittest(expected: Sequence[str]) -> dict[str, str]:
+    """What the product prints must not be held back until the summary, on the other stream, is out."""
+    return {"PYTHONUNBUFFERED": "1"} if "unittest" in expected or not expected else {}
+
+
+def _for_rspec(found: Sequence[Call], directory: Path, sidecar: str) -> dict[str, str]:
+    """The variable replaces every formatter that was asked for, so those are said again."""
+    arguments = [call.arguments for call in found if call.runner == "rspec"]
+    if not arguments and (found or not (directory / ".rspec").is_file()):
+        return {}
+    try:
+        in_file = shlex.split(text_of(directory, ".rspec-local") + " " + text_of(directory, ".rspec"), comments=True)
+    except ValueError:
+        in_file = []
+    given = _formatters([word for words in arguments for word in words]) or _formatters(in_file)
+    words = [*(given or ["--format", "progress"]), "--format", "json", "--out", f"{sidecar}/rspec.json"]
+    return {"SPEC_OPTS": shlex.join(words)}
+
+
+def _formatters(words: Sequence[str]) -> list[str]:
+    found = list[str]()
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word in ("-f", "--format", "-o", "--out"):
+            found += [word, following]
+        elif re.match(r"--(?:format|out)=|-f[a-zA-Z]", word):
+            found.append(word)
+    return found
+
+
+def _for_node(found: Sequence[Call], sidecar: str) -> dict[str, str]:
+    arguments = [call.arguments for call in found if call.runner == "node:test"]
+    if not arguments or any(word.startswith("--test-reporter") for words in arguments for word in words):
+        return {}
+    reporters = {USUAL_OF_NODE: "stdout", "junit": f"{sidecar}/node.xml"}
+    words = [
+        f"--test-reporter={reporter} {_quoted(f'--test-reporter-destination={place}')}"
+        for reporter, place in reporters.items()
+    ]
+    return {"NODE_OPTIONS": " ".join(words)}
+
+
+def _quoted(word: str) -> str:
+    """As node reads its variable: double quotes, with a backslash before what is special in them."""
+    return '"' + re.sub(r'(["\\])', r"\\\1", word) + '"' if re.search(r'[\s"\\]', word) else word
+
+
+def _for_go(command: str, found: Sequence[Call]) -> tuple[str, dict[str, str]]:
+    """Go names its tests only with `-v`. As a variable that also makes `go build` talk, so a word is better."""
+    arguments = [call.arguments for call in found if call.runner == "go"]
+    if all({"-v", "-v=true", "-test.v", "-json"} & set(words) for words in arguments):
+        return command, {}
+    if len(found) == 1 and found[0].joint is not None:
+        verbose, times = re.subn(r"\bgo(\s+-C\s*\S+)?\s+test\b", r"\g<0> -v", command)
+        if times == 1:
+            return verbose, {}
+    return command, {"GOFLAGS": "-v"}
+
+
+def _added(call: Call, directory: Path, sidecar: str) -> list[str]:
+    """The words that make a runner without a variable write a report, when nothing of the person's is in the way."""
+    given = " ".join(call.arguments)
+    if call.runner == "jest" and not re.search(r"--(json|outputFile|watch)", given):
+        return ["--json", f"--outputFile={sidecar}/jest.json"]
+    if call.runner == "vitest":
+        return _added_for_vitest(given, directory, sidecar)
+    if call.runner == "phpunit" and "--log-junit" not in given:
+        settings = text_of(directory, "phpunit.xml", "phpunit.dist.xml", "phpunit.xml.dist")
+        return [] if "<junit" in settings else ["--log-junit", f"{sidecar}/phpunit.xml"]
+    if call.runner == "dotnet" and not re.search(r"--(results-directory|report-trx)|-r\b", given):
+        return ["--logger", "trx;LogFilePrefix=dotnet", "--results-directory", sidecar]
+    return []
+
+
+def _added_for_vitest(given: str, directory: Path, sidecar: str) -> list[str]:
+    settings = "\n".join(text_of(directory, name) for name in VITEST_FILES)
+    if re.search(r"\b(reporters?|outputFile)\b", settings) or re.search(r"--(outputFile|watch|ui)|\bbench\b", given):
+        return []
+    usual = [] if "--reporter" in given else ["--reporter=default"]
+    return [*usual, "--reporter=json", f"--outputFile.json={sidecar}/vitest.json"]

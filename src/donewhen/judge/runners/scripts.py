@@ -1,0 +1,76 @@
+"""What a named script or target of a repository runs, as text. Read from the base's files only, within bounds.
+
+Nothing is run, and nothing outside of the directory is opened.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import cast
+
+MOST_BYTES = 1024 * 1024
+
+
+def text_of(directory: Path, *names: str) -> str:
+    """The content of the first of these files that is there, or nothing."""
+    for name in names:
+        path = directory / name
+        try:
+            if path.is_file() and path.resolve().is_relative_to(directory.resolve()):
+                with path.open("rb") as file:
+                    return file.read(MOST_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+    return ""
+
+
+def package_script(directory: Path, name: str, file: str = "package.json") -> str:
+    """A script of package.json, or of composer.json, which has the same form and allows lists."""
+    try:
+        manifest: object = json.loads(text_of(directory, file) or "{}")
+    except (ValueError, RecursionError):
+        return ""
+    script = _entry(_entry(manifest, "scripts"), name)
+    if isinstance(script, list):
+        return "\n".join(line for line in cast("list[object]", script) if isinstance(line, str))
+    return script if isinstance(script, str) else ""
+
+
+def _entry(value: object, key: str) -> object:
+    return cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None
+
+
+def make_recipe(directory: Path, target: str) -> str:
+    """The recipe lines of a target of a Makefile and of what it depends on; without a target, of the first."""
+    text = text_of(directory, "GNUmakefile", "makefile", "Makefile")
+    return "\n".join(_recipe(text.replace("\\\n", " ").splitlines(), target, set()))
+
+
+def _recipe(lines: list[str], target: str, seen: set[str]) -> list[str]:
+    seen.add(target)
+    found, is_in = list[str](), False
+    for line in lines:
+        if line.startswith("\t"):
+            found += [line.strip().lstrip("@-+ ")] if is_in else []
+            continue
+        rule = re.match(r"([\w./%-][^:=#]*):(?!=)([^=#]*)", line)
+        if rule is None:
+            is_in = is_in and not line.strip()
+            continue
+        names = rule[1].split()
+        target = target or (names[0] if not names[0].startswith(".") else "")
+        is_in = target in names
+        for needed in rule[2].split() if is_in else []:
+            found += _recipe(lines, needed, seen) if needed not in seen and len(seen) < 20 else []
+    return found
+
+
+def just_recipe(directory: Path, target: str) -> str:
+    found, is_in = list[str](), False
+    for line in text_of(directory, "justfile", "Justfile", ".justfile").splitlines():
+        if not line.startswith((" ", "\t")):
+            name = re.match(r"@?([\w-]+)[^:=]*:(?!=)", line)
+            is_in = name is not None and (name[1] == target or (not target and not found))
+        elif is_in:
+            found.append(line.strip().lstrip("@-"))
+    return "\n".join(found)

@@ -1,0 +1,50 @@
+"""A check's command cut into its simple commands, to recognise programs in it. Never to decide what is run.
+
+This reads shell loosely: what it cannot read has no commands, and then nothing is recognised and nothing is added.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass
+
+LONGEST = 64 * 1024
+OPERATORS = frozenset("();<>|&")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    commands: tuple[tuple[str, ...], ...]
+    """The words of each simple command, assignments in front left out."""
+    is_simple: bool
+    """One command without pipes, lists, redirections, substitutions or a comment: words may be added at its end."""
+
+
+def split(text: str) -> Line:
+    text = text.replace("\\\n", " ").strip()
+    if len(text) > LONGEST:
+        return Line((), is_simple=False)
+    try:
+        tokens = _tokens(text.replace("\n", " ; "))
+    except ValueError:
+        return Line((), is_simple=False)
+    commands: list[list[str]] = [[]]
+    for token in tokens:
+        if set(token) <= OPERATORS:
+            commands.append([])
+        elif commands[-1] or not ASSIGNMENT.match(token):
+            commands[-1].append(token)
+    found = tuple(tuple(words) for words in commands if words)
+    return Line(found, is_simple=len(commands) == 1 and _is_plain(text, tokens))
+
+
+def _tokens(text: str) -> list[str]:
+    lexer = shlex.shlex(text, posix=True, punctuation_chars="();<>|&")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    return [token for token in lexer if token]
+
+
+def _is_plain(text: str, tokens: list[str]) -> bool:
+    substitutes = "`" in text or "$(" in text or "\n" in text
+    return not substitutes and not any(token.startswith("#") for token in tokens) and not text.endswith("\\")

@@ -1,0 +1,38 @@
+"""RSpec: the report of its JSON formatter, and the summary that its other formatters print."""
+
+import re
+
+from donewhen.readers.json import count, fields, items, parsed, words
+from donewhen.readers.printed import heard, last, lines
+from donewhen.readers.reading import Reading
+from donewhen.readers.tally import names, tally
+
+SUMMARY = re.compile(
+    r"(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?"
+    r"(?:, (\d{1,9}) errors? occurred outside of examples)?"
+)
+FAILED = re.compile(r"rspec \S+ # (.*)")
+
+
+def read_report(content: bytes) -> Reading | None:
+    report = parsed(content)
+    if report is None or "examples" not in report or "summary" not in report:
+        return None
+    examples = [fields(example) for example in items(report["examples"])]
+    failures = [words(example.get("full_description")) for example in examples if example.get("status") == "failed"]
+    pending = sum(example.get("status") == "pending" for example in examples)
+    errors = count(fields(report["summary"]).get("errors_outside_of_examples_count"))
+    tests = tally(passed=len(examples) - len(failures) - pending, failed=len(failures) + errors, skipped=pending)
+    complete = len(examples) == count(fields(report["summary"]).get("example_count"))
+    return Reading("rspec", tests, names(failures), complete)
+
+
+def read_text(content: bytes) -> Reading | None:
+    printed = lines(content)
+    found = last(SUMMARY, printed)
+    if found is None:
+        return None
+    at, summary = found
+    examples, failures, pending, errors = (int(group or 0) for group in summary.groups())
+    tests = tally(passed=examples - failures - pending, failed=failures + errors, skipped=pending)
+    return Reading("rspec", tests, names(heard(FAILED, printed[at:])) if tests.failed else ())

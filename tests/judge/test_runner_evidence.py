@@ -1,0 +1,85 @@
+"""One reading out of what a run left: several reports, reports of nobody, and the printed text as the last resort."""
+
+import pytest
+
+from donewhen.judge.runners import Ask, in_tree_reports, read
+from donewhen.readers.reading import Reading, Tests
+
+GREEN = b'<testsuite><testcase name="a" classname="A"/></testsuite>'
+RED = b'<testsuite><testcase name="b" classname="B"><failure/></testcase></testsuite>'
+MAVEN = (
+    "[INFO] --- surefire:3.2.5:test (default-test) @ a ---\n[INFO] Tests run: {}, Failures: 0, Errors: 0, Skipped: 0\n"
+)
+
+
+def asked(*expected: str) -> Ask:
+    return Ask("a command", {}, expected)
+
+
+def test_a_report_counts_more_than_what_was_printed() -> None:
+    found = read({"pytest.xml": RED}, {}, b"5 passed in 0.1s\n", asked("pytest"))
+    assert found == (Reading("pytest", Tests(1, 0, 1, 0), ("B.b",)), "sidecar")
+
+
+def test_a_green_report_beside_a_printed_failure_is_not_believed() -> None:
+    found = read({"pytest.xml": GREEN}, {}, b"1 failed in 0.1s\n", asked("pytest"))
+    assert found is not None
+    assert not found[0].complete
+
+
+def test_without_a_report_the_text_is_read_and_called_text() -> None:
+    assert read({}, {}, b"5 passed in 0.1s\n", asked("pytest")) == (Reading("pytest", Tests(5, 5, 0, 0)), "text")
+
+
+def test_without_either_there_is_nothing() -> None:
+    assert read({}, {}, b"hello\n", asked("pytest")) is None
+
+
+def test_an_empty_or_broken_report_is_a_run_that_broke_off() -> None:
+    for content in (b"", b"{", GREEN[:-5]):
+        found = read({"pytest.xml": content}, {}, b"5 passed in 0.1s\n", asked("pytest"))
+        assert found is not None
+        assert not found[0].complete
+
+
+def test_a_report_or_a_line_of_a_runner_that_the_command_does_not_call_is_not_looked_at() -> None:
+    reports = {"pytest.xml": GREEN, "other.xml": GREEN}
+    in_tree = {"target/surefire-reports/TEST-A.xml": GREEN}
+    assert read(reports, in_tree, b"5 examples, 0 failures\n", asked("cargo")) is None
+
+
+def test_any_runner_may_answer_for_a_command_that_names_none() -> None:
+    assert read({"pytest.xml": GREEN}, {}, b"", asked()) == (Reading("pytest", Tests(1, 1, 0, 0)), "sidecar")
+    assert read({}, {}, b"5 examples, 0 failures\n", asked()) == (Reading("rspec", Tests(5, 5, 0, 0)), "text")
+
+
+def test_several_runners_of_one_command_are_summed() -> None:
+    text = b"Tests:       2 passed, 2 total\n"
+    found = read({"pytest.xml": RED}, {}, text, asked("pytest", "jest"))
+    assert found == (Reading("pytest, jest", Tests(3, 2, 1, 0), ("B.b",)), "sidecar")
+
+
+def test_reports_in_the_tree_are_summed_when_the_printed_total_agrees_or_is_missing() -> None:
+    in_tree = {"a/target/surefire-reports/TEST-A.xml": GREEN, "b/target/failsafe-reports/TEST-B.xml": GREEN}
+    ended = "[INFO] BUILD SUCCESS\n"
+    for output in ("", MAVEN.format(2) + ended):
+        found = read({}, in_tree, output.encode(), asked("maven"))
+        assert found == (Reading("maven", Tests(2, 2, 0, 0)), "sidecar")
+    forged = read({}, in_tree, (MAVEN.format(1) + ended).encode(), asked("maven"))
+    assert forged == (Reading("maven", Tests(1, 1, 0, 0)), "text")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_report"),
+    [
+        ("target/surefire-reports/TEST-a.ATest.xml", True),
+        ("core/target/failsafe-reports/TEST-a.AIT.xml", True),
+        ("app/build/test-results/test/TEST-ATest.xml", True),
+        ("target/surefire-reports/a.ATest.txt", False),
+        ("mytarget/surefire-reports/TEST-a.xml", False),
+        ("src/TEST-a.xml", False),
+        ("build/test-results/test/binary/results.bin", False),
+    ],
+)
+def test_only_files_where_a_runner_puts_them_are_reports_in_the_tree(path: str, is_report: bool) -> None:
+    assert in_tree_reports(path) is is_report

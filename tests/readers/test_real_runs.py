@@ -1,0 +1,82 @@
+"""Real runs of real runners, asked for evidence and read: what the judge rests on."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from real import Ran, environment_for, project, run
+from scenes import CASES, SCENES, Scene
+
+from donewhen.judge.runners import Ask, ask, canary, read
+from needs import needs
+from repositories import write
+
+EXPECTED = {"pass": (2, 0, 0), "fail": (1, 1, 0), "zero": (0, 0, 0), "skipped": (1, 0, 1), "forged": (1, 1, 0)}
+TOKEN = "c0ffee5ea1"
+
+
+def name_of(scene: Scene) -> str:
+    return scene.runner
+
+
+def expected(scene: Scene, case: str) -> tuple[int, int, int]:
+    """Cargo's project has a documentation test as well, which runs when all others passed."""
+    passed, failed, skipped = EXPECTED[case]
+    return (passed + int(scene.runner == "cargo" and case in ("pass", "skipped")), failed, skipped)
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=name_of)
+def test_a_real_run_is_read_as_it_went(
+    scene: Scene, tmp_path: Path, real_home: Path, show_table: Callable[[str], None]
+) -> None:
+    environment = environment_for(scene, tmp_path, real_home)
+    runs = {case: run(project(tmp_path / case / "small", scene, case), scene.command, environment) for case in CASES}
+    show_table(row(scene, runs))
+    for case in EXPECTED:
+        assert runs[case].counts == expected(scene, case), (case, runs[case].output.decode())
+        assert runs[case].kind == scene.kind or case == "zero", case
+        assert runs[case].reading is not None
+        assert printed(scene, runs[case]) == runs[case].counts, "what a person is used to see must still be there"
+    assert not runs["killed"].is_green, runs["killed"]
+    assert runs["killed"].code != 0
+    for case in ("fail", "forged"):
+        assert any("two" in failure.lower() for failure in failures(runs[case])), case
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=name_of)
+def test_a_canary_is_among_the_failures_of_a_real_run(scene: Scene, tmp_path: Path, real_home: Path) -> None:
+    environment = environment_for(scene, tmp_path, real_home)
+    root = project(tmp_path / "small", scene, "pass")
+    bird = canary(ask(scene.command, root, "/sidecar"), root, ".", TOKEN)
+    assert bird is not None
+    write(root, dict(bird.files))
+    ran = run(root, scene.command, environment)
+    assert ran.code != 0
+    assert any(bird.name in failure for failure in failures(ran)), ran.output.decode()
+    assert ran.counts == (2, 1, 0)
+
+
+def test_pytest_leaves_its_report_from_behind_make_and_a_script(tmp_path: Path) -> None:
+    needs("make")
+    needs("pytest")
+    files = {"Makefile": "test:\n\t@sh ./run.sh\n", "run.sh": "exec pytest -q -p no:cacheprovider\n"}
+    write(tmp_path / "small", {**files, **SCENES[0].cases["skipped"]})
+    ran = run(tmp_path / "small", "make test 2>&1 | cat", os.environ)
+    assert (ran.counts, ran.kind) == ((1, 0, 1), "sidecar")
+
+
+def printed(scene: Scene, ran: Ran) -> tuple[int, int, int] | None:
+    """What can be read from the output alone."""
+    found = read({}, {}, ran.output, Ask(scene.command, {}, (scene.runner,)))
+    tests = found[0].tests if found else None
+    return (tests.passed, tests.failed, tests.skipped) if tests else None
+
+
+def failures(ran: Ran) -> tuple[str, ...]:
+    return ran.reading.failures if ran.reading else ()
+
+
+def row(scene: Scene, runs: dict[str, Ran]) -> str:
+    """One line of the table: passed/failed/skipped and the kind of evidence for every case."""
+    return f"{scene.runner:<10}" + "".join(f"{f'{case} {runs[case].cell}':<26}" for case in CASES)
