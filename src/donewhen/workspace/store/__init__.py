@@ -7,6 +7,7 @@
     checkout   trees onto disk
     dirty      what the user has not committed
     seed       a small `.git` for a tree that somebody works in
+    edit       a tree with some paths changed, as another tree
     tidy       what nobody needs any more
     lfs        pointers and contents
 

@@ -150,12 +150,13 @@ def _link_loose(bare: Bare, source: Path, state: State) -> None:
         for fan in fans:
             if not re.fullmatch(r"[0-9a-f]{2}", fan.name):
                 continue
-            changed = fan.stat().st_mtime_ns
-            if known.get(fan.name) == changed:
-                continue
-            fresh = time.time_ns() - changed < FRESH_NS
-            _link_fan(Path(fan.path), bare.git_dir / "objects" / fan.name)
-            known[fan.name] = 0 if fresh else changed
+            with contextlib.suppress(FileNotFoundError):  # packed meanwhile, all of it; the pack comes after this
+                changed = fan.stat().st_mtime_ns
+                if known.get(fan.name) == changed:
+                    continue
+                fresh = time.time_ns() - changed < FRESH_NS
+                _link_fan(Path(fan.path), bare.git_dir / "objects" / fan.name)
+                known[fan.name] = 0 if fresh else changed
 
 
 def _link_fan(source: Path, target: Path) -> None:

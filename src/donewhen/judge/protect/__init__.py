@@ -1,0 +1,81 @@
+"""Protection: what is judged (J) out of what was made (C). Changes that are not graded are listed, never dropped.
+
+    sorting                  the changes of a candidate: graded, or put back
+    guard                    the rules about a path; also asked while a check runs
+    globs testfiles names    patterns, what a test is, what configures or starts checks
+    commands executed        which scripts of the base the checks run, found by reading
+    suite instead            what the base's settings call tests; what would be taken instead of something
+    inside                   files of which some is product and some is not: manifests, tests in sources
+    shadows                  new modules that would be imported instead of others
+
+Costs as much as the changes, whatever the size of the repository. Nothing is run here, and nothing of the candidate is
+believed: it is read as data.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.judge.contract import Contract
+from donewhen.judge.protect.guard import Guard
+from donewhen.judge.protect.shadows import Shadows
+from donewhen.judge.protect.sorting import Sorting
+from donewhen.judge.protect.testfiles import is_test_module
+from donewhen.judge.verdict import Edit
+from donewhen.workspace.objects import Change, raw
+from donewhen.workspace.store import Store, edit
+
+__all__ = ["Guard", "Judged", "judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    tree: str
+    """J: what is judged, and what lands."""
+    edits: tuple[Edit, ...]
+    """Every change of the candidate that is not graded."""
+    control: str
+    """The base with the changes to tests only: the product's changes taken out again."""
+    new_tests: tuple[str, ...]
+    """Test files that are new, or changed where that is allowed."""
+    shadows: tuple[str, ...]
+    """One line for each new module that hides the standard library, an installed package or the runner."""
+
+
+async def judged(
+    store: Store,
+    base_commit: str,
+    candidate_tree: str,
+    contract: Contract,
+    base_files: Path,
+    sites: Sequence[Path],
+) -> Judged:
+    """What is judged of a candidate. `base_files` holds the base's files, `sites` the installed Python packages."""
+    base_tree = await store.tree_of(base_commit)
+    guard = Guard(contract, base_files)
+    changes = {raw(change.path): change for change in await store.diff(base_tree, candidate_tree)}
+    sorting = Sorting(guard, changes)
+    sorting.by_name()
+    await sorting.by_content(store)
+    sorting.clear_the_way()
+    tree = await edit.with_changes(store.bare, candidate_tree, sorting.put_back)
+    kept = sorting.kept()
+    control = await edit.with_changes(
+        store.bare, base_tree, {path: kept[path] for path in kept if _is_judging(guard, changes[path])}
+    )
+    added = [changes[path].path for path, entry in kept.items() if entry is not None and changes[path].old is None]
+    new_tests = [changes[path].path for path, entry in kept.items() if entry and is_test_module(changes[path].path)]
+    return Judged(
+        tree,
+        tuple(sorting.edits[path] for path in sorted(sorting.edits)),
+        control,
+        tuple(sorted(new_tests)),
+        Shadows(guard.base, sites, guard.executed.homes).among(added),
+    )
+
+
+def _is_judging(guard: Guard, change: Change) -> bool:
+    """Whether a change that is graded concerns tests, or what would be protected were it not editable."""
+    if guard.suite.is_test(change.path):
+        return True
+    return guard.is_editable(change.path) and bool(guard.by_default(change.path, change.old is not None))

@@ -1,0 +1,131 @@
+"""What the text of a shell command names: programs, scripts and configuration, and all words of it. Pure text.
+
+This reads commands the way a person skims them. It follows no variables and no loops; what it is for, finding the
+files a check depends on, errs on the side of naming too many words.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from donewhen.judge.protect.tables import listed
+
+SEPARATORS = re.compile(r"&&|\|\||[;|&\n()`]|\$\(")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
+BESIDE = re.compile(r'"\$\{?\w+\}?"/|\$\{?\w+\}?/|\$\([^()]*\)/')
+"""A variable or a command in front of a path mostly stands for the directory of the script."""
+WORD = re.compile(r"[^\s\"'`;&|()<>=,{}\[\]$]+")
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", ".", "source"})
+INTERPRETERS = listed("node nodejs deno bun tsx ts-node ruby perl php rscript lua julia osascript pypy pypy3 coffee")
+PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
+WRAPPERS = {
+    "env": 0, "time": 0, "exec": 0, "command": 0, "nice": 0, "nohup": 0, "sudo": 0, "xvfb-run": 0, "stdbuf": 0,
+    "timeout": 1, "!": 0, "if": 0, "then": 0, "else": 0, "elif": 0, "do": 0, "while": 0, "until": 0, "{": 0,
+    "npx": 0, "bunx": 0, "cross-env": 0, "dotenv": 0, "builtin": 0, "xargs": 0, "setsid": 0, "-include": 0, "@": 0,
+}  # fmt: skip
+"""Words before the command that matters, with the number of their own arguments."""
+RUNS_WHAT_FOLLOWS = frozenset({"run", "exec", "dlx", "x"})
+RUNNING = listed("uv poetry pdm pipenv hatch rye pixi conda mamba pnpm yarn npm bundle composer mise asdf")
+CONFIGURING = re.compile(
+    r"--(?:config|conf|rcfile|makefile|justfile|require|import|setup|global-?setup|plugin|loader|env-file)[\w-]*",
+    re.IGNORECASE,
+)
+"""Options whose value is a file that decides how a tool works; the short ones mean that to some tools only."""
+CONFIGURING_FOR = {
+    "-c": listed("pytest py.test eslint jest mocha vitest flake8 coverage tox stylelint biome nyc ava"),
+    "-f": listed("make gmake just ninja task docker docker-compose"),
+    "-p": frozenset({"pytest", "py.test", "tsc"}),
+    "-r": frozenset({"mocha", "rspec", "node", "ruby", "ts-node", "tsx"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file that a command names, as it is written there."""
+
+    word: str
+    how: str
+    """`shell` is run by a shell, `program` by its own right, `script` by an interpreter, `module` by its dotted name;
+    `settings` is read as configuration, `plugin` is that by its dotted name."""
+    arguments: tuple[str, ...] = ()
+
+
+def all_words(text: str) -> frozenset[str]:
+    """Every word, and the last part of it where it is a path."""
+    words = WORD.findall(text)
+    return frozenset(words) | frozenset(word.rpartition("/")[2] for word in words if "/" in word)
+
+
+def named(text: str) -> Iterator[Named]:
+    """The files that a command, or each line of a script, names to run or to obey."""
+    for simple in SEPARATORS.split(BESIDE.sub("./", text.replace("\\\n", " "))):
+        words = _unwrapped(_split(simple))
+        if words:
+            yield from _of_one(words)
+
+
+def _split(simple: str) -> list[str]:
+    lexer = shlex.shlex(simple.strip().lstrip("@-+"), posix=True, punctuation_chars=False)
+    lexer.whitespace_split = True
+    try:
+        return list(lexer)
+    except ValueError:  # quotes that close in another part of the command
+        return WORD.findall(simple)
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """Without assignments and wrappers in front."""
+    while words:
+        first = words[0].rpartition("/")[2] if words[0].startswith(("/usr/", "/bin/")) else words[0]
+        if ASSIGNMENT.fullmatch(words[0]):
+            words = words[1:]
+        elif first in WRAPPERS:
+            words = words[1:]
+            while words and words[0].startswith("-"):
+                words = words[1:]
+            words = words[WRAPPERS[first] :]
+        elif first in RUNNING and len(words) > 2 and words[1] in RUNS_WHAT_FOLLOWS:
+            words = words[2:]
+            while words and words[0].startswith("-"):
+                words = words[1:]
+        else:
+            return [first, *words[1:]]
+    return []
+
+
+def _of_one(words: list[str]) -> Iterator[Named]:
+    program, *rest = words
+    yield Named(program, "program", tuple(rest))
+    yield from _settings(words)
+    base = program.rpartition("/")[2].lower()
+    if base in SHELLS:
+        yield from _shell(rest)
+    elif PYTHON.fullmatch(base) and "-m" in rest[:-1]:
+        at = rest.index("-m")
+        yield Named(rest[at + 1], "module", tuple(rest[at + 2 :]))
+    elif PYTHON.fullmatch(base) or base in INTERPRETERS:
+        plain = [number for number, word in enumerate(rest) if not word.startswith("-")]
+        yield from (Named(rest[at], "script", tuple(rest[at + 1 :])) for at in plain[:2])
+    elif base == "include":
+        yield from (Named(word, "settings") for word in rest)
+
+
+def _shell(rest: list[str]) -> Iterator[Named]:
+    if "-c" in rest[:-1]:
+        yield from named(" ".join(rest[rest.index("-c") + 1 :]))  # quotes may have been cut apart above
+        return
+    files = [word for word in rest if not word.startswith("-")]
+    yield from (Named(word, "shell") for word in files[:1])
+
+
+def _settings(words: list[str]) -> Iterator[Named]:
+    """The values of options that configure a tool."""
+    for option, following in zip(words, [*words[1:], ""], strict=True):
+        name, given, value = option.partition("=")
+        if CONFIGURING.fullmatch(name) or not CONFIGURING_FOR.get(name, frozenset()).isdisjoint(words):
+            word = value if given else following
+            yield Named(word, "settings")
+            if name in ("-p", "--plugin", "--plugins"):
+                yield Named(word, "plugin")

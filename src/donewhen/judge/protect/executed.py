@@ -1,0 +1,215 @@
+"""What the checks run, found by reading: scripts of the tree, what those call in turn, and the words of all of it.
+
+A static walk over the base's files, bounded and safe against rings. It tells scripts that judge from programs that are
+judged: a shell script, or anything that by its place, its name or its arguments tests something, belongs to the judge;
+`python app.py` runs the product.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from donewhen.judge.contract import Check
+from donewhen.judge.protect.base import Base
+from donewhen.judge.protect.commands import Named, all_words, named
+from donewhen.judge.protect.scripts import used_scripts
+from donewhen.judge.protect.tables import listed
+from donewhen.judge.protect.testfiles import is_test
+
+MOST_SCRIPTS = 200
+MOST_WORDS = 5000
+RUNNERS = ("pytest", "py.test", "unittest", "nose2", "jest", "mocha", "rspec", "bats", "phpunit", "ava")
+SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
+PLACES = listed(
+    "scripts script ci .ci tools tool hack devtools build build-tools buildtools .github .gitlab .circleci make checks"
+    " grading qa contrib automation"
+)
+"""Directories in which scripts about the project lie, not the project."""
+SAYS_SO = re.compile(
+    r"(?:^|[-_.])(?:tests?|testing|tester|runtests|check(?:s|er|ers|ing)?|verify|verifier|verification|lint(?:er|s)?|ci"
+    r"|validate|validation|grade|grader|grading|eval|evals|evaluate|evaluation|judge|assertions?|bench|benchmarks?|smoke"
+    r"|acceptance|e2e|specs?|suite|coverage)(?:[-_.]|$)",
+    re.IGNORECASE,
+)
+MODULE_PATH = re.compile(r"\bPYTHONPATH=[\"']?([^\s\"';&]+)")
+IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
+HELPS = re.compile(
+    r"(?:^|_)(?:settings|config|conf|tasks?|runner|helpers?|check\w*|tests?|suite|ci)(?:_|$)", re.IGNORECASE
+)
+"""Names of modules that a script at the root imports as part of itself."""
+STARTS_TESTS = re.compile(
+    r"\b(?:pytest|unittest|nose2?|jest|vitest|mocha|phpunit|rspec|ctest|(?:cargo|go|npm|yarn|pnpm|dotnet|mix)\W+(?:run\W+)?test)\b"
+)
+"""A program that starts tests is no product."""
+ARGUMENT = re.compile(r"(?:unit|integration)?[-_:]?(?:tests?|checks?|lint|spec|verify|ci)(?::.*)?")
+RUN_FILES = {
+    "GNUmakefile": "make", "makefile": "make", "Makefile": "make", "justfile": "just", "Justfile": "just",
+    ".justfile": "just", "Taskfile.yml": "task", "Taskfile.yaml": "task", "tox.ini": "tox", "noxfile.py": "nox",
+    "Rakefile": "rake", ".pre-commit-config.yaml": "pre-commit", "turbo.json": "turbo", "tasks.py": "invoke",
+    "dodo.py": "doit",
+}  # fmt: skip
+"""Files that a tool reads by itself, and the tool."""
+
+
+@dataclass(slots=True)
+class Executed:
+    programs: set[str] = field(default_factory=set[str])
+    """The names by which programs are called."""
+    scripts: dict[str, str] = field(default_factory=dict[str, str])
+    """Path → the check that runs it, directly or not; the base need not have it."""
+    words: set[str] = field(default_factory=set[str])
+    """Every word of every command and of every script that was read."""
+    tested: set[str] = field(default_factory=set[str])
+    """Directories that a runner is given as places of tests."""
+    homes: set[str] = field(default_factory=lambda: {""})
+    """Where commands are run, and where Python is told to look for modules."""
+    directories: set[str] = field(default_factory=lambda: {""})
+    """Every directory that a command names."""
+
+
+def executed(checks: Iterable[Check], base: Base) -> Executed:
+    walk = _Walk(base)
+    for check in checks:
+        walk.command(check)
+    return walk.found
+
+
+class _Walk:
+    def __init__(self, base: Base) -> None:
+        self.base = base
+        self.found = Executed()
+        self._read: set[str] = set()
+        self._manifests: dict[str, str] = {}
+        self._scripts: set[tuple[str, str]] = set()
+
+    def command(self, check: Check) -> None:
+        here = joined("", check.dir)
+        self.found.homes.add(here)
+        self.found.directories.add(here)
+        self._text(check.command, here, check.name, direct=True)
+
+    def _text(self, text: str, here: str, check: str, direct: bool = False) -> None:
+        words = all_words(text)
+        self.found.words |= words
+        around = [here, *(place for word in sorted(words)[:MOST_WORDS] if (place := self._directory(word, here)))]
+        self.found.directories.update(around)
+        told = [word for listed_in in MODULE_PATH.findall(text) for word in listed_in.split(":")]
+        self.found.homes.update(place for word in told if (place := self._directory(word, here)))
+        for one in named(text):
+            if one.how == "program" and one.word == "cd":
+                self.found.homes.update(place for word in one.arguments if (place := self._directory(word, here)))
+            if one.how == "program":
+                self.found.programs.add(one.word)
+            if one.word in RUNNERS:
+                given = [self._directory(word, here) for word in one.arguments]
+                self.found.tested.update(place for place in given if place)
+            for path in self._places(one, around):
+                self._meet(path, one, check, direct)
+        for place in dict.fromkeys(("", *around)):
+            self._run_files(place, check)
+
+    def _meet(self, path: str, one: Named, check: str, direct: bool) -> None:
+        content = self.base.read(path)
+        if content is None:
+            self._meet_no_file(path, one, check, direct)
+            return
+        if path in self._read or len(self._read) >= MOST_SCRIPTS or not judges(path, content, one):
+            return
+        self._read.add(path)
+        self.found.scripts[path] = check
+        if path.endswith(".py"):
+            self._imports(path, content, check)
+        if not path.endswith((".json", ".toml", ".ini", ".cfg", ".xml")):
+            self._text(content, path.rpartition("/")[0], check)
+            self._text(content, "", check)
+
+    def _imports(self, path: str, content: str, check: str) -> None:
+        """Modules beside a script that it imports: helpers of it, unless they may as well be the product."""
+        place = path.rpartition("/")[0]
+        for name in IMPORT.findall(content):
+            module = joined(place, f"{name}.py")
+            helps = not PLACES.isdisjoint(place.split("/")) or HELPS.search(name)
+            if helps and module not in self._read and self.base.has(module):
+                self._read.add(module)
+                self.found.scripts[module] = check
+                self._imports(module, self.base.read(module) or "", check)
+
+    def _meet_no_file(self, path: str, one: Named, check: str, direct: bool) -> None:
+        """A link stands for its target. A file that is not there may be read by a script where it exists.
+
+        What a check itself names and the base lacks is work to be done.
+        """
+        if target := self.base.link(path):
+            if path not in self._read:
+                self._read.add(path)
+                self._meet(joined(path.rpartition("/")[0], target), one, check, direct)
+                self.found.scripts[path] = check
+            return
+        obeyed = one.how in ("shell", "settings") or (one.how == "program" and path.endswith(SHELL_SUFFIXES))
+        if obeyed and not direct and not self.base.is_directory(path):
+            self.found.scripts.setdefault(path, check)
+
+    def _run_files(self, place: str, check: str) -> None:
+        """Files that a tool reads by itself, for the words in them; their names are protected elsewhere."""
+        for name, tool in RUN_FILES.items():
+            path = joined(place, name)
+            if tool in self.found.words and path not in self._read:
+                self._read.add(path)
+                if content := self.base.read(path):
+                    self._text(content, place, check)
+        for name in ("package.json", "composer.json"):
+            self._manifest(joined(place, name), check)
+
+    def _manifest(self, path: str, check: str) -> None:
+        if path not in self._manifests:
+            self._manifests[path] = self.base.read(path) or ""
+        for name, text in used_scripts(self._manifests[path], self.found.words).items():
+            if (path, name) not in self._scripts:
+                self._scripts.add((path, name))
+                self._text(text, path.rpartition("/")[0], check)
+
+    def _directory(self, word: str, here: str) -> str:
+        if word.startswith(("/", "-")) or len(word) > 200:
+            return ""
+        place = joined(here, word)
+        return place if place and self.base.is_directory(place) else ""
+
+    def _places(self, one: Named, around: list[str]) -> Iterator[str]:
+        if one.how in ("module", "plugin"):
+            dotted = one.word.replace(".", "/")
+            ends = (".py", "/__main__.py", "/__init__.py")
+            words = [f"{start}{dotted}{end}" for start in ("", "src/") for end in ends]
+        else:
+            words = [one.word]
+        for word in words:
+            if word and not word.startswith(("/", "-", "$", "~")) and "\0" not in word:
+                yield from dict.fromkeys(path for place in ("", *around) if (path := joined(place, word)))
+
+
+def judges(path: str, content: str, one: Named) -> bool:
+    """Whether a file that is run belongs to the judge, and not to what is judged."""
+    if one.how in ("shell", "settings", "plugin") or is_test(path):
+        return True
+    *directories, name = path.split("/")
+    if one.how == "program" and (name.endswith(SHELL_SUFFIXES) or _has_shell(content)):
+        return True
+    said = bool(SAYS_SO.search(name)) or not PLACES.isdisjoint(directories)
+    return said or bool(STARTS_TESTS.search(content)) or any(ARGUMENT.fullmatch(word) for word in one.arguments[:2])
+
+
+def _has_shell(content: str) -> bool:
+    first = content.partition("\n")[0]
+    return first.startswith("#!") and bool(re.search(r"\b(?:ba|da|z|k|a)?sh\b", first))
+
+
+def joined(place: str, word: str) -> str:
+    """A path below the root, or nothing where it leads out."""
+    parts: list[str] = []
+    for part in (*place.split("/"), *word.split("/")):
+        if part == "..":
+            if not parts:
+                return ""
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)

@@ -1,0 +1,33 @@
+"""Ignore files that name what is there: some linters pass over whatever they list, tracked or not.
+
+Only asked where a check runs such a linter. A pattern that covers nothing the base has is ordinary work.
+"""
+
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+
+from donewhen.judge.protect.base import Base
+from donewhen.judge.protect.tables import listed
+
+NAMES = (".gitignore", ".ignore", ".rgignore")
+RESPECTING = listed("ruff black biome prettier eslint rg oxlint typos codespell ty pyright mypy")
+
+
+def is_obeyed(path: str, words: Collection[str]) -> bool:
+    return path.rpartition("/")[2] in NAMES and not RESPECTING.isdisjoint(words)
+
+
+def hides(base: Base, path: str, old: bytes, new: bytes) -> bool:
+    """Whether lines that are new cover a file or a directory of the base."""
+    place = path.rpartition("/")[0]
+    before, after = (text.decode("utf-8", "surrogateescape").splitlines() for text in (old, new))
+    return any(_covers(base, place, line.strip()) for line in set(after) - set(before))
+
+
+def _covers(base: Base, place: str, line: str) -> bool:
+    pattern = line.strip("/").removeprefix("**/").removesuffix("/**").removesuffix("/*")
+    if not pattern or line.startswith(("#", "!")):
+        return False
+    above, _, name = pattern.rpartition("/")
+    directory = "/".join(part for part in (place, above) if part)
+    return any(fnmatchcase(other, name) for other in base.names(directory) if other != ".git")

@@ -1,0 +1,101 @@
+"""Files whose content decides whether they are graded: manifests, tests inside sources, settings that reach further.
+
+conftest.py      a new one in a new directory is ordinary while it holds fixtures; hooks reach every test of a run
+*_test.go        a new one with a `TestMain` takes over the tests beside it
+.gitattributes   what it says about line ends and encodings changes other files
+*.rs             the tests inside come back
+manifests        key by key
+"""
+
+import ast
+import re
+from collections.abc import Callable, Collection
+
+from donewhen.judge.protect import manifests, rust
+from donewhen.judge.protect.taken import ALL, WHOLE, Taken
+
+CONTENT_ATTRIBUTES = re.compile(
+    r"(?:^|\s)[-!]?(?:text|eol|crlf|ident|filter|working-tree-encoding|binary)(?:[=\s]|$)|^\s*\[attr\]"
+)
+TEST_MAIN = re.compile(rb"\bfunc\s+TestMain\s*\(")
+REACHING = re.compile(
+    r"\b(?:globals|vars|locals|exec|eval|compile|__import__)\s*\(|(?<!\.)\bsetattr\s*\(|\bsys\s*\.\s*(?:modules|path|meta_path)"
+    r"|\b__dict__\b|\b_pytest\b|\bpluginmanager\b|\bbuiltins\b|\bimportlib\b|\bctypes\b|\bgc\b"
+)
+"""What a conftest with fixtures does without, and one that works on other tests does not."""
+
+
+def looks_at(path: str, exists: bool, in_old_directory: bool) -> bool:
+    """Whether the content of a changed file must be seen; most files are ordinary by name."""
+    name = path.rpartition("/")[2]
+    if name == "conftest.py":
+        return not exists and not in_old_directory
+    if name.endswith("_test.go"):
+        return not exists and in_old_directory
+    if name.endswith(".rs"):
+        return exists
+    return (manifests.is_manifest(path) or name == ".gitattributes") and (exists or in_old_directory)
+
+
+def taken(path: str, base: bytes | None, candidate: bytes | None, words: Collection[str]) -> Taken:
+    """What is taken of a file; None stands for one that is not there."""
+    name = path.rpartition("/")[2]
+    if name.endswith(".rs"):
+        return rust.taken(base, candidate)
+    for end, look in LOOKS.items():
+        if name.endswith(end):
+            return ALL if look(base or b"", candidate or b"") else WHOLE
+    return manifests.taken(path, base, candidate, words)
+
+
+def reason(path: str) -> str:
+    """Why not all of such a file is taken."""
+    name = path.rpartition("/")[2]
+    if name.endswith(".rs"):
+        return "holds existing tests"
+    return REASONS.get(name) or (
+        "takes over the tests beside it" if name.endswith("_test.go") else "configures the checks"
+    )
+
+
+def _holds_fixtures_only(base: bytes, candidate: bytes) -> bool:
+    del base
+    try:
+        text = candidate.decode()
+        tree = ast.parse(text)
+    except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return not REACHING.search(text) and not any(_is_hook(node) for node in ast.walk(tree))
+
+
+def _is_hook(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+            return name.startswith("pytest_") or name in ("collect_ignore", "collect_ignore_glob")
+        case ast.ImportFrom(names=names):
+            return any(alias.name == "*" or (alias.asname or alias.name).startswith("pytest_") for alias in names)
+        case ast.Attribute(attr=name):
+            return name in ("hookimpl", "hookspec")
+        case _:
+            return False
+
+
+def _leaves_tests_alone(base: bytes, candidate: bytes) -> bool:
+    del base
+    return not TEST_MAIN.search(candidate)
+
+
+def _leaves_content_alone(base: bytes, candidate: bytes) -> bool:
+    old, new = (text.decode("utf-8", "surrogateescape").splitlines() for text in (base, candidate))
+    return not any(CONTENT_ATTRIBUTES.search(line) for line in set(old) ^ set(new))
+
+
+LOOKS: dict[str, Callable[[bytes, bytes], bool]] = {
+    "conftest.py": _holds_fixtures_only,
+    "_test.go": _leaves_tests_alone,
+    ".gitattributes": _leaves_content_alone,
+}
+REASONS = {
+    "conftest.py": "reaches tests beyond its directory",
+    ".gitattributes": "changes the content of other files",
+}

@@ -1,0 +1,136 @@
+"""Line-wise files that mix product and judge: setup.cfg by section, go.mod by directive, a Gemfile by declaration.
+
+What a Gemfile says is code, so only lines that are plain declarations may differ; anything else makes it the base's.
+"""
+
+import configparser
+import re
+from collections.abc import Collection, Iterator
+
+from donewhen.judge.protect.pyproject import is_product_section
+from donewhen.judge.protect.taken import ALL, WHOLE, Taken, Unreadable
+from donewhen.judge.protect.tools import TOOLS, is_plugin_group
+
+HEADER = re.compile(r"\[(?P<name>[^\]]+)\]\s*(?:[#;].*)?")
+ENTRY_POINTS = "options.entry_points"
+
+
+def setup_cfg(base: str, candidate: str, words: Collection[str]) -> Taken:
+    old, new = _sections(base), _sections(candidate)
+    before, after = _parsed(base), _parsed(candidate)
+    changed = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
+    reverted = [name for name in changed if not _is_product(name, before, after, words)]
+    if not reverted:
+        return ALL
+    order = [*old, *(name for name in new if name not in old)]
+    result = "".join((old if name in reverted else new).get(name, "") for name in order)
+    expected = {name: (before if name in reverted else after).get(name) for name in order if name}
+    if _parsed(result) != {name: values for name, values in expected.items() if values is not None}:
+        return WHOLE
+    return Taken(result.encode(), tuple(reverted))
+
+
+def _is_product(
+    name: str, before: dict[str, dict[str, str]], after: dict[str, dict[str, str]], words: Collection[str]
+) -> bool:
+    if name != ENTRY_POINTS:
+        return is_product_section(name, words)
+    old, new = before.get(name, {}), after.get(name, {})
+    groups = {group for group in old.keys() | new.keys() if old.get(group) != new.get(group)}
+    return not any(is_plugin_group(group) for group in groups) and not _replaces_a_tool(new)
+
+
+def _replaces_a_tool(entry_points: dict[str, str]) -> bool:
+    scripts = "\n".join(entry_points.get(group, "") for group in ("console_scripts", "gui_scripts"))
+    return any(line.partition("=")[0].strip() in TOOLS for line in scripts.splitlines() if line.strip())
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The text of each section, its header included; what stands before the first is under the empty name."""
+    found: dict[str, str] = {"": ""}
+    name = ""
+    for line in text.splitlines(keepends=True):
+        header = HEADER.fullmatch(line.rstrip("\r\n"))
+        if header:
+            name = header["name"]
+            if name in found:
+                raise Unreadable
+            found[name] = ""
+        elif line.lstrip().startswith("["):
+            raise Unreadable  # readers of this format disagree about an indented header
+        found[name] += line if line.endswith("\n") else line + "\n"
+    return found
+
+
+def _parsed(text: str) -> dict[str, dict[str, str]]:
+    parser = configparser.RawConfigParser(default_section="\0")
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise Unreadable from error
+    return {name: dict(parser.items(name)) for name in parser.sections()}
+
+
+PRODUCT_DIRECTIVES = ("module", "go", "require", "retract")
+COMMENT = re.compile(r"\s*//.*")
+
+
+def go_mod(base: str, candidate: str, words: Collection[str]) -> Taken:
+    del words
+    old, new = list(_directives(base)), list(_directives(candidate))
+    kept = [text for directive, text in old if directive not in PRODUCT_DIRECTIVES]
+    asked = [text for directive, text in new if directive not in PRODUCT_DIRECTIVES]
+    if kept == asked:
+        return ALL
+    product = [text for directive, text in new if directive in PRODUCT_DIRECTIVES]
+    parts = sorted({*kept} ^ {*asked}) or ["order of directives"]
+    return Taken(("\n".join((*product, *kept)) + "\n").encode(), tuple(parts))
+
+
+def _directives(text: str) -> Iterator[tuple[str, str]]:
+    """Each directive on a line of its own, blocks taken apart."""
+    block = ""
+    for line in text.splitlines():
+        words = COMMENT.sub("", line).split() if "// indirect" not in line else line.split()
+        if not words:
+            continue
+        if block:
+            if words == [")"]:
+                block = ""
+            else:
+                yield block, " ".join((block, *words))
+        elif words[-1] == "(" and len(words) == 2:
+            block = words[0]
+        elif "(" in words or ")" in words:
+            raise Unreadable
+        else:
+            yield words[0], " ".join(words)
+    if block:
+        raise Unreadable
+
+
+GEM = re.compile(
+    r"""\s*gem\s*\(?\s*["'][\w.-]+["']"""
+    r"""(?:\s*,\s*(?:["'][^"'#{}]*["']|\w+:\s*[:\w\[\], ]+))*\s*\)?\s*(?:\#.*)?"""
+)
+PLAIN = re.compile(r"""\s*(?:\#.*|ruby\s+["'][\d.~>= ]+["']|group\s+(?::\w+[\s,]*)+(?:do)?|end)?\s*""")
+
+
+def gemfile(base: str, candidate: str, words: Collection[str]) -> Taken:
+    """Ruby code that the runner's own start goes through: only plain declarations of gems may differ."""
+    del words
+    old, new = base.splitlines(), candidate.splitlines()
+    changed = set(old) ^ set(new)
+    if all(PLAIN.fullmatch(line) or _is_plain_gem(line) for line in changed) and _blocks(new) == _blocks(old):
+        return ALL
+    return WHOLE
+
+
+def _is_plain_gem(line: str) -> bool:
+    found = GEM.fullmatch(line)
+    return bool(found) and not re.search(r"\b(?:path|git|github|gist|bitbucket|source|branch|ref|tag)\s*:", line)
+
+
+def _blocks(lines: list[str]) -> list[str]:
+    """Lines that are neither gems nor plain, in their order."""
+    return [line for line in lines if not PLAIN.fullmatch(line) and not _is_plain_gem(line)]

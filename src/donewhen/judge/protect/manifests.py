@@ -1,0 +1,155 @@
+"""Files that mix product and judge: what of a changed one is taken, key by key, and how the result is written.
+
+    pyproject.toml  Cargo.toml  package.json  composer.json  setup.cfg   merged: the base's text with the product's keys
+    go.mod                                                               merged by directive
+    Gemfile  pom.xml  *.csproj                                           taken as a whole, or not at all
+
+What cannot be parsed comes from the base. Where nothing but product keys changed, the candidate's bytes stay as they
+are.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Collection
+from typing import cast
+
+from donewhen.judge.protect import cargo, package_json, pyproject
+from donewhen.judge.protect.base import LARGEST
+from donewhen.judge.protect.lines import gemfile, go_mod, setup_cfg
+from donewhen.judge.protect.markup import project_file
+from donewhen.judge.protect.merge import MISSING, Merged, Path, Policy, Table, applied, merged, same
+from donewhen.judge.protect.taken import WHOLE, Taken, Unreadable
+
+Words = Collection[str]
+Reader = Callable[[str, str, Words], Taken]
+INDENT = re.compile(r"\n([ \t]+)\S")
+
+
+def is_manifest(path: str) -> bool:
+    return _reader(path) is not None
+
+
+def _reader(path: str) -> Reader | None:
+    name = path.rpartition("/")[2]
+    return READERS.get(name) or (project_file if name.endswith((".csproj", ".fsproj", ".vbproj")) else None)
+
+
+def taken(path: str, base: bytes | None, candidate: bytes | None, words: Words) -> Taken:
+    """What is taken of a changed manifest; None stands for a file that is not there."""
+    reader = _reader(path)
+    if reader is None or max(len(base or b""), len(candidate or b"")) > LARGEST:
+        return WHOLE
+    try:
+        found = reader((base or b"").decode(), (candidate or b"").decode(), words)
+    except (UnicodeDecodeError, Unreadable, RecursionError):
+        return WHOLE
+    if candidate is None and not found.is_all:
+        return WHOLE  # a manifest that somebody needs is not deleted by halves
+    return found
+
+
+def _cargo(base: str, candidate: str, words: Words) -> Taken:
+    del words
+    return _toml(base, candidate, lambda _: cargo.policy)
+
+
+def _toml(base: str, candidate: str, policy: Callable[[Table], Policy]) -> Taken:
+    old, new = _read_toml(base), _read_toml(candidate)
+    found = merged(old, new, policy(old))
+    if not found.reverted:
+        return Taken()
+    expected = applied(old, found.taken)
+    if same(expected, old):
+        return Taken(base.encode(), found.reverted)
+    text = _write_toml(base, candidate, found)
+    if not same(_read_toml(text), expected):
+        return WHOLE
+    return Taken(text.encode(), found.reverted)
+
+
+def _read_toml(text: str) -> Table:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable from error
+
+
+def _write_toml(base: str, candidate: str, found: Merged) -> str:
+    """The base's text with other values in it; comments and order stay, as far as the library can keep them."""
+    import tomlkit  # costs 40 ms, and most candidates change no such file
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document, other = tomlkit.parse(base), tomlkit.parse(candidate)
+        for path, value in found.taken:
+            item = MISSING if value is MISSING else _item(cast("dict[str, object]", other), path)
+            _put(cast("dict[str, object]", document), path, item, tomlkit.table)
+        return tomlkit.dumps(document)
+    except (TOMLKitError, KeyError, TypeError, ValueError) as error:
+        raise Unreadable from error
+
+
+def _item(document: dict[str, object], path: Path) -> object:
+    for name in path[:-1]:
+        document = cast("dict[str, object]", document[name])
+    return document[path[-1]]
+
+
+def _put(document: dict[str, object], path: Path, item: object, new_table: Callable[[], object]) -> None:
+    for name in path[:-1]:
+        if name not in document:
+            if item is MISSING:
+                return
+            document[name] = new_table()
+        document = cast("dict[str, object]", document[name])
+    if item is not MISSING:
+        document[path[-1]] = item
+    elif path[-1] in document:
+        del document[path[-1]]
+
+
+def _json(base: str, candidate: str, policy: Callable[[Table], Policy]) -> Taken:
+    old, new = _read_json(base), _read_json(candidate)
+    found = merged(old, new, policy(old))
+    if not found.reverted:
+        return Taken()
+    result = applied(old, found.taken)
+    if same(result, old):
+        return Taken(base.encode(), found.reverted)
+    indent = INDENT.search(base or candidate)
+    text = json.dumps(result, indent=indent[1] if indent else None, ensure_ascii=False)
+    end = "\n" if (base or candidate).endswith("\n") else ""
+    return Taken((text + end).encode("utf-8", "surrogatepass"), found.reverted)
+
+
+def _read_json(text: str) -> Table:
+    if not text.strip():
+        return {}
+    try:
+        found = json.loads(text, object_pairs_hook=_once)
+    except ValueError as error:
+        raise Unreadable from error
+    if not isinstance(found, dict):
+        raise Unreadable
+    return cast("Table", found)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Readers disagree about a key that is there twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+READERS: dict[str, Reader] = {
+    "pyproject.toml": lambda base, new, words: _toml(base, new, lambda old: pyproject.policy(words, old)),
+    "Cargo.toml": _cargo,
+    "package.json": lambda base, new, words: _json(base, new, lambda old: package_json.node(words, old)),
+    "composer.json": lambda base, new, words: _json(base, new, lambda old: package_json.composer(words, old)),
+    "setup.cfg": setup_cfg,
+    "go.mod": go_mod,
+    "Gemfile": gemfile,
+    "pom.xml": project_file,
+}

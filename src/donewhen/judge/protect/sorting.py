@@ -1,0 +1,107 @@
+"""The changes of a candidate, sorted: those that are graded, and those that are put back as the base has them.
+
+Three steps in this order: by name, by content, and then by what stands in the way of what is put back.
+"""
+
+from collections.abc import Mapping
+
+from donewhen.judge.protect import ignoring, inside
+from donewhen.judge.protect.guard import Guard
+from donewhen.judge.protect.taken import WHOLE
+from donewhen.judge.verdict import Edit
+from donewhen.workspace.objects import FILE, PROGRAM, Change, Entry, parents, text
+from donewhen.workspace.store import Store
+
+Entries = dict[bytes, Entry | None]
+FIRST_ONES = frozenset({"package.json", "composer.json", "Cargo.toml", "go.mod", "Gemfile"})
+
+
+class Sorting:
+    """The changes of a candidate, sorted into those that are graded and those that are put back."""
+
+    def __init__(self, guard: Guard, changes: Mapping[bytes, Change]) -> None:
+        self.guard = guard
+        self.changes = changes
+        self.edits: dict[bytes, Edit] = {}
+        self.put_back: Entries = {}
+
+    def by_name(self) -> None:
+        for path, change in self.changes.items():
+            if reason := self.guard.reason(change.path, change.old is not None):
+                self._refuse(path, reason)
+
+    async def by_content(self, store: Store) -> None:
+        """Look into the files whose names do not decide; one git process for all of them."""
+        looked_at = [path for path, change in self.changes.items() if path not in self.edits and self._looks_at(change)]
+        for path in looked_at:
+            if not _are_files(self.changes[path]):
+                self._refuse(path, inside.reason(text(path)))
+        looked_at = [path for path in looked_at if path not in self.edits]
+        wanted = [entry.id for path in looked_at for entry in _both(self.changes[path]) if entry]
+        contents = iter(await store.bare.contents(wanted))
+        for path in looked_at:
+            old, new = (next(contents) if entry else None for entry in _both(self.changes[path]))
+            self._look(store, path, old, new)
+
+    def _looks_at(self, change: Change) -> bool:
+        if self.guard.is_editable(change.path):
+            return False
+        exists = change.old is not None
+        in_old_directory = self.guard.is_old(change.path)
+        if ignoring.is_obeyed(change.path, self.guard.executed.words):
+            return True
+        if not exists and self._is_first(change.path):
+            return False
+        return inside.looks_at(change.path, exists, in_old_directory)
+
+    def _is_first(self, path: str) -> bool:
+        """The first manifest of its kind is work to be done: there is nothing yet that it could bend."""
+        place, _, name = path.rpartition("/")
+        return name in FIRST_ONES and self.guard.is_first(place, (name,))
+
+    def _look(self, store: Store, path: bytes, old: bytes | None, new: bytes | None) -> None:
+        change = self.changes[path]
+        if ignoring.is_obeyed(change.path, self.guard.executed.words):
+            if ignoring.hides(self.guard.base, change.path, old or b"", new or b""):
+                self._refuse(path, "hides files from a check")
+            return
+        found = inside.taken(change.path, old, new, self.guard.executed.words)
+        if found == WHOLE or (found.content is not None and found.content == (old or b"")):
+            self._refuse(path, inside.reason(change.path), found.reverted)
+        elif found.content is not None:
+            mode = (change.old or change.new or Entry(FILE, "")).mode
+            self._refuse(path, inside.reason(change.path), found.reverted)
+            self.put_back[path] = Entry(mode, store.bare.write("blob", found.content))
+
+    def _refuse(self, path: bytes, reason: str, parts: tuple[str, ...] = ()) -> None:
+        change = self.changes[path]
+        kind = change.kind if change.kind in ("added", "deleted") else "modified"
+        self.edits[path] = Edit(change.path, kind, reason, parts)
+        self.put_back[path] = change.old
+
+    def clear_the_way(self) -> None:
+        """What stands where a protected path is put back goes: a name is a file or a directory."""
+        standing = {path for path, entry in self.put_back.items() if entry is not None}
+        above = {directory for path in standing for directory in parents(path)}
+        for path, change in self.changes.items():
+            if change.new is None or path in self.edits:
+                continue
+            if path in above or not standing.isdisjoint(parents(path)):
+                self._refuse(path, "stands in the way of a protected path")
+
+    def kept(self) -> Entries:
+        """What differs between the base and J."""
+        found: Entries = {}
+        for path, change in self.changes.items():
+            entry = self.put_back.get(path, change.new)
+            if entry != change.old:
+                found[path] = entry
+        return found
+
+
+def _both(change: Change) -> tuple[Entry | None, Entry | None]:
+    return change.old, change.new
+
+
+def _are_files(change: Change) -> bool:
+    return all(entry is None or entry.mode in (FILE, PROGRAM) for entry in _both(change))

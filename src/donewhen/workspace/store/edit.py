@@ -1,0 +1,119 @@
+"""A tree with some paths changed, as another tree: only the directories that hold those paths are read and written.
+
+No index and no files on disk, so the cost depends on the changes and not on the tree. Which paths are changed, and why,
+is not known here.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.objects import (
+    FILE,
+    PROGRAM,
+    TREE,
+    Entries,
+    Entry,
+    listed,
+    parents,
+    raw,
+    tree_content,
+    tree_entries,
+)
+from donewhen.workspace.store.bare import Bare
+
+Changes = Mapping[bytes, Entry | None]
+
+
+async def with_changes(bare: Bare, tree: str, entries: Changes) -> str:
+    """The tree in which each path is what is given for it; None means that no file is there.
+
+    A path that is set wins over what stands in its way: a file above it becomes a directory, a directory at it goes.
+    """
+    if not entries:
+        return tree
+    files = {path for path, entry in entries.items() if entry is not None}
+    if any(above in files for path in files for above in parents(path)):
+        raise ValueError("a path cannot be a file and a directory")
+    held = await _directories(bare, tree, {above for path in entries for above in parents(path)})
+    for path, entry in sorted(entries.items(), key=lambda item: (item[1] is not None, item[0])):
+        _put(held, path, entry)
+    return _stored(bare, held)
+
+
+async def _directories(bare: Bare, tree: str, paths: Iterable[bytes]) -> dict[bytes, Entries]:
+    """Those of the paths that are directories in the tree, with what they hold; one git process for all."""
+    wanted = sorted(paths)
+    asked = [b"%s:%s" % (tree.encode(), path) for path in wanted]
+    answer = await bare.run("cat-file", "--batch", "--buffer", "-z", stdin=b"".join(one + b"\0" for one in asked))
+    found: dict[bytes, Entries] = {}
+    at = 0
+    for path, one in zip(wanted, asked, strict=True):
+        missing = one + b" missing\n"
+        if answer.startswith(missing, at):  # the name is repeated as it is, line ends included
+            at += len(missing)
+            continue
+        end = answer.index(b"\n", at)
+        _, kind, size = answer[at:end].split(b" ")
+        at = end + 1 + int(size) + 1
+        if kind == b"tree":
+            found[path] = tree_entries(answer[end + 1 : at - 1], bare.object_format)
+    if b"" not in found:
+        raise MachineryBroke(f"tree {tree} is missing in the store")
+    return found
+
+
+def _put(held: dict[bytes, Entries], path: bytes, entry: Entry | None) -> None:
+    above, _, name = path.rpartition(b"/")
+    if entry is None:
+        before = held.get(above, {}).get(name)
+        if before is not None and before.mode != TREE:
+            del held[above][name]
+        return
+    _make_way(held, path)
+    before = held[above].get(name)
+    if path in held or (before is not None and before.mode == TREE):
+        for directory in [known for known in held if known == path or known.startswith(path + b"/")]:
+            del held[directory]
+    held[above][name] = entry
+
+
+def _make_way(held: dict[bytes, Entries], path: bytes) -> None:
+    """Directories above a path; the last of them to be missing stands where nothing or a file was."""
+    for directory in parents(path):
+        if directory in held:
+            return
+        held[directory] = {}
+        above, _, name = directory.rpartition(b"/")
+        held.get(above, {}).pop(name, None)
+
+
+def _stored(bare: Bare, held: dict[bytes, Entries]) -> str:
+    """Write the directories, the deepest first; one that holds nothing is not there."""
+    for directory in sorted(held, key=lambda path: -path.count(b"/") if path else 1):
+        if not directory:
+            continue
+        above, _, name = directory.rpartition(b"/")
+        held[above].pop(name, None)
+        if held[directory]:
+            held[above][name] = Entry(TREE, bare.write("tree", tree_content(held[directory])))
+    return bare.write("tree", tree_content(held[b""]))
+
+
+async def file_in(bare: Bare, tree: str, path: str) -> tuple[Entry, bytes] | None:
+    """A file of a tree with its content; None where there is none."""
+    answer = await bare.run("ls-tree", "-z", "--full-tree", tree, "--", path)
+    entry = next((entry for _, entry in listed(answer) if entry.mode in (FILE, PROGRAM)), None)
+    return (entry, (await bare.contents([entry.id]))[0]) if entry is not None else None
+
+
+async def with_file(bare: Bare, commit: str, path: str, content: bytes) -> str:
+    """A commit without history that is like this one, but for the content of one file."""
+    (about,) = await bare.contents([commit])
+    head, _, message = about.partition(b"\n\n")
+    lines = head.split(b"\n")
+    tree = lines[0].split(b" ")[1].decode()
+    found = await file_in(bare, tree, path)
+    entry = Entry(found[0].mode if found else FILE, bare.write("blob", content))
+    changed = await with_changes(bare, tree, {raw(path): entry})
+    who = [line for line in lines if line.startswith((b"author ", b"committer "))]
+    return bare.write("commit", b"\n".join([b"tree " + changed.encode(), *who]) + b"\n\n" + message)

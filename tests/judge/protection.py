@@ -1,0 +1,107 @@
+"""A base, contracts and candidates for tests of protection: real stores, and what of a candidate is judged."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.protect import Guard, Judged, judged
+from donewhen.judge.verdict import Edit
+from donewhen.workspace.objects import FILE, LINK, PROGRAM, Entry, listed, raw, text
+from donewhen.workspace.store import Store, edit
+from repositories import Files, opened, repository
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A file that may be executed."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    to: str
+
+
+Made = str | bytes | Program | Link | None
+"""What a candidate has at a path; None where it has nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    judged: Judged
+    files: dict[str, str]
+    """What is judged, path → content."""
+    control: dict[str, str]
+
+    @property
+    def edits(self) -> dict[str, Edit]:
+        return {edit.path: edit for edit in self.judged.edits}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    store: Store
+    base_files: Path
+    sites: Sequence[Path]
+    contract: Contract
+
+    async def judge(self, made: Mapping[str, Made], contract: Contract | None = None) -> Outcome:
+        base = self.store.repo.head
+        tree = await self.candidate(made)
+        found = await judged(self.store, base, tree, contract or self.contract, self.base_files, self.sites)
+        return Outcome(found, await self.content(found.tree), await self.content(found.control))
+
+    async def candidate(self, made: Mapping[str, Made]) -> str:
+        tree = await self.store.tree_of(self.store.repo.head)
+        gone = [path for path in await self.content(tree) if _stands_in_the_way(path, made)]
+        entries = {raw(path): self._entry(what) for path, what in made.items()}
+        return await edit.with_changes(self.store.bare, tree, {raw(path): None for path in gone} | entries)
+
+    def _entry(self, what: Made) -> Entry | None:
+        match what:
+            case None:
+                return None
+            case Program(content):
+                return Entry(PROGRAM, self.store.bare.write("blob", content.encode()))
+            case Link(to):
+                return Entry(LINK, self.store.bare.write("blob", to.encode()))
+            case _:
+                return Entry(FILE, self.store.bare.write("blob", what.encode() if isinstance(what, str) else what))
+
+    async def content(self, tree: str) -> dict[str, str]:
+        found = list(listed(await self.store.bare.run("ls-tree", "-r", "-z", tree)))
+        contents = await self.store.bare.contents([entry.id for _, entry in found])
+        return {
+            text(path): content.decode("utf-8", "surrogateescape")
+            for (path, _), content in zip(found, contents, strict=True)
+        }
+
+    def guard(self, contract: Contract | None = None) -> Guard:
+        return Guard(contract or self.contract, self.base_files)
+
+
+def _stands_in_the_way(path: str, made: Mapping[str, Made]) -> bool:
+    """What a candidate puts somewhere replaces a file above it and a directory of that name."""
+    return any(
+        what is not None and path not in made and (path.startswith(f"{other}/") or other.startswith(f"{path}/"))
+        for other, what in made.items()
+    )
+
+
+def contract(*commands: str, protect: Sequence[str] = (), editable: Sequence[str] = (), where: str = ".") -> Contract:
+    checks = tuple(Check(name=f"check{number}", command=command, dir=where) for number, command in enumerate(commands))
+    return Contract(checks=checks, protect=tuple(protect), editable=tuple(editable))
+
+
+@asynccontextmanager
+async def scene(
+    directory: Path, files: Files, of: Contract | str = "pytest -q", sites: Sequence[Path] = ()
+) -> AsyncGenerator[Scene]:
+    root = repository(directory / "r", files)
+    async with opened(root, directory / "state") as store:
+        base_files = directory / "base"
+        await store.check_out(store.repo.head, base_files)
+        yield Scene(store, base_files, sites, of if isinstance(of, Contract) else contract(of))

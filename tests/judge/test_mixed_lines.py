@@ -1,0 +1,134 @@
+"""go.mod, Gemfile, pom.xml, files of .NET and attributes: dependencies are product, what bends a check is not."""
+
+import pytest
+
+from donewhen.judge.protect.inside import taken
+from donewhen.judge.protect.taken import Taken
+
+GO = (
+    "module example.invalid/a\n\ngo 1.22\n\nrequire (\n\tgolang.org/x/text v0.3.0 // indirect\n)\n\n"
+    "require github.com/x/y v1.0.0\n"
+)
+
+
+def go(new: str, base: str = GO) -> Taken:
+    return taken("go.mod", base.encode(), new.encode(), ("go", "test"))
+
+
+def test_requirements_of_go_may_change() -> None:
+    assert go(GO.replace("v0.3.0", "v0.4.0")) == Taken()
+    assert go(GO + "require github.com/new/one v1.0.0 // why not\n") == Taken()
+    assert go(GO.replace("go 1.22", "go 1.23")) == Taken()
+
+
+@pytest.mark.parametrize(
+    "line", ["replace github.com/x/y => ./fake", "toolchain go1.99", "exclude github.com/x/y v1.0.0", "godebug a=b"]
+)
+def test_directives_of_go_that_swap_or_choose_tools_do_not_come_in(line: str) -> None:
+    found = go(GO.replace("v0.3.0", "v0.4.0") + line + "\n")
+    assert found.reverted == (line,)
+    assert found.content is not None
+    assert b"v0.4.0 // indirect" in found.content
+    assert line.encode() not in found.content
+
+
+def test_a_replacement_that_the_base_has_stays() -> None:
+    base = GO + "replace (\n\tgithub.com/x/y => ../y // ours\n)\n"
+    found = go(GO, base)
+    assert found.content is not None
+    assert b"replace github.com/x/y => ../y" in found.content
+
+
+def test_a_go_mod_with_open_ends_comes_from_the_base() -> None:
+    assert go(GO + "replace (\n").none
+
+
+GEMS = (
+    'source "https://example.invalid"\nruby "3.2.0"\ngem "rails", "~> 7"\ngroup :test do\n  gem "rspec", "~> 3"\nend\n'
+)
+
+
+def gems(new: str) -> Taken:
+    return taken("Gemfile", GEMS.encode(), new.encode(), ("bundle", "rspec"))
+
+
+def test_plain_gems_may_come_and_change() -> None:
+    assert gems(GEMS.replace("~> 7", "~> 8")) == Taken()
+    assert gems(GEMS + 'gem "puma", ">= 6", require: false # a server\n') == Taken()
+    assert gems(GEMS + "group :development, :test do\n  gem 'pry'\nend\n") == Taken()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('"rspec", "~> 3"', '"rspec", path: "fake"'),
+        ('"rspec", "~> 3"', '"rspec", github: "someone/rspec"'),
+        ('"rspec", "~> 3"', '"rspec", :path => "fake"'),
+        ("end\n", "end\nexit 0\n"),
+        ("end\n", 'end\neval_gemfile "x"\n'),
+        ('"rails", "~> 7"', '"rails", "#{exit}"'),
+        ("example.invalid", "other.invalid"),
+    ],
+)
+def test_a_gemfile_with_anything_else_comes_from_the_base(change: tuple[str, str]) -> None:
+    assert gems(GEMS.replace(*change)).none
+
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><version>1</version>
+<properties><a>b</a></properties>
+<dependencies><dependency><artifactId>junit</artifactId><version>4</version></dependency></dependencies>
+<build><plugins><plugin><artifactId>surefire</artifactId><version>3</version></plugin></plugins></build></project>"""
+NET = (
+    '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><Version>1</Version></PropertyGroup>'
+    '<ItemGroup><PackageReference Include="xunit" Version="2" /></ItemGroup></Project>'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "change"),
+    [
+        ("pom.xml", POM, ("<version>1<", "<version>2<")),
+        ("pom.xml", POM, ("</dependencies>", "<dependency><artifactId>guava</artifactId></dependency></dependencies>")),
+        ("pom.xml", POM, ("<properties>", "<!-- a word -->\n  <properties>")),
+        ("A.csproj", NET, ("<Version>1<", "<Version>2<")),
+        ("A.csproj", NET, ("</ItemGroup>", '<PackageReference Include="Serilog" Version="3" /></ItemGroup>')),
+        ("A.csproj", NET, ('Version="2"', 'Version="3"')),
+    ],
+)
+def test_dependencies_and_versions_of_project_files_may_change(name: str, base: str, change: tuple[str, str]) -> None:
+    assert base.replace(*change) != base
+    assert taken(name, base.encode(), base.replace(*change).encode(), ()) == Taken()
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "change"),
+    [
+        ("pom.xml", POM, ("<a>b</a>", "<skipTests>true</skipTests>")),
+        ("pom.xml", POM, ("<version>3<", "<version>4<")),
+        ("pom.xml", POM, ("<plugins>", "<plugins><plugin><artifactId>x</artifactId></plugin>")),
+        ("pom.xml", POM, ("<artifactId>junit<", "<artifactId>other<")),
+        ("pom.xml", POM, ("<version>4<", "<scope>system</scope><systemPath>fake.jar</systemPath><version>4<")),
+        ("pom.xml", POM, ("<project", "<!DOCTYPE a><project")),
+        ("pom.xml", POM, ("</project>", "")),
+        ("A.csproj", NET, ("<Version>1</Version>", "<IsTestProject>false</IsTestProject>")),
+        ("A.csproj", NET, ("</Project>", "<Target Name='x'><Exec Command='true'/></Target></Project>")),
+        ("A.csproj", NET, ('Include="xunit"', 'Include="other"')),
+    ],
+)
+def test_anything_else_in_a_project_file_makes_it_the_base_s(name: str, base: str, change: tuple[str, str]) -> None:
+    assert base.replace(*change) != base
+    assert taken(name, base.encode(), base.replace(*change).encode(), ()).none
+
+
+@pytest.mark.parametrize(
+    ("line", "harmless"),
+    [
+        ("*.py text eol=crlf", False), ("* -text", False), ("*.bin filter=lfs", False), ("*.py ident", False),
+        ("*.py working-tree-encoding=UTF-16", False), ("[attr]x eol=crlf", False), ("*.png binary", False),
+        ("docs/** linguist-documentation", True), ("*.lock -diff", True), ("tests export-ignore", True),
+        ("context/** merge=ours", True),
+    ],
+)  # fmt: skip
+def test_attributes_count_when_they_change_the_content_of_files(line: str, harmless: bool) -> None:
+    base = b"*.sh text eol=lf\n"
+    assert taken(".gitattributes", base, base + line.encode() + b"\n", ()).is_all == harmless

@@ -1,0 +1,96 @@
+"""What the base's own settings say: where tests lie, what is loaded into the runner, which files they name."""
+
+from pathlib import Path
+
+import pytest
+from protection import Made, contract, scene
+
+pytestmark = pytest.mark.anyio
+
+SETTINGS = {
+    "pyproject.toml": (
+        '[tool.pytest.ini_options]\ntestpaths = ["checks"]\npython_files = "check_*.py"\naddopts = "-q -p reporting"\n'
+    ),
+    "pytest.ini": "[pytest]\ntestpaths = checks\npython_files = check_*.py\naddopts = -q -p reporting\n",
+    "setup.cfg": "[tool:pytest]\ntestpaths =\n    checks\npython_files = check_*.py\naddopts = -p reporting\n",
+}
+PROJECT = {
+    "calc.py": "",
+    "reporting.py": "",
+    "support/marks.py": "",
+    "conftest.py": 'pytest_plugins: list[str] = ["support.marks"]\n',
+    "checks/check_add.py": "",
+    "checks/sums.json": "[]",
+    "app/check_in.py": "",
+    "app/models.py": "",
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+async def test_tests_are_what_the_settings_of_the_base_call_tests(tmp_path: Path, name: str) -> None:
+    attacks: dict[str, Made] = {
+        "checks/check_add.py": "x", "checks/sums.json": "x", "checks/conftest.py": "", "checks/__init__.py": "",
+        "checks/calc.py": "", "reporting.py": "x", "support/marks.py": "x", "app/check_in.py": "x",
+    }  # fmt: skip
+    honest: dict[str, Made] = {
+        "calc.py": "x",
+        "app/models.py": "x",
+        "checks/check_more.py": "x",
+        "support/more.py": "x",
+    }
+    async with scene(tmp_path, {**PROJECT, name: SETTINGS[name]}) as project:
+        outcome = await project.judge({**attacks, **honest})
+        assert set(outcome.edits) == set(attacks)
+        assert outcome.control["checks/check_more.py"] == "x"
+
+
+async def test_directories_that_a_runner_is_given_hold_tests_unless_they_hold_the_product(tmp_path: Path) -> None:
+    files = {"checks/a.json": "", "pkg/__init__.py": "", "pkg/a.json": "", "src/a.json": "", "more/a.json": ""}
+    async with scene(
+        tmp_path, files, contract("pytest checks pkg src", "python -m unittest discover -s more")
+    ) as project:
+        outcome = await project.judge(dict.fromkeys(files, "x"))
+        assert set(outcome.edits) == {"checks/a.json", "more/a.json"}
+
+
+async def test_files_that_settings_name_are_settings_too(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[project]\nreadme = "README.md"\n[tool.ruff]\nextend = "style/rules.toml"\n',
+        "style/rules.toml": "", "README.md": "", "src/index.ts": "", "style/other.toml": "",
+        "jest.config.js": "module.exports = { setupFilesAfterEach: ['<rootDir>/jest/after.js'], x: 'src/index.ts' }\n",
+        "jest/after.js": "",
+    }  # fmt: skip
+    made: dict[str, Made] = dict.fromkeys(files.keys() - {"pyproject.toml", "jest.config.js"}, "x")
+    async with scene(tmp_path, files, "ruff check . && npx jest") as project:
+        assert set((await project.judge(made)).edits) == {"style/rules.toml", "jest/after.js"}
+
+
+async def test_helpers_that_a_script_of_the_judge_imports_belong_to_it_and_the_product_does_not(tmp_path: Path) -> None:
+    files = {
+        "tasks.py": "import pytest\nfrom task_settings import A\nimport calc\n", "task_settings.py": "", "calc.py": "",
+        "ci/ask.py": "import answers\nimport pkg\n", "ci/answers.py": "", "pkg/__init__.py": "", "ci/unrelated.py": "",
+    }  # fmt: skip
+    async with scene(tmp_path, files, contract("python -m tasks", "python ci/ask.py")) as project:
+        outcome = await project.judge(dict.fromkeys(files, "x = 1\n"))
+        assert set(outcome.edits) == {"tasks.py", "task_settings.py", "ci/ask.py", "ci/answers.py"}
+
+
+IGNORED = {
+    ".gitignore": ("*.pyc\npkg/\n", True),
+    ".ignore": ("pkg/calc.py\n", True),
+    "pkg/.gitignore": ("calc.py\n", True),
+    "docs/.gitignore": ("calc.py\n", False),
+}
+
+
+@pytest.mark.parametrize(("path", "row"), IGNORED.items(), ids=IGNORED)
+async def test_an_ignore_file_counts_where_it_hides_the_product_from_a_linter(
+    tmp_path: Path, path: str, row: tuple[str, bool]
+) -> None:
+    files = {"pkg/calc.py": "", "docs/a.md": "", ".gitignore": "*.pyc\n"}
+    text, hides = row
+    async with scene(tmp_path, files, "ruff check .") as project:
+        assert bool((await project.judge({path: text})).judged.edits) == hides
+        honest = await project.judge({path: "*.pyc\nnode_modules/\n# pkg\n!pkg\nout/*\n"})
+        assert honest.judged.edits == ()
+        assert (await project.judge({path: text}, contract("pytest"))).judged.edits == ()
