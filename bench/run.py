@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-PARTS = ("processes", "trees", "capture")
+PARTS = ("processes", "trees", "capture", "judge")
 
 
 def main() -> None:

@@ -266,3 +266,18 @@ def test_a_killed_run_is_cleaned_up_by_the_next_one(root: Path) -> None:
     assert len(list(repos.glob("*/trees/*"))) == 1
     assert sandbox(root, "--", "true").code == 0
     assert list(repos.glob("*/trees/*")) == []
+
+
+@pytest.mark.promise("workspace.history.held-out")
+def test_nothing_of_a_held_out_check_can_be_found_inside(tmp_path: Path) -> None:
+    shown = "[[check]]\nname = 'shown'\ncommand = 'true'\n"
+    held = f"{shown}# the riddle\n[[check]]\nname = 'riddle'\ncommand = 'false'\nheld_out = true\n"
+    repo = repository(tmp_path / "repo", {"donewhen.toml": "# one\n", "a": ""})
+    write(repo, {"donewhen.toml": held})
+    commit(repo)
+    answer = donewhen("sandbox", "--", "cat donewhen.toml; git log --format=%h; git grep -c riddle HEAD", cwd=repo)
+    assert "shown" in answer.out
+    assert "riddle" not in answer.out
+    assert len([line for line in answer.out.splitlines() if len(line) == 7]) == 1
+    inside = donewhen("sandbox", "--", "git status --porcelain; git cat-file --batch-all-objects --batch", cwd=repo)
+    assert "riddle" not in inside.out

@@ -50,7 +50,7 @@ async def _run(start: Path, base: str, dirty: bool, line: ShellCommand) -> int:
         if place.probe.level is not Level.BUBBLEWRAP:
             name = place.probe.level.value
             say(f"note: the isolation of this run is '{name}'; `donewhen doctor` says what that costs")
-        commit = await _base(place, base, dirty)
+        commit = await place.maker_base(await _base(place, base, dirty))
         async with place.tree("throwaway", commit) as tree:
             finished = await place.room(tree).run(line, stdout=_to(1), stderr=_to(2))
         return _exit_code(finished)

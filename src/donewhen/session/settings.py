@@ -43,8 +43,9 @@ Values = dict[tuple[str, str], Setting]
 class Settings:
     """Merged values, by table and key."""
 
-    def __init__(self, values: Values, file: Path | None) -> None:
+    def __init__(self, values: Values, file: Path | None, content: Table | None = None) -> None:
         self._values = values
+        self._content = content or {}
         self.file = file
         """The repository's donewhen.toml, if there is one."""
 
@@ -56,6 +57,15 @@ class Settings:
 
     def texts(self, table: str, key: str) -> tuple[str, ...]:
         return tuple(cast("list[str]", self.get(table, key).value))
+
+    def tables(self, name: str) -> list[Table]:
+        """The entries of a list of tables in the repository's file, such as `[[check]]`, with their defaults."""
+        defaults = {key: spec.default for key, spec in schema.LISTS[name].items()}
+        return [{**defaults, **entry} for entry in cast("list[Table]", self._content.get(name, []))]
+
+    def with_value(self, table: str, key: str, value: Value, source: str) -> "Settings":
+        """The same settings with one value decided by somebody else."""
+        return Settings({**self._values, (table, key): Setting(value, source)}, self.file, self._content)
 
     @contextlib.contextmanager
     def blaming(self, table: str, key: str) -> Generator[None]:
@@ -77,13 +87,14 @@ def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBoo
     """
     values = without_repository(environment)
     file = find(start, top)
+    content: Table = {}
     if file is not None:
         content = read(file)
         if trust is not None and (widened := widening(content, values)):
             _require_trust(file, widened[0], trust)
         _merge(values, content, str(file))
     _merge_environment(values, environment)
-    return Settings(values, file)
+    return Settings(values, file, content)
 
 
 def without_repository(environment: Mapping[str, str]) -> Values:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.session import settings as settings_module
+from donewhen.session.contract_file import held_back
 from donewhen.session.settings import Settings
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.command import Finished
@@ -26,10 +27,10 @@ from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import Repo, open_repo
 from donewhen.workspace.sandbox import level, relay
 from donewhen.workspace.sandbox.level import Level, Probe
-from donewhen.workspace.sandbox.room import Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.setup import build_setup_layer, setup_inputs
 from donewhen.workspace.state import repository_directory, state_root
-from donewhen.workspace.store import Store
+from donewhen.workspace.store import Store, edit
 from donewhen.workspace.trees import Standing, Tree, Trees
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -46,9 +47,12 @@ class Workplace:
     launcher: Launcher
 
     @contextlib.asynccontextmanager
-    async def tree(self, kind: str, commit: str) -> AsyncGenerator[Tree]:
-        """A tree over a commit with everything `[workspace]` asks for; removed at the end unless it holds work."""
-        tree = await self.trees.make(kind, commit, await self._standing(commit))
+    async def tree(self, kind: str, commit: str, candidate: str = "") -> AsyncGenerator[Tree]:
+        """A tree over a commit with everything `[workspace]` asks for; removed at the end unless it holds work.
+
+        With a candidate, its files are those of that tree id.
+        """
+        tree = await self.trees.make(kind, commit, await self.standing(commit, candidate))
         try:
             yield tree
         finally:
@@ -56,16 +60,44 @@ class Workplace:
 
     def room(self, tree: Tree, in_setup: bool = False) -> Room:
         """The sandbox of a tree."""
-        return Room(self.launcher, self.probe, tree.place, room_config(self.settings, in_setup))
+        return self.room_of(tree.place, in_setup)
 
-    async def _standing(self, commit: str) -> Standing:
-        history: History = "none" if self.settings.text("workspace", "history") == "none" else "base"
-        bare = Standing(history=history, share=self.settings.texts("workspace", "share"))
+    def room_of(self, place: Place, in_setup: bool = False) -> Room:
+        """The sandbox of a place that was made out of a tree's."""
+        return Room(self.launcher, self.probe, place, room_config(self.settings, in_setup))
+
+    async def maker_base(self, commit: str) -> str:
+        """The commit that a maker starts from: this one, or one like it that tells nothing of held-out checks."""
+        file = self.settings.file
+        if file is None or not self.holds_out:
+            return commit
+        path = str(file.relative_to(self.repo.root))
+        found = await edit.file_in(self.store.bare, await self.store.tree_of(commit), path)
+        if found is None:
+            return commit
+        shown = held_back(found[1].decode("utf-8", "replace")).encode()
+        return commit if shown == found[1] else await edit.with_file(self.store.bare, commit, path, shown)
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether there is a check that the maker must never see."""
+        return any(entry["held_out"] for entry in self.settings.tables("check"))
+
+    async def standing(self, commit: str, candidate: str = "") -> Standing:
+        """What a tree of a commit, or of a candidate over it, stands on."""
+        alone = self.holds_out or self.settings.text("workspace", "history") == "none"
+        history: History = "none" if alone else "base"
+        bare = Standing(history=history, share=self.settings.texts("workspace", "share"), candidate=candidate)
         commands = self.settings.texts("workspace", "setup")
         if not commands:
             return bare
-        key = setup_key(commands, await setup_inputs(self.store, commit))
-        layer = await self.trees.layers.setup(key, lambda into: self._set_up(commit, bare, commands, into))
+        inputs = await setup_inputs(self.store, candidate or commit)
+        # Where a candidate asks for nothing new, the setup runs on the base's files: it must not depend on the rest.
+        same = not candidate or inputs == await setup_inputs(self.store, commit)
+        ground = replace(bare, candidate="") if same else bare
+        layer = await self.trees.layers.setup(
+            setup_key(commands, inputs), lambda into: self._set_up(commit, ground, commands, into)
+        )
         return replace(bare, layers=(layer.path,))
 
     async def _set_up(self, commit: str, standing: Standing, commands: tuple[str, ...], into: Path) -> None:
@@ -74,7 +106,7 @@ class Workplace:
             room = self.room(tree, in_setup=True)
             for command in commands:
                 _require_success(command, await room.run(ShellCommand(text=command)))
-            await build_setup_layer(self.store, commit, tree.upper, into)
+            await build_setup_layer(self.store, standing.candidate or commit, tree.upper, into)
         finally:
             await self.trees.remove(tree, discard=True)
 
@@ -112,12 +144,14 @@ def _require_success(command: str, finished: Finished) -> None:
 
 
 @contextlib.asynccontextmanager
-async def open_workplace(start: Path) -> AsyncGenerator[Workplace]:
+async def open_workplace(start: Path, offline: bool = False) -> AsyncGenerator[Workplace]:
     """Open the repository that `start` lies in. Bad input is found before anything is written or started for it."""
     async with Launcher.open() as launcher:
         repo = await open_repo(launcher, start)
         state = state_root(os.environ)
         settings = settings_module.load(start.resolve(), repo.root, os.environ, TrustBook(state))
+        if offline:
+            settings = settings.with_value("workspace", "network", "none", "offline")
         room_config(settings)
         probe = enforced(await level.recorded_probe(launcher, state), settings.text("workspace", "isolation"))
         directory = repository_directory(state, repo.common_dir)

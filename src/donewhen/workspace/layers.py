@@ -6,6 +6,7 @@ nobody writes to it. In a sandbox they appear only beneath an overlay, so no com
     bases/COMMIT/files          every file of the commit
     bases/COMMIT/git-HISTORY    only a `.git`: the commits reachable from base, or a single one
     setups/KEY/files            what the setup commands added
+    candidates/COMMIT-TREE/files    what turns the commit's files into those of a tree
 """
 
 import contextlib
@@ -20,12 +21,14 @@ from typing import Literal
 
 import anyio
 
+from donewhen.workspace.capture import write_layer
 from donewhen.workspace.files import disk_use, locked, remove_tree, write_atomically
 from donewhen.workspace.store import Store
 
 History = Literal["base", "none"]
 KEPT_BASES = 8
 KEPT_SETUPS = 8
+KEPT_CANDIDATES = 16
 BUILDING = "building-"
 
 
@@ -60,6 +63,13 @@ class Layers:
         """What setup commands made, built by `build` when this key was never seen."""
         return await self._built(f"setups/{key}/files", build)
 
+    async def candidate(self, commit: str, tree: str) -> Layer:
+        """What turns a checkout of a commit into one of a tree. Costs as much as what differs."""
+        base = await self._store.tree_of(commit)
+        return await self._built(
+            f"candidates/{commit}-{tree}/files", lambda into: write_layer(self._store, base, tree, into)
+        )
+
     async def _built(self, path: str, build: Callable[[Path], Awaitable[object]]) -> Layer:
         place = self.directory / path
         done = place.with_name(f"{place.name}.json")
@@ -89,7 +99,7 @@ class Layers:
     def forget_old(self, in_use: set[str]) -> int:
         """Remove the layers that were used longest ago, beyond the number kept; the bytes that were freed."""
         freed = 0
-        for kind, kept in (("bases", KEPT_BASES), ("setups", KEPT_SETUPS)):
+        for kind, kept in (("bases", KEPT_BASES), ("setups", KEPT_SETUPS), ("candidates", KEPT_CANDIDATES)):
             holders = [place for place in (self.directory / kind).glob("*") if place.is_dir()]
             holders.sort(key=_last_used, reverse=True)
             for place in holders[kept:]:

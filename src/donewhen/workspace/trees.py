@@ -81,7 +81,9 @@ class Standing:
 
     history: History = "base"
     layers: tuple[str, ...] = ()
-    """Setup and candidate layers, top first, relative to the repository's state directory."""
+    """Setup layers, top first, relative to the repository's state directory."""
+    candidate: str = ""
+    """A tree id: the files are those of that tree instead of the base commit's."""
     share: tuple[str, ...] = ()
 
 
@@ -101,15 +103,20 @@ class Trees:
         shares = [await self._shared(base, path) for path in standing.share]
         files = await self.layers.files(base)
         git_dir = await self.layers.git_dir(base, standing.history)
+        copied = not self._probe.overlay or self._probe.level is not Level.BUBBLEWRAP
         lower = (*standing.layers, git_dir.path, files.path)
+        if standing.candidate and not copied:
+            lower = ((await self.layers.candidate(base, standing.candidate)).path, *lower)
         directory, lock = self._claim()
         port = free_ports(self.directory / "ports")
-        copied = not self._probe.overlay or self._probe.level is not Level.BUBBLEWRAP
         facts = TreeFacts(directory.name, kind, base, lower, standing.share, port, copied)
         for part in ("upper", "work", "scratch"):
             (directory / part).mkdir(mode=0o755)
         if copied:
             await anyio.to_thread.run_sync(self._copy_layers, directory / "upper", lower)
+            if standing.candidate:
+                base_tree = await self.store.tree_of(base)
+                await capture.write_files(self.store, base_tree, standing.candidate, directory / "upper")
             await capture.stamp(directory / "upper", directory / "stamp")
         place = self._place(directory, facts, shares)
         write_atomically(directory / "tree.json", json.dumps(asdict(facts)))
@@ -125,6 +132,12 @@ class Trees:
         tree.facts = replace(tree.facts, saved=candidate.tree)
         write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
         return candidate
+
+    async def written(self, tree: Tree) -> list[str]:
+        """Every path that was written, replaced or deleted in a tree since it was made, directories left out."""
+        if tree.facts.copied:
+            return await capture.changed_in_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
+        return await anyio.to_thread.run_sync(_files_below, tree.upper)
 
     async def remove(self, tree: Tree, discard: bool = False) -> None:
         """Remove a tree. A maker tree with work that is in no store is kept and named, unless it is discarded."""
@@ -219,6 +232,14 @@ class Trees:
         if facts is not None:
             (self.directory / "ports" / str(facts.port_base)).unlink(missing_ok=True)
         remove_tree(directory)
+
+
+def _files_below(upper: Path) -> list[str]:
+    found: list[str] = []
+    for directory, _, names in os.walk(upper):
+        inner = os.path.relpath(directory, upper)
+        found += [name if inner == "." else f"{inner}/{name}" for name in names]
+    return sorted(found)
 
 
 def _share_layer(directory: Path, source: Path, at: str) -> Bind | Overlay:

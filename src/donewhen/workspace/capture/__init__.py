@@ -20,10 +20,20 @@ from donewhen.workspace.capture import walk
 from donewhen.workspace.capture.candidate import Candidate, take
 from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.capture.write import write_files, write_layer
+from donewhen.workspace.objects import text
 from donewhen.workspace.store import Store
 from donewhen.workspace.store.bare import replace
 
-__all__ = ["Candidate", "CandidateRefused", "capture_copy", "capture_layer", "stamp", "write_files", "write_layer"]
+__all__ = [
+    "Candidate",
+    "CandidateRefused",
+    "capture_copy",
+    "capture_layer",
+    "changed_in_copy",
+    "stamp",
+    "write_files",
+    "write_layer",
+]
 
 
 async def capture_layer(store: Store, base_commit: str, upper: Path) -> Candidate:
@@ -44,3 +54,11 @@ async def capture_copy(store: Store, base_commit: str, directory: Path, record: 
     taken = walk.Stamp.of(record.read_bytes())
     layer = await anyio.to_thread.run_sync(walk.read_copy, directory, taken, base.directories)
     return await take(store, base, layer)
+
+
+async def changed_in_copy(store: Store, base_commit: str, directory: Path, record: Path) -> list[str]:
+    """The paths in a full copy that are not as they were when its `stamp` was taken."""
+    base = await store.skeletons.of(await store.tree_of(base_commit))
+    taken = walk.Stamp.of(record.read_bytes())
+    layer = await anyio.to_thread.run_sync(walk.read_copy, directory, taken, base.directories)
+    return sorted(text(path) for path, item in layer.items() if item.kind != "directory")

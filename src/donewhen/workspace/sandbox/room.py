@@ -19,7 +19,7 @@ import anyio
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.command import Command, Confinement, Ears, Finished
 from donewhen.workspace.launcher import kernel
-from donewhen.workspace.output import Watch
+from donewhen.workspace.output import KEEP_BYTES, Watch
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import bubblewrap, environment, home, landlock, machine, relay, seccomp, view
 from donewhen.workspace.sandbox.level import Level, Probe
@@ -60,6 +60,8 @@ class ShellCommand:
     stdin: bytes = b""
     spool: Path | None = None
     merge_stderr: bool = True
+    keep_bytes: int = KEEP_BYTES
+    """So much is kept of the beginning and of the end of what it prints."""
 
 
 class Sandbox(Protocol):
@@ -114,6 +116,7 @@ class Room:
             stdin=command.stdin,
             timeout_secs=command.timeout_secs,
             merge_stderr=command.merge_stderr,
+            keep_bytes=command.keep_bytes,
             spool=command.spool,
             confinement=confinement,
         )

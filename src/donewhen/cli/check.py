@@ -1,0 +1,130 @@
+"""`donewhen check`: judge the working tree against HEAD, no model."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import anyio
+import click
+
+from donewhen import events
+from donewhen.cli import verdict_lines
+from donewhen.cli.group import say
+from donewhen.errors import BadInput, NeedsPerson
+from donewhen.events import Emit, Event
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.verdict import Verdict
+from donewhen.session import checking, contract_file
+from donewhen.session.checking import Request, Subject
+from donewhen.session.workplace import Workplace, open_workplace
+
+
+@click.command("check")
+@click.option("--head", is_flag=True, help="Judge HEAD alone, without the working tree's changes.")
+@click.option("--as-is", is_flag=True, help="Judge the files as you left them, without protection.")
+@click.option("--fresh", is_flag=True, help="Take no result from the verdict cache.")
+@click.option("--receipt", type=click.Path(path_type=Path), default=None, help="Write the evidence to this file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
+def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json: bool) -> int:
+    """Judge the working tree against HEAD: 0 when every check passes, 1 when not.
+
+    Protected paths (tests, what configures them, what the checks run) are graded as HEAD has them; edits to them are
+    listed as not graded.
+    """
+    if head and as_is:
+        raise BadInput("--head and --as-is exclude each other: one leaves the working tree out, the other takes all")
+    if receipt is not None and not receipt.absolute().parent.is_dir():
+        raise BadInput(f"--receipt {receipt}: there is no directory {receipt.absolute().parent}")
+    subject: Subject = "head" if head else "as-is" if as_is else "working"
+    return anyio.run(_check, Request(subject=subject, fresh=fresh), receipt, as_json)
+
+
+async def _check(request: Request, receipt: Path | None, as_json: bool) -> int:
+    async with open_workplace(Path.cwd()) as place:
+        contract = contract_file.contract_in(place.settings)
+        for line in (*place.repo.notes, *contract_file.warnings(place.settings, contract)):
+            say(f"note: {line}")
+        if not contract.checks:
+            proposed = _proposed(place)
+            if proposed is None:
+                return 2
+            contract = replace(contract, checks=proposed)
+        verdict, took = await _judge(place, contract, request, as_json)
+        if receipt is not None:
+            from donewhen.session import receipts
+
+            digest = await receipts.write(place, receipt, verdict, contract, request.subject == "as-is", took)
+            say(f"receipt: {receipt} ({digest})")
+        return 0 if verdict.green else 1
+
+
+async def _judge(place: Workplace, contract: Contract, request: Request, as_json: bool) -> tuple[Verdict, int]:
+    """The verdict, shown, and how many milliseconds it took."""
+    show, emit = _audience(as_json)
+    emit(_started(place, contract))
+    began = time.monotonic()
+    verdict = await checking.check(place, contract, request, emit)
+    emit(_finished(verdict))
+    show(verdict)
+    return verdict, round((time.monotonic() - began) * 1000)
+
+
+def _proposed(place: Workplace) -> tuple[Check, ...] | None:
+    """Without a contract: what `init` would propose, if a person takes it for this once; None when there is nothing."""
+    from donewhen.cli import proposal_lines
+    from donewhen.session import proposal
+
+    plan = proposal.plan(place)
+    if not plan.checks:
+        proposal_lines.show_nothing_found(place.repo.root, plan.found)
+        return None
+    say("there is no contract yet; `donewhen init` would write this one:")
+    proposal_lines.show(plan, err=True)
+    if not sys.stdin.isatty() or not click.confirm("Judge by it now?", default=False, err=True):
+        raise NeedsPerson(f"{place.repo.root}: no contract; run: donewhen init")
+    return tuple(one.check for one in plan.checks)
+
+
+def _audience(as_json: bool) -> tuple[Callable[[Verdict], None], Emit]:
+    """Who is told: a program by lines of JSON, a person by a table or plain lines."""
+    if as_json:
+        from donewhen.cli.lines import Lines
+
+        return (lambda _: None), Lines().emit
+    if not sys.stdout.isatty():
+        return verdict_lines.show, _nobody
+    from donewhen.cli.verdict_view import Live
+
+    view = Live()
+    return view.show, view.emit
+
+
+def _nobody(event: Event) -> None:
+    del event
+
+
+def _started(place: Workplace, contract: Contract) -> events.SessionStarted:
+    return events.SessionStarted(
+        intent="",
+        repo=str(place.repo.root),
+        base=place.repo.head,
+        engine=None,
+        model=None,
+        contract=asdict(contract),
+        isolation=place.probe.level.value,
+        path_transparent=place.probe.path_transparent,
+    )
+
+
+def _finished(verdict: Verdict) -> events.SessionFinished:
+    outcome = checking.outcome(verdict)
+    results = tuple(
+        {"name": r.name, "status": r.status.value, "exit_code": r.exit_code, "duration_ms": r.duration_ms}
+        for r in verdict.results
+    )
+    summary = checking.summary(verdict)
+    return events.SessionFinished(
+        outcome=outcome, reason=summary, iterations=0, results=results, summary=summary, tree=verdict.tree
+    )

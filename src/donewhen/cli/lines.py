@@ -1,0 +1,23 @@
+"""Events as lines of JSON on stdout, each flushed at once, with sequence, time and session."""
+
+import datetime
+import json
+import secrets
+import sys
+
+from donewhen.events import Event
+
+
+class Lines:
+    """A place to emit to."""
+
+    def __init__(self) -> None:
+        self.session = secrets.token_hex(6)
+        self._seq = 0
+
+    def emit(self, event: Event) -> None:
+        self._seq += 1
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"seq": self._seq, "at": now, "session": self.session, "type": event.type(), **event.fields()}
+        sys.stdout.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
+        sys.stdout.flush()

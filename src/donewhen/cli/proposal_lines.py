@@ -1,0 +1,25 @@
+"""A proposed contract in plain lines: each check with the reason for it, or the lines to type where none was found."""
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli.group import one_line, say
+from donewhen.judge.detect import Proposal
+from donewhen.session.proposal import Plan
+
+BY_HAND = '[[check]]\nname = "tests"\ncommand = "the command that runs your tests"'
+
+
+def show(plan: Plan, err: bool = False) -> None:
+    for one in plan.checks:
+        where = f" (in {one.check.dir})" if one.check.dir != "." else ""
+        click.echo(one_line(f"{one.check.name}{where}: {one.check.command}"), err=err)
+        click.echo(f"    {one_line(one.why)}", err=err)
+
+
+def show_nothing_found(root: Path, found: Proposal) -> None:
+    """The lines to type instead, on stdout, ready to paste."""
+    say(f"donewhen: no tests were found in {root}; put a check like this into donewhen.toml:")
+    for offer in found.offers or (BY_HAND,):
+        click.echo("\n".join(map(one_line, offer.splitlines())) + "\n")

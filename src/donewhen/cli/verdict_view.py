@@ -1,0 +1,53 @@
+"""A verdict on a terminal: what is going on while it is reached, then a table. `verdict_lines` has the words."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from donewhen import events
+from donewhen.cli.verdict_lines import TAIL_LINES, evidence, remarks, status, tests, time
+from donewhen.events import Event
+from donewhen.judge.verdict import Result, Status, Verdict
+from donewhen.session import checking
+
+COLOURS = {Status.PASS: "green", Status.FLAKY: "yellow", Status.VACUOUS: "yellow"}
+PHASES = {"baseline": " on the base", "rerun": " again", "control": " as control"}
+
+
+class Live:
+    """Tells a terminal what is going on, and shows the verdict at the end."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        self._status = self._console.status("judging")
+        self._status.start()
+
+    def emit(self, event: Event) -> None:
+        if isinstance(event, events.CheckStarted):
+            self._status.update(f"{escape(event.name)}{PHASES.get(event.phase, '')}")
+
+    def show(self, verdict: Verdict) -> None:
+        self._status.stop()
+        self._console.print(_table(verdict))
+        for result in verdict.results:
+            if result.status is not Status.PASS:
+                self._show_red(result)
+        for line in remarks(verdict):
+            self._console.print(line, style="dim", markup=False, soft_wrap=True)
+        self._console.print(checking.summary(verdict), style="bold green" if verdict.green else "bold red")
+
+    def _show_red(self, result: Result) -> None:
+        self._console.rule(escape(result.name), align="left", style="dim")
+        self._console.print(Text.from_ansi("\n".join(result.output_tail.splitlines()[-TAIL_LINES:])), soft_wrap=True)
+
+
+def _table(verdict: Verdict) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("check", "result", "tests", "evidence", "time", ""):
+        table.add_column(heading, justify="right" if heading in ("tests", "time") else "left")
+    for result in verdict.results:
+        shown = Text(status(result), style=COLOURS.get(result.status, "red"))
+        reasons = Text("; ".join(result.reasons))
+        table.add_row(result.name, shown, tests(result), evidence(result), time(result), reasons)
+    return table

@@ -1,0 +1,109 @@
+"""Where checks are run: fresh trees over one base, and the runs that are kept. No run is judged here.
+
+    bench = Bench(ground, base, surroundings, defences, runs, rules)
+    ran = await bench.run(check, tree)
+
+Every run gets a throw-away tree of its own, so that nothing one check leaves is seen by the next.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from donewhen.judge.cache import Runs, key_of
+from donewhen.judge.contract import Check
+from donewhen.judge.defences import Defences
+from donewhen.judge.ground import Ground, Surroundings
+from donewhen.judge.ran import Ran
+from donewhen.workspace.trees import Tree
+
+VERSION = 1
+"""Of what a kept run means; another number makes all of them unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seal:
+    """What of a tree must not be written while a check runs."""
+
+    protects: Callable[[str], str] = lambda _: ""
+    fixed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    ground: Ground
+    base: str
+    base_tree: str
+    base_files: Path
+    surroundings: Surroundings
+    defences: Defences
+    runs: Runs
+    seal: Seal = Seal()
+    _shared: dict[str, Tree] = field(default_factory=dict[str, Tree])
+
+    async def run(self, check: Check, tree: str, number: int = 1) -> Ran:
+        """Run a check on a tree for the n-th time, or take the kept run of that number."""
+        key = await self._key(check, tree, f"run {number}")
+        return self.runs.get(key) or await self._run(check, tree, key)
+
+    async def again(self, check: Check, tree: str) -> Ran:
+        """Run a check on a tree whatever is kept."""
+        return await self._run(check, tree, "")
+
+    async def kept_canary(self, check: Check, tree: str) -> Ran | None:
+        """A kept run with a test added that must fail, if there is one."""
+        return self.runs.get(await self._key(check, tree, "canary"))
+
+    async def with_canary(self, check: Check, tree: str, files: Mapping[str, bytes], name: str) -> Ran:
+        """Run a check with a test added that must fail."""
+        return await self._run(check, tree, await self._key(check, tree, "canary"), files, name)
+
+    async def keep(self, check: Check, tree: str, ran: Ran) -> None:
+        self.runs.put(await self._key(check, tree, "run 1"), ran)
+
+    async def drop(self, check: Check, tree: str) -> None:
+        """Forget a run that turned out to be one of several."""
+        self.runs.drop(await self._key(check, tree, "run 1"))
+
+    async def _run(
+        self, check: Check, tree: str, key: str, files: Mapping[str, bytes] | None = None, name: str = ""
+    ) -> Ran:
+        from donewhen.judge import running  # a verdict out of kept runs does not need what reads reports
+
+        how = running.How(
+            base_files=self.base_files,
+            surroundings=self.surroundings,
+            defences=self.defences,
+            protects=self.seal.protects,
+            fixed=tuple(path for path in self.seal.fixed if path not in (files or {})),
+            laid_over=files or {},
+            must_fail=name,
+        )
+        async with self._tree(tree) as place:
+            ran = await running.run(self.ground, place, check, how)
+        if ran.end == "could_not_start" and ran.exit_code is None:
+            async with self._tree(tree) as place:  # trouble of the machine is tried once more before it is believed
+                ran = await running.run(self.ground, place, check, how)
+        self.runs.put(key, ran)
+        return ran
+
+    @asynccontextmanager
+    async def _tree(self, tree: str) -> AsyncGenerator[Tree]:
+        candidate = "" if tree == self.base_tree else tree
+        if self.defences.layers:
+            async with self.ground.tree("judge", self.base, candidate) as place:
+                yield place
+            return
+        if tree not in self._shared:
+            standing = await self.ground.standing(self.base, candidate)
+            self._shared[tree] = await self.ground.trees.make("judge", self.base, standing)
+        yield self._shared[tree]
+
+    async def _key(self, check: Check, tree: str, purpose: str) -> str:
+        """Names everything that a run depends on; empty when that is not known."""
+        if not self.surroundings.digest or self.defences != Defences():
+            return ""
+        layers = (await self.ground.standing(self.base, "" if tree == self.base_tree else tree)).layers
+        asked = asdict(replace(check, name="", held_out=False, quarantine=None))
+        return key_of(VERSION, purpose, self.base_tree, tree, asked, layers, self.surroundings.digest)

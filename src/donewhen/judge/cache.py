@@ -1,0 +1,72 @@
+"""Runs that need not be repeated, because nothing that they depend on has changed. Plain files, one per run.
+
+Only what a run did is kept, never what was concluded from it: the rules are applied again each time, so a kept run
+cannot raise a result. A run that ended by a limit of time, by trouble of the machine, or differently each time is not
+kept at all.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from donewhen.judge.ran import Ran
+from donewhen.readers.reading import Reading, Tests
+from donewhen.workspace.files import write_atomically
+
+KEPT = 4000
+
+
+class Runs:
+    """Runs by key. Without a directory nothing is kept; with `fresh` nothing is taken."""
+
+    def __init__(self, directory: Path | None, fresh: bool = False) -> None:
+        self._directory = directory
+        self._fresh = fresh
+
+    def get(self, key: str) -> Ran | None:
+        if self._directory is None or self._fresh or not key:
+            return None
+        try:
+            return _ran(json.loads((self._directory / key).read_text()))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, ran: Ran) -> None:
+        if self._directory is None or not key or ran.end != "exited" or not ran.keepable:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with contextlib.suppress(OSError):  # a run that cannot be kept is only slower next time
+            write_atomically(self._directory / key, json.dumps(asdict(ran)))
+
+    def drop(self, key: str) -> None:
+        if self._directory is not None and key:
+            (self._directory / key).unlink(missing_ok=True)
+
+    def forget_old(self) -> None:
+        """Keep the runs that were made last."""
+        if self._directory is None or not self._directory.is_dir():
+            return
+        entries = sorted(os.scandir(self._directory), key=lambda entry: entry.stat().st_mtime, reverse=True)
+        for entry in entries[KEPT:]:
+            Path(entry.path).unlink(missing_ok=True)
+
+
+def key_of(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, default=str).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _ran(known: dict[str, Any]) -> Ran:
+    lists: dict[str, Any] = {name: tuple(known[name]) for name in ("touched", "expected")}
+    facts: dict[str, Any] = {**known, **lists, "reading": _reading(known["reading"]), "cached": True}
+    return Ran(**facts)
+
+
+def _reading(known: dict[str, Any] | None) -> Reading | None:
+    if known is None:
+        return None
+    facts: dict[str, Any] = {**known, "tests": Tests(**known["tests"]), "failures": tuple(known["failures"])}
+    return Reading(**facts)

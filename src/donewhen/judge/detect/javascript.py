@@ -1,0 +1,195 @@
+"""JavaScript and TypeScript: the scripts of package.json, called through the project's own package manager.
+
+A `test` script that only strings other scripts together is taken apart, so that tests, types and lint are separate
+checks. Nothing is fetched: tools are called from node_modules or not at all.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from donewhen.judge.detect.package import Package, quoted, shown
+from donewhen.judge.detect.proposal import Found, Hint, Kind
+from donewhen.judge.detect.recognise import recognise
+from donewhen.judge.detect.said import plain_commands
+from donewhen.judge.detect.survey import Table, joined, table, text, texts
+
+MANIFESTS = ("package.json",)
+PLACEHOLDER = "no test specified"
+LOCKS = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+    "package-lock.json": "npm",
+    "npm-shrinkwrap.json": "npm",
+}
+TESTS = ("test", "test:unit", "tests", "unit", "test:ci", "tests-only")
+TYPES = ("typecheck", "type-check", "check-types", "check:types", "types:check", "types", "tsc", "test:types")
+LINT = ("lint", "eslint", "biome", "lint:js", "lint:check")
+CHANGES_FILES = re.compile(r"--fix\b|--write\b|--watch(?:All)?\b")
+TEST_FILES = ("*.test.*js", "*.spec.*js", "*.test.ts", "*.spec.ts", "*.test.tsx", "*.spec.tsx", "*.test.jsx")
+RUNNERS = {"vitest": ("vitest", "run"), "jest": ("jest",), "mocha": ("mocha",), "ava": ("ava",)}
+
+Scripts = Mapping[str, str]
+
+
+def find(package: Package) -> Iterator[Found | Hint]:
+    manifest = package.json("package.json")
+    scripts: Scripts = {
+        name: body for name, body in table(manifest, "scripts").items() if isinstance(body, str) and body.strip()
+    }
+    manager = manager_of(package, manifest)
+    found = list(_from_scripts(package, scripts, manager))
+    if not any(one.kind == "tests" for one in found):
+        found += _from_runners(package, manifest)
+    if not any(one.kind == "types" for one in found):
+        found += _from_tsconfig(package, manifest)
+    yield from found
+    yield from _about_dependencies(package, manifest, manager, bool(found))
+
+
+def manager_of(package: Package, manifest: Table) -> str:
+    """The package manager that the project names or that its lock file belongs to; npm when that one is not here."""
+    named = [text(manifest, "packageManager").partition("@")[0]]
+    for above in package.upward():
+        named += [manager for lock, manager in LOCKS.items() if package.survey.has(joined(above, lock))]
+        named.append(text(package.survey.json(joined(above, "package.json")), "packageManager").partition("@")[0])
+    wanted = next((name for name in named if name in ("npm", "pnpm", "yarn", "bun")), "npm")
+    return wanted if wanted == "npm" or package.programs(wanted) else "npm"
+
+
+def covers_members(package: Package) -> bool:
+    """Whether the root's own test script runs the tests of its workspaces as well."""
+    body = text(table(package.json("package.json"), "scripts"), "test")
+    every = (
+        r"workspaces\b|(?:^|\s)-ws\b|\bturbo\b|\blerna\b|\bnx\b|(?:^|\s)-r\b|--recursive|\bvitest\b|\bjest\b|foreach"
+    )
+    return bool(re.search(every, body))
+
+
+# -- scripts --
+
+
+def _from_scripts(package: Package, scripts: Scripts, manager: str) -> Iterator[Found]:
+    seen: set[str] = set()
+    for name in _wanted(scripts):
+        for part, kind in _taken_apart(name, scripts, frozenset()):
+            body = scripts[part]
+            if part in seen or kind not in ("tests", "types", "lint") or CHANGES_FILES.search(body):
+                continue
+            seen.add(part)
+            runner = next((tool.runner for tool in map(recognise, plain_commands(body)) if tool), manager)
+            why = _why(package, part, body)
+            yield Found(kind=kind, runner=runner, command=_call(manager, part), dir=package.dir, why=why)
+    if "build" in scripts:
+        why = _why(package, "build", scripts["build"])
+        yield Found(kind="build", runner=manager, command=_call(manager, "build"), dir=package.dir, why=why)
+
+
+def _why(package: Package, script: str, body: str) -> str:
+    path, key = package.path("package.json"), f'"{script}"'
+    short = body if len(body) <= 80 else body[:79] + "…"
+    return f"{path}:{package.survey.line_of(path, key + ':')} has the script {key}: {short}"
+
+
+def _wanted(scripts: Scripts) -> Iterator[str]:
+    """The scripts to look at: one way to test, one to check types, one to lint."""
+    real = {name: body for name, body in scripts.items() if PLACEHOLDER not in body and not CHANGES_FILES.search(body)}
+    for names in (TESTS, TYPES, LINT):
+        chosen = next((name for name in names if name in real), "")
+        if chosen:
+            yield chosen
+
+
+def _taken_apart(name: str, scripts: Scripts, seen: frozenset[str]) -> Iterator[tuple[str, Kind]]:
+    """The scripts that a script strings together, each with its kind; itself when it does anything else."""
+    parts = [_script_called(words, scripts) for words in plain_commands(scripts[name])]
+    whole = len(parts) == len(re.split(r"&&|;", scripts[name]))
+    if name in seen or not parts or not whole or not all(parts) or len(seen) > 5:
+        yield name, _kind(name, scripts[name])
+        return
+    for part in parts:
+        yield from _taken_apart(part, scripts, seen | {name})
+
+
+def _script_called(words: tuple[str, ...], scripts: Scripts) -> str:
+    """`npm run lint` and its like in the other managers; nothing when it is another command, or has arguments."""
+    if words[0] not in ("npm", "pnpm", "yarn", "bun"):
+        return ""
+    rest = [word for word in words[1:] if word not in ("run", "run-script", "-s", "--silent")]
+    return rest[0] if len(rest) == 1 and rest[0] in scripts else ""
+
+
+def _kind(name: str, body: str) -> Kind:
+    tools = [tool for words in plain_commands(body) if (tool := recognise(words)) is not None]
+    kinds: list[Kind] = [tool.kind for tool in tools]
+    if "tests" in kinds:
+        return "tests"
+    if kinds and len(kinds) == kinds.count(kinds[0]):
+        return kinds[0]
+    lowered = name.lower()
+    by_name: tuple[tuple[str, Kind], ...] = (("lint", "lint"), ("type", "types"), ("tsc", "types"), ("build", "build"))
+    for word, kind in by_name:
+        if word in lowered:
+            return kind
+    return "tests"
+
+
+def _call(manager: str, script: str) -> str:
+    if script == "test" and manager != "bun":
+        return f"{manager} test"
+    return quoted(manager, "run", script)
+
+
+# -- without scripts --
+
+
+def _from_runners(package: Package, manifest: Table) -> Iterator[Found]:
+    """A runner that is installed or configured although no script calls it."""
+    tests = next(package.below(*TEST_FILES), "") or next(iter(package.survey.named(package.path("test"), "*.*js")), "")
+    wanted = {**table(manifest, "dependencies"), **table(manifest, "devDependencies")}
+    for runner, words in RUNNERS.items():
+        config = next(iter(package.survey.named(package.dir, f"{runner}.config.*", f".{runner}rc*")), "")
+        if tests and (config or runner in wanted):
+            why = f"{config or package.path('package.json')} names {runner}, and {tests} is a test"
+            if spelled := package.spelled(runner):
+                words, why = (runner, *spelled[1].arguments), f"{spelled[0].where} runs {shown(spelled[0].words)}"
+            command = quoted("npx", "--no-install", *words)
+            yield Found(kind="tests", runner=runner, command=command, dir=package.dir, why=why)
+            return
+    if path := package.which_hold("node:test", *TEST_FILES, "test*.js", "test*.mjs"):
+        yield Found(
+            kind="tests", runner="node:test", command="node --test", dir=package.dir, why=f"{path} uses node:test"
+        )
+
+
+def _from_tsconfig(package: Package, manifest: Table) -> Iterator[Found]:
+    wanted = {**table(manifest, "dependencies"), **table(manifest, "devDependencies")}
+    if not package.has("tsconfig.json") or "typescript" not in wanted:
+        return
+    # The file may hold comments, so it is no JSON.
+    if match := re.search(r'"noEmit"\s*:\s*true', package.text("tsconfig.json")):
+        path = package.path("tsconfig.json")
+        why = f"{path}:{package.survey.line_of(path, match[0])} sets noEmit: it is there to check types"
+        command = "npx --no-install tsc --noEmit"
+        yield Found(kind="types", runner="tsc", command=command, dir=package.dir, why=why)
+
+
+def _about_dependencies(package: Package, manifest: Table, manager: str, found: bool) -> Iterator[Hint]:
+    needs = {**table(manifest, "dependencies"), **table(manifest, "devDependencies")}
+    installed = any(joined(above, "node_modules") in package.survey.set_aside for above in package.upward())
+    if found and needs and not installed:
+        install = "npm ci" if manager == "npm" and package.above("package-lock.json") else f"{manager} install"
+        yield Hint(
+            f"{package.path('node_modules')} is not there: run `{install}` first, because checks have no network"
+        )
+
+
+def members(package: Package) -> tuple[str, ...]:
+    """The patterns that name the workspaces of a root package."""
+    declared = package.json("package.json").get("workspaces")
+    named = texts(declared) or texts(table(package.json("package.json"), "workspaces").get("packages"))
+    lines = package.text("pnpm-workspace.yaml").splitlines()
+    listed = [bare_item for line in lines if (bare_item := re.sub(r"^\s*-\s*|[\"']|\s+#.*$", "", line).strip())]
+    inside = listed[listed.index("packages:") + 1 :] if "packages:" in listed else []
+    return (*named, *(item for item in inside if not item.endswith(":")))

@@ -1,0 +1,102 @@
+"""One directory with a manifest, as the finders of each language see it: its files, and what is said about them."""
+
+import os
+import posixpath
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from donewhen.judge.detect.recognise import Tool, recognise
+from donewhen.judge.detect.said import Said
+from donewhen.judge.detect.survey import Survey, Table, is_within, joined
+
+Programs = Callable[[str], bool]
+LONG_TESTS = ("integration", "e2e", "functional", "acceptance", "smoke", "slow", "bench", "benchmark")
+TELLING_FILES = 40
+"""How many files are opened to learn what a project's tests are written with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    survey: Survey
+    dir: str
+    nested: tuple[str, ...]
+    """Directories of other packages inside this one."""
+    said: tuple[Said, ...]
+    programs: Programs
+
+    def path(self, name: str) -> str:
+        return joined(self.dir, name)
+
+    def has(self, name: str) -> bool:
+        return self.survey.has(self.path(name))
+
+    def first(self, *names: str) -> str:
+        """The path of the first of these files that is there, or nothing."""
+        return next((self.path(name) for name in names if self.has(name)), "")
+
+    def text(self, name: str) -> str:
+        return self.survey.text(self.path(name))
+
+    def toml(self, name: str) -> Table:
+        return self.survey.toml(self.path(name))
+
+    def json(self, name: str) -> Table:
+        return self.survey.json(self.path(name))
+
+    def exists(self, path: str) -> bool:
+        """Whether something is at a path as a command in this directory would write it; never outside."""
+        full = posixpath.normpath(posixpath.join(self.dir, path))
+        return not full.startswith(("..", "/")) and self.survey.exists(full)
+
+    def below(self, *patterns: str) -> Iterator[str]:
+        """Paths of this package's own files whose names match."""
+        for path in self.survey.below(self.dir, *patterns):
+            if not any(is_within(path, inner) for inner in self.nested):
+                yield path
+
+    def upward(self) -> Iterator[str]:
+        """This directory and those above it, up to the root."""
+        yield self.dir
+        if self.dir != ".":
+            parts = self.dir.split("/")
+            yield from ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+            yield "."
+
+    def above(self, *names: str) -> str:
+        """The nearest of these files, here or upward, or nothing."""
+        here = (joined(place, name) for place in self.upward() for name in names)
+        return next((path for path in here if self.survey.has(path)), "")
+
+    def relative(self, path: str) -> str:
+        """A path of the repository as a command in this directory writes it."""
+        return os.path.relpath(path, self.dir)
+
+    def which_hold(self, words: str, *patterns: str, nested: bool = False) -> str:
+        """The first of this package's matching files that holds these words, or nothing."""
+        paths = self.survey.below(self.dir, *patterns) if nested else self.below(*patterns)
+        for number, path in enumerate(paths):
+            if number >= TELLING_FILES:
+                break
+            if words in self.survey.text(path):
+                return path
+        return ""
+
+    def spelled(self, runner: str) -> tuple[Said, Tool] | None:
+        """How the project itself calls a tool here; quick tests rather than long ones."""
+        found = [
+            (said, tool)
+            for said in self.said
+            if said.dir == self.dir and (tool := recognise(said.words)) is not None and tool.runner == runner
+        ]
+        quick = [pair for pair in found if not any(word in " ".join(pair[0].words) for word in LONG_TESTS)]
+        return next(iter(quick or found), None)
+
+
+def quoted(*words: str) -> str:
+    return shlex.join(words)
+
+
+def shown(words: tuple[str, ...]) -> str:
+    """A command as it is quoted in a reason."""
+    return f"`{' '.join(words)}`"

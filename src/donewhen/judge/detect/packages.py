@@ -1,0 +1,113 @@
+"""The packages of a repository: every directory with a manifest, without those that another one already speaks for."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from donewhen.judge.detect import compiled, javascript, python, rust, scripted
+from donewhen.judge.detect.package import Package, Programs
+from donewhen.judge.detect.proposal import Found, Hint
+from donewhen.judge.detect.said import Said
+from donewhen.judge.detect.survey import Survey, is_within, table, texts
+
+MOST_PACKAGES = 24
+DEEPEST = 3
+NO_PACKAGES = {
+    "test", "tests", "__tests__", "spec", "testdata", "fixtures", "fixture", "examples", "example", "samples", "docs",
+    "doc", "templates", "template", "third_party", "external", "bench", "benches", "benchmark", "benchmarks", "demo",
+}  # fmt: skip
+"""Directories whose manifests are material, not packages of the project."""
+WHOLE_BUILDS = {"gradle": ("settings.gradle", "settings.gradle.kts"), "dotnet": ("*.sln", "*.slnx")}
+"""Files that make one build of everything below them."""
+
+Finder = Callable[[Package], Iterator[Found | Hint]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ecosystem:
+    manifests: tuple[str, ...]
+    find: Finder
+
+
+ECOSYSTEMS: Mapping[str, Ecosystem] = {
+    "python": Ecosystem(python.MANIFESTS, python.find),
+    "javascript": Ecosystem(javascript.MANIFESTS, javascript.find),
+    "rust": Ecosystem(rust.MANIFESTS, rust.find),
+    "go": Ecosystem(compiled.GO_MANIFESTS, compiled.find_go),
+    "maven": Ecosystem(compiled.MAVEN_MANIFESTS, compiled.find_maven),
+    "gradle": Ecosystem(compiled.GRADLE_MANIFESTS, compiled.find_gradle),
+    "dotnet": Ecosystem(compiled.DOTNET_MANIFESTS, compiled.find_dotnet),
+    "php": Ecosystem(scripted.PHP_MANIFESTS, scripted.find_php),
+    "ruby": Ecosystem(scripted.RUBY_MANIFESTS, scripted.find_ruby),
+    "elixir": Ecosystem(scripted.ELIXIR_MANIFESTS, scripted.find_elixir),
+}
+
+
+def find_all(survey: Survey, said: tuple[Said, ...], programs: Programs) -> Iterator[Found | Hint]:
+    """What the packages of every ecosystem have to offer, the root first."""
+    for name, ecosystem in ECOSYSTEMS.items():
+        places = _places(survey, ecosystem)
+        if name == "python" and "." not in places and _is_plain_python(survey):
+            places.insert(0, ".")
+        packages = [Package(survey, place, _inside(place, places), said, programs) for place in places]
+        spoken_for = {place for package in packages for place in _speaks_for(name, package, places)}
+        for package in packages[:MOST_PACKAGES]:
+            if package.dir not in spoken_for:
+                yield from ecosystem.find(package)
+        if len(packages) > MOST_PACKAGES:
+            yield Hint(f"there are {len(packages)} {name} packages here; the first {MOST_PACKAGES} were looked at")
+
+
+def _places(survey: Survey, ecosystem: Ecosystem) -> list[str]:
+    found = [place for place in survey.files if next(survey.named(place, *ecosystem.manifests), "")]
+    usual = [place for place in found if not NO_PACKAGES & set(place.split("/")) and place.count("/") < DEEPEST]
+    return sorted(usual, key=lambda place: (place.count("/") if place != "." else -1, place))
+
+
+def _is_plain_python(survey: Survey) -> bool:
+    """Tests without any manifest: a directory of scripts."""
+    at_top = survey.named(".", *python.TEST_FILES)
+    in_tests = (path for place in ("tests", "test") for path in survey.below(place, *python.TEST_FILES))
+    return bool(next(at_top, "") or next(in_tests, ""))
+
+
+def _inside(place: str, places: list[str]) -> tuple[str, ...]:
+    return tuple(other for other in places if other != place and is_within(other, place))
+
+
+def _speaks_for(ecosystem: str, package: Package, places: list[str]) -> Iterator[str]:
+    """The packages whose checks are already part of this one's."""
+    inner = _inside(package.dir, places)
+    if ecosystem == "rust":
+        yield from _matching(package, inner, rust.members(package))
+        return
+    if ecosystem == "javascript":
+        if javascript.covers_members(package):
+            yield from _matching(package, inner, javascript.members(package))
+        return
+    if ecosystem == "python":
+        paths = texts(table(package.toml("pyproject.toml"), "tool", "pytest", "ini_options").get("testpaths"))
+        yield from (place for place in inner if any(_covers(package, pattern, place) for pattern in paths))
+        return
+    if ecosystem == "maven":
+        modules = re.findall(r"<module>\s*([^<\s]+)\s*</module>", package.text("pom.xml"))
+        yield from _matching(package, inner, tuple(modules))
+    elif next(package.survey.named(package.dir, *WHOLE_BUILDS.get(ecosystem, ())), ""):
+        yield from inner
+
+
+def _matching(package: Package, places: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[str]:
+    for place in places:
+        path = posixpath.relpath(place, package.dir)
+        if any(fnmatchcase(path, pattern.removeprefix("./").rstrip("/")) for pattern in patterns):
+            yield place
+
+
+def _covers(package: Package, pattern: str, place: str) -> bool:
+    """Whether a path that pytest is told to collect lies in a package, or holds it."""
+    path = posixpath.relpath(place, package.dir)
+    parts, pattern_parts = path.split("/"), pattern.removeprefix("./").rstrip("/").split("/")
+    shorter = min(len(parts), len(pattern_parts))
+    return all(fnmatchcase(*pair) for pair in zip(parts[:shorter], pattern_parts[:shorter], strict=True))

@@ -1,0 +1,243 @@
+"""Python: pytest or unittest, and the checkers that are configured, called through the project's own environment.
+
+tox and nox build environments from the network, so they are never proposed; what they would run is how the project
+spells its tests.
+"""
+
+import configparser
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from donewhen.judge.detect.package import Package, quoted, shown
+from donewhen.judge.detect.proposal import Found, Hint
+from donewhen.judge.detect.recognise import Tool
+from donewhen.judge.detect.survey import joined, table, texts
+
+MANIFESTS = (
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "requirements.txt",
+    "Pipfile",
+    "tox.ini",
+    "pytest.ini",
+    "noxfile.py",
+)
+TEST_FILES = ("test_*.py", "*_test.py")
+ENVIRONMENTS = (".venv", "venv", "env")
+MENTIONS = (
+    "pyproject.toml", "requirements-dev.txt", "requirements_dev.txt", "dev-requirements.txt", "requirements-test.txt",
+    "test-requirements.txt", "requirements.txt", "setup.cfg", "setup.py", "tox.ini", "Pipfile", "noxfile.py",
+)  # fmt: skip
+WITH_VALUE = ("-m", "-k", "-p", "-W", "-c")
+KEPT = re.compile(r"--(?:ignore|deselect|doctest-modules|doctest-glob|import-mode|pyargs|rootdir|strict)\b.*")
+OTHER_WORK = {"--fix", "format", "--exit-zero", "--install-types", "server", "clean"}
+"""Words that make something else than a check of a checker's call."""
+LOCKS = {"poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """How Python is called in a package."""
+
+    prefix: tuple[str, ...]
+    """Before the name of a tool, such as `uv run --no-sync`; nothing when tools are called by path or from PATH."""
+    python: str
+    place: str
+    """The virtual environment below the root, or nothing."""
+
+
+def environment_of(package: Package) -> Environment:
+    place = next(
+        (
+            found
+            for above in package.upward()
+            for name in ENVIRONMENTS
+            if (found := joined(above, name)) in package.survey.set_aside
+            and package.survey.exists(f"{found}/bin/python")
+        ),
+        "",
+    )
+    if package.above("uv.lock") and package.programs("uv") and place.rpartition("/")[2] in ("", ".venv"):
+        return Environment(("uv", "run", "--no-sync"), "python", place)
+    if place:
+        return Environment((), package.relative(f"{place}/bin/python"), place)
+    for lock, manager in LOCKS.items():
+        if package.above(lock) and package.programs(manager):
+            return Environment((manager, "run"), "python", "")
+    if table(package.toml("pyproject.toml"), "tool", "hatch", "envs") and package.programs("hatch"):
+        return Environment(("hatch", "run"), "python", "")
+    return Environment((), "python3" if package.programs("python3") else "python", "")
+
+
+def find(package: Package) -> Iterator[Found | Hint]:
+    environment = environment_of(package)
+    found = [*_tests(package, environment)]
+    yield from found
+    yield from _checkers(package, environment)
+    if any(isinstance(one, Found) for one in found) and not environment.place:
+        yield Hint(_about_no_environment(package, environment))
+
+
+def _about_no_environment(package: Package, environment: Environment) -> str:
+    if environment.prefix[:1] == ("uv",):
+        return "there is no .venv in this repository: run `uv sync` first, because checks have no network"
+    if environment.prefix:
+        manager = environment.prefix[0]
+        return f"{manager} keeps its environments where checks cannot see them: make one in the project, as .venv"
+    where = "this repository" if package.dir == "." else package.dir
+    return f"there is no .venv in {where}: checks use the machine's {environment.python} and what it has installed"
+
+
+# -- tests --
+
+
+def _tests(package: Package, environment: Environment) -> Iterator[Found | Hint]:
+    files = list(package.below(*TEST_FILES))
+    configured = _pytest_configured(package)
+    if not files:
+        if configured:
+            yield Hint(f"pytest is {configured}, but there is no test file (test_*.py or *_test.py)")
+        return
+    spelled = package.spelled("pytest")
+    why = f"{spelled[0].where} runs {shown(spelled[0].words)}" if spelled else configured and f"pytest is {configured}"
+    why = why or _pytest_mentioned(package)
+    if why:
+        arguments = _kept_arguments(package, spelled[1]) if spelled else ()
+        yield _found(package, _module(environment, "pytest", "-q", *arguments), "pytest", why)
+        return
+    yield from _without_pytest(package, environment, files)
+
+
+def _without_pytest(package: Package, environment: Environment, files: list[str]) -> Iterator[Found | Hint]:
+    spelled = package.spelled("unittest")
+    if spelled:
+        said, tool = spelled
+        why = f"{said.where} runs {shown(said.words)}"
+        yield _found(package, _module(environment, "unittest", *tool.arguments), "unittest", why)
+    elif path := package.which_hold("unittest", *TEST_FILES):
+        start = _discovery_start(package, path)
+        yield _found(package, _module(environment, "unittest", "discover", *start), "unittest", f"{path} uses unittest")
+    elif path := package.which_hold("def test_", *TEST_FILES):
+        why = f"{path} holds test functions as pytest collects them"
+        yield _found(package, _module(environment, "pytest", "-q"), "pytest", why)
+    else:
+        yield Hint(f"{files[0]} is named like a test, but no test was seen in it")
+
+
+def _pytest_configured(package: Package) -> str:
+    """Where pytest's settings stand, in words; nothing when there are none."""
+    if "ini_options" in table(package.toml("pyproject.toml"), "tool", "pytest"):
+        path = package.path("pyproject.toml")
+        return f"set up in {path}:{package.survey.line_of(path, '[tool.pytest')} ([tool.pytest.ini_options])"
+    for name, section in (("pytest.ini", "[pytest]"), ("tox.ini", "[pytest]"), ("setup.cfg", "[tool:pytest]")):
+        if section in package.text(name):
+            path = package.path(name)
+            return f"set up in {path}:{package.survey.line_of(path, section)} ({section})"
+    return ""
+
+
+def _pytest_mentioned(package: Package) -> str:
+    for name in MENTIONS:
+        if re.search(r"\bpytest\b", package.text(name)):
+            path = package.path(name)
+            return f"{path}:{package.survey.line_of(path, 'pytest')} names pytest"
+    path = package.which_hold("import pytest", *TEST_FILES, "conftest.py")
+    return f"{path} imports pytest" if path else ""
+
+
+def _kept_arguments(package: Package, tool: Tool) -> Iterator[str]:
+    """Of the project's own call what says which tests; how to report and how fast is ours."""
+    words = iter(tool.arguments)
+    for word in words:
+        if word in WITH_VALUE:
+            value = next(words, "")
+            if value:
+                yield from (word, value)
+        elif KEPT.fullmatch(word) or (not word.startswith("-") and package.exists(word.partition("::")[0])):
+            yield word
+
+
+def _discovery_start(package: Package, test: str) -> tuple[str, ...]:
+    """unittest finds only what it can import: tests in a directory that is no package are found from within it."""
+    directory, name = test.rpartition("/")[0] or ".", test.rpartition("/")[2]
+    pattern = () if name.startswith("test") else ("-p", "*_test.py")
+    if directory == package.dir or package.survey.has(joined(directory, "__init__.py")):
+        return pattern
+    return ("-s", package.relative(directory), *pattern)
+
+
+def _module(environment: Environment, module: str, *arguments: str) -> str:
+    if environment.prefix and module != "unittest":
+        return quoted(*environment.prefix, module, *arguments)
+    return quoted(*environment.prefix, environment.python, "-m", module, *arguments)
+
+
+def _found(package: Package, command: str, runner: str, why: str) -> Found:
+    return Found(kind="tests", runner=runner, command=command, dir=package.dir, why=why)
+
+
+# -- checkers --
+
+
+def _checkers(package: Package, environment: Environment) -> Iterator[Found | Hint]:
+    for runner, arguments, why in _configured_checkers(package):
+        command = _tool(package, environment, runner)
+        if not command:
+            yield Hint(f"{why}, but {runner} is not installed here")
+            continue
+        spelled = package.spelled(runner)
+        if spelled and not OTHER_WORK & set(spelled[1].arguments):
+            arguments, why = spelled[1].arguments, f"{spelled[0].where} runs {shown(spelled[0].words)}"
+        kind = "types" if runner in ("mypy", "pyright") else "lint"
+        yield Found(kind=kind, runner=runner, command=quoted(*command, *arguments), dir=package.dir, why=why)
+
+
+def _configured_checkers(package: Package) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """(tool, arguments, where it is set up) of each checker that has settings here."""
+    tools = table(package.toml("pyproject.toml"), "tool")
+    manifest = package.path("pyproject.toml")
+    for runner, files, sections in (
+        ("mypy", ("mypy.ini", ".mypy.ini"), (("setup.cfg", "mypy"),)),
+        ("pyright", ("pyrightconfig.json",), ()),
+        ("ruff", ("ruff.toml", ".ruff.toml"), ()),
+        ("flake8", (".flake8",), (("setup.cfg", "flake8"), ("tox.ini", "flake8"))),
+    ):
+        where = package.first(*files)
+        if runner in tools:
+            where = f"{manifest}:{package.survey.line_of(manifest, f'[tool.{runner}')}"
+        for name, section in sections:
+            if not where and f"[{section}]" in package.text(name):
+                where = f"{package.path(name)}:{package.survey.line_of(package.path(name), f'[{section}]')}"
+        if where:
+            yield runner, _default_arguments(package, runner), f"{runner} is set up in {where}"
+
+
+def _default_arguments(package: Package, runner: str) -> tuple[str, ...]:
+    if runner == "ruff":
+        return ("check", ".")
+    if runner == "mypy" and not _mypy_names_its_files(package):
+        return ("src",) if package.survey.has_directory(package.path("src")) else (".",)
+    return ()
+
+
+def _mypy_names_its_files(package: Package) -> bool:
+    settings = dict(table(package.toml("pyproject.toml"), "tool", "mypy"))
+    parser = configparser.RawConfigParser(strict=False)
+    for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
+        try:
+            parser.read_string(package.text(name))
+        except configparser.Error:
+            continue
+    if parser.has_section("mypy"):
+        settings.update(parser.items("mypy"))
+    return any(texts(settings.get(key)) for key in ("files", "packages", "modules"))
+
+
+def _tool(package: Package, environment: Environment, name: str) -> tuple[str, ...]:
+    """How an installed tool is called; nothing when it is not there."""
+    if environment.place and package.survey.exists(f"{environment.place}/bin/{name}"):
+        program = package.relative(f"{environment.place}/bin/{name}")
+        return (*environment.prefix, name) if environment.prefix else (program,)
+    return (name,) if package.programs(name) else ()

@@ -1,0 +1,101 @@
+"""Rust: `cargo test`, always offline; clippy and rustfmt where the project asks for them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from donewhen.judge.detect.package import Package, quoted, shown
+from donewhen.judge.detect.proposal import Found, Hint, Kind
+from donewhen.judge.detect.survey import Table, as_table, table, texts
+
+MANIFESTS = ("Cargo.toml",)
+COMPILING_SECS = 600
+WHICH_TESTS = {"--workspace", "--all", "--all-features", "--no-default-features", "--all-targets", "--lib", "--tests"}
+"""Of the project's own call what says which tests; only these are taken over."""
+DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
+
+
+def find(package: Package) -> Iterator[Found | Hint]:
+    manifest = package.toml("Cargo.toml")
+    if not manifest:
+        return
+    if _needs_fetching(package, manifest):
+        yield Hint(
+            f"the crates that {package.path('Cargo.toml')} needs are not on this machine: run `cargo fetch` first"
+        )
+        return
+    scope = ("--workspace",) if "workspace" in manifest else ()
+    path = package.path("Cargo.toml")
+    if test := _first_test(package, "workspace" in manifest):
+        why = f"{path} is the manifest and {test} holds tests"
+        arguments = scope
+        if (spelled := package.spelled("cargo-test")) and WHICH_TESTS.issuperset(spelled[1].arguments):
+            arguments, why = spelled[1].arguments, f"{spelled[0].where} runs {shown(spelled[0].words)}"
+        yield _found(package, "tests", "cargo-test", quoted("cargo", "test", "--offline", *arguments), why)
+    else:
+        why = f"{path} is the manifest; no test was found"
+        yield _found(package, "build", "cargo", quoted("cargo", "check", "--offline", *scope), why)
+    yield from _clippy(package, manifest, scope)
+    if (spelled := package.spelled("rustfmt")) and "--check" in spelled[1].arguments:
+        why = f"{spelled[0].where} runs {shown(spelled[0].words)}"
+        yield _found(package, "lint", "rustfmt", "cargo fmt --check", why)
+
+
+def _first_test(package: Package, nested: bool) -> str:
+    """A test, or an example in a comment, which cargo runs as one; of all members where there is a workspace."""
+    inside = (package.which_hold(words, "*.rs", nested=nested) for words in ("#[test]", "/// ```"))
+    return next(filter(None, inside), "")
+
+
+def _clippy(package: Package, manifest: Table, scope: tuple[str, ...]) -> Iterator[Found]:
+    path = package.path("Cargo.toml")
+    config = package.first("clippy.toml", ".clippy.toml")
+    why = f"clippy is set up in {config}" if config else ""
+    if table(manifest, "lints", "clippy") or table(manifest, "workspace", "lints", "clippy"):
+        why = f"{path}:{package.survey.line_of(path, 'lints.clippy')} sets lints of clippy"
+    arguments: tuple[str, ...] = (*scope, "--all-targets", "--", "-D", "warnings")
+    if spelled := package.spelled("clippy"):
+        why = f"{spelled[0].where} runs {shown(spelled[0].words)}"
+        arguments = tuple(word for word in spelled[1].arguments if word != "--offline")
+    if why:
+        yield _found(package, "lint", "clippy", quoted("cargo", "clippy", "--offline", *arguments), why)
+
+
+def _needs_fetching(package: Package, manifest: Table) -> bool:
+    """Whether crates are wanted that are neither vendored nor in cargo's own store."""
+    if not any(_wants_crates(table_) for table_ in _all_tables(package, manifest)):
+        return False
+    vendored = package.survey.has_directory(package.path("vendor")) and "vendor" in (
+        package.text(".cargo/config.toml") + package.text(".cargo/config")
+    )
+    home = Path(os.environ.get("CARGO_HOME") or Path(os.path.expanduser("~"), ".cargo"))
+    return not vendored and not (home / "registry" / "cache").is_dir()
+
+
+def _all_tables(package: Package, manifest: Table) -> Iterator[Table]:
+    yield manifest
+    yield from (as_table(target) for target in table(manifest, "target").values())
+    yield table(manifest, "workspace")
+    if "workspace" in manifest:
+        for path in package.survey.below(package.dir, "Cargo.toml"):
+            if path != package.path("Cargo.toml"):
+                yield package.survey.toml(path)
+
+
+def _wants_crates(manifest: Table) -> bool:
+    """Dependencies by path and those of the workspace itself need nothing from elsewhere."""
+    for kind in DEPENDENCIES:
+        for wanted in table(manifest, kind).values():
+            details = as_table(wanted)
+            if isinstance(wanted, str) or not ({"path", "workspace"} & details.keys()):
+                return True
+    return False
+
+
+def members(package: Package) -> tuple[str, ...]:
+    """The patterns that name the members of a workspace."""
+    return texts(table(package.toml("Cargo.toml"), "workspace").get("members"))
+
+
+def _found(package: Package, kind: Kind, runner: str, command: str, why: str) -> Found:
+    return Found(kind=kind, runner=runner, command=command, dir=package.dir, why=why, timeout_secs=COMPILING_SECS)

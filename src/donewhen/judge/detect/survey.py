@@ -1,0 +1,189 @@
+"""What a repository holds, looked at once and within bounds. Files are read; nothing is started or followed out.
+
+Directories that tools fill (environments, dependencies, build results) are seen but not entered. Everything here comes
+from strangers: a file may be huge, broken, a pipe or a link to elsewhere, and is then simply not there.
+"""
+
+import contextlib
+import json
+import os
+import stat
+import tomllib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import cast
+
+MOST_ENTRIES = 6000
+MOST_BYTES = 1 << 20
+DEEPEST = 8
+SET_ASIDE = {
+    "node_modules", ".venv", "venv", "env", "target", "vendor", "build", "dist", "out", "site-packages", "__pycache__",
+    "bower_components", "deps", "_build", "obj", "coverage", "htmlcov", "Pods",
+}  # fmt: skip
+"""Directories that tools fill."""
+HIDDEN_BUT_TELLING = {".github", ".cargo", ".config"}
+
+Table = Mapping[str, object]
+NOTHING: Table = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    root: Path
+    files: Mapping[str, tuple[str, ...]]
+    """Directory → names of the files in it, sorted; the root is "."."""
+    set_aside: frozenset[str]
+    """Directories that were seen and not entered."""
+    complete: bool
+    """False when there was more than is ever looked at."""
+    broken: set[str] = field(default_factory=set[str])
+    """Files that should have been read and cannot be parsed, found on the way."""
+
+    def has(self, path: str) -> bool:
+        directory, name = os.path.split(path)
+        return name in self.files.get(directory or ".", ())
+
+    def has_directory(self, path: str) -> bool:
+        return path in self.files or path in self.set_aside
+
+    def named(self, directory: str, *patterns: str) -> Iterator[str]:
+        """Paths of the files in one directory whose names match."""
+        for name in self.files.get(directory, ()):
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                yield joined(directory, name)
+
+    def below(self, directory: str, *patterns: str) -> Iterator[str]:
+        """The same in a directory and everything below it."""
+        for inner in self.files:
+            if is_within(inner, directory):
+                yield from self.named(inner, *patterns)
+
+    def text(self, path: str) -> str:
+        """What a file says; nothing when it is missing, no file, too big, or a link to outside."""
+        content = self._content(path) if self.has(path) else b""
+        return content.decode("utf-8", "replace")
+
+    def toml(self, path: str) -> Table:
+        return self._parsed(path, tomllib.loads)
+
+    def json(self, path: str) -> Table:
+        return self._parsed(path, json.loads)
+
+    def line_of(self, path: str, words: str) -> int:
+        """The first line of a file that holds these words, for a person to look at."""
+        lines = self.text(path).splitlines()
+        return next((number for number, line in enumerate(lines, 1) if words in line), 1)
+
+    def exists(self, path: str) -> bool:
+        """For paths in directories that were not entered."""
+        return os.path.exists(self.root / path)
+
+    def _parsed(self, path: str, parse: Callable[[str], object]) -> Table:
+        text = self.text(path)
+        if not text.strip():
+            return NOTHING
+        try:
+            return as_table(parse(text))
+        except (ValueError, RecursionError):
+            self.broken.add(path)
+            return NOTHING
+
+    def _content(self, path: str) -> bytes:
+        real = os.path.realpath(self.root / path)
+        if not is_within(real, os.path.realpath(self.root)):
+            return b""
+        with contextlib.suppress(OSError):
+            # A pipe must not hold us up, and the kind is asked of what was opened.
+            descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as file:
+                about = os.fstat(descriptor)
+                if stat.S_ISREG(about.st_mode) and about.st_size <= MOST_BYTES:
+                    return file.read(MOST_BYTES)
+        return b""
+
+
+def survey(root: Path, most_entries: int = MOST_ENTRIES) -> Survey:
+    """Look around below a directory, what is near the top first."""
+    files: dict[str, tuple[str, ...]] = {}
+    set_aside: set[str] = set()
+    left = most_entries
+    waiting = deque([(".", 0)])
+    while waiting and left > 0:
+        directory, depth = waiting.popleft()
+        names, below = _listed(root, directory)
+        left -= len(names) + len(below)
+        if depth and "pyvenv.cfg" in names:
+            set_aside.add(directory)
+            continue
+        files[directory] = tuple(names)
+        for name in below:
+            path = joined(directory, name)
+            if name in SET_ASIDE or (name.startswith(".") and name not in HIDDEN_BUT_TELLING) or depth >= DEEPEST:
+                set_aside.add(path)
+            else:
+                waiting.append((path, depth + 1))
+    return Survey(root, files, frozenset(set_aside), complete=not waiting)
+
+
+def _listed(root: Path, directory: str) -> tuple[list[str], list[str]]:
+    """Names of files and of directories. A link counts as the file that it leads to; one to a directory is left out."""
+    names: list[str] = []
+    below: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(root / directory) as entries:
+        for number, entry in enumerate(entries):
+            if number > MOST_ENTRIES:
+                break
+            if not _is_text(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                below.append(entry.name)
+            elif entry.is_file():
+                names.append(entry.name)
+    return sorted(names), sorted(below)
+
+
+def _is_text(name: str) -> bool:
+    """A contract is text: a name that is not cannot be written into one."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return name.isprintable()
+
+
+# -- paths and values --
+
+
+def joined(directory: str, name: str) -> str:
+    return name if directory == "." else f"{directory}/{name}"
+
+
+def is_within(path: str, directory: str) -> bool:
+    return directory == "." or path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def as_table(value: object) -> Table:
+    return cast("Table", value) if isinstance(value, dict) else NOTHING
+
+
+def table(value: Table, *keys: str) -> Table:
+    """An inner table, empty when there is none."""
+    for key in keys:
+        value = as_table(value.get(key))
+    return value
+
+
+def text(value: Table, key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """A list of texts, or one text as a list of one; anything else is no text."""
+    if isinstance(value, str):
+        return (value,)
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str))

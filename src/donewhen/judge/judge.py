@@ -1,0 +1,212 @@
+"""One tree in, one result per check out. The judge runs every check, whatever the others say, and believes none alone.
+
+    verdict = await Judge(ground, contract, case, runs, emit).verdict()
+
+What is judged is J: the candidate with protected paths from the base. A red check is run again only where that decides
+something; red and green on the same tree is flaky, never a pass. A green one has to show that its tests ran (see
+`evidence`), that its runner can still fail (a canary, proven on the base first), and that new tests pass repeatedly.
+"""
+
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from donewhen import events
+from donewhen.events import Emit
+from donewhen.judge import evidence, protect
+from donewhen.judge.bench import Bench, Seal
+from donewhen.judge.cache import Runs
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.ground import Ground
+from donewhen.judge.proof import Case, Proof
+from donewhen.judge.protect import Judged
+from donewhen.judge.ran import Ran
+from donewhen.judge.verdict import Result, Status, Verdict
+
+MOST_FIXED = 32
+"""So many protected files are mounted read-only while a check runs; of all others every write is seen afterwards."""
+
+
+class Judge:
+    """Judges one candidate."""
+
+    def __init__(self, ground: Ground, contract: Contract, case: Case, runs: Runs, emit: Emit) -> None:
+        self._ground = ground
+        self._contract = contract
+        self._case = case
+        self._runs = runs
+        self._emit = emit
+        self._baseline: dict[str, Result] = {}
+
+    async def verdict(self) -> Verdict:
+        base_tree = await self._ground.store.tree_of(self._case.base)
+        base_files = self._ground.trees.directory / (await self._ground.trees.layers.files(self._case.base)).path
+        judged = await self._judged(base_files)
+        for edit in judged.edits:
+            self._emit(events.ProtectedEdit(**asdict(edit)))
+        bench = await self._bench(base_tree, base_files, judged)
+        proof = Proof(bench, self._contract, judged, self._case, self._told_baseline)
+        results = [await self._result(proof, check) for check in self._contract.checks]
+        results = await self._rerun(proof, results)
+        verdict = Verdict(
+            base=self._case.base,
+            candidate=self._case.candidate,
+            tree=judged.tree,
+            results=tuple(results),
+            edits=judged.edits,
+            notes=tuple(proof.notes),
+        )
+        verdict = await self._controlled(proof, verdict)
+        return replace(verdict, baseline=tuple(self._baseline.values()))
+
+    async def _judged(self, base_files: Path) -> Judged:
+        case = self._case
+        if case.as_is or not case.defences.protection:
+            return Judged(tree=case.candidate, edits=(), control=case.candidate, new_tests=(), shadows=())
+        store, sites = self._ground.store, case.surroundings.sites
+        return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites)
+
+    async def _bench(self, base_tree: str, base_files: Path, judged: Judged) -> Bench:
+        case = self._case
+        seal = Seal()
+        if case.defences.sealing and case.defences.protection and not case.as_is:
+            guard = protect.Guard(self._contract, base_files)
+            changed = {change.path for change in await self._ground.store.diff(base_tree, judged.tree)}
+            near = _files_near(base_files, {check.dir for check in self._contract.checks})
+            fixed = [path for path in near if path not in changed and guard.protects(path)]
+            seal = Seal(protects=guard.protects, fixed=tuple(fixed[:MOST_FIXED]))
+        return Bench(
+            ground=self._ground,
+            base=case.base,
+            base_tree=base_tree,
+            base_files=base_files,
+            surroundings=case.surroundings,
+            defences=case.defences,
+            runs=self._runs,
+            seal=seal,
+        )
+
+    async def _result(self, proof: Proof, check: Check) -> Result:
+        phase = self._case.phase
+        self._emit(events.CheckStarted(name=check.name, phase=phase))
+        ran = await proof.bench.run(check, proof.judged.tree)
+        trouble = self._case.surroundings.trouble
+        status, reason = (Status.INFRA, trouble) if trouble else evidence.outcome(check, ran)
+        reasons = [reason] if reason else []
+        if status is Status.PASS:
+            doubts = await proof.doubts(check, ran)
+            status, reasons = evidence.worst(doubts), [line for _, line in doubts]
+        result = self._made(check, ran, status, reasons)
+        self._tell(result, phase)
+        return result
+
+    def _made(self, check: Check, ran: Ran, status: Status, reasons: list[str], attempt: int = 1) -> Result:
+        quarantined = check.in_quarantine(self._case.today)
+        return result_of(check, ran, status, reasons, attempt=attempt, quarantined=quarantined)
+
+    def _tell(self, result: Result, phase: str) -> None:
+        self._emit(completed(result, phase))
+
+    def _told_baseline(self, check: Check, ran: Ran) -> None:
+        status, reason = evidence.outcome(check, ran)
+        result = self._made(check, ran, status, [reason] if reason else [])
+        if check.name not in self._baseline:
+            self._emit(events.CheckStarted(name=check.name, phase="baseline"))
+            self._tell(result, "baseline")
+        self._baseline[check.name] = result
+
+    async def _rerun(self, proof: Proof, results: list[Result]) -> list[Result]:
+        """Run red checks again as long as only they are in the way, until one is red for good."""
+        open_ones = [r for r in results if r.status is not Status.PASS and not r.quarantined]
+        if not self._case.defences.reruns or any(r.status not in (Status.FAIL, Status.FLAKY) for r in open_ones):
+            return results
+        checks = {check.name: check for check in self._contract.checks}
+        for number, result in enumerate(results):
+            if result.status is Status.FAIL and not result.quarantined:
+                again = await self._second_look(proof, checks[result.name], result)
+                results = [*results[:number], again, *results[number + 1 :]]
+                if again.status is Status.FAIL:
+                    break
+        return results
+
+    async def _second_look(self, proof: Proof, check: Check, first: Result) -> Result:
+        bench, tree = proof.bench, proof.judged.tree
+        kept = await bench.run(check, tree) if first.cached else None
+        if kept is not None and kept.confirmed:
+            return first
+        self._emit(events.CheckStarted(name=check.name, phase="rerun"))
+        ran = await bench.again(check, tree)
+        status, reason = evidence.outcome(check, ran)
+        if status is Status.PASS:
+            await bench.drop(check, tree)
+            reasons = ["red, then green on the same tree", *await proof.flaky_on_base(check)]
+            result = self._made(check, ran, Status.FLAKY, reasons, attempt=2)
+        else:
+            await bench.keep(check, tree, replace(ran, confirmed=True))
+            result = self._made(check, ran, status, [reason], attempt=2)
+        self._tell(result, "rerun")
+        return result
+
+    async def _controlled(self, proof: Proof, verdict: Verdict) -> Verdict:
+        """Take the product's changes out again: a green that stays green does not depend on them."""
+        if not verdict.green or self._contract.min_evidence == "exit" or not proof.changed:
+            return verdict
+        for check in self._contract.checks:
+            ran = await proof.control(check)
+            if evidence.outcome(check, ran)[0] is not Status.PASS:
+                return replace(verdict, discriminating=True)
+        verdict = replace(verdict, discriminating=False)
+        if self._contract.min_evidence != "control":
+            return verdict
+        reason = "not discriminating: it is green without the product's changes as well"
+        vacuous = (replace(r, status=Status.VACUOUS, reasons=(*r.reasons, reason)) for r in verdict.results)
+        return replace(verdict, results=tuple(vacuous))
+
+
+def _files_near(base_files: Path, directories: set[str]) -> list[str]:
+    """The plain files of the base at its root and in these directories, where most of what governs checks lies."""
+    found: list[str] = []
+    for directory in sorted({".", *directories}):
+        place = base_files / directory
+        if place.is_dir() and not place.is_symlink():
+            inside = sorted(os.scandir(place), key=lambda entry: entry.name)
+            files = [entry.name for entry in inside if entry.is_file(follow_symlinks=False)]
+            found += [os.path.normpath(os.path.join(directory, name)) for name in files]
+    return found
+
+
+def result_of(
+    check: Check, ran: Ran, status: Status, reasons: list[str], *, attempt: int = 1, quarantined: bool = False
+) -> Result:
+    return Result(
+        name=check.name,
+        status=status,
+        exit_code=ran.exit_code,
+        signal=ran.signal,
+        duration_ms=ran.duration_ms,
+        output_tail=ran.tail,
+        tests=ran.reading.tests if ran.reading else None,
+        runner=ran.reading.runner if ran.reading else "",
+        evidence=ran.evidence,
+        reasons=tuple(reasons),
+        attempt=attempt,
+        cached=ran.cached,
+        quarantined=quarantined,
+    )
+
+
+def completed(result: Result, phase: str) -> events.CheckCompleted:
+    return events.CheckCompleted(
+        name=result.name,
+        phase=phase,
+        attempt=result.attempt,
+        status=result.status.value,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        duration_ms=result.duration_ms,
+        output_tail=result.output_tail,
+        tests=asdict(result.tests) if result.tests else None,
+        evidence=result.evidence,
+        cached=result.cached,
+        reasons=result.reasons,
+    )

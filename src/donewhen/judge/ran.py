@@ -1,0 +1,32 @@
+"""What one run of one check did, as plain data: kept by `cache`, weighed by `evidence`."""
+
+from dataclasses import dataclass
+
+from donewhen.judge.verdict import EvidenceKind
+from donewhen.readers.reading import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What one run did."""
+
+    end: str
+    exit_code: int | None
+    signal: int | None
+    reason: str
+    duration_ms: int
+    tail: str
+    printed: bool
+    """Whether it printed what the check asks for."""
+    reading: Reading | None
+    evidence: EvidenceKind
+    expected: tuple[str, ...] = ()
+    """The runners that the command's words promise."""
+    touched: tuple[str, ...] = ()
+    """Protected paths that were written during the run, with the reason of their protection."""
+    caught: bool | None = None
+    """Whether the test that must fail did; None when there was none."""
+    confirmed: bool = False
+    """Red, and red again in a second run."""
+    keepable: bool = True
+    cached: bool = False

@@ -1,0 +1,183 @@
+"""One run of one check in one tree: what it did, and what it left behind. Facts only; `evidence` draws conclusions.
+
+The command runs in a throw-away layer over the judged tree, with its reports going to a directory outside of it, its
+caches going nowhere that anybody will look again, and the protected files that it reads fixed in place.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from donewhen.judge import runners
+from donewhen.judge.contract import Check
+from donewhen.judge.defences import Defences
+from donewhen.judge.ground import Ground, Surroundings
+from donewhen.judge.ran import Ran
+from donewhen.judge.tail import tail_of
+from donewhen.readers.reading import Reading
+from donewhen.workspace.command import End, Finished
+from donewhen.workspace.sandbox.level import Level
+from donewhen.workspace.sandbox.room import Place, ShellCommand
+from donewhen.workspace.sandbox.view import Bind
+from donewhen.workspace.trees import Tree
+
+REPORTS_INSIDE = "/tmp/reports"
+REPORT_BYTES = 64 * 1024 * 1024
+REPORT_FILES = 200
+OUTPUT_BYTES = 4 * 1024 * 1024
+"""Kept of the beginning and of the end of the output: some runners are counted line by line."""
+NOT_STARTED = (126, 127)
+"""What a shell says when it could not start the command."""
+FRESH_CACHES = {"PYTHONPYCACHEPREFIX": "/tmp/bytecode", "PYTHONNOUSERSITE": "1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """What shapes a run besides the check itself."""
+
+    base_files: Path
+    """A checkout of the base, which decides how a runner is recognised."""
+    surroundings: Surroundings
+    defences: Defences
+    protects: Callable[[str], str] = lambda _: ""
+    fixed: tuple[str, ...] = ()
+    """Protected files that are mounted read-only from the base."""
+    laid_over: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Files put over the tree for this run."""
+    must_fail: str = ""
+    """The name of a test among them that has to be reported as failed."""
+
+
+async def run(ground: Ground, tree: Tree, check: Check, how: How) -> Ran:
+    """Run a check in a tree that nobody else uses."""
+    _lay_over(tree, how.laid_over)
+    reports = tree.directory / "reports"
+    reports.mkdir(mode=0o755, exist_ok=True)
+    mounts = ground.probe.level is Level.BUBBLEWRAP
+    inside = REPORTS_INSIDE if mounts else str(reports)
+    ask = runners.ask(check.command, how.base_files / check.dir, inside)
+    place = _place(tree.place, how, ask.variables, Bind(str(reports), inside, writable=True), mounts)
+    search, canary = _Search(check.output_contains.encode()), _Search(how.must_fail.encode())
+
+    def see(chunk: bytes) -> None:
+        search.see(chunk)
+        canary.see(chunk)
+
+    command = ShellCommand(text=ask.command, dir=check.dir, timeout_secs=check.timeout_secs, keep_bytes=OUTPUT_BYTES)
+    finished = await ground.room_of(place).run(command, stdout=see)
+    written = await ground.trees.written(tree)
+    found = runners.read(
+        _read_reports(reports, sorted(os.listdir(reports))),
+        _read_reports(tree.upper, [path for path in written if runners.in_tree_reports(path)]),
+        finished.stdout.whole(),
+        ask,
+    )
+    touched = [path for path in written if path not in how.laid_over] if how.defences.sealing else []
+    return Ran(
+        end=_end(finished),
+        exit_code=finished.exit_code,
+        signal=finished.signal,
+        reason=finished.reason,
+        duration_ms=round(finished.duration_secs * 1000),
+        tail=tail_of(finished.stdout, how.surroundings.secrets),
+        printed=search.found,
+        reading=found[0] if found else None,
+        evidence=found[1] if found else "exit",
+        expected=ask.expected,
+        touched=tuple(f"{path} ({reason})" for path in touched if (reason := how.protects(path))),
+        caught=_caught(how.must_fail, finished, found[0] if found else None, canary.found) if how.must_fail else None,
+        keepable=finished.end is End.EXITED,
+    )
+
+
+def _place(place: Place, how: How, variables: Mapping[str, str], reports: Bind, mounts: bool) -> Place:
+    caches = FRESH_CACHES if how.defences.caches else {}
+    path = {"PATH": how.surroundings.path} if how.defences.tools else {}
+    fixed = [Bind(str(how.base_files / name), f"{place.root}/{name}") for name in how.fixed] if mounts else []
+    return replace(
+        place,
+        layers=(*place.layers, *fixed, reports),
+        variables={**place.variables, **caches, **path, **_joined(variables, how.surroundings.passed)},
+    )
+
+
+def _joined(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+    """Options for runners come on top of those that the person passes through."""
+    return {name: f"{theirs[name]} {value}" if name in theirs else value for name, value in ours.items()}
+
+
+def _end(finished: Finished) -> str:
+    started = finished.end is not End.EXITED or finished.exit_code not in NOT_STARTED
+    return finished.end.value if started else End.COULD_NOT_START.value
+
+
+def _caught(name: str, finished: Finished, reading: Reading | None, printed: bool) -> bool:
+    named = any(name in failure for failure in reading.failures) if reading and reading.failures else printed
+    return named and not finished.ok
+
+
+class _Search:
+    """Looks for a text in a stream, wherever the chunks are cut."""
+
+    def __init__(self, wanted: bytes) -> None:
+        self._wanted = wanted
+        self._rest = b""
+        self.found = not wanted
+
+    def see(self, chunk: bytes) -> None:
+        if not self.found:
+            window = self._rest + chunk
+            self.found = self._wanted in window
+            self._rest = window[-(len(self._wanted) - 1) :] if len(self._wanted) > 1 else b""
+
+
+def _lay_over(tree: Tree, files: Mapping[str, bytes]) -> None:
+    """Put files of ours into the layer of a fresh tree, before anything has run in it."""
+    for path, content in files.items():
+        with beneath(tree.upper, os.path.dirname(path), make=True) as directory:
+            name = os.path.basename(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=directory)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(name, flags, 0o644, dir_fd=directory), "wb") as file:
+                file.write(content)
+
+
+def _read_reports(directory: Path, names: list[str]) -> dict[str, bytes]:
+    """Reports by name. What a command left there may be anything, so only plain files of a sane size are opened."""
+    found: dict[str, bytes] = {}
+    room = REPORT_BYTES
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    for name in names[:REPORT_FILES]:
+        try:
+            with beneath(directory, os.path.dirname(name)) as parent:
+                fd = os.open(os.path.basename(name), flags, dir_fd=parent)
+        except OSError:
+            continue
+        with open(fd, "rb") as file:
+            status = os.fstat(fd)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= room:
+                found[name] = file.read(room)
+                room -= len(found[name])
+    return found
+
+
+@contextlib.contextmanager
+def beneath(root: Path, path: str, make: bool = False) -> Generator[int]:
+    """A descriptor of a directory below another one, reached without going through any link."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(root, flags)
+    try:
+        for part in filter(None, path.split("/")):
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=fd)
+            inner = os.open(part, flags, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)

@@ -1,0 +1,110 @@
+"""Which programs a check would use, told apart without starting any: where they lie, and what changes when they do.
+
+trusted_path   a PATH without the tree, so that no program is looked up in what was made
+identity       a digest that changes when an installed tool or package does
+python_sites   where installed Python packages lie
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+TOOLS = (
+    "sh", "make", "just", "python", "python3", "uv", "poetry", "tox", "nox", "pytest", "ruff", "mypy", "node", "npm",
+    "npx", "pnpm", "yarn", "bun", "deno", "tsc", "cargo", "rustc", "go", "java", "mvn", "gradle", "ruby", "bundle",
+    "rspec", "php", "composer", "phpunit", "dotnet", "elixir", "mix", "gcc", "cc", "clang", "cmake", "ninja", "git",
+    "bash", "perl", "docker", "psql",
+)  # fmt: skip
+MACHINE = ("/var/lib/dpkg/status", "/var/lib/rpm", "/lib/apk/db/installed", "/etc/os-release", "/nix/var/nix/profiles")
+"""What changes when the machine's own packages do."""
+VERSION_CHOICES = (
+    ".pyenv/version", ".pyenv/versions", ".rustup/settings.toml", ".rustup/toolchains", ".nvm/alias/default",
+    ".nvm/versions/node", ".asdf/installs", ".local/share/mise/installs", ".sdkman/candidates", ".tool-versions",
+    ".cargo/config.toml", ".npmrc", ".gitconfig",
+)  # fmt: skip
+"""Below the home: what decides which version a shim starts."""
+
+
+def trusted_path(path: str, root: Path, allowed: Iterable[str]) -> str:
+    """A PATH without what lies in the repository, except below the `allowed` paths of it."""
+    inside = [root / name for name in allowed]
+    return ":".join(entry for entry in path.split(":") if _is_trusted(Path(os.path.normpath(entry)), root, inside))
+
+
+def _is_trusted(entry: Path, root: Path, inside: list[Path]) -> bool:
+    within = entry == root or root in entry.parents
+    return not within or any(place == entry or place in entry.parents for place in inside)
+
+
+def identity(path: str, home: Path, words: Iterable[str], shared: Iterable[Path]) -> str:
+    """A digest of every tool that a check may start, and of the directories that it shares."""
+    told = hashlib.sha256()
+    for place in _places(path, home, words):
+        told.update(_look(place))
+    for directory in shared:
+        for place in _walk(directory):
+            told.update(place)
+    return told.hexdigest()
+
+
+def key(identity: str, names: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join([identity, *names]).encode()).hexdigest()
+
+
+def _places(path: str, home: Path, words: Iterable[str]) -> Iterator[str]:
+    yield from MACHINE
+    yield from (str(home / choice) for choice in VERSION_CHOICES)
+    for name in dict.fromkeys((*TOOLS, *words)):
+        found = shutil.which(name, path=path) if "/" not in name else None
+        if found is not None:
+            yield found
+            yield os.path.realpath(found)
+    yield from map(str, python_sites(path, ()))
+
+
+def _look(place: str) -> bytes:
+    try:
+        seen = os.stat(place)
+    except OSError:
+        return f"{place}\0-\0".encode("utf-8", "surrogateescape")
+    return f"{place}\0{seen.st_ino}\0{seen.st_size}\0{seen.st_mtime_ns}\0".encode("utf-8", "surrogateescape")
+
+
+def _walk(directory: Path) -> Iterator[bytes]:
+    """Every file below a directory by what its inode says; links by where they lead. In an order that does not vary."""
+    waiting = [str(directory)]
+    while waiting:
+        place = waiting.pop()
+        try:
+            entries = sorted(os.scandir(place), key=lambda entry: entry.name)
+        except NotADirectoryError:
+            yield _stat_line(place, os.stat(place))
+            continue
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+            elif entry.is_symlink():
+                yield f"{entry.path}\0{os.readlink(entry.path)}\0".encode("utf-8", "surrogateescape")
+            else:
+                yield _stat_line(entry.path, entry.stat(follow_symlinks=False))
+
+
+def _stat_line(path: str, seen: os.stat_result) -> bytes:
+    line = f"{path}\0{seen.st_ino}\0{seen.st_size}\0{seen.st_mtime_ns}\0{seen.st_ctime_ns}\0{seen.st_mode}\0"
+    return line.encode("utf-8", "surrogateescape")
+
+
+def python_sites(path: str, environments: Iterable[Path]) -> tuple[Path, ...]:
+    """Where installed packages lie: of the interpreters on PATH, of what pyenv holds, and of virtual environments."""
+    prefixes = [Path(entry).parent for entry in path.split(":") if entry.endswith("/bin")]
+    shims = [Path(entry).parent / "versions" for entry in path.split(":") if entry.endswith("/.pyenv/shims")]
+    prefixes += [version for place in shims if place.is_dir() for version in sorted(place.iterdir())]
+    sites = [Path("/usr/lib/python3/dist-packages")]
+    for prefix in (*prefixes, *environments):
+        sites += sorted(prefix.glob("lib/python3*/site-packages"))
+        sites += sorted(prefix.glob("lib/python3*/dist-packages"))
+    return tuple(dict.fromkeys(site for site in sites if site.is_dir()))

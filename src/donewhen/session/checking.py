@@ -1,0 +1,141 @@
+"""Judging what a person has before them: the working tree, or HEAD alone, against the contract. No model is asked.
+
+This is where settings become what the judge needs: the contract, what surrounds a run, and which tree is the candidate.
+"""
+
+import datetime
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from donewhen import __version__
+from donewhen.events import Emit
+from donewhen.judge import tools
+from donewhen.judge.cache import Runs
+from donewhen.judge.contract import Contract
+from donewhen.judge.defences import ALL, Defences
+from donewhen.judge.ground import Surroundings
+from donewhen.judge.judge import Judge
+from donewhen.judge.proof import Case
+from donewhen.judge.verdict import Phase, Status, Verdict
+from donewhen.session import toolchain
+from donewhen.session.workplace import Workplace, room_config
+from donewhen.workspace.sandbox import environment
+
+Subject = Literal["working", "as-is", "head"]
+SECRET_FILE_BYTES = 64 * 1024
+ENVIRONMENTS = (".venv", "venv", "node_modules", "vendor/bin", "vendor/bundle")
+"""Where setup commands put programs. A candidate can bring nothing there: these are protected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    subject: Subject = "working"
+    fresh: bool = False
+    defences: Defences = ALL
+
+
+async def check(place: Workplace, contract: Contract, request: Request, emit: Emit) -> Verdict:
+    """Judge the working tree against HEAD."""
+    head = place.repo.head
+    subject = head if request.subject == "head" else await place.store.snapshot()
+    return await judge_tree(
+        place,
+        contract,
+        base=head,
+        candidate=await place.store.tree_of(subject),
+        emit=emit,
+        as_is=request.subject == "as-is",
+        fresh=request.fresh,
+        defences=request.defences,
+    )
+
+
+async def judge_tree(
+    place: Workplace,
+    contract: Contract,
+    *,
+    base: str,
+    candidate: str,
+    emit: Emit,
+    phase: Phase = "final",
+    as_is: bool = False,
+    fresh: bool = False,
+    defences: Defences = ALL,
+) -> Verdict:
+    """Judge any candidate over any base of this repository."""
+    around = surroundings(place, contract)
+    case = Case(
+        base=base,
+        candidate=candidate,
+        surroundings=replace(around, trouble=await toolchain.mismatch(place, contract, around)),
+        today=datetime.datetime.now().astimezone().date(),
+        phase=phase,
+        as_is=as_is,
+        defences=defences,
+    )
+    runs = Runs(place.trees.directory / "runs", fresh)
+    return await Judge(place, contract, case, runs, emit).verdict()
+
+
+def surroundings(place: Workplace, contract: Contract) -> Surroundings:
+    """What a verdict depends on besides the tree and the check."""
+    config = room_config(place.settings)
+    share = place.settings.texts("workspace", "share")
+    setup = place.settings.texts("workspace", "setup")
+    inside = environment.scrubbed(os.environ, config.env)
+    shared = [place.repo.root / name for name in share]
+    path = tools.trusted_path(inside["PATH"], place.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
+    words = {word for check in contract.checks for word in check.command.split()}
+    installed = tools.identity(path, Path(inside["HOME"]), sorted(words), shared)
+    reaches_out = config.network or config.services or config.sockets
+    facts = [
+        __version__,
+        place.probe.level.value,
+        asdict(config),
+        {**inside, "PATH": path},
+        str(place.repo.root),
+        installed,
+    ]
+    digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode("utf-8", "surrogateescape"))
+    return Surroundings(
+        path=path,
+        digest="" if reaches_out else digest.hexdigest(),
+        tools=installed,
+        share=share,
+        passed={name: os.environ[name] for name in config.env if name in os.environ},
+        secrets=_secrets(config.env, shared),
+        sites=tools.python_sites(path, shared),
+    )
+
+
+def _secrets(names: tuple[str, ...], shared: list[Path]) -> dict[str, str]:
+    """Values that must not be shown: variables that are passed through, and assignments in shared files."""
+    found = {name: os.environ[name] for name in names if name in os.environ}
+    for file in shared:
+        if file.is_file() and file.stat().st_size <= SECRET_FILE_BYTES:
+            for line in file.read_text(errors="replace").splitlines():
+                name, separator, value = line.partition("=")
+                if separator and value.strip(" \"'"):
+                    found[name.removeprefix("export ").strip()] = value.strip(" \"'")
+    return found
+
+
+def outcome(verdict: Verdict) -> str:
+    """A verdict in the words of outcomes: only a green one is called verified."""
+    if verdict.green:
+        return "verified"
+    in_the_way = {result.status for result in verdict.results if not result.quarantined} - {Status.PASS}
+    return "flaky" if in_the_way == {Status.FLAKY} else "red"
+
+
+def summary(verdict: Verdict) -> str:
+    """One line for people."""
+    deciding = [result for result in verdict.results if not result.quarantined]
+    passed = sum(result.status is Status.PASS for result in deciding)
+    said = f"{passed} of {len(deciding)} checks passed"
+    others = [f"{result.name} is {result.status.value}" for result in deciding if result.status is not Status.PASS]
+    return said if not others else f"{said}; {', '.join(others)}"

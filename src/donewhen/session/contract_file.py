@@ -1,0 +1,123 @@
+"""The contract as donewhen.toml states it: out of the settings, with the file, line and key of whatever is wrong.
+
+`held_back` is the same file as the maker of the work may see it: without the held-out checks.
+"""
+
+import datetime
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+from donewhen.errors import BadInput
+from donewhen.judge.contract import Check, Contract, MinEvidence, Quarantine, require_sound
+from donewhen.judge.lint import Oddity, oddities
+from donewhen.session.settings import Settings, Table
+
+
+def contract_in(settings: Settings) -> Contract:
+    """The contract of the repository's file; one without checks when it has none."""
+    file = settings.file
+    lines = file.read_text(encoding="utf-8").splitlines() if file is not None else []
+    checks: list[Check] = []
+    for number, entry in enumerate(settings.tables("check")):
+        with _at(file, lines, number):
+            checks.append(_check(number, entry))
+            require_sound(checks)
+    return Contract(
+        checks=tuple(checks),
+        description=settings.text("contract", "description"),
+        protect=settings.texts("contract", "protect"),
+        editable=settings.texts("contract", "editable"),
+        min_evidence=cast("MinEvidence", settings.text("contract", "min_evidence")),
+    )
+
+
+class _at:  # noqa: N801 - reads as a word: with _at(file, …)
+    """Put file and line in front of whatever is wrong with one check."""
+
+    def __init__(self, file: Path | None, lines: list[str], number: int) -> None:
+        self._file, self._lines, self._number = file, lines, number
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, BadInput):
+            key = re.match(r"'check\[\d+\]\.(\w+)", str(error))
+            line = line_of(self._lines, self._number, key[1] if key else "")
+            raise BadInput(f"{self._file}:{line}: {error}") from error
+
+
+def _check(number: int, entry: Table) -> Check:
+    for key in ("name", "command"):
+        if not entry[key]:
+            raise BadInput(f"'check[{number}].{key}' is missing or empty")
+    quarantine = cast("Table | None", entry["quarantine"])
+    known = {**entry, "quarantine": _quarantine(number, quarantine) if quarantine is not None else None}
+    return Check(**cast("dict[str, Any]", known))
+
+
+def _quarantine(number: int, entry: Table) -> Quarantine:
+    at, until = f"check[{number}].quarantine", entry.get("until")
+    if not entry.get("reason"):
+        raise BadInput(f"'{at}' needs a reason")
+    if isinstance(until, str):
+        try:
+            until = datetime.date.fromisoformat(until)
+        except ValueError as error:
+            raise BadInput(f"'{at}.until' must be a date such as 2026-12-31, not {until!r}") from error
+    if isinstance(until, datetime.datetime):
+        until = until.date()
+    if not isinstance(until, datetime.date):
+        raise BadInput(f"'{at}' needs a date until which it holds: until = \"2026-12-31\"")
+    return Quarantine(str(entry["reason"]), until)
+
+
+def line_of(lines: list[str], number: int, key: str) -> int:
+    """The line of a key of the n-th check, or of its heading; for messages, so a guess is good enough."""
+    seen, heading = -1, 1
+    for at, line in enumerate(lines, 1):
+        if re.match(r"\s*\[", line):
+            if seen == number:
+                break
+            if re.match(r"\s*\[\[\s*check\s*\]\]", line):
+                seen += 1
+                heading = at if seen == number else heading
+        elif seen == number and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+            return at
+    return heading
+
+
+def warnings(settings: Settings, contract: Contract) -> list[str]:
+    """What is odd about the contract, one line each with file, line and key."""
+    if settings.file is None:
+        return []
+    lines = settings.file.read_text(encoding="utf-8").splitlines()
+    return [
+        f"{settings.file}:{_line(lines, oddity)}: {_key(oddity)}: {oddity.message}" for oddity in oddities(contract)
+    ]
+
+
+def _line(lines: list[str], oddity: Oddity) -> int:
+    if oddity.check >= 0:
+        return line_of(lines, oddity.check, oddity.key)
+    found = (at for at, line in enumerate(lines, 1) if re.match(rf"\s*(\[\[)?{oddity.key}\b", line))
+    return next(found, 1)
+
+
+def _key(oddity: Oddity) -> str:
+    return f"check[{oddity.check}].{oddity.key}" if oddity.check >= 0 else oddity.key
+
+
+def held_back(text: str) -> str:
+    """donewhen.toml as the maker may see it: without the held-out checks, and then without comments, which may tell."""
+    content = tomllib.loads(text)
+    checks = cast("list[Table]", content.get("check", []))
+    shown = [entry for entry in checks if not entry.get("held_out")]
+    if len(shown) == len(checks):
+        return text
+    import tomlkit
+
+    content.pop("check")
+    return tomlkit.dumps({**content, **({"check": shown} if shown else {})})

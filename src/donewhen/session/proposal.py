@@ -1,0 +1,223 @@
+"""A proposed contract on its way into donewhen.toml: what is missing there, whether it starts here, and the writing.
+
+What is proposed is `judge.detect`, how a run went is `session.checking`. An existing file keeps every byte that it has;
+the new file appears whole or not at all, and is trusted as it was written.
+"""
+
+import json
+import math
+import os
+import posixpath
+import re
+import shutil
+import stat
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from donewhen.errors import BadInput
+from donewhen.events import Emit
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.detect import Proposal, Proposed, propose
+from donewhen.judge.detect.choosing import unused
+from donewhen.judge.detect.recognise import recognise
+from donewhen.judge.detect.said import plain_commands
+from donewhen.judge.verdict import Result, Status, Verdict
+from donewhen.session import checking, contract_file, settings
+from donewhen.session.trust import TrustBook
+from donewhen.session.workplace import Workplace
+from donewhen.workspace.files import write_atomically
+from donewhen.workspace.state import state_root
+
+LONGEST_TRIAL_SECS = 900
+SLOW_SECS = 30
+HEADING = "# What done means in this repository: `donewhen check` runs every check on what was made.\n\n"
+NOT_INSTALLED = re.compile(
+    r"\S*python\S*: No module named \w+|error: no such command: .*|error: Failed to spawn: .*|"
+    r"Command not found: \S+|.* could not be found within PATH .*|.* is not found in your PATH.*|"
+    r".*npx canceled due to missing packages.*|.*: (?:command )?not found|make(?:\[\d+\])?: \*{3} .* Error 12[67]",
+)
+"""The last words of tools that wanted to start another one, which is not there."""
+
+Keys = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What donewhen.toml would gain."""
+
+    file: Path
+    before: bytes | None
+    """The file as it was when the plan was made."""
+    checks: tuple[Proposed, ...]
+    """Those that the file has not got."""
+    known: tuple[Check, ...]
+    """Those that it has."""
+    workspace: Keys
+    stated: frozenset[str]
+    """The keys of `[workspace]` that the file has."""
+    found: Proposal
+
+    @property
+    def has_tests(self) -> bool:
+        """Whether there is something to write, and tests are or were part of the contract."""
+        return bool(self.checks) and (bool(self.known) or any(one.kind == "tests" for one in self.checks))
+
+    def may_add(self, key: str) -> bool:
+        """A key of `[workspace]` that the file already states is the person's own."""
+        return key not in self.stated
+
+
+def plan(place: Workplace) -> Plan:
+    """Look at the repository, and at what its file says already."""
+    file = place.settings.file or place.repo.root / settings.FILE_NAME
+    before = file.read_bytes() if place.settings.file else None
+    known = contract_file.contract_in(place.settings).checks
+    found = propose(place.repo.root, lambda name: shutil.which(name) is not None)
+    stated = _stated_keys(before or b"")
+    workspace = {key: values for key, values in found.workspace.items() if key not in stated}
+    return Plan(file, before, _missing(found.checks, known), known, workspace, stated, found)
+
+
+def _stated_keys(content: bytes) -> frozenset[str]:
+    return frozenset(cast("dict[str, object]", tomllib.loads(content.decode()).get("workspace", {})))
+
+
+def _missing(proposed: Iterable[Proposed], known: Sequence[Check]) -> tuple[Proposed, ...]:
+    taken = {check.name for check in known}
+    there = {what for check in known for what in _done_by(check)}
+    missing: list[Proposed] = []
+    for one in proposed:
+        if not there.isdisjoint(_done_by(one.check)):
+            continue
+        name = unused(one.check.name, taken)
+        taken.add(name)
+        missing.append(replace(one, check=replace(one.check, name=name)))
+    return tuple(missing)
+
+
+def _done_by(check: Check) -> set[tuple[str, str]]:
+    """A check by its command, and by the tool that it calls: the same tool at the same place need not run twice."""
+    place = posixpath.normpath(check.dir)
+    tools = [recognise(words) for words in plain_commands(check.command)]
+    return {(place, " ".join(check.command.split())), *((place, f"<{tool.runner}>") for tool in tools if tool)}
+
+
+# -- trying it out --
+
+
+async def try_out(place: Workplace, planned: Plan, emit: Emit) -> Verdict:
+    """Run what would be written, once, on the working tree as it is and with the workspace that it would have."""
+    variables = {f"DONEWHEN__WORKSPACE__{key.upper()}": json.dumps(list(v)) for key, v in planned.workspace.items()}
+    environment = {**variables, **os.environ}
+    start = planned.file.parent
+    widened = settings.load(start, place.repo.root, environment, TrustBook(state_root(os.environ)))
+    checks = tuple(replace(one.check, timeout_secs=LONGEST_TRIAL_SECS) for one in planned.checks)
+    request = checking.Request(subject="as-is")
+    return await checking.check(replace(place, settings=widened), Contract(checks=checks), request, emit)
+
+
+def unable(result: Result) -> str:
+    """Why a check cannot start here, in one line; nothing when it can, red or not."""
+    lines = [line.strip() for line in result.output_tail.splitlines() if line.strip()]
+    if result.status is Status.INFRA:
+        return "; ".join([*result.reasons, *lines[-1:]]) or "it did not start"
+    if result.status is Status.FAIL:
+        return next((line for line in reversed(lines) if NOT_INSTALLED.fullmatch(line)), "")
+    return ""
+
+
+def settled(planned: Plan, verdict: Verdict) -> Plan:
+    """The plan without what cannot start here, and with time limits that fit what was seen."""
+    results = {result.name: result for result in verdict.results}
+    starting = [one for one in planned.checks if not unable(results[one.check.name])]
+    checks = tuple(replace(one, check=_timed(one.check, results[one.check.name])) for one in starting)
+    return replace(planned, checks=checks)
+
+
+def _timed(check: Check, result: Result) -> Check:
+    seconds = result.duration_ms / 1000
+    if seconds < SLOW_SECS:
+        return check
+    return replace(check, timeout_secs=max(check.timeout_secs, math.ceil(seconds * 4 / 60) * 60))
+
+
+# -- writing --
+
+
+def write(planned: Plan) -> None:
+    """Put the plan into the file, and trust it. Nobody else may have changed the file meanwhile."""
+    file = Path(os.path.realpath(planned.file))
+    if file.parent != Path(os.path.realpath(planned.file.parent)):
+        raise BadInput(f"{planned.file} is a link to {file}; nothing is written elsewhere")
+    try:
+        _replace(file, planned)
+    except OSError as error:
+        raise BadInput(f"{file} cannot be written: {error.strerror}") from error
+    TrustBook(state_root(os.environ)).accept(planned.file)
+
+
+def _replace(file: Path, planned: Plan) -> None:
+    now = file.read_bytes() if file.exists() else None
+    if now != planned.before:
+        raise BadInput(f"{file} has changed meanwhile; nothing was written, run `donewhen init` again")
+    mode = stat.S_IMODE(file.stat().st_mode) if now is not None else 0o666 & ~_umask()
+    write_atomically(file, extended((planned.before or b"").decode(), planned))
+    file.chmod(mode)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def extended(text: str, planned: Plan) -> str:
+    """The text of a file with the plan added; all that it had is still there, byte for byte and in order."""
+    old: dict[str, Any] = tomllib.loads(text)
+    entries = [_entry(one.check) for one in planned.checks]
+    keys = {key: list(values) for key, values in planned.workspace.items()}
+    ending = "\r\n" if "\r\n" in text else "\n"
+    start = _with_keys(text, _rendered(keys).replace("\n", ending)) if keys and "workspace" in old else text or HEADING
+    blocks = ["[workspace]\n" + _rendered(keys)] if keys and "workspace" not in old else []
+    blocks += [f"[[check]]\n{_reason(one.why)}{_rendered(_entry(one.check))}" for one in planned.checks]
+    gap = "" if start.endswith(("\n\n", "\n\r\n")) else ending if start.endswith("\n") else ending * 2
+    new = start + gap + "\n".join(blocks).replace("\n", ending)
+    workspace = {**old.get("workspace", {}), **keys}
+    wanted = {**old, "check": [*old.get("check", []), *entries], **({"workspace": workspace} if workspace else {})}
+    try:
+        is_right = tomllib.loads(new) == wanted
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    if not is_right:
+        names = ", ".join(one.check.name for one in planned.checks)
+        raise BadInput(f"{planned.file} has a form that cannot be added to without changing it; add by hand: {names}")
+    return new
+
+
+def _with_keys(text: str, lines: str) -> str:
+    """Keys right below the heading of `[workspace]`, so that comments stay with what they speak of."""
+    heading = re.compile(r"^[ \t]*\[[ \t]*workspace[ \t]*\][^\n]*\n", re.MULTILINE)
+    return heading.sub(lambda found: found[0] + lines, text, count=1)
+
+
+def _rendered(values: Mapping[str, Any]) -> str:
+    # A library that writes TOML is slow to load, and only writing needs it.
+    import tomlkit
+
+    return tomlkit.dumps(values)
+
+
+def _reason(why: str) -> str:
+    return "# " + "".join(c if c.isprintable() else " " for c in why) + "\n"
+
+
+def _entry(check: Check) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": check.name, "command": check.command}
+    if check.dir != ".":
+        entry["dir"] = check.dir
+    if check.timeout_secs != Check(name="", command="").timeout_secs:
+        entry["timeout_secs"] = int(check.timeout_secs)
+    return entry

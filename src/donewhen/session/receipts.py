@@ -1,0 +1,121 @@
+"""Receipts written, kept and judged again. What one says is `judge.receipt`'s business.
+
+A receipt is also kept in the state directory, by its digest, and so are the objects that it names: it can be judged
+again whatever happens to the user's branches.
+"""
+
+import datetime
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.events import Emit
+from donewhen.judge import receipt
+from donewhen.judge.contract import Contract
+from donewhen.judge.receipt import Circumstances, Receipt
+from donewhen.judge.verdict import Verdict
+from donewhen.session import toolchain
+from donewhen.session.checking import judge_tree, surroundings
+from donewhen.session.workplace import Workplace
+from donewhen.workspace.files import write_atomically
+
+DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+
+
+async def write(
+    place: Workplace, file: Path, verdict: Verdict, contract: Contract, as_is: bool, duration_ms: int
+) -> str:
+    """Write a receipt; its digest."""
+    where = Circumstances(
+        as_is=as_is,
+        isolation=place.probe.level.value,
+        path_transparent=place.probe.path_transparent,
+        tools=await toolchain.versions(place, contract, surroundings(place, contract)),
+        duration_ms=duration_ms,
+    )
+    text = receipt.written(verdict, contract, where, datetime.datetime.now(datetime.UTC))
+    digest = receipt.read(text.encode(), str(file)).digest
+    name = digest.removeprefix("sha256:")
+    try:
+        write_atomically(file, text)
+    except OSError as error:
+        raise BadInput(f"{file}: the receipt cannot be written: {error.strerror}") from error
+    kept = place.trees.directory / "receipts"
+    kept.mkdir(exist_ok=True, mode=0o700)
+    write_atomically(kept / f"{name}.json", text)
+    await place.store.keep(f"receipts/{name[:16]}-base", verdict.base)
+    await place.store.keep(f"receipts/{name[:16]}-candidate", verdict.candidate)
+    return digest
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    receipt: Receipt
+    verdict: Verdict
+    differences: tuple[str, ...]
+    anchor: str
+    """The commit that carries the receipt's digest; empty when there is none."""
+
+
+async def find(place: Workplace, named: str, start: Path) -> Receipt:
+    """A receipt by its file, or by a commit that carries its digest."""
+    file = start / named
+    if file.is_file():
+        if file.stat().st_size > receipt.LARGEST_BYTES:
+            raise BadInput(f"{named}: too large for a receipt")
+        return receipt.read(file.read_bytes(), named)
+    try:
+        commit = await place.store.resolve(named)
+    except BadInput as error:
+        raise BadInput(f"{named}: neither a receipt nor a commit") from error
+    digest = await _trailer(place, commit)
+    if not digest:
+        raise BadInput(f"{named}: the commit carries no {receipt.TRAILER}")
+    kept = place.trees.directory / "receipts" / f"{digest.removeprefix('sha256:')}.json"
+    if not kept.is_file():
+        raise BadInput(f"{named}: its receipt {digest} is not on this machine; name the file that holds it")
+    found = receipt.read(kept.read_bytes(), str(kept))
+    if await place.store.tree_of(commit) != found.content["tree"]:
+        raise BadInput(f"{named}: the commit's tree is not the one that its receipt was written for")
+    return found
+
+
+async def verify(place: Workplace, found: Receipt, emit: Emit) -> Verified:
+    """Judge again what a receipt tells of."""
+    content = found.content
+    base, candidate = str(content["base"]), str(content["candidate"])
+    for name, object_id in (("base", base), ("candidate", candidate)):
+        if not await _is_here(place, object_id):
+            raise BadInput(f"the {name} {object_id} of the receipt is not in this repository")
+    verdict = await judge_tree(
+        place, found.contract, base=base, candidate=candidate, emit=emit, as_is=bool(content["as_is"]), fresh=True
+    )
+    return Verified(found, verdict, tuple(receipt.differences(found, verdict)), await _anchor(place, found))
+
+
+async def _is_here(place: Workplace, object_id: str) -> bool:
+    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", object_id):
+        return False
+    try:
+        await place.store.bare.contents([object_id])
+    except MachineryBroke:
+        return False
+    return True
+
+
+async def _trailer(place: Workplace, commit: str) -> str:
+    (content,) = await place.store.bare.contents([commit])
+    lines = content.decode("utf-8", "replace").splitlines()
+    prefix = f"{receipt.TRAILER}:"
+    found = [line.removeprefix(prefix).strip() for line in lines if line.startswith(prefix)]
+    return next((digest for digest in reversed(found) if DIGEST.fullmatch(digest)), "")
+
+
+async def _anchor(place: Workplace, found: Receipt) -> str:
+    """A commit of the repository that carries the digest and has the judged tree."""
+    asked = ("rev-list", "--all", "--fixed-strings", f"--grep={receipt.TRAILER}: {found.digest}")
+    for commit in (await place.store.bare.run(*asked)).decode().split():
+        if await place.store.tree_of(commit) == found.content["tree"]:
+            return commit
+    return ""

@@ -1,0 +1,76 @@
+"""What the tools that checks name say about themselves, inside the sandbox and outside of it.
+
+A wall that hides too much can turn one toolchain into another without an error: the checks would then judge with tools
+that the person does not have. So the versions are compared once for each state of the installed tools.
+"""
+
+import os
+import re
+import shlex
+import shutil
+
+from donewhen.judge import tools
+from donewhen.judge.contract import Contract
+from donewhen.judge.ground import Surroundings
+from donewhen.session.workplace import Workplace
+from donewhen.workspace.command import Command
+from donewhen.workspace.files import write_atomically
+from donewhen.workspace.sandbox.room import ShellCommand
+
+SECS = 20
+LONGEST = 200
+OPTIONS = {"go": "version", "java": "-version"}
+NO_VERSION = ("sh", "docker")
+
+
+def named(contract: Contract, path: str) -> list[str]:
+    """The tools in the commands of a contract that are found on PATH. Nothing that the repository brings is one."""
+    words = {word for check in contract.checks for word in re.findall(r"[\w.+-]+", check.command)}
+    return sorted(w for w in words if w in tools.TOOLS and w not in NO_VERSION and shutil.which(w, path=path))
+
+
+async def versions(place: Workplace, contract: Contract, around: Surroundings) -> dict[str, str]:
+    """Tool → the first line that it says about its version inside the sandbox."""
+    asked = _ask(named(contract, around.path), around.path)
+    if not asked:
+        return {}
+    async with place.tree("throwaway", place.repo.head) as tree:
+        finished = await place.room(tree).run(ShellCommand(text=asked, timeout_secs=SECS))
+    return _told(finished.stdout.whole())
+
+
+async def mismatch(place: Workplace, contract: Contract, around: Surroundings) -> str:
+    """How a tool differs inside from outside, in one line; nothing where all are the same."""
+    if not around.tools:
+        return ""
+    names = named(contract, around.path)
+    known = place.trees.directory / "tools" / tools.key(around.tools, names)
+    if known.is_file():
+        return known.read_text()
+    inside, outside = await versions(place, contract, around), await _outside(place, names, around.path)
+    differing = [name for name in names if inside.get(name) != outside.get(name)]
+    said = ""
+    if differing:
+        name = differing[0]
+        said = f"{name} is '{inside.get(name, 'missing')}' in the sandbox and '{outside.get(name, 'missing')}' outside"
+    known.parent.mkdir(exist_ok=True, mode=0o700)
+    write_atomically(known, said)
+    return said
+
+
+async def _outside(place: Workplace, names: list[str], path: str) -> dict[str, str]:
+    # At the root of the machine: in the repository, files of it could choose what is started.
+    argv = ["/bin/sh", "-c", _ask(names, path) or ":"]
+    command = Command(argv=argv, cwd="/", env={**os.environ, "PATH": path}, timeout_secs=SECS, merge_stderr=True)
+    return _told((await place.launcher.run(command)).stdout.whole())
+
+
+def _ask(names: list[str], path: str) -> str:
+    asks = [f"{name} {OPTIONS.get(name, '--version')} 2>&1 </dev/null | head -n 1; echo" for name in names]
+    lines = [f"printf '%s\\t' {name}; {ask}" for name, ask in zip(names, asks, strict=True)]
+    return "; ".join([f"cd /; PATH={shlex.quote(path)}", *lines]) if lines else ""
+
+
+def _told(output: bytes) -> dict[str, str]:
+    lines = (line.partition("\t") for line in output.decode("utf-8", "replace").splitlines() if "\t" in line)
+    return {name: said.strip()[:LONGEST] for name, _, said in lines}

@@ -1,0 +1,122 @@
+"""From the facts of a run to a status: exit codes, counts, reports."""
+
+from dataclasses import replace
+
+import pytest
+
+from donewhen.judge import evidence
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.ran import Ran
+from donewhen.judge.verdict import Status
+from donewhen.readers.reading import Reading, Tests
+
+CHECK = Check(name="tests", command="pytest")
+GREEN = Ran(
+    end="exited",
+    exit_code=0,
+    signal=None,
+    reason="",
+    duration_ms=1,
+    tail="",
+    printed=True,
+    reading=Reading("pytest", Tests(5, 5, 0, 0)),
+    evidence="sidecar",
+    expected=("pytest",),
+)
+
+
+def told(tests: Tests, complete: bool = True) -> Ran:
+    return replace(GREEN, reading=Reading("pytest", tests, complete=complete))
+
+
+@pytest.mark.promise("result.cannot-start")
+@pytest.mark.parametrize(
+    ("ran", "status"),
+    [
+        (GREEN, Status.PASS),
+        (replace(GREEN, exit_code=1), Status.FAIL),
+        (replace(GREEN, end="could_not_start", exit_code=127), Status.INFRA),
+        (replace(GREEN, end="could_not_start", exit_code=None, reason="no disk"), Status.INFRA),
+        (replace(GREEN, end="timed_out", exit_code=None), Status.TIMEOUT),
+        (replace(GREEN, end="signalled", exit_code=139, signal=11), Status.FAIL),
+        (replace(GREEN, end="limit", exit_code=None, reason="memory"), Status.FAIL),
+        (replace(GREEN, printed=False), Status.FAIL),
+    ],
+)
+def test_the_end_of_a_run_gives_its_status(ran: Ran, status: Status) -> None:
+    found, reason = evidence.outcome(CHECK, ran)
+    assert found is status
+    assert bool(reason) is (status is not Status.PASS)
+
+
+@pytest.mark.promise("check.expect-exit-zero")
+@pytest.mark.parametrize(
+    ("code", "status"), [(0, Status.FAIL), (1, Status.PASS), (125, Status.PASS), (128, Status.FAIL), (200, Status.FAIL)]
+)
+def test_a_check_that_must_fail_passes_with_exit_codes_from_1_to_125(code: int, status: Status) -> None:
+    check = replace(CHECK, expect_exit_zero=False)
+    assert evidence.outcome(check, replace(GREEN, exit_code=code))[0] is status
+
+
+def test_a_check_that_must_fail_needs_no_tests() -> None:
+    assert not evidence.wants_tests(replace(CHECK, expect_exit_zero=False), Contract(checks=()))
+    assert not evidence.wants_tests(CHECK, Contract(checks=(), min_evidence="exit"))
+    assert evidence.wants_tests(CHECK, Contract(checks=()))
+
+
+def test_a_recognised_runner_that_shows_no_test_is_vacuous() -> None:
+    silent = replace(GREEN, reading=None, evidence="exit")
+    assert [status for status, _ in evidence.doubts_alone(silent)] == [Status.VACUOUS]
+    assert list(evidence.doubts_alone(replace(silent, expected=()))) == []
+
+
+def test_a_report_of_failures_is_believed_over_an_exit_code_of_0() -> None:
+    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 4, 1, 0)))] == [Status.FAIL]
+
+
+def test_a_report_that_breaks_off_is_tampered_with() -> None:
+    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 5, 0, 0), complete=False))] == [Status.TAMPERED]
+
+
+@pytest.mark.promise("check.min-tests")
+def test_fewer_tests_than_asked_for_are_vacuous_and_skipped_ones_do_not_count() -> None:
+    assert list(evidence.doubts_of_counts(CHECK, GREEN)) == []
+    assert evidence.worst(list(evidence.doubts_of_counts(CHECK, told(Tests(3, 0, 0, 3))))) is Status.VACUOUS
+    assert evidence.worst(list(evidence.doubts_of_counts(replace(CHECK, min_tests=6), GREEN))) is Status.VACUOUS
+    assert list(evidence.doubts_of_counts(replace(CHECK, min_tests=0), told(Tests()))) == []
+
+
+@pytest.mark.promise("check.allow-skips")
+@pytest.mark.parametrize("now", [Tests(4, 4, 0, 0), Tests(5, 4, 0, 1)])
+def test_fewer_collected_or_more_skipped_than_on_the_base_is_vacuous_unless_allowed(now: Tests) -> None:
+    doubts = list(evidence.doubts_beside_base(CHECK, told(now), GREEN))
+    assert evidence.worst(doubts) is Status.VACUOUS
+    assert list(evidence.doubts_beside_base(replace(CHECK, allow_skips=True), told(now), GREEN)) == []
+
+
+def test_more_tests_than_on_the_base_are_welcome() -> None:
+    assert list(evidence.doubts_beside_base(CHECK, told(Tests(9, 9, 0, 0)), GREEN)) == []
+
+
+def test_tests_that_the_base_shows_and_the_candidate_does_not_are_vacuous() -> None:
+    silent = replace(GREEN, reading=None, evidence="exit", expected=())
+    assert evidence.worst(list(evidence.doubts_beside_base(CHECK, silent, GREEN))) is Status.VACUOUS
+
+
+def test_a_report_that_only_the_base_has_is_tampering() -> None:
+    text = replace(GREEN, evidence="text")
+    assert evidence.worst(list(evidence.doubts_of_report(text, GREEN))) is Status.TAMPERED
+    assert list(evidence.doubts_of_report(GREEN, text)) == []
+
+
+def test_a_protected_path_written_during_the_run_is_tampering_unless_the_base_writes_it_too() -> None:
+    wrote = replace(GREEN, touched=("tests/a.py (a test)", "conftest.py (…)"))
+    ((status, line),) = evidence.doubts_of_seal(wrote, GREEN)
+    assert status is Status.TAMPERED
+    assert "tests/a.py (a test) and 1 more" in line
+    assert list(evidence.doubts_of_seal(wrote, wrote)) == []
+
+
+def test_the_worst_doubt_decides() -> None:
+    assert evidence.worst([(Status.VACUOUS, ""), (Status.TAMPERED, ""), (Status.FAIL, "")]) is Status.TAMPERED
+    assert evidence.worst([]) is Status.PASS

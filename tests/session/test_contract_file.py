@@ -1,0 +1,101 @@
+"""The contract in donewhen.toml: read with file, line and key, and shown to a maker without held-out checks."""
+
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from donewhen.errors import BadInput
+from donewhen.judge.contract import Check, Contract
+from donewhen.session import settings
+from donewhen.session.contract_file import contract_in, held_back, warnings
+
+
+def contract(tmp_path: Path, text: str) -> Contract:
+    (tmp_path / "donewhen.toml").write_text(text)
+    return contract_in(settings.load(tmp_path, tmp_path, os.environ, None))
+
+
+def test_every_key_of_a_check_is_read(tmp_path: Path) -> None:
+    found = contract(
+        tmp_path,
+        """
+[contract]
+description = "d"
+protect = ["tests/**"]
+editable = ["tests/new.py"]
+min_evidence = "control"
+[[check]]
+name = "one"
+command = "make one"
+dir = "sub"
+expect_exit_zero = false
+output_contains = "text"
+timeout_secs = 7
+min_tests = 3
+allow_skips = true
+held_out = true
+quarantine = { reason = "flaky network", until = 2026-12-31 }
+[[check]]
+name = "two"
+command = "make two"
+""",
+    )
+    one, two = found.checks
+    assert (found.description, found.protect, found.editable) == ("d", ("tests/**",), ("tests/new.py",))
+    assert found.min_evidence == "control"
+    assert two == Check(name="two", command="make two")
+    assert (one.dir, one.expect_exit_zero, one.output_contains, one.timeout_secs) == ("sub", False, "text", 7)
+    assert (one.min_tests, one.allow_skips, one.held_out) == (3, True, True)
+    assert one.quarantine is not None
+    assert one.quarantine.until.isoformat() == "2026-12-31"
+
+
+@pytest.mark.promise("config.duplicate-check")
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ('[[check]]\nname = "a"\ncommand = "x"\n[[check]]\n# again\nname = "a"\ncommand = "y"\n', 6, "repeats 'a'"),
+        ('[[check]]\nname = "a"\ncommand = ""\n', 3, "check[0].command"),
+        ('[[check]]\ncommand = "x"\n', 1, "check[0].name"),
+        ('\n[[check]]\nname = "a"\ncommand = "x"\ndir = "../x"\n', 5, "check[0].dir"),
+        ('[[check]]\nname = "a"\ncommand = "x"\nquarantine = { until = "2026-01-01" }\n', 4, "needs a reason"),
+        ('[[check]]\nname = "a"\ncommand = "x"\nquarantine = { reason = "r", until = "soon" }\n', 4, "'soon'"),
+        ('[[check]]\nname = "a"\ncommand = "x"\nquarantine = { reason = "r" }\n', 4, "needs a date"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_line_and_key(tmp_path: Path, text: str, line: int, said: str) -> None:
+    with pytest.raises(BadInput) as error:
+        contract(tmp_path, text)
+    assert str(error.value).startswith(f"{tmp_path}/donewhen.toml:{line}: ")
+    assert said in str(error.value)
+
+
+def test_what_is_odd_is_told_with_file_line_and_key(tmp_path: Path) -> None:
+    (tmp_path / "donewhen.toml").write_text('[[check]]\nname = "a"\n\ncommand = "pytest || true"\n')
+    loaded = settings.load(tmp_path, tmp_path, os.environ, None)
+    (line,) = warnings(loaded, contract_in(loaded))
+    assert line.startswith(f"{tmp_path}/donewhen.toml:4: check[0].command: ")
+
+
+def test_a_maker_sees_the_file_as_it_is_when_nothing_is_held_out() -> None:
+    text = '# mine\n[[check]]\nname = "a"\ncommand = "x"\n'
+    assert held_back(text) == text
+
+
+@pytest.mark.promise("check.held-out")
+@given(st.lists(st.booleans(), min_size=1, max_size=5))
+def test_a_maker_sees_nothing_of_held_out_checks_not_even_comments_about_them(held: list[bool]) -> None:
+    text = "[contract]\nmin_evidence = 'exit'\n" + "".join(
+        f"# about {n}\n[[check]]\nname = 'name{n}'\ncommand = 'command{n}'\nheld_out = {str(out).lower()}\n"
+        for n, out in enumerate(held)
+    )
+    shown = held_back(text)
+    known = tomllib.loads(shown)
+    assert known["contract"] == {"min_evidence": "exit"}
+    assert [entry["name"] for entry in known.get("check", [])] == [f"name{n}" for n, out in enumerate(held) if not out]
+    for n, out in enumerate(held):
+        assert not (out and any(f"{word}{n}" in shown for word in ("about ", "name", "command")))
