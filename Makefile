@@ -22,6 +22,7 @@ demo: venv ## work that is not done is refused, a command that breaks out stays 
 
 test: venv packages ## every test
 	@scripts/test-runners
+	@scripts/test-projects
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal
 
 check: venv ## format, lint, types, import rules

@@ -114,6 +114,7 @@ def test_an_explicit_glob_protects_new_files_too(tmp_path: Path) -> None:
 @pytest.mark.promise("command.check.json")
 @pytest.mark.promise("events.check-started")
 @pytest.mark.promise("events.check-completed")
+@pytest.mark.promise("events.protected-edit")
 def test_json_is_one_event_a_line_without_gaps_and_nothing_else(tmp_path: Path) -> None:
     repo = scene(tmp_path, PYTEST)
     write(repo, {"calc.py": RIGHT, "tests/test_calc.py": "# mine\n"})

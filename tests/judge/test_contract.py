@@ -48,7 +48,6 @@ def test_a_repeated_name_is_refused() -> None:
         require_sound([TESTS, TESTS])
 
 
-@pytest.mark.promise("contract.description")
 def test_the_text_for_an_engine_has_description_checks_and_expectations() -> None:
     shown = Contract(
         checks=(replace(TESTS, dir="api", output_contains="passed"), replace(TESTS, name="no", expect_exit_zero=False)),

@@ -86,7 +86,6 @@ def test_a_maker_sees_the_file_as_it_is_when_nothing_is_held_out() -> None:
     assert held_back(text) == text
 
 
-@pytest.mark.promise("check.held-out")
 @given(st.lists(st.booleans(), min_size=1, max_size=5))
 def test_a_maker_sees_nothing_of_held_out_checks_not_even_comments_about_them(held: list[bool]) -> None:
     text = "[contract]\nmin_evidence = 'exit'\n" + "".join(

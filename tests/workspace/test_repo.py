@@ -62,7 +62,7 @@ async def test_a_directory_with_an_odd_name_is_named_on_one_line(tmp_path: Path)
 
 async def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
-    assert await refusal(tmp_path) == f"{tmp_path} has no commit yet"
+    assert await refusal(tmp_path) == f"{tmp_path} has no commit yet; make one first (git add --all, git commit)"
 
 
 async def test_a_bare_repository_and_a_git_directory_have_no_working_tree(tmp_path: Path) -> None:

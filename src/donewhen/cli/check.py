@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import anyio
 import click
 
 from donewhen import events
-from donewhen.cli import verdict_lines
+from donewhen.cli.audience import audience
 from donewhen.cli.group import say
 from donewhen.errors import BadInput, NeedsPerson
-from donewhen.events import Emit, Event
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import Verdict
 from donewhen.session import checking, contract_file
@@ -62,12 +60,12 @@ async def _check(request: Request, receipt: Path | None, as_json: bool) -> int:
 
 async def _judge(place: Workplace, contract: Contract, request: Request, as_json: bool) -> tuple[Verdict, int]:
     """The verdict, shown, and how many milliseconds it took."""
-    show, emit = _audience(as_json)
-    emit(_started(place, contract))
     began = time.monotonic()
-    verdict = await checking.check(place, contract, request, emit)
-    emit(_finished(verdict))
-    show(verdict)
+    with audience(as_json) as told:
+        told.emit(_started(place, contract))
+        verdict = await checking.check(place, contract, request, told.emit)
+        told.emit(_finished(verdict))
+    told.show(verdict)
     return verdict, round((time.monotonic() - began) * 1000)
 
 
@@ -85,24 +83,6 @@ def _proposed(place: Workplace) -> tuple[Check, ...] | None:
     if not sys.stdin.isatty() or not click.confirm("Judge by it now?", default=False, err=True):
         raise NeedsPerson(f"{place.repo.root}: no contract; run: donewhen init")
     return tuple(one.check for one in plan.checks)
-
-
-def _audience(as_json: bool) -> tuple[Callable[[Verdict], None], Emit]:
-    """Who is told: a program by lines of JSON, a person by a table or plain lines."""
-    if as_json:
-        from donewhen.cli.lines import Lines
-
-        return (lambda _: None), Lines().emit
-    if not sys.stdout.isatty():
-        return verdict_lines.show, _nobody
-    from donewhen.cli.verdict_view import Live
-
-    view = Live()
-    return view.show, view.emit
-
-
-def _nobody(event: Event) -> None:
-    del event
 
 
 def _started(place: Workplace, contract: Contract) -> events.SessionStarted:

@@ -1,23 +1,19 @@
 """`donewhen init`: a contract proposed from what the repository already has, tried once, and written."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import click
 
-from donewhen.cli import proposal_lines, verdict_lines
+from donewhen.cli import proposal_lines
+from donewhen.cli.audience import audience
 from donewhen.cli.group import one_line, say
-from donewhen.errors import BadInput
-from donewhen.events import Emit, Event
 from donewhen.judge.verdict import Status, Verdict
 from donewhen.session import proposal
 from donewhen.session.proposal import Plan
 from donewhen.session.workplace import Workplace, open_workplace
-
-NO_COMMIT = "has no commit yet"
 
 
 @click.command("init")
@@ -31,13 +27,8 @@ def command() -> int:
 
 
 async def _init(start: Path) -> int:
-    try:
-        async with open_workplace(start) as place:
-            return await _propose(place)
-    except BadInput as error:
-        if str(error).endswith(NO_COMMIT):
-            raise BadInput(f"{error}: make one first (git add --all, git commit), for checks run on one") from error
-        raise
+    async with open_workplace(start) as place:
+        return await _propose(place)
 
 
 async def _propose(place: Workplace) -> int:
@@ -66,9 +57,9 @@ def _with_consent(plan: Plan) -> Plan:
 
 
 async def _try_and_write(place: Workplace, plan: Plan) -> int:
-    emit, show = _audience()
-    verdict = await proposal.try_out(place, plan, emit)
-    show(verdict)
+    with audience() as told:
+        verdict = await proposal.try_out(place, plan, told.emit)
+    told.show(verdict)
     for result in verdict.results:
         if reason := proposal.unable(result):
             say(f"note: {result.name} is left out, for it cannot start here: {reason}")
@@ -79,19 +70,6 @@ async def _try_and_write(place: Workplace, plan: Plan) -> int:
     proposal.write(settled)
     _tell(settled, verdict)
     return 0
-
-
-def _audience() -> tuple[Emit, Callable[[Verdict], None]]:
-    if not sys.stdout.isatty():
-        return _nobody, verdict_lines.show
-    from donewhen.cli.verdict_view import Live
-
-    view = Live()
-    return view.emit, view.show
-
-
-def _nobody(event: Event) -> None:
-    del event
 
 
 def _tell(plan: Plan, verdict: Verdict) -> None:

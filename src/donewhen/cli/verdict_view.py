@@ -1,5 +1,8 @@
 """A verdict on a terminal: what is going on while it is reached, then a table. `verdict_lines` has the words."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -7,7 +10,7 @@ from rich.text import Text
 
 from donewhen import events
 from donewhen.cli.verdict_lines import TAIL_LINES, evidence, remarks, status, tests, time
-from donewhen.events import Event
+from donewhen.events import Emit, Event
 from donewhen.judge.verdict import Result, Status, Verdict
 from donewhen.session import checking
 
@@ -21,14 +24,18 @@ class Live:
     def __init__(self) -> None:
         self._console = Console(highlight=False)
         self._status = self._console.status("judging")
-        self._status.start()
 
-    def emit(self, event: Event) -> None:
+    @contextmanager
+    def watching(self) -> Generator[Emit]:
+        """Say what is going on, until the verdict is there or the judging is given up."""
+        with self._status:
+            yield self._tell
+
+    def _tell(self, event: Event) -> None:
         if isinstance(event, events.CheckStarted):
             self._status.update(f"{escape(event.name)}{PHASES.get(event.phase, '')}")
 
     def show(self, verdict: Verdict) -> None:
-        self._status.stop()
         self._console.print(_table(verdict))
         for result in verdict.results:
             if result.status is not Status.PASS:

@@ -77,7 +77,7 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         said = refs.read(git_dir / "HEAD")
         head = refs.follow(said, common_dir)
         if not head:
-            raise BadInput(f"{shown(str(root))} has no commit yet")
+            raise BadInput(f"{shown(str(root))} has no commit yet; make one first (git add --all, git commit)")
         return Repo(
             root=root,
             git_dir=git_dir,

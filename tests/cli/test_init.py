@@ -1,0 +1,278 @@
+"""`donewhen init`: the proposal as a person meets it, from the first look to the file that is written and trusted."""
+
+import os
+import signal
+import stat
+import subprocess
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from needs import needs
+from program import PROGRAM, Answer, donewhen
+from repositories import contents, digest, git, repository, write
+
+GREEN = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(1 + 1, 2)\n"
+RED = GREEN.replace("2)", "3)")
+FILES = {"test_it.py": GREEN, "README.md": "hello\n"}
+COMMAND = "python3 -m unittest discover"
+Make = Callable[[Mapping[str, str]], Path]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """A repository of these files; the machine's own Python runs their tests."""
+    needs("bwrap")
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+    return lambda files: repository(tmp_path / "repository", files)
+
+
+def init(root: Path) -> Answer:
+    return donewhen("init", cwd=root)
+
+
+def checks(root: Path) -> list[dict[str, object]]:
+    return tomllib.loads((root / "donewhen.toml").read_text())["check"]
+
+
+@pytest.mark.promise("command.init")
+def test_it_proposes_says_why_runs_and_writes(make: Make) -> None:
+    root = make(FILES)
+    answer = init(root)
+    assert answer.code == 0, answer.err
+    assert f"tests: {COMMAND}\n    test_it.py uses unittest\n" in answer.out
+    assert "tests: pass" in answer.out and answer.out.endswith(f"wrote {root}/donewhen.toml: tests\n")
+    assert checks(root) == [{"name": "tests", "command": COMMAND}]
+    assert "# test_it.py uses unittest\n" in (root / "donewhen.toml").read_text()
+    assert stat.S_IMODE((root / "donewhen.toml").stat().st_mode) == 0o666 & ~mask()
+    assert git(root, "status", "--short") == "?? donewhen.toml"
+
+
+def mask() -> int:
+    before = os.umask(0o022)
+    os.umask(before)
+    return before
+
+
+@pytest.mark.promise("trust.init")
+def test_what_it_wrote_is_trusted_from_the_start(make: Make) -> None:
+    root = make({**FILES, ".gitignore": "vendor/\n"})
+    write(root, {"vendor/a": ""})
+    answer = init(root)
+    assert answer.code == 0 and "share = ['vendor']" in answer.out
+    assert tomllib.loads((root / "donewhen.toml").read_text())["workspace"] == {"share": ["vendor"]}
+    inside = donewhen("sandbox", "--", "ls vendor", cwd=root)
+    assert (inside.code, inside.out) == (0, "a\n")
+
+
+def test_a_red_check_is_written_and_said_to_be_red(make: Make) -> None:
+    root = make({"test_it.py": RED})
+    answer = init(root)
+    assert answer.code == 0 and "tests: fail" in answer.out
+    assert "tests is not green on the code as it is" in answer.err
+    assert checks(root) == [{"name": "tests", "command": COMMAND}]
+
+
+def test_the_working_tree_is_tried_and_not_the_last_commit(make: Make) -> None:
+    root = make({"test_it.py": RED})
+    write(root, {"test_it.py": GREEN})
+    assert "tests: pass" in init(root).out
+
+
+def test_it_works_from_a_subdirectory_and_writes_at_the_root(make: Make) -> None:
+    root = make({**FILES, "sub/deep/file": ""})
+    assert init(root / "sub" / "deep").code == 0
+    assert checks(root) == [{"name": "tests", "command": COMMAND}]
+
+
+def test_odd_names_are_proposed_quoted_and_run(make: Make) -> None:
+    root = make({"my 'odd' café (2)/setup.py": "", "my 'odd' café (2)/test_it.py": GREEN})
+    answer = init(root)
+    assert answer.code == 0 and "tests-my-odd-caf-2: pass" in answer.out
+    assert checks(root)[0]["dir"] == "my 'odd' café (2)"
+
+
+def test_names_that_would_move_a_cursor_reach_no_terminal(make: Make) -> None:
+    root = make({**FILES, "package.json": '{"scripts": {"test": "echo \\u001b[31m && jest"}}'})
+    answer = init(root)
+    assert "\x1b" not in answer.out + answer.err
+
+
+# -- what cannot start --
+
+
+def test_a_check_that_cannot_start_is_named_and_not_written(make: Make) -> None:
+    root = make({**FILES, "web/package.json": '{"scripts": {"test": "no-such-runner"}}'})
+    needs("npm")
+    answer = init(root)
+    assert answer.code == 0
+    assert "note: tests-web is left out, for it cannot start here" in answer.err
+    assert checks(root) == [{"name": "tests", "command": COMMAND}]
+
+
+def test_a_make_target_without_its_program_cannot_start_and_nothing_is_written(make: Make) -> None:
+    needs("make")
+    root = make({"Makefile": "test:\n\t./missing --all\n"})
+    answer = init(root)
+    assert answer.code == 2 and "no tests can start here, so nothing was written" in answer.err
+    assert not (root / "donewhen.toml").exists()
+
+
+def test_an_environment_without_the_runner_is_told_and_nothing_is_written(make: Make) -> None:
+    root = make({"test_it.py": "import pytest\n\n\ndef test_it():\n    pass\n", ".gitignore": ".venv\n"})
+    subprocess.run([needs("python3"), "-m", "venv", "--without-pip", root / ".venv"], check=True)
+    answer = init(root)
+    assert answer.code == 2 and "No module named pytest" in answer.err
+    assert not (root / "donewhen.toml").exists()
+
+
+# -- nothing found, nothing possible --
+
+
+def test_nothing_found_ends_with_2_and_the_lines_to_type(make: Make) -> None:
+    root = make({"README.md": "hello\n"})
+    answer = init(root)
+    assert answer.code == 2 and f"no tests were found in {root}" in answer.one_line
+    assert tomllib.loads(answer.out)["check"][0]["name"] == "tests"
+    assert not (root / "donewhen.toml").exists()
+
+
+def test_without_tests_the_build_is_offered_ready_to_paste(make: Make) -> None:
+    root = make({"package.json": '{"scripts": {"build": "tsc -b", "lint": "eslint ."}}'})
+    answer = init(root)
+    assert answer.code == 2
+    offered = [check["command"] for check in tomllib.loads(answer.out)["check"]]
+    assert offered == ["npm run lint", "npm run build"]
+
+
+def test_a_repository_without_commits_is_told_what_it_needs(make: Make, tmp_path: Path) -> None:
+    root = tmp_path / "new"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    write(root, FILES)
+    answer = init(root)
+    assert answer.code == 2 and "has no commit yet" in answer.one_line and "git commit" in answer.one_line
+
+
+def test_outside_of_a_repository_it_is_one_line_and_exit_2(make: Make, tmp_path: Path) -> None:
+    answer = init(tmp_path)
+    assert answer.code == 2 and "not in a git repository" in answer.one_line
+
+
+# -- a file that is already there --
+
+
+EXISTING = """# our contract
+[contract]
+description = "all of it works"   # in words
+
+[[check]]
+name = "own"                      # written by hand
+command = "true"
+
+[limits]
+minutes = 5
+"""
+
+
+def test_an_existing_file_keeps_every_line_and_gains_what_is_missing(make: Make) -> None:
+    root = make({**FILES, "donewhen.toml": EXISTING})
+    answer = init(root)
+    assert answer.code == 0 and f"added to {root}/donewhen.toml: tests\n" in answer.out
+    assert [check["name"] for check in checks(root)] == ["own", "tests"]
+    now = iter((root / "donewhen.toml").read_text().splitlines())
+    assert all(line in now for line in EXISTING.splitlines())
+
+
+def test_the_second_time_there_is_nothing_to_add(make: Make) -> None:
+    root = make(FILES)
+    assert init(root).code == 0
+    before = digest(root)
+    answer = init(root)
+    assert answer.code == 0 and "already has a check for everything" in answer.out
+    assert digest(root) == before
+
+
+def test_a_check_that_already_runs_the_same_tool_there_is_enough(make: Make) -> None:
+    root = make({**FILES, "donewhen.toml": '[[check]]\nname = "t"\ncommand = "python3 -m unittest test_it"\n'})
+    before = digest(root)
+    assert init(root).code == 0
+    assert digest(root) == before
+
+
+def test_a_taken_name_is_not_used_again(make: Make) -> None:
+    root = make({**FILES, "donewhen.toml": '[[check]]\nname = "tests"\ncommand = "true"\n'})
+    assert init(root).code == 0
+    assert [check["name"] for check in checks(root)] == ["tests", "tests-2"]
+
+
+@pytest.mark.parametrize("text", ["[[check]\n", "checks = 1\n", '[[check]]\nname = "a"\n', "\xff"])
+def test_a_broken_file_is_one_line_and_stays_as_it_is(make: Make, text: str) -> None:
+    root = make(FILES)
+    (root / "donewhen.toml").write_bytes(text.encode("latin-1"))
+    before = digest(root)
+    answer = init(root)
+    assert answer.code == 2 and "donewhen.toml" in answer.one_line
+    assert digest(root) == before
+
+
+@pytest.mark.promise("trust.init")
+def test_a_file_that_was_never_trusted_is_not_trusted_by_the_way(make: Make) -> None:
+    root = make({**FILES, "donewhen.toml": '[workspace]\nenv = ["TOKEN"]\n'})
+    before = digest(root)
+    answer = init(root)
+    assert answer.code == 3 and "workspace.env" in answer.one_line
+    assert digest(root) == before
+
+
+# -- a person at a terminal, and one who leaves --
+
+
+def at_a_terminal(root: Path, typed: bytes) -> tuple[int, str]:
+    ours, theirs = os.openpty()
+    running = subprocess.Popen([PROGRAM, "init"], cwd=root, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    os.write(ours, typed)
+    printed = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        printed += chunk
+    os.close(ours)
+    return running.wait(60), printed.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(("typed", "opened"), [(b"y\n", True), (b"n\n", False), (b"\n", False)])
+def test_a_door_to_the_host_opens_only_when_a_person_says_yes(make: Make, typed: bytes, opened: bool) -> None:
+    root = make({**FILES, ".env.example": "DATABASE_URL=postgres://localhost/test\n"})
+    code, printed = at_a_terminal(root, typed)
+    assert code == 0, printed
+    workspace = tomllib.loads((root / "donewhen.toml").read_text()).get("workspace", {})
+    assert workspace == ({"reach": ["localhost:5432"], "env": ["DATABASE_URL"]} if opened else {})
+
+
+def test_without_a_terminal_a_service_is_only_told(make: Make) -> None:
+    root = make({**FILES, "compose.yaml": "services:\n  db:\n    image: postgres:16\n"})
+    answer = init(root)
+    assert 'add to [workspace]: reach = ["localhost:5432"]' in answer.err
+    assert "workspace" not in tomllib.loads((root / "donewhen.toml").read_text())
+
+
+def test_leaving_with_ctrl_c_leaves_nothing_half_written(make: Make, tmp_path: Path) -> None:
+    root = make({"test_it.py": "import time\nimport unittest\ntime.sleep(600)\n"})
+    before = contents(root, with_git=True)
+    running = subprocess.Popen([PROGRAM, "init"], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout is not None and running.stderr is not None
+    assert running.stdout.readline().startswith(b"tests: ")
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 130
+    assert b"Traceback" not in running.stderr.read()
+    running.stdout.close()
+    running.stderr.close()
+    assert contents(root, with_git=True) == before

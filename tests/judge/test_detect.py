@@ -1,0 +1,356 @@
+"""What is proposed for a repository, by what lies in it: one table per ecosystem, then what must not be proposed."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from donewhen.judge.detect import Proposal, propose
+from repositories import write
+
+Propose = Callable[..., Proposal]
+SOME_TEST = "def test_it():\n    assert True\n"
+UNITTEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+SET_UP = "[tool.pytest.ini_options]\n"
+
+
+@pytest.fixture
+def proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Propose:
+    """Propose for these files; every program is there unless some are named as missing."""
+    monkeypatch.setenv("CARGO_HOME", str(tmp_path / "no-cargo"))
+    monkeypatch.setenv("GOPATH", str(tmp_path / "no-go"))
+
+    def make(files: Mapping[str, str], missing: tuple[str, ...] = ()) -> Proposal:
+        root = tmp_path / "repository"
+        root.mkdir()
+        write(root, files)
+        return propose(root, lambda name: name not in missing)
+
+    return make
+
+
+def commands(proposal: Proposal) -> list[str]:
+    return [f"{one.check.name}: {one.check.command}" for one in proposal.checks]
+
+
+def package(scripts: Mapping[str, str], **more: object) -> str:
+    return json.dumps({"name": "p", "scripts": scripts, **more}, indent=2)
+
+
+VENV = {".gitignore": ".venv/\n", ".venv/pyvenv.cfg": "", ".venv/bin/python": ""}
+PYTHON: dict[str, tuple[dict[str, str], list[str]]] = {
+    "pytest by its settings": (
+        {"pyproject.toml": SET_UP, "tests/test_a.py": SOME_TEST},
+        ["tests: python3 -m pytest -q"],
+    ),
+    "pytest through the virtual environment": (
+        {**VENV, "pyproject.toml": SET_UP, "tests/test_a.py": SOME_TEST},
+        ["tests: .venv/bin/python -m pytest -q"],
+    ),
+    "pytest through uv": (
+        {**VENV, "uv.lock": "", "pyproject.toml": SET_UP, "tests/test_a.py": SOME_TEST},
+        ["tests: uv run --no-sync pytest -q"],
+    ),
+    "pytest through poetry": (
+        {"poetry.lock": "", "pyproject.toml": SET_UP, "tests/test_a.py": SOME_TEST},
+        ["tests: poetry run pytest -q"],
+    ),
+    "pytest through hatch": (
+        {"pyproject.toml": "[tool.hatch.envs.default]\ndependencies = ['pytest']\n", "tests/test_a.py": SOME_TEST},
+        ["tests: hatch run pytest -q"],
+    ),
+    "pytest as the workflow calls it": (
+        {
+            "pyproject.toml": SET_UP,
+            "tests/unit/test_a.py": SOME_TEST,
+            ".github/workflows/ci.yml": "jobs:\n  a:\n    steps:\n      - run: pytest -v --cov=p tests/unit\n",
+        },
+        ["tests: python3 -m pytest -q tests/unit"],
+    ),
+    "quick tests rather than long ones": (
+        {
+            "tests/unit/test_a.py": SOME_TEST,
+            "tests/integration/test_b.py": SOME_TEST,
+            ".gitlab-ci.yml": "a:\n  script:\n    - pytest tests/integration\n    - pytest tests/unit\n",
+        },
+        ["tests: python3 -m pytest -q tests/unit"],
+    ),
+    "pytest as tox would call it": (
+        {"tox.ini": "[testenv]\ncommands =\n  pytest {posargs} -m quick\n", "test_a.py": SOME_TEST},
+        ["tests: python3 -m pytest -q -m quick"],
+    ),
+    "pytest as nox would call it": (
+        {"noxfile.py": "def t(session):\n    session.run('pytest', 'sub')\n", "sub/test_a.py": SOME_TEST},
+        ["tests: python3 -m pytest -q sub"],
+    ),
+    "a make target that only calls pytest is no second check": (
+        {"Makefile": "test:\n\tpytest tests\n", "setup.py": "", "tests/test_a.py": SOME_TEST},
+        ["tests: python3 -m pytest -q tests"],
+    ),
+    "unittest in a package": (
+        {"setup.py": "", "tests/__init__.py": "", "tests/test_a.py": UNITTEST},
+        ["tests: python3 -m unittest discover"],
+    ),
+    "unittest in a plain directory": (
+        {"setup.py": "", "tests/test_a.py": UNITTEST},
+        ["tests: python3 -m unittest discover -s tests"],
+    ),
+    "unittest with names that it does not look for by itself": (
+        {"setup.py": "", "p/tests/__init__.py": "", "p/tests/a_test.py": UNITTEST},
+        ["tests: python3 -m unittest discover -p '*_test.py'"],
+    ),
+    "unittest as the workflow calls it": (
+        {
+            "setup.py": "",
+            "tests/test_a.py": UNITTEST,
+            ".github/workflows/ci.yml": "- run: |\n    pip install .\n    python -m unittest -v tests/test_a.py\n",
+        },
+        ["tests: python3 -m unittest -v tests/test_a.py"],
+    ),
+    "no manifest at all": ({"test_a.py": SOME_TEST}, ["tests: python3 -m pytest -q"]),
+    "checkers that are set up": (
+        {
+            "pyproject.toml": SET_UP + "[tool.ruff]\n[tool.mypy]\nstrict = true\n[tool.pyright]\n",
+            "src/p/__init__.py": "",
+            "test_a.py": SOME_TEST,
+        },
+        [
+            "tests: python3 -m pytest -q",
+            "types-mypy: mypy src",
+            "types-pyright: pyright",
+            "lint: ruff check .",
+        ],
+    ),
+    "a call that can never fail is no check": (
+        {
+            "setup.cfg": "[tool:pytest]\n[flake8]\n",
+            "test_a.py": SOME_TEST,
+            ".github/workflows/a.yml": "- run: flake8 . --exit-zero\n",
+        },
+        ["tests: python3 -m pytest -q", "lint: flake8"],
+    ),
+    "flake8 in setup.cfg": (
+        {"setup.cfg": "[tool:pytest]\n[flake8]\n", "test_a.py": SOME_TEST},
+        ["tests: python3 -m pytest -q", "lint: flake8"],
+    ),
+}
+
+JAVASCRIPT: dict[str, tuple[dict[str, str], list[str]]] = {
+    "npm": ({"package.json": package({"test": "vitest run"})}, ["tests: npm test"]),
+    "pnpm by its lock": (
+        {"package.json": package({"test": "jest"}), "pnpm-lock.yaml": ""},
+        ["tests: pnpm test"],
+    ),
+    "yarn by packageManager": (
+        {"package.json": package({"test": "mocha"}, packageManager="yarn@4.1.0")},
+        ["tests: yarn test"],
+    ),
+    "bun": ({"package.json": package({"test": "bun test"}), "bun.lock": ""}, ["tests: bun run test"]),
+    "a chain is taken apart": (
+        {
+            "package.json": package(
+                {"test": "npm run lint && npm run unit && npm run types", "lint": "eslint .", "unit": "node --test",
+                 "types": "tsd"}
+            )
+        },
+        ["tests: npm run unit", "types: npm run types", "lint: npm run lint"],
+    ),
+    "scripts that change files are no checks": (
+        {"package.json": package({"test": "jest", "lint": "eslint --fix .", "eslint": "eslint ."})},
+        ["tests: npm test", "lint: npm run eslint"],
+    ),
+    "a runner without a script": (
+        {"package.json": package({}, devDependencies={"vitest": "1"}), "src/a.test.ts": ""},
+        ["tests: npx --no-install vitest run"],
+    ),
+    "a runner as a make target calls it": (
+        {
+            "package.json": package({}, devDependencies={"mocha": "*"}),
+            "Makefile": "test:\n\t@./node_modules/.bin/mocha \\\n\t\t--require should \\\n\t\t--bail\n\n.PHONY: test",
+            "test/index.js": "",
+        },
+        ["tests: npx --no-install mocha --require should --bail"],
+    ),
+    "node's own runner without a script": (
+        {"package.json": package({}), "a.test.js": "import test from 'node:test'\n"},
+        ["tests: node --test"],
+    ),
+    "types by tsconfig": (
+        {
+            "package.json": package({"test": "vitest run"}, devDependencies={"typescript": "5"}),
+            "tsconfig.json": '{\n  // only types\n  "compilerOptions": {"noEmit": true}\n}\n',
+        },
+        ["tests: npm test", "types: npx --no-install tsc --noEmit"],
+    ),
+}  # fmt: skip
+
+COMPILED: dict[str, tuple[dict[str, str], list[str]]] = {
+    "cargo": (
+        {"Cargo.toml": '[package]\nname = "p"\n', "src/lib.rs": "#[test]\nfn a() {}\n"},
+        ["tests: cargo test --offline"],
+    ),
+    "a cargo workspace is one check": (
+        {
+            "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n',
+            "crates/a/Cargo.toml": '[package]\nname = "a"\n',
+            "crates/a/src/lib.rs": "#[test]\nfn a() {}\n",
+            "crates/b/Cargo.toml": '[package]\nname = "b"\n[dependencies]\na = { path = "../a" }\n',
+        },
+        ["tests: cargo test --offline --workspace"],
+    ),
+    "cargo as the workflow calls it": (
+        {
+            "Cargo.toml": '[package]\nname = "p"\n',
+            "src/lib.rs": "#[test]\nfn a() {}\n",
+            ".github/workflows/ci.yml": "- run: cargo test --all-features\n- run: cargo fmt --all -- --check\n",
+        },
+        ["tests: cargo test --offline --all-features", "lint: cargo fmt --check"],
+    ),
+    "vendored crates": (
+        {
+            "Cargo.toml": '[package]\nname = "p"\n[dependencies]\nserde = "1"\n[lints.clippy]\nall = "warn"\n',
+            ".cargo/config.toml": '[source.crates-io]\nreplace-with = "v"\n[source.v]\ndirectory = "vendor"\n',
+            "vendor/serde/Cargo.toml": "",
+            "src/lib.rs": "#[test]\nfn a() {}\n",
+        },
+        ["tests: cargo test --offline", "lint: cargo clippy --offline --all-targets -- -D warnings"],
+    ),
+    "go": ({"go.mod": "module m\n", "a_test.go": ""}, ["tests: go test ./..."]),
+    "maven": ({"pom.xml": "", "src/test/java/ATest.java": ""}, ["tests: mvn -o -B -q test"]),
+    "maven through its wrapper": (
+        {"pom.xml": "", "mvnw": "", "src/test/java/ATest.java": ""},
+        ["tests: ./mvnw -o -B -q test"],
+    ),
+    "gradle through its wrapper": (
+        {"build.gradle.kts": "", "gradlew": "", "src/test/kotlin/ATest.kt": ""},
+        ["tests: ./gradlew --offline --no-daemon test"],
+    ),
+    "dotnet": (
+        {"All.sln": "", "T/T.csproj": '<PackageReference Include="Microsoft.NET.Test.Sdk" />'},
+        ["tests: dotnet test --no-restore"],
+    ),
+}
+
+OTHERS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "phpunit from vendor": (
+        {"composer.json": "{}", "phpunit.xml.dist": "", "vendor/bin/phpunit": ""},
+        ["tests: vendor/bin/phpunit"],
+    ),
+    "rspec": ({".rspec": "", "spec/a_spec.rb": ""}, ["tests: rspec"]),
+    "rspec through bundler": (
+        {"Gemfile": "", "Gemfile.lock": "", "spec/a_spec.rb": ""},
+        ["tests: bundle exec rspec"],
+    ),
+    "rake": ({"Rakefile": "Rake::TestTask.new\n", "test/a_test.rb": ""}, ["tests: rake test"]),
+    "mix": ({"mix.exs": "", "test/a_test.exs": ""}, ["tests: mix test"]),
+    "make": (
+        {"Makefile": "all: x\nx:\n\tcc a.c\ntest: x\n\t./x --self-test\nlint:\n\tcppcheck .\n"},
+        ["tests: make test", "lint: make lint"],
+    ),
+    "just": ({"justfile": "test:\n  ./check.sh\n"}, ["tests: just test"]),
+    "a script that only the workflow knows": (
+        {"run-tests.sh": "", ".github/workflows/a.yml": "steps:\n  - run: ./run-tests.sh --all\n"},
+        ["tests: ./run-tests.sh --all"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python_projects_get_the_check_that_fits_them(proposed: Propose, name: str) -> None:
+    files, expected = PYTHON[name]
+    assert commands(proposed(files)) == expected
+
+
+@pytest.mark.parametrize("name", JAVASCRIPT)
+def test_javascript_projects_get_the_check_that_fits_them(proposed: Propose, name: str) -> None:
+    files, expected = JAVASCRIPT[name]
+    assert commands(proposed(files)) == expected
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_projects_get_the_check_that_fits_them(proposed: Propose, name: str) -> None:
+    files, expected = COMPILED[name]
+    assert commands(proposed(files)) == expected
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_projects_get_the_check_that_fits_them(proposed: Propose, name: str) -> None:
+    files, expected = OTHERS[name]
+    assert commands(proposed(files)) == expected
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_every_check_says_why_and_names_a_file_that_is_there(proposed: Propose, name: str) -> None:
+    files, _ = PYTHON[name]
+    for one in proposed(files).checks:
+        assert any(path in one.why for path in files), one.why
+
+
+# -- what is not proposed --
+
+
+def test_nothing_is_proposed_for_an_empty_repository(proposed: Propose) -> None:
+    assert proposed({"README.md": "hello\n"}) == Proposal((), {}, (), ())
+
+
+def test_the_placeholder_of_npm_is_no_test(proposed: Propose) -> None:
+    found = proposed(
+        {"package.json": package({"test": 'echo "Error: no test specified" && exit 1', "build": "tsc -b"})}
+    )
+    assert found.checks == ()
+    assert len(found.offers) == 1 and 'command = "npm run build"' in found.offers[0]
+
+
+def test_without_tests_the_build_and_the_linter_are_offered_and_not_proposed(proposed: Propose) -> None:
+    found = proposed({"Cargo.toml": '[package]\nname = "p"\n', "src/main.rs": "fn main() {}\n", "clippy.toml": ""})
+    assert found.checks == () and found.workspace == {}
+    assert [offer.splitlines()[3] for offer in found.offers] == [
+        'command = "cargo clippy --offline --all-targets -- -D warnings"',
+        'command = "cargo check --offline"',
+    ]
+
+
+def test_settings_of_pytest_without_a_test_are_told_and_not_believed(proposed: Propose) -> None:
+    found = proposed({"pyproject.toml": SET_UP, "src/p.py": ""})
+    assert found.checks == ()
+    assert "no test file" in found.hints[0]
+
+
+def test_a_checker_that_is_set_up_but_not_installed_is_told(proposed: Propose) -> None:
+    found = proposed({"pyproject.toml": SET_UP + "[tool.ruff]\n", "test_a.py": SOME_TEST}, missing=("ruff",))
+    assert commands(found) == ["tests: python3 -m pytest -q"]
+    assert any("ruff is set up in pyproject.toml:2, but ruff is not installed here" in hint for hint in found.hints)
+
+
+def test_crates_that_would_have_to_be_fetched_are_told_and_nothing_is_proposed(proposed: Propose) -> None:
+    manifest = '[package]\nname = "p"\n[dependencies]\nserde = "1"\n'
+    found = proposed({"Cargo.toml": manifest, "src/lib.rs": "#[test]\nfn a() {}\n"})
+    assert found.checks == () and "cargo fetch" in found.hints[0]
+
+
+def test_crates_that_cargo_has_already_are_enough(
+    proposed: Propose, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cargo" / "registry" / "cache").mkdir(parents=True)
+    monkeypatch.setenv("CARGO_HOME", str(tmp_path / "cargo"))
+    manifest = '[package]\nname = "p"\n[dependencies]\nserde = "1"\n'
+    found = proposed({"Cargo.toml": manifest, "src/lib.rs": "#[test]\nfn a() {}\n"})
+    assert commands(found) == ["tests: cargo test --offline"]
+
+
+def test_a_package_manager_that_is_not_here_is_replaced_by_npm(proposed: Propose) -> None:
+    found = proposed({"package.json": package({"test": "jest"}), "pnpm-lock.yaml": ""}, missing=("pnpm",))
+    assert commands(found) == ["tests: npm test"]
+
+
+def test_a_make_target_next_to_something_more_direct_is_left_out(proposed: Propose) -> None:
+    found = proposed({"Makefile": "test:\n\t./all.sh\n", "pyproject.toml": SET_UP, "test_a.py": SOME_TEST})
+    assert commands(found) == ["tests: python3 -m pytest -q"]
+
+
+@pytest.mark.parametrize("name", ["package.json", "pyproject.toml", "Cargo.toml"])
+def test_a_broken_manifest_is_told_and_nothing_else_breaks(proposed: Propose, name: str) -> None:
+    found = proposed({name: "{ this is [ no manifest", "spec/a_spec.rb": "", ".rspec": ""})
+    assert commands(found) == ["tests: rspec"]
+    assert any(hint.startswith(name) for hint in found.hints)
