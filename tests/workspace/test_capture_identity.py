@@ -89,7 +89,7 @@ async def in_overlay(
     overlay = Overlay(str(place), lower, upper, f"{upper}-work", str(place / "at"))
     argv = [sys.executable, "-I", edits.__file__, str(place / "at")]
     command = Command(
-        argv=argv, cwd="/", env={}, stdin=json.dumps(script).encode(), confinement=Confinement(mounts=(overlay.step(),))
+        argv=argv, cwd="/", env={}, stdin=json.dumps(script).encode(), confinement=Confinement(layers=(overlay.step(),))
     )
     finished = await launcher.run(command)
     assert finished.ok, (finished.reason, finished.stderr.whole())

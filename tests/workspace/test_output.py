@@ -111,6 +111,7 @@ def test_draining_ends_although_somebody_outside_goes_on_writing() -> None:
     taken: list[int] = []
     recorder = Recorder()
     stream = Stream(recorder, lambda chunk: (taken.append(len(chunk)), os.write(stream.writer, chunk), None)[-1])
+    stream.open()
     try:
         os.write(stream.writer, b"x" * 4096)
         stream.drain()

@@ -3,6 +3,8 @@
 `process.Launcher` runs a `Command` and answers with a `Finished`.
 """
 
+import hashlib
+import shlex
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.workspace.output import KEEP_BYTES, SPOOL_BYTES, Output, Watch
+
+LONGEST_WORD = 1 << 17
+"""What the kernel takes as one argument, in bytes with its end."""
 
 
 class End(Enum):
@@ -25,10 +30,12 @@ class End(Enum):
 class Confinement:
     """How a command's process is held, as data for the launcher. The defaults hold nothing."""
 
-    handshake: bool = False
-    """The first program inside reports ready on descriptor 4 and waits for a line on 5 (design: the go byte)."""
+    wall: tuple[str, ...] = ()
+    """The words that start a sandbox whose first program does what `launcher.child` says about its descriptors."""
     mounts: tuple[Mapping[str, Any], ...] = ()
     """Steps of `launcher.mounts`, in order; any at all mean a private user and mount namespace."""
+    layers: tuple[Mapping[str, Any], ...] = ()
+    """Those that make up the tree: mounted last, and never before the command is there that needs them."""
     shelf: str = "/run"
     private_net: bool = False
     addresses: tuple[str, ...] = ()
@@ -37,7 +44,7 @@ class Confinement:
     seccomp: bytes = b""
     """A BPF program the launcher itself loads."""
     memory_files: tuple[bytes, ...] = ()
-    """Contents that the command finds on descriptors 6, 7, …; only with `handshake`."""
+    """Contents that the wall finds on descriptors 7, 8, …"""
     rlimits: Mapping[str, int] = field(default_factory=dict[str, int])
     oom_score_adj: int = 0
     watch: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -110,29 +117,51 @@ def unfit(command: Command) -> str:
             if "\0" in text:
                 return f"{what} holds a NUL: {text[:80]!r}"
             try:
-                text.encode("utf-8", "surrogateescape")
+                _bytes(text)
             except UnicodeEncodeError:
                 return f"{what} is no text: {text[:80]!r}"
+    if command.confinement.wall and any(len(_bytes(word)) >= LONGEST_WORD for word in command.argv):
+        return f"Argument list too long: {command.argv[0]}"
     return next((f"no name for a variable: {name!r}" for name in command.env if not name or "=" in name), "")
 
 
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
 def specification(command: Command) -> dict[str, Any]:
-    """A command as the launcher reads it."""
+    """A command as the launcher reads it; behind a wall, the sandbox that it will come to."""
     held = command.confinement
+    cwd = "/" if held.wall else str(command.cwd)
     return {
-        "argv": list(command.argv),
-        "cwd": str(command.cwd),
+        "argv": list(held.wall or command.argv),
+        "cwd": cwd,
         # PWD is what some programs trust over the real directory, so it must tell the truth.
-        "env": {**command.env, "PWD": str(command.cwd)},
-        "handshake": held.handshake,
+        "env": {**command.env, "PWD": cwd},
+        "handshake": bool(held.wall),
         "mounts": [dict(step) for step in held.mounts],
+        "layers": [] if held.wall else [dict(step) for step in held.layers],
         "shelf": held.shelf,
         "private_net": held.private_net,
         "addresses": list(held.addresses),
         "listen": [list(address) for address in held.listen],
         "landlock": held.landlock,
         "seccomp": len(held.memory_files) if held.seccomp else -1,
+        "memory_files": [hashlib.sha256(content).hexdigest() for content in held.memory_files],
         "rlimits": dict(held.rlimits),
         "processes": held.watch.get("processes", 0),
         "oom_score_adj": held.oom_score_adj,
     }
+
+
+def orders(command: Command) -> bytes:
+    """What the first program of a sandbox, a shell, reads once it may go: to become the command."""
+    cwd = shlex.quote(str(command.cwd))
+    errors = "1" if command.merge_stderr else "3"
+    return _bytes(
+        f"""cd -P -- {cwd} || {{ printf "%s\\n" "Can't chdir to "{cwd} >&2; exit 125; }}
+PWD={cwd}; unset OLDPWD
+printf s >&4 && exec 2>&{errors} 3>&- 4>&- 5<&- 6<&-
+exec {shlex.join(command.argv)}
+"""
+    )

@@ -98,10 +98,18 @@ class Stream:
     def __init__(self, recorder: Recorder, ear: Watch | None) -> None:
         self._recorder = recorder
         self._ear = ear
-        self.reader, self.writer = os.pipe()
-        os.set_blocking(self.reader, False)
+        self.reader = self.writer = -1
+
+    def open(self) -> None:
+        reader, self.writer = os.pipe()
+        self.read_from(reader)
+
+    def read_from(self, reader: int) -> None:
+        """The end of a pipe whose other end somebody else has."""
+        self.reader = reader
+        os.set_blocking(reader, False)
         with contextlib.suppress(OSError):  # an ordinary user may be over the quota for big pipes
-            fcntl.fcntl(self.reader, F_SETPIPE_SZ, PIPE_BYTES)
+            fcntl.fcntl(reader, F_SETPIPE_SZ, PIPE_BYTES)
 
     def take(self) -> int:
         """Record what is there; 0 when every writer has closed its end."""
@@ -114,7 +122,7 @@ class Stream:
 
     def drain(self) -> None:
         """Take what is left, and never more than a pipe holds: its end may have been given to somebody outside."""
-        left = PIPE_BYTES
+        left = PIPE_BYTES if self.reader >= 0 else 0
         with contextlib.suppress(BlockingIOError):
             while left > 0 and (taken := self.take()):
                 left -= taken
@@ -129,5 +137,7 @@ class Stream:
 
     def close(self) -> None:
         self.close_writer()
-        os.close(self.reader)
+        if self.reader >= 0:
+            os.close(self.reader)
+            self.reader = -1
         self._recorder.close()

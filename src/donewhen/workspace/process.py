@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import anyio
 import anyio.lowlevel
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.command import NOBODY, Command, Ears, End, Finished, specification, unfit
+from donewhen.workspace.command import NOBODY, Command, Ears, End, Finished, orders, specification, unfit
 from donewhen.workspace.output import Output, Recorder, Stream
 
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from donewhen.workspace.launcher.server import serve; serve({fd})"
@@ -43,12 +44,31 @@ Said = dict[str, Any]
 """A message of a warden."""
 
 
+@dataclass(eq=False, slots=True)
+class _Warden:
+    """Our end of a warden's socket, and what we know about what it has ready."""
+
+    socket: socket.socket
+    kind: bytes = b""
+    """Of the sandbox that it puts up ahead: the one that its last command had."""
+    ready: bool = False
+
+    def is_alive(self) -> bool:
+        """Hears what an idle warden has said meanwhile."""
+        try:
+            while said := _heard(self.socket)[0]:
+                self.ready = self.ready or said.get("say") == "ready"
+        except _Gone:
+            return False
+        return True
+
+
 class Launcher:
     """One launcher program. Use `Launcher.open()`: the program starts at once, beside whatever the caller does next."""
 
     def __init__(self) -> None:
-        self._idle: list[socket.socket] = []
-        self._busy: set[socket.socket] = set()
+        self._idle: list[_Warden] = []
+        self._busy: set[_Warden] = set()
         self._requests: socket.socket | None = None
         self._program: subprocess.Popen[bytes] | None = None
         self._closed = False
@@ -68,11 +88,11 @@ class Launcher:
         """End the program and everything that still runs; a `run` in another task is told that the launcher died."""
         self._closed = True
         for warden in self._idle:
-            warden.close()
+            warden.socket.close()
         self._idle.clear()
         for warden in self._busy:
             with contextlib.suppress(OSError):
-                warden.shutdown(socket.SHUT_RDWR)
+                warden.socket.shutdown(socket.SHUT_RDWR)
         self._end_program()
 
     async def run(self, command: Command, ears: Ears = NOBODY) -> Finished:
@@ -95,8 +115,8 @@ class Launcher:
 
     async def _by_a_warden(self, hearing: "_Hearing", timeout_secs: float | None) -> Said:
         """The last word of whichever warden took the order. One that died while it was idle is no reason to fail."""
-        while self._idle:
-            last = await self._to_its_end(self._idle.pop(), hearing, timeout_secs)
+        while warden := self._most_suitable(hearing.order.kind):
+            last = await self._to_its_end(warden, hearing, timeout_secs)
             if last:
                 return last
         with _machinery("cannot start a command"):
@@ -106,35 +126,50 @@ class Launcher:
             raise MachineryBroke("the launcher died before it could start a command")
         return last
 
-    async def _to_its_end(self, warden: socket.socket, hearing: "_Hearing", timeout_secs: float | None) -> Said:
+    def _most_suitable(self, kind: bytes) -> _Warden | None:
+        """An idle warden that has a sandbox of this kind ready, or none at all; any where there must be no more."""
+        for warden in [warden for warden in self._idle if not warden.is_alive()]:
+            self._idle.remove(warden)
+            warden.socket.close()
+        fit = [warden for warden in self._idle if kind and warden.ready and warden.kind == kind]
+        fit += [warden for warden in reversed(self._idle) if not warden.kind]
+        if not fit and len(self._idle) == IDLE_WARDENS:
+            fit = sorted(self._idle, key=lambda warden: warden.kind != kind)
+        if not fit:
+            return None
+        self._idle.remove(fit[0])
+        return fit[0]
+
+    async def _to_its_end(self, warden: _Warden, hearing: "_Hearing", timeout_secs: float | None) -> Said:
         """The warden's last word, empty when it started nothing. After this the command is dead, come what may."""
         last: Said = {}
         self._busy.add(warden)
         try:
             # The warden keeps the time; this is for one that cannot.
             with anyio.move_on_after(timeout_secs + KILL_SECS if timeout_secs is not None else None):
-                last = await hearing.last_word(warden)
+                last = await hearing.last_word(warden.socket)
         except _Gone:
             if not hearing.order.taken:
                 return {}
         finally:
             try:
                 with anyio.CancelScope(shield=True):
-                    last = last or await _kill(warden)
+                    last = last or await _kill(warden.socket)
             finally:
+                warden.kind, warden.ready = hearing.order.kind, False
                 self._take_back(warden, last)
         if not last:
             raise MachineryBroke("the launcher died while a command ran; how far the command came is not known")
         return last
 
-    def _take_back(self, warden: socket.socket, last: Said) -> None:
+    def _take_back(self, warden: _Warden, last: Said) -> None:
         self._busy.discard(warden)
         if last and last["why"] != "stuck" and len(self._idle) < IDLE_WARDENS and not self._closed:
             self._idle.append(warden)
         else:
-            warden.close()
+            warden.socket.close()
 
-    def _new_warden(self) -> socket.socket:
+    def _new_warden(self) -> _Warden:
         if self._closed:
             raise MachineryBroke("the launcher is closed")
         with _pair() as (ours, theirs):
@@ -142,7 +177,7 @@ class Launcher:
             if not _sent(self._connected(), b"w", [theirs.fileno()]):
                 self._end_program()  # somebody killed it
                 _sent(self._connected(), b"w", [theirs.fileno()])
-            return ours
+            return _Warden(ours)
 
     def _connected(self) -> socket.socket:
         if self._requests is None:
@@ -210,17 +245,26 @@ class _Order:
 
     def __init__(self, command: Command, streams: list[Stream]) -> None:
         held = command.confinement
-        contents = [json.dumps(specification(command)).encode(), command.stdin, *held.memory_files]
-        if held.seccomp:
+        text = json.dumps(specification(command)).encode()
+        self.kind = text if held.wall else b""
+        """Of the sandbox it needs; empty when it needs none."""
+        contents = [text, command.stdin]
+        if held.wall:
+            layers = json.dumps([dict(layer) for layer in held.layers]).encode()
+            contents = [text, layers, orders(command), command.stdin, *held.memory_files]
+        elif held.seccomp:
             contents.append(held.seccomp)
-        terms = {"timeout": command.timeout_secs, "handshake": held.handshake, "limits": dict(held.watch)}
+        terms = {"timeout": command.timeout_secs, "handshake": bool(held.wall), "limits": dict(held.watch)}
         self.message = json.dumps(terms).encode()
         self.taken = False
         with contextlib.ExitStack() as ours:
             files = [_memory_file(content, ours) for content in contents]
-            for stream in streams:
-                ours.callback(stream.close_writer)
-            self.fds = [*files[:2], streams[0].writer, streams[-1].writer, *files[2:]]
+            self.fds = files
+            if not held.wall:  # a sandbox brings its own
+                for stream in streams:
+                    stream.open()
+                    ours.callback(stream.close_writer)
+                self.fds = [*files[:2], streams[0].writer, streams[-1].writer, *files[2:]]
             self._ours = ours.pop_all()
 
     def take(self) -> None:
@@ -236,11 +280,16 @@ class _Hearing:
 
     def __init__(self, order: _Order, streams: list[Stream], ears: Ears) -> None:
         self.order = order
-        self._streams = {stream.reader: stream for stream in streams}
+        self._given = streams
+        self._streams: dict[int, Stream] = {}
         self._ears = ears
         self._epoll = select.epoll()
-        for reader in self._streams:
-            self._epoll.register(reader, select.EPOLLIN)
+        self._listen([stream for stream in streams if stream.reader >= 0])
+
+    def _listen(self, streams: list[Stream]) -> None:
+        for stream in streams:
+            self._streams[stream.reader] = stream
+            self._epoll.register(stream.reader, select.EPOLLIN)
 
     def close(self) -> None:
         self._epoll.close()
@@ -262,10 +311,20 @@ class _Hearing:
                         return said
                     self._tell(said, fds)
 
+    def _take_outputs(self, fds: list[int]) -> None:
+        """Those of a sandbox; nobody writes to the second one where complaints are mixed with the output."""
+        if fds:
+            for fd in fds[len(self._given) :]:
+                os.close(fd)
+            for stream, fd in zip(self._given, fds, strict=False):
+                stream.read_from(fd)
+            self._listen(self._given)
+
     def _tell(self, said: Said, fds: list[int]) -> None:
         match said.get("say"):
             case "started":
                 self.order.take()
+                self._take_outputs(fds)
                 if self._ears.started is not None:
                     self._ears.started(said["pid"])
             case "listening" if self._ears.listeners is not None:
@@ -288,7 +347,7 @@ def _heard(warden: socket.socket) -> tuple[Said, list[int]]:
     if flags & socket.MSG_CTRUNC:
         for fd in fds:
             os.close(fd)
-        raise MachineryBroke("cannot listen for a command: Too many open files")
+        raise MachineryBroke("cannot start a command: Too many open files")
     return json.loads(message), fds
 
 
@@ -338,7 +397,7 @@ def _memory_file(content: bytes, held: contextlib.ExitStack) -> int:
 
 def _finished(last: Said, command: Command, streams: list[Stream], began: float) -> Finished:
     outputs = [stream.output() for stream in streams]
-    end, code, number, reason = _how_it_ended(last, command.confinement.handshake)
+    end, code, number, reason = _how_it_ended(last, bool(command.confinement.wall))
     return Finished(
         end=end,
         exit_code=code,

@@ -4,8 +4,10 @@ Limits first (they are inherited), then namespaces and mounts, then listeners, t
 the warden and the locks that cannot be undone (Landlock, seccomp), then exec. A failure at any step is told through a
 pipe that closes by itself when exec succeeds.
 
-A command behind a handshake finds, besides stdin and stdout: 2 bubblewrap's own complaints, 3 the real stderr, 4 where
-to report ready, 5 where to wait for the go, and memory files from 6 on.
+Behind a handshake, it is a sandbox that is started here, and the command comes later: the first program inside finds,
+besides the command's stdin and stdout: 2 bubblewrap's own complaints, 3 the real stderr, 4 where to report that it
+stands and that it becomes the command, 5 where to wait for the go in between, 6 its orders from then on, and memory
+files from 7 on. A *stagehand* is left behind who hangs up the tree when it is known.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ DESCRIPTORS = 64
 """How many descriptors may come with a command."""
 UNSHARED, MAPPED, NOTHING_TO_MAP = b"u", b"m", b"n"
 """Between root's recruit and its warden, about the ids of a new user namespace."""
+PUT_UP, HANG, HUNG = b"p", b"h", b"d"
+"""From a recruit, with its mount table: all but the tree is there. To the stagehand, with the layers, and back."""
+STANDS, BECOMES = b"r", b"s"
+"""From the first program inside: it waits for the go; all went well, and it becomes the command."""
 NOBODY = 65534
 HIGH = 32
 """Descriptors are parked from here up while the low numbers are laid out."""
@@ -44,11 +50,11 @@ class Recruit:
 
     def __init__(self, orders: socket.socket) -> None:
         pipes = Pipes()
-        self._to_recruit, from_warden = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.channel, from_warden = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
             # Everything else is closed by exec or by `_lay_out_descriptors`; this end must not keep itself open.
-            self._to_recruit.close()
+            self.channel.close()
             _wait_for_orders(from_warden, orders, pipes)
         from_warden.close()
         for fd in (pipes.failures[1], pipes.readiness[1], pipes.complaints[1], pipes.permission[0]):
@@ -56,12 +62,22 @@ class Recruit:
         self._failures = pipes.failures[0]
         self.ready = pipes.readiness[0]
         self.notes = pipes.complaints[0]
-        self.go = pipes.permission[1]
+        self._go = pipes.permission[1]
 
-    def send(self, message: bytes, fds: list[int]) -> None:
-        socket.send_fds(self._to_recruit, [message], fds)
-        if os.geteuid() == 0 and self._to_recruit.recv(1) == UNSHARED:
-            self._to_recruit.send(MAPPED if self._give_it_nobody() else UNSHARED)
+    def send(self, fds: list[int]) -> None:
+        """What it shall become; one that was killed while it waited is found out by its end."""
+        try:
+            socket.send_fds(self.channel, [b"run"], fds)
+            if os.geteuid() == 0 and self.channel.recv(1) == UNSHARED:
+                self.channel.send(MAPPED if self._give_it_nobody() else UNSHARED)
+        except ConnectionError:
+            return
+
+    def let_go(self) -> None:
+        try:
+            os.write(self._go, b"g\n")
+        except BrokenPipeError:
+            return  # it was killed in between; its end is the next thing we see
 
     def _give_it_nobody(self) -> bool:
         """Root's namespace gets a second id, the host's nobody. Only a process outside of it can do that."""
@@ -73,14 +89,14 @@ class Recruit:
         return True
 
     def failure(self) -> str:
-        return _read_now(self._failures, 4000).decode("utf-8", "replace")
+        return read_now(self._failures, 4000).decode("utf-8", "replace")
 
     def rest_of_notes(self, at_most: int) -> bytes:
-        return _read_now(self.notes, max(at_most, 0))
+        return read_now(self.notes, max(at_most, 0))
 
     def close(self) -> None:
-        self._to_recruit.close()
-        for fd in (self._failures, self.ready, self.notes, self.go):
+        self.channel.close()
+        for fd in (self._failures, self.ready, self.notes, self._go):
             os.close(fd)
 
 
@@ -94,7 +110,7 @@ class Pipes:
         self.permission = os.pipe()
 
 
-def _read_now(fd: int, at_most: int) -> bytes:
+def read_now(fd: int, at_most: int) -> bytes:
     os.set_blocking(fd, False)
     try:
         return os.read(fd, at_most)
@@ -102,10 +118,9 @@ def _read_now(fd: int, at_most: int) -> bytes:
         return b""
 
 
-def specification(fd: int) -> dict[str, Any]:
+def specification(fd: int) -> Any:
     """Read without moving the offset: warden and command share the file."""
-    found: dict[str, Any] = json.loads(os.pread(fd, os.fstat(fd).st_size, 0))
-    return found
+    return json.loads(os.pread(fd, os.fstat(fd).st_size, 0))
 
 
 def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes) -> NoReturn:
@@ -117,9 +132,11 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
         os.setsid()
         message, fds, _, _ = socket.recv_fds(orders, 64, DESCRIPTORS)
         if message:
-            spec = specification(fds[SPECIFICATION])
+            spec: dict[str, Any] = specification(fds[SPECIFICATION])
             _limit(spec["rlimits"], spec["oom_score_adj"])
             _private_namespaces(spec, orders)
+            if spec["mounts"] or spec["layers"]:
+                _set_the_stage(spec, orders)
             failures = _become(spec, fds, pipes, control, warden)
     except BaseException as error:  # noqa: BLE001 - a fork of the warden must end here, with its reason told
         os.write(failures, _told(error))
@@ -127,9 +144,29 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
         os._exit(127)
 
 
+def _set_the_stage(spec: dict[str, Any], orders: socket.socket) -> None:
+    stage = mounts.Stage(spec["mounts"], spec["shelf"])
+    if not spec["handshake"]:
+        stage.hang(spec["layers"])
+        return
+    with open("/proc/self/mountinfo", "rb") as table:
+        socket.send_fds(orders, [PUT_UP], [table.fileno()])
+    recruit = os.getpid()
+    if os.fork() == 0:
+        _wait_with_the_stage(stage, recruit, orders)
+
+
+def _wait_with_the_stage(stage: mounts.Stage, recruit: int, orders: socket.socket) -> NoReturn:
+    """The stagehand: hang up the tree when it comes, and leave. It ends with the sandbox, or with the warden."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    message, fds, _, _ = socket.recv_fds(orders, 1, 1)
+    if message == HANG and os.getppid() == recruit:
+        stage.hang(specification(fds[0]))
+        orders.send(HUNG)
+    os._exit(0)
+
+
 def _become(spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, warden: int) -> int:
-    if spec["mounts"]:
-        mounts.put_together(spec["mounts"], spec["shelf"])
     if spec["private_net"]:
         _raise_loopback(spec["addresses"])
         socket.send_fds(control, [json.dumps({"say": "listening"}).encode()], _listen(spec["listen"]))
@@ -170,7 +207,7 @@ def _limit(rlimits: dict[str, int], oom_score_adj: int) -> None:
 
 
 def _private_namespaces(spec: dict[str, Any], orders: socket.socket) -> None:
-    flags = kernel.CLONE_NEWNS if spec["mounts"] else 0
+    flags = kernel.CLONE_NEWNS if spec["mounts"] or spec["layers"] else 0
     flags |= kernel.CLONE_NEWNET if spec["private_net"] else 0
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0 and not flags:

@@ -24,14 +24,18 @@ MS_NOEXEC = 0x8
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
+MS_SHARED = 0x100000
 
 SECCOMP_MODE_FILTER = 2
 # These newer calls have the same numbers on every architecture.
 SYS_LANDLOCK_CREATE_RULESET = 444
 SYS_LANDLOCK_ADD_RULE = 445
 SYS_LANDLOCK_RESTRICT_SELF = 446
+SYS_OPEN_TREE = 428
+SYS_MOVE_MOUNT = 429
 SYS_MOUNT_SETATTR = 442
-AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
+OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, MOVE_MOUNT_F_EMPTY_PATH = 0x1, 0o2000000, 0x4
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 0x1, 0x2, 0x4
 LANDLOCK_CREATE_RULESET_VERSION = 1
 LANDLOCK_RULE_PATH_BENEATH = 1
@@ -56,6 +60,11 @@ def unshare(flags: int) -> None:
     _checked(_libc.unshare(flags), "unshare")
 
 
+def enter_mounts(namespace: int) -> None:
+    """Go on in the mount namespace of this descriptor, at its root."""
+    _checked(_libc.setns(namespace, CLONE_NEWNS), "setns")
+
+
 def look_as(number: int) -> None:
     """Look at files with the eyes of this user and group; where the id means nobody here, nothing changes."""
     _libc.setfsgid(number)
@@ -74,16 +83,28 @@ def mount(source: bytes, target: bytes, kind: bytes, flags: int = 0, options: by
     _checked(result, f"mount {what.decode('utf-8', 'replace')} on {target.decode('utf-8', 'replace')}")
 
 
-def make_read_only(target: bytes) -> None:
+def copy_mounts(source: bytes) -> int:
+    """What is mounted at a path and below it, once more and nowhere yet: a descriptor, for `attach_mounts`."""
+    flags = ctypes.c_uint(OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)
+    result = _libc.syscall(SYS_OPEN_TREE, AT_FDCWD, source, flags)
+    return _checked(result, f"mounts of {source.decode('utf-8', 'replace')}")
+
+
+def attach_mounts(copied: int, target: bytes) -> None:
+    result = _libc.syscall(SYS_MOVE_MOUNT, copied, b"", AT_FDCWD, target, ctypes.c_uint(MOVE_MOUNT_F_EMPTY_PATH))
+    _checked(result, f"mount on {target.decode('utf-8', 'replace')}")
+
+
+def make_read_only(target: bytes | int) -> None:
     """The mount at `target` and every mount below it, without devices and set-user-id programs.
 
-    A namespace made later cannot take that back.
+    A namespace made later cannot take that back. Here and below, a number stands for copied mounts.
     """
     attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
     _set_mount(target, AT_RECURSIVE, struct.pack("QQQQ", attributes, 0, 0, 0))
 
 
-def make_writable(target: bytes) -> None:
+def make_writable(target: bytes | int) -> None:
     """This one mount again, as long as the namespace that made it read-only is still this one."""
     _set_mount(target, 0, struct.pack("QQQQ", 0, MOUNT_ATTR_RDONLY, 0, 0))
 
@@ -93,10 +114,12 @@ def make_device(target: bytes) -> None:
     _set_mount(target, 0, struct.pack("QQQQ", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, 0, 0))
 
 
-def _set_mount(target: bytes, flags: int, attributes: bytes) -> None:
+def _set_mount(target: bytes | int, flags: int, attributes: bytes) -> None:
     size = ctypes.c_size_t(len(attributes))
-    result = _libc.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target, ctypes.c_uint(flags), attributes, size)
-    _checked(result, f"mount attributes of {target.decode('utf-8', 'replace')}")
+    at, path = (target, b"") if isinstance(target, int) else (AT_FDCWD, target)
+    flags |= 0 if path else AT_EMPTY_PATH
+    result = _libc.syscall(SYS_MOUNT_SETATTR, at, path, ctypes.c_uint(flags), attributes, size)
+    _checked(result, f"mount attributes of {path.decode('utf-8', 'replace') or 'a layer'}")
 
 
 def load_seccomp(program: bytes) -> None:

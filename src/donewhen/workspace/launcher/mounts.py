@@ -1,8 +1,7 @@
 """Putting a private view of the machine together, mount by mount, in the command's own mount namespace.
 
 Everything of the host is read-only from the first step on; only what is mounted here can be written. Sources are opened
-before the first mount, because later ones cover them: an emptied home hides the layers of the tree that is about to
-appear in it. What to mount arrives as data, in the order to do it:
+before the first mount, because later ones cover them. What to mount arrives as data, in the order to do it:
 
     {"kind": "tmpfs",   "at": …, "mode": …, "size": bytes}        a file system of its own; the first one is the shelf
     {"kind": "empty",   "at": …, "mode": …}                       an empty directory; all of them share the shelf's size
@@ -11,8 +10,15 @@ appear in it. What to mount arrives as data, in the order to do it:
     {"kind": "devices", "at": …, "shm": bytes}                    a /dev of its own
     {"kind": "bind",    "at": …, "source": …, "writable": bool}   a path of the host
     {"kind": "file",    "at": …, "content": text}                 a file of ours over a file of the host
-    {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …,
-     "writable": bool}
+
+The layers of the tree come last, and may come long after the rest: bubblewrap may stand on the stage by then, and what
+is hung up here appears inside as well. They are
+
+    {"kind": "bind",    …}                                        as above
+    {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …}
+
+and are looked up behind the stage, in a mount namespace where nothing is covered: an emptied home hides the layers of
+the tree that is about to appear in it.
 
 A read-only mount still lets sockets be connected, pipes be written and locks be taken. A still does not: it is a layer
 of its own, whose files are other inodes than the host's. For root it is also read with the eyes of nobody, so that
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 
     Step = dict[str, Any]
 
+OWN_MOUNTS = "/proc/self/ns/mnt"
 
 BYTES_PER_FILE = 4096
 """A tmpfs of limited size holds one file for so many bytes: each costs memory that the size does not count."""
@@ -40,11 +47,46 @@ NOBODY = 1
 """What the host's nobody is called in a user namespace that root made (see `child`); for others there is no such id."""
 
 
-def put_together(steps: list[Step], shelf: str) -> None:
+class Stage:
+    """The view without its tree; the process that makes one stands on it."""
+
+    def __init__(self, steps: list[Step], shelf: str) -> None:
+        kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
+        self._behind = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+        kernel.unshare(kernel.CLONE_NEWNS)
+        _put_together(steps, shelf)
+        kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_SHARED)  # with namespaces made on top of this
+        self._here = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+
+    def hang(self, layers: list[Step]) -> None:
+        """Make the tree appear, here and in every namespace that was made from this one."""
+        kernel.enter_mounts(self._behind)
+        copied = [_layer(layer) for layer in layers]
+        kernel.enter_mounts(self._here)
+        for layer, mounts in zip(layers, copied, strict=True):
+            _make_mount_point(layer["at"], stat.S_ISDIR(os.fstat(mounts).st_mode))
+            kernel.attach_mounts(mounts, _bytes(layer["at"]))
+
+
+def _layer(step: Step) -> int:
+    """A layer as mounts that are nowhere yet. An overlay is mounted over its own upper directory for that."""
+    if step["kind"] == "bind":
+        copied = kernel.copy_mounts(_bytes(step["source"]))
+        kernel.make_read_only(copied)
+        if step["writable"]:
+            kernel.make_writable(copied)
+        return copied
+    # Paths in the options are relative to the layers' own directory, so that none of them needs escaping.
+    os.chdir(_bytes(step["beside"]))
+    upper = _bytes(step["upper"])
+    options = f"userxattr,lowerdir={':'.join(step['lower'])},upperdir={step['upper']},workdir={step['work']}"
+    kernel.mount(b"overlay", upper, b"overlay", kernel.MS_NOSUID | kernel.MS_NODEV, _bytes(options))
+    return kernel.copy_mounts(upper)
+
+
+def _put_together(steps: list[Step], shelf: str) -> None:
     """Do every mount. `shelf` is where directories and files of ours lie: the tmpfs of the first step, if any."""
-    kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
-    sources = [_open(step) if step["kind"] in ("bind", "overlay", "still") else -1 for step in steps]
-    os.chdir("/")
+    sources = [_open(step) if step["kind"] in ("bind", "still") else -1 for step in steps]
     nodes = devices.open_all("/dev")
     kernel.make_read_only(b"/")
     kernel.make_writable(b"/proc")  # where bubblewrap writes the map of its own user namespace
@@ -56,22 +98,20 @@ def put_together(steps: list[Step], shelf: str) -> None:
         "file": lambda step, _: _file(step, shelf),
         "devices": lambda step, _: devices.make(step["at"], nodes, step["shm"]),
         "bind": _bind,
-        "overlay": _bind,
     }
     for step, source in zip(steps, sources, strict=True):
         actions[step["kind"]](step, source)
 
 
 def _open(step: Step) -> int:
-    """A descriptor of what will be shown. An overlay is mounted first, over its own upper directory."""
-    if step["kind"] != "overlay":
-        return os.open(_bytes(step["source"] if step["kind"] == "bind" else step["at"]), os.O_PATH | os.O_CLOEXEC)
-    # Paths in the options are relative to the layers' own directory, so that none of them needs escaping.
-    os.chdir(_bytes(step["beside"]))
-    upper = _bytes(step["upper"])
-    options = f"userxattr,lowerdir={':'.join(step['lower'])},upperdir={step['upper']},workdir={step['work']}"
-    kernel.mount(b"overlay", upper, b"overlay", kernel.MS_NOSUID | kernel.MS_NODEV, _bytes(options))
-    return os.open(upper, os.O_PATH | os.O_CLOEXEC)
+    """A descriptor of what will be shown."""
+    return os.open(_bytes(source(step)), os.O_PATH | os.O_CLOEXEC)
+
+
+def source(step: Step) -> str:
+    """Where on the host that is which a step shows; empty when it shows nothing of the host."""
+    found: str = {"bind": step.get("source"), "still": step["at"]}.get(step["kind"]) or ""
+    return found
 
 
 def _bytes(text: str) -> bytes:

@@ -1,11 +1,13 @@
 """A warden: starts a command, watches its limits and its deadline, kills all of it, tells how it ended; then the next.
 
 Orders and answers are JSON objects over one socket. An order tells what concerns the warden, and its descriptors are
-handed on to the process that becomes the command (see `child`). It is answered by
+handed on to the process that becomes the command (see `child`), or to the sandbox that the command comes to (`ahead`).
+It is answered by
 
-    {"say": "started", "pid": N}
+    {"say": "started", "pid": N}                         with the ends of a sandbox's output, to read from
     {"say": "listening"}                                 with one descriptor per requested listener
     {"say": "ended", "status": wait status, "why": "exit" | "killed" | "timeout" | "limit" | "failed" | "stuck", …}
+    {"say": "ready"}                                     a sandbox stands that the next command may have
 
 "ended" is said once, after everything the command started is dead and reaped ("stuck": except for what no signal
 kills). While a command runs, any message and the end of the stream mean "kill it now": a warden outlives a killed
@@ -20,18 +22,14 @@ import select
 import socket
 import time
 
-from donewhen.workspace.launcher import child, groups, kernel, limits, sweep
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from donewhen.workspace.launcher import ahead, child, groups, guard, kernel, limits, sweep
 
 PRIORITY = -10
-NOTE_BYTES = 4096
-"""What is kept of bubblewrap's own complaints."""
 ORDER_BYTES = 1 << 16
-LONGEST_NAP_SECS = 3600.0
-"""The kernel counts the milliseconds of one wait in an int."""
+BREATH_SECS = 0.002
+"""So long after a command the next order, or the end of the stream, is waited for before anything is put up ahead."""
+KEEP_SECS = 60.0
+"""How long a sandbox is kept for the next command: it holds on to every file system of the machine."""
 
 
 def serve(orders: socket.socket) -> None:
@@ -42,9 +40,9 @@ def serve(orders: socket.socket) -> None:
     deaths = sweep.Deaths()
     group = groups.Group()
     group.join()
-    watcher = limits.Watcher(group)
+    post = _Post(orders, deaths, limits.Watcher(group))
     try:
-        while _serve_one(orders, deaths, watcher):
+        while post.serve_one():
             pass
     finally:
         sweep.kill_all(deaths)
@@ -59,136 +57,94 @@ def _come_first() -> None:
         return
 
 
-def _serve_one(orders: socket.socket, deaths: sweep.Deaths, watcher: limits.Watcher) -> bool:
-    recruit = child.Recruit(orders)
-    message, fds = _next_order(orders)
-    if not message:
-        return False
-    if recruit.pid in deaths.reap():  # killed while it waited
-        recruit.close()
-        recruit = child.Recruit(orders)
-    order = json.loads(message)
-    watcher.begin(order["limits"])
-    # Said first: a harness that does not hear it may be sure that nothing was started, and ask somebody else.
-    _say(orders, say="started", pid=recruit.pid)
-    recruit.send(b"run", fds)
-    for fd in fds:
-        os.close(fd)
-    _Guard(order, orders, recruit, deaths, watcher).run()
-    watcher.end()
-    return True
+class _Post:
+    """Where a warden waits between two commands, with what it has ready for the next."""
 
-
-def _next_order(orders: socket.socket) -> tuple[bytes, list[int]]:
-    """The next command. A "kill" that arrives here came too late: what it meant has ended already."""
-    while True:
-        message, fds, _, _ = socket.recv_fds(orders, ORDER_BYTES, child.DESCRIPTORS)
-        if message != b"kill":
-            return message, fds
-
-
-class _Guard:
-    """One command, from its start to the last of its processes."""
-
-    def __init__(
-        self,
-        order: dict[str, Any],
-        control: socket.socket,
-        recruit: child.Recruit,
-        deaths: sweep.Deaths,
-        watcher: limits.Watcher,
-    ) -> None:
-        self.control = control
-        self.recruit = recruit
+    def __init__(self, orders: socket.socket, deaths: sweep.Deaths, watcher: limits.Watcher) -> None:
+        self.orders = orders
         self.deaths = deaths
-        self.deadline = time.monotonic() + order["timeout"] if order["timeout"] is not None else limits.NEVER
         self.watcher = watcher
-        self.why = "exit"
-        self.detail = ""
-        self.status = 0
-        self.ready = not order["handshake"]
-        self.note = b""
+        self.recruit = child.Recruit(orders)
+        self.sandbox: ahead.Sandbox | None = None
+        self.kind: ahead.Kind | None = None
+        """Of the sandbox that was used last."""
 
-    def run(self) -> None:
-        self._watch()
-        swept, left = sweep.kill_all(self.deaths)
-        failure = self.recruit.failure()
-        if failure:
-            self.why, self.detail = "failed", failure
-        if left:
-            self.why, self.detail = "stuck", " ".join(map(str, left[:10]))
-        self.note += self.recruit.rest_of_notes(NOTE_BYTES - len(self.note))
-        self.recruit.close()
-        _say(
-            self.control,
-            say="ended",
-            status=self.status,
-            why=self.why,
-            detail=self.detail,
-            swept=swept,
-            ready=self.ready,
-            note=self.note.decode("utf-8", "replace"),
-        )
-
-    def _watch(self) -> None:
-        """Until the command has ended, or must end."""
-        poll = select.poll()
-        for fd in (self.deaths.fileno(), self.control.fileno(), self.recruit.ready, self.recruit.notes):
-            poll.register(fd, select.POLLIN)
-        while True:
-            events = {fd for fd, _ in poll.poll(self._nap())}
-            if self.deaths.fileno() in events and self._has_ended():
-                return
-            if self.control.fileno() in events:
-                self.why = "killed"
-                return
-            if self.recruit.ready in events:
-                poll.unregister(self.recruit.ready)
-                self._let_go()
-            if self.recruit.notes in events:
-                self._take_note(poll)
-            if time.monotonic() >= self.deadline:
-                self.why = "timeout"
-                return
-            self.detail = self.watcher.broken()
-            if self.detail:
-                self.why = "limit"
-                return
-
-    def _nap(self) -> float:
-        """How many milliseconds may pass before there is something to look at."""
-        left = min(self.deadline, self.watcher.next_look) - time.monotonic()
-        return max(min(left, LONGEST_NAP_SECS), 0) * 1000 + 1
-
-    def _has_ended(self) -> bool:
-        """Reap the command itself, and every orphan that ended meanwhile: they came to us and wait for nobody else."""
-        ended = self.deaths.reap()
-        if self.recruit.pid not in ended:
+    def serve_one(self) -> bool:
+        message, fds = self._next_order()
+        if not message:
             return False
-        self.status = ended[self.recruit.pid]
-        self.detail = self.watcher.stopped_by_kernel()
-        if self.detail and self.status:  # the kernel ended it, for its memory or for want of a process
-            self.why = "limit"
+        order = json.loads(message)
+        self.watcher.begin(order["limits"])
+        if order["handshake"]:
+            self._choose_sandbox(fds)
+        elif self.sandbox is not None or self.recruit.pid in self.deaths.reap():  # killed while it waited
+            self._begin_again()
+        # Said first: a harness that does not hear it may be sure that nothing was started, and ask somebody else.
+        guard.say(self.orders, self.sandbox.outputs if self.sandbox else [], say="started", pid=self.recruit.pid)
+        if self.sandbox is not None:
+            self.sandbox.give(*fds[1:4])
+        else:
+            self.recruit.send(fds)
+        guard.Guard(order, self.orders, self.recruit, self.sandbox, self.deaths, self.watcher).run()
+        for fd in fds:
+            os.close(fd)
+        self.watcher.end()
+        self._begin_again()
         return True
 
-    def _let_go(self) -> None:
-        """The first program inside is up, so the kernel now ties it to us: only from here on may it run anything."""
-        if os.read(self.recruit.ready, 1):
-            self.ready = True
-            try:
-                os.write(self.recruit.go, b"g\n")
-            except BrokenPipeError:
-                return  # it was killed in between; its end is the next thing we see
+    def _next_order(self) -> tuple[bytes, list[int]]:
+        """The next command. A "kill" that arrives here came too late: what it meant has ended already."""
+        while True:
+            self._wait_for_order()
+            message, fds, _, _ = socket.recv_fds(self.orders, ORDER_BYTES, child.DESCRIPTORS)
+            if message != b"kill":
+                return message, fds
 
-    def _take_note(self, poll: select.poll) -> None:
-        chunk = os.read(self.recruit.notes, NOTE_BYTES)
-        if not chunk:
-            poll.unregister(self.recruit.notes)
-        self.note = (self.note + chunk)[:NOTE_BYTES]
+    def _wait_for_order(self) -> None:
+        """With a sandbox, when the last command had one: it is put up, and kept for a while."""
+        if self.sandbox is not None or self.kind is None or not self.kind.can_wait:
+            return
+        poll = select.poll()
+        poll.register(self.orders, select.POLLIN)
+        if poll.poll(BREATH_SECS * 1000):
+            return
+        sandbox = self.sandbox = ahead.Sandbox(self.recruit, self.kind)
+        sandbox.put_up()
+        poll.register(self.recruit.channel, select.POLLIN)
+        poll.register(self.recruit.ready, select.POLLIN)
+        until = time.monotonic() + KEEP_SECS
+        while (left := until - time.monotonic()) > 0:
+            events = {fd for fd, _ in poll.poll(left * 1000)}
+            if self.orders.fileno() in events:
+                return
+            if self.recruit.channel.fileno() in events and not sandbox.hear():
+                poll.unregister(self.recruit.channel)
+            if self.recruit.ready in events:
+                poll.unregister(self.recruit.ready)
+                sandbox.hear_inside()
+                if sandbox.stands:
+                    guard.say(self.orders, say="ready")
+        self._begin_again()
 
+    def _choose_sandbox(self, fds: list[int]) -> None:
+        """The one that waits, where it is what is asked for, or else a new one."""
+        asked = [fds[0], *fds[4:]]
+        died = self.recruit.pid in self.deaths.reap()
+        if self.kind is None or self.kind.text != ahead.text_of(asked[0]):
+            if self.kind is not None:
+                self.kind.close()
+            self.kind = ahead.Kind([os.dup(fd) for fd in asked])
+        if self.sandbox is not None and not died and self.sandbox.kind is self.kind and self.sandbox.is_true():
+            return
+        if self.sandbox is not None or died:
+            self._begin_again()
+        self.sandbox = ahead.Sandbox(self.recruit, self.kind)
+        self.sandbox.put_up()
 
-def _say(control: socket.socket, **message: Any) -> None:
-    try:
-        control.send(json.dumps(message).encode())
-    except OSError:
-        return  # a harness that is gone does not hear us; the work is done all the same
+    def _begin_again(self) -> None:
+        """Whatever waits is no use any more."""
+        sweep.kill_all(self.deaths)
+        self.recruit.close()
+        if self.sandbox is not None:
+            self.sandbox.close()
+        self.recruit, self.sandbox = child.Recruit(self.orders), None

@@ -8,26 +8,17 @@ every mount that bubblewrap makes costs it a look through all the others.
 """
 
 import os
-from dataclasses import dataclass
 
 UID = GID = 1000
-GO_BETWEEN = 'printf r >&4 && IFS= read -r go <&5 && [ "$go" = g ] || exit 125; exec 2>&3 3>&- 4>&- 5<&-; exec "$@"'
-"""The first program inside: report ready, wait for the go, put the real stderr in place, become the command."""
+GO_BETWEEN = 'printf r >&4 && IFS= read -r go <&5 && [ "$go" = g ] || exit 125; unset go; . /proc/self/fd/6'
+"""The first program inside: report that it stands, wait for the go, and do what its orders say (`command.orders`)."""
 
-SECCOMP_FD = "6"
+SECCOMP_FD = "7"
 """The first memory file of the launcher's `Confinement`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    program: str
-    cwd: str
-    net: bool = False
-    """Keep the network namespace it is started in: the host's, or the private one that the launcher made."""
-
-
 def flags(net: bool = False) -> list[str]:
-    """What is never left out."""
+    """What is never left out. `net` keeps the network it is started in: the host's, or one that the launcher made."""
     words = ["--unshare-all", "--unshare-user", "--uid", str(UID), "--gid", str(GID), "--disable-userns"]
     words += ["--cap-drop", "ALL", "--die-with-parent", "--new-session"]
     words += ["--share-net"] if net else []
@@ -36,7 +27,6 @@ def flags(net: bool = False) -> list[str]:
     return [*words, "--remount-ro", "/proc"] if os.geteuid() == 0 else words
 
 
-def command_line(options: Options, argv: list[str]) -> list[str]:
-    words = [options.program, *flags(options.net)]
-    words += ["--seccomp", SECCOMP_FD, "--chdir", options.cwd, "--"]
-    return [*words, "/bin/sh", "-c", GO_BETWEEN, "donewhen", *argv]
+def wall(program: str, net: bool) -> tuple[str, ...]:
+    """A sandbox that waits for its command."""
+    return (program, *flags(net), "--seccomp", SECCOMP_FD, "--", "/bin/sh", "-c", GO_BETWEEN, "donewhen")

@@ -21,7 +21,7 @@ from donewhen.workspace.files import write_atomically
 from donewhen.workspace.launcher import kernel
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import bubblewrap, seccomp
-from donewhen.workspace.sandbox.view import Overlay, Step
+from donewhen.workspace.sandbox.view import Overlay
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Our own helpers are looked up here and nowhere else: a `bwrap` in the working tree is never run."""
@@ -66,7 +66,7 @@ async def probe(launcher: Launcher, scratch: Path) -> Probe:
     if program is not None:
         version = (await _run(launcher, [program, "--version"])).stdout.whole().decode().split()[-1]
         # Within a mount namespace of the launcher's, as every real command: one can be allowed without the other.
-        nested = ({"kind": "tmpfs", "at": "/tmp", "mode": "1777", "size": 1 << 20},)
+        nested = Confinement(mounts=({"kind": "tmpfs", "at": "/tmp", "mode": "1777", "size": 1 << 20},))
         problem = _problem(await _run(launcher, [program, *bubblewrap.flags(), "/bin/true"], nested))
     overlay_problem = await _try_overlay(launcher, scratch)
     abi = kernel.landlock_abi()
@@ -109,9 +109,9 @@ def _switch(name: str) -> str:
         return "-"
 
 
-async def _run(launcher: Launcher, argv: list[str], mounts: tuple[Step, ...] = ()) -> Finished:
+async def _run(launcher: Launcher, argv: list[str], confinement: Confinement | None = None) -> Finished:
     env = {"PATH": SYSTEM_PATH, "LC_ALL": "C.UTF-8"}
-    confinement = Confinement(mounts=mounts)
+    confinement = confinement or Confinement()
     return await launcher.run(Command(argv=argv, cwd="/", env=env, timeout_secs=PROBE_SECS, confinement=confinement))
 
 
@@ -124,7 +124,7 @@ async def _try_overlay(launcher: Launcher, scratch: Path) -> str:
         overlay = Overlay(str(place), ("lower",), "upper", "work", str(place / "at"))
         script = 'echo upper > "$1/file" && mkdir "$1/new" && rm "$1/file"'
         argv = ["/bin/sh", "-c", script, "sh", str(place / "at")]
-        problem = _problem(await _run(launcher, argv, (overlay.step(),)))
+        problem = _problem(await _run(launcher, argv, Confinement(layers=(overlay.step(),))))
         if not problem and not (place / "upper" / "new").is_dir():
             problem = "the overlay did not keep what was written"
         _make_removable(place / "work")

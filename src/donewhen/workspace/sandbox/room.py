@@ -101,18 +101,15 @@ class Room:
 
     def _prepare(self, command: ShellCommand, cwd: str) -> Command:
         if self._probe.level is Level.BUBBLEWRAP:
-            argv, confinement = self._behind_bubblewrap(command, cwd)
-            start = "/"
+            confinement = self._wall
         elif self._probe.level is Level.LANDLOCK:
-            argv, confinement = self._behind_landlock(command)
-            start = cwd
+            confinement = self._landlock()
         else:
-            argv, confinement = ["/bin/sh", "-c", command.text], self._held(Confinement())
-            start = cwd
+            confinement = self._held(Confinement())
         return Command(
-            argv=argv,
-            cwd=start,
-            env={**self._env, "PWD": cwd},
+            argv=["/bin/sh", "-c", command.text],
+            cwd=cwd,
+            env=self._env,
             stdin=command.stdin,
             timeout_secs=command.timeout_secs,
             merge_stderr=command.merge_stderr,
@@ -121,18 +118,10 @@ class Room:
             confinement=confinement,
         )
 
-    def _behind_bubblewrap(self, command: ShellCommand, cwd: str) -> tuple[list[str], Confinement]:
-        assert self._probe.bwrap is not None
-        options = bubblewrap.Options(
-            program=self._probe.bwrap,
-            cwd=cwd,
-            net=self._config.network or bool(self._services),
-        )
-        return bubblewrap.command_line(options, ["/bin/sh", "-c", command.text]), self._wall
-
     @cached_property
     def _wall(self) -> Confinement:
         """The same for every command of this room, and not cheap to find out."""
+        assert self._probe.bwrap is not None
         config, user_home = self._config, self._env["HOME"]
         wanted = view.Wanted(
             home=Path(user_home),
@@ -145,8 +134,9 @@ class Room:
         )
         return self._held(
             Confinement(
-                handshake=True,
+                wall=bubblewrap.wall(self._probe.bwrap, config.network or bool(self._services)),
                 mounts=view.of_machine(wanted),
+                layers=tuple(layer.step() for layer in wanted.tree),
                 shelf=view.SHELF,
                 private_net=bool(self._services) and not config.network,
                 addresses=tuple(address for service in self._services for address in service.addresses),
@@ -157,7 +147,7 @@ class Room:
             )
         )
 
-    def _behind_landlock(self, command: ShellCommand) -> tuple[list[str], Confinement]:
+    def _landlock(self) -> Confinement:
         if self._services or self._config.sockets:
             raise MachineryBroke(
                 "workspace.reach and workspace.sockets need bubblewrap, which this machine does not allow"
@@ -176,7 +166,7 @@ class Room:
             landlock=landlock.ruleset(self._probe.landlock_abi, allowed),
             seccomp=seccomp.program(kernel.machine(), families, shared_memory=False),
         )
-        return ["/bin/sh", "-c", command.text], self._held(confinement)
+        return self._held(confinement)
 
     def _held(self, confinement: Confinement) -> Confinement:
         limits = self._config.limits

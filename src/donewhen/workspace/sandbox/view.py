@@ -4,7 +4,8 @@ The machine is read-only, with no sockets, no other people's files and nothing t
 rule matters most for root, whose commands keep root's file ownership inside although they hold no capability: without
 it /etc/shadow would be readable and /proc/sys writable.
 
-A view is the list of mounts that the launcher makes on top of a read-only machine, outer ones before inner ones.
+A view is the list of mounts that the launcher makes on top of a read-only machine, outer ones before inner ones; the
+tree comes last, and is no part of what is found here.
 """
 
 import os
@@ -48,7 +49,7 @@ class Overlay:
 
     def step(self) -> Step:
         layers = {"beside": self.beside, "lower": list(self.lower), "upper": self.upper, "work": self.work}
-        return {"kind": "overlay", "at": self.at, "writable": True, **layers}
+        return {"kind": "overlay", "at": self.at, **layers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,6 @@ def of_machine(wanted: Wanted) -> tuple[Step, ...]:
     steps += [_masked(str(place)) for place in home.secrets(wanted.home, toolchains)]
     steps += [_blank(path) for path in sockets if not beneath(path, [*closed, *stills]) or beneath(path, shown)]
     steps += [{"kind": "file", "at": at, "content": text} for at, text in (wanted.files or {}).items()]
-    steps += [layer.step() for layer in wanted.tree]
     return tuple(steps)
 
 
