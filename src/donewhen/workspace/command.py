@@ -57,6 +57,8 @@ class Command:
     """The program by absolute path, and its arguments. Bytes that are no UTF-8 come as surrogate escapes."""
     cwd: str | Path
     env: Mapping[str, str]
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """More of the environment, by names that a shell knows: all that is different from tree to tree."""
     stdin: bytes = b""
     timeout_secs: float | None = None
     merge_stderr: bool = False
@@ -110,7 +112,7 @@ def unfit(command: Command) -> str:
     words = {
         "an argument": command.argv,
         "the working directory": [str(command.cwd)],
-        "a variable": [*command.env, *command.env.values()],
+        "a variable": [word for pair in (*command.env.items(), *command.variables.items()) for word in pair],
     }
     for what, texts in words.items():
         for text in texts:
@@ -122,7 +124,9 @@ def unfit(command: Command) -> str:
                 return f"{what} is no text: {text[:80]!r}"
     if command.confinement.wall and any(len(_bytes(word)) >= LONGEST_WORD for word in command.argv):
         return f"Argument list too long: {command.argv[0]}"
-    return next((f"no name for a variable: {name!r}" for name in command.env if not name or "=" in name), "")
+    unnamed = [name for name in command.env if not name or "=" in name]
+    unnamed += [name for name in command.variables if not name.isascii() or not name.isidentifier()]
+    return f"no name for a variable: {unnamed[0]!r}" if unnamed else ""
 
 
 def _bytes(text: str) -> bytes:
@@ -137,7 +141,7 @@ def specification(command: Command) -> dict[str, Any]:
         "argv": list(held.wall or command.argv),
         "cwd": cwd,
         # PWD is what some programs trust over the real directory, so it must tell the truth.
-        "env": {**command.env, "PWD": cwd},
+        "env": {**command.env, **({} if held.wall else command.variables), "PWD": cwd},
         "handshake": bool(held.wall),
         "mounts": [dict(step) for step in held.mounts],
         "layers": [] if held.wall else [dict(step) for step in held.layers],
@@ -158,10 +162,12 @@ def orders(command: Command) -> bytes:
     """What the first program of a sandbox, a shell, reads once it may go: to become the command."""
     cwd = shlex.quote(str(command.cwd))
     errors = "1" if command.merge_stderr else "3"
+    variables = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in command.variables.items())
     return _bytes(
-        f"""cd -P -- {cwd} || {{ printf "%s\\n" "Can't chdir to "{cwd} >&2; exit 125; }}
+        f"""{variables}cd -P -- {cwd} || {{ printf "%s\\n" "Can't chdir to "{cwd} >&2; exit 125; }}
 PWD={cwd}; unset OLDPWD
-printf s >&4 && exec 2>&{errors} 3>&- 4>&- 5<&- 6<&-
+printf s >&4 || exit 125
+exec 2>&{errors} 3>&- 4>&- 5<&- 6<&-
 exec {shlex.join(command.argv)}
 """
     )

@@ -32,6 +32,8 @@ from donewhen.workspace.output import Output, Recorder, Stream
 
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from donewhen.workspace.launcher.server import serve; serve({fd})"
 IDLE_WARDENS = 4
+KEEP_SECS = 60.0
+"""A sandbox that waits holds on to every file system of the machine: it must not do so for ever."""
 KILL_SECS = 10.0
 """A warden that has not told the end this long after it was asked to kill is itself broken."""
 CLOSE_SECS = 2.0
@@ -66,7 +68,8 @@ class _Warden:
 class Launcher:
     """One launcher program. Use `Launcher.open()`: the program starts at once, beside whatever the caller does next."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep_secs: float = KEEP_SECS) -> None:
+        self._keep_secs = keep_secs
         self._idle: list[_Warden] = []
         self._busy: set[_Warden] = set()
         self._requests: socket.socket | None = None
@@ -75,8 +78,9 @@ class Launcher:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls) -> AsyncGenerator["Launcher"]:
-        launcher = cls()
+    async def open(cls, keep_secs: float = KEEP_SECS) -> AsyncGenerator["Launcher"]:
+        """`keep_secs` is how long a sandbox waits for the next command that wants one like it."""
+        launcher = cls(keep_secs)
         try:
             with _machinery("cannot start the launcher"):
                 launcher._idle.append(launcher._new_warden())
@@ -105,7 +109,7 @@ class Launcher:
         with contextlib.ExitStack() as held:
             with _machinery("cannot start a command"):
                 streams = _open_streams(command, ears, held)
-                order = held.enter_context(contextlib.closing(_Order(command, streams)))
+                order = held.enter_context(contextlib.closing(_Order(command, streams, self._keep_secs)))
                 hearing = held.enter_context(contextlib.closing(_Hearing(order, streams, ears)))
             last = await self._by_a_warden(hearing, command.timeout_secs)
             # Everything that could write is dead; what is in the pipes is all there will be.
@@ -243,7 +247,7 @@ class _Gone(Exception):
 class _Order:
     """A command as the descriptors that `launcher.child` expects, open until a warden has taken them."""
 
-    def __init__(self, command: Command, streams: list[Stream]) -> None:
+    def __init__(self, command: Command, streams: list[Stream], keep_secs: float) -> None:
         held = command.confinement
         text = json.dumps(specification(command)).encode()
         self.kind = text if held.wall else b""
@@ -254,8 +258,14 @@ class _Order:
             contents = [text, layers, orders(command), command.stdin, *held.memory_files]
         elif held.seccomp:
             contents.append(held.seccomp)
-        terms = {"timeout": command.timeout_secs, "handshake": bool(held.wall), "limits": dict(held.watch)}
-        self.message = json.dumps(terms).encode()
+        self.message = json.dumps(
+            {
+                "timeout": command.timeout_secs,
+                "handshake": bool(held.wall),
+                "limits": dict(held.watch),
+                "keep": keep_secs,
+            }
+        ).encode()
         self.taken = False
         with contextlib.ExitStack() as ours:
             files = [_memory_file(content, ours) for content in contents]

@@ -100,17 +100,23 @@ class Sandbox:
 
     def give(self, layers: int, orders: int, given: int) -> None:
         """Its tree, what the first program shall do, and the input of that; once it stands, it may go."""
-        self._layers = layers
+        self._layers = os.dup(layers)
         _fill(self._orders, orders)
         _fill(self._input, given)
+        self._forget([*self.outputs, self._mount_table])  # which would hold on to the tree when all else is gone
         if self.stands:
             self._hang()
 
     def hear(self) -> bool:
         """The recruit on its way, or the stagehand, says something; whether there is somebody left who could."""
-        message, fds, _, _ = socket.recv_fds(self.recruit.channel, 1, 1)
-        if message == child.PUT_UP and fds:
-            self._mount_table = fds[0]
+        try:
+            message, fds, _, _ = socket.recv_fds(self.recruit.channel, 1, 1)
+        except ConnectionError:
+            return False  # killed before it could take what was sent
+        if message == child.PUT_UP and self._layers < 0:
+            self._mount_table, fds = fds[0], []
+        for fd in fds:
+            os.close(fd)
         if message == child.HUNG:
             self.has_tree = True
             self.recruit.let_go()
@@ -134,10 +140,13 @@ class Sandbox:
             return  # it was killed in between; its end is the next thing we see
 
     def close(self) -> None:
-        fds = [self._mount_table, self._input, self._orders, *self.outputs]
+        self._forget([self._mount_table, self._layers, self._input, self._orders, *self.outputs])
+
+    def _forget(self, fds: list[int]) -> None:
         for fd in fds:
             if fd >= 0:
                 os.close(fd)
+        self._mount_table, self.outputs = -1, []
 
 
 def _memory_file() -> int:

@@ -28,8 +28,6 @@ PRIORITY = -10
 ORDER_BYTES = 1 << 16
 BREATH_SECS = 0.002
 """So long after a command the next order, or the end of the stream, is waited for before anything is put up ahead."""
-KEEP_SECS = 60.0
-"""How long a sandbox is kept for the next command: it holds on to every file system of the machine."""
 
 
 def serve(orders: socket.socket) -> None:
@@ -68,6 +66,7 @@ class _Post:
         self.sandbox: ahead.Sandbox | None = None
         self.kind: ahead.Kind | None = None
         """Of the sandbox that was used last."""
+        self.keep_secs = 0.0
 
     def serve_one(self) -> bool:
         message, fds = self._next_order()
@@ -75,6 +74,7 @@ class _Post:
             return False
         order = json.loads(message)
         self.watcher.begin(order["limits"])
+        self.keep_secs = order["keep"]
         if order["handshake"]:
             self._choose_sandbox(fds)
         elif self.sandbox is not None or self.recruit.pid in self.deaths.reap():  # killed while it waited
@@ -85,9 +85,9 @@ class _Post:
             self.sandbox.give(*fds[1:4])
         else:
             self.recruit.send(fds)
-        guard.Guard(order, self.orders, self.recruit, self.sandbox, self.deaths, self.watcher).run()
         for fd in fds:
             os.close(fd)
+        guard.Guard(order, self.orders, self.recruit, self.sandbox, self.deaths, self.watcher).run()
         self.watcher.end()
         self._begin_again()
         return True
@@ -102,7 +102,7 @@ class _Post:
 
     def _wait_for_order(self) -> None:
         """With a sandbox, when the last command had one: it is put up, and kept for a while."""
-        if self.sandbox is not None or self.kind is None or not self.kind.can_wait:
+        if self.sandbox is not None or self.kind is None or not self.kind.can_wait or not self.keep_secs:
             return
         poll = select.poll()
         poll.register(self.orders, select.POLLIN)
@@ -112,7 +112,7 @@ class _Post:
         sandbox.put_up()
         poll.register(self.recruit.channel, select.POLLIN)
         poll.register(self.recruit.ready, select.POLLIN)
-        until = time.monotonic() + KEEP_SECS
+        until = time.monotonic() + self.keep_secs
         while (left := until - time.monotonic()) > 0:
             events = {fd for fd, _ in poll.poll(left * 1000)}
             if self.orders.fileno() in events:

@@ -81,7 +81,7 @@ class Room:
         self._services = config.services
         # Without a mount namespace there is no /tmp of its own.
         scratch = {"TMPDIR": place.scratch} if probe.level is Level.LANDLOCK else {}
-        self._env = environment.scrubbed(os.environ, config.env, {**place.variables, **scratch})
+        self._env = environment.scrubbed(os.environ, config.env, scratch)
 
     async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:
         cwd = str(Path(self._place.root, command.dir))
@@ -110,6 +110,7 @@ class Room:
             argv=["/bin/sh", "-c", command.text],
             cwd=cwd,
             env=self._env,
+            variables=self._place.variables,
             stdin=command.stdin,
             timeout_secs=command.timeout_secs,
             merge_stderr=command.merge_stderr,

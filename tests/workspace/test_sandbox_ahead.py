@@ -1,0 +1,410 @@
+"""Sandboxes that are put up ahead: the next command gets one, finds in it what it would find in a new one, and its own.
+
+They are found from the outside: a sandbox is a child of a warden, a warden one of the launcher's program, and that one
+of ours.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rooms import Yard, output, run, write, yard
+
+from donewhen.workspace.command import Command, End
+from donewhen.workspace.process import Launcher
+from donewhen.workspace.sandbox.level import probe
+from donewhen.workspace.sandbox.limits import Limits
+from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.view import Bind, Overlay
+
+pytestmark = pytest.mark.anyio
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+# -- looking at processes --
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def below(pid: int) -> list[int]:
+    found = children(pid)
+    for other in found:  # grows while it is walked
+        found.extend(children(other))
+    return found
+
+
+def name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def sandboxes(harness: int) -> set[int]:
+    """Those of a harness that wait, or have a command."""
+    wardens = [warden for server in children(harness) for warden in children(server)]
+    return {pid for warden in wardens for pid in children(warden) if name(pid) == "bwrap"}
+
+
+def waits(sandbox: int) -> bool:
+    """Whether nothing but a shell is inside, which reads; and its warden, who heard that, has nothing to do."""
+    inside = [pid for pid in below(sandbox) if name(pid) == "sh"]
+    return len(inside) == 1 and "pipe_read" in sleeps_in(inside[0]) and "poll" in sleeps_in(parent(sandbox))
+
+
+def sleeps_in(pid: int) -> str:
+    """The function of the kernel that a process waits in."""
+    try:
+        return Path(f"/proc/{pid}/wchan").read_text()
+    except OSError:
+        return ""
+
+
+def parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def eventually(holds: Callable[[], object]) -> None:
+    """For what another process does on its own: asked again and again, for some seconds."""
+    deadline = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < deadline
+
+
+def the_one_that_waits(harness: int | None = None) -> int:
+    pid = harness or os.getpid()
+    eventually(lambda: len(sandboxes(pid)) == 1 and all(map(waits, sandboxes(pid))))
+    return next(iter(sandboxes(pid)))
+
+
+async def used_by(room: Room, text: str = "echo", dir: str = ".") -> int:
+    """The sandbox that a command is in while it runs: the one that does not wait."""
+    seen: set[int] = set()
+
+    def watch(_: bytes) -> None:
+        seen.update(pid for pid in sandboxes(os.getpid()) if not waits(pid))
+
+    assert (await room.run(ShellCommand(text=f"{text}; read x || sleep 0.1", dir=dir), stdout=watch)).exit_code == 0
+    assert len(seen) == 1
+    return seen.pop()
+
+
+def ends_within(secs: float, pid: int) -> bool:
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        return bool(poll.poll(secs * 1000))
+    finally:
+        os.close(pidfd)
+
+
+# -- which one a command gets --
+
+
+async def test_the_next_command_gets_the_sandbox_that_waits(place: Yard) -> None:
+    room = place.room()
+    await output(room, "true")
+    for _ in range(3):
+        waiting = the_one_that_waits()
+        assert await used_by(room) == waiting
+        assert ends_within(1, waiting)
+
+
+async def test_a_command_of_another_tree_gets_it_as_well_and_sees_that_tree_alone(place: Yard) -> None:
+    room = place.room(variables={"DONEWHEN_TREE": "one"})
+    await output(room, "echo first > file")
+    other = place.state / "other"
+    for part in ("upper", "work"):
+        (other / part).mkdir(parents=True)
+    layer = Overlay(str(other), (str(place.state / "base"),), "upper", "work", str(place.checkout))
+    twin = Room(
+        place.launcher,
+        place.probe,
+        Place(str(place.checkout), (layer,), (str(place.state),), {"DONEWHEN_TREE": "two"}),
+        RoomConfig(),
+    )
+    waiting = the_one_that_waits()
+    assert await used_by(twin, "test ! -e file && echo $DONEWHEN_TREE | tee tree") == waiting
+    assert (other / "upper" / "tree").read_text() == "two\n"
+    (other / "work" / "work").chmod(0o700)
+
+
+OTHER_WALLS = {
+    "the network": RoomConfig(network=True),
+    "a variable": RoomConfig(env=("ANOTHER",)),
+    "a limit": RoomConfig(limits=replace(Limits(), file_bytes=1 << 20)),
+}
+
+
+@pytest.mark.parametrize("config", OTHER_WALLS.values(), ids=OTHER_WALLS)
+async def test_a_command_that_needs_another_wall_gets_another_sandbox(
+    place: Yard, config: RoomConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANOTHER", "value")
+    await output(place.room(), "true")
+    waiting = the_one_that_waits()
+    room = place.room(config)
+    assert await used_by(room) != waiting
+    blocks = str((1 << 20) // 512)
+    variable, limit, network = (
+        await output(room, "echo ${ANOTHER-unset}; ulimit -f; readlink /proc/self/ns/net")
+    ).split()
+    assert [network == os.readlink("/proc/self/ns/net"), variable == "value", limit == blocks] == [
+        config is other for other in OTHER_WALLS.values()
+    ]
+
+
+async def test_one_after_the_other_without_a_pause_all_is_well(place: Yard) -> None:
+    room = place.room()
+    assert [await output(room, f"echo {n} >> file; tail -n 1 file; wc -l < file") for n in range(12)] == [
+        f"{n}\n{n + 1}" for n in range(12)
+    ]
+
+
+# -- what it finds there --
+
+
+async def test_what_changed_in_the_tree_while_a_sandbox_waited_is_seen(place: Yard) -> None:
+    write(place.checkout, {"file": "old", "gone": "x"})
+    room = place.room()
+    assert await output(room, "cat file") == "old"
+    the_one_that_waits()
+    write(place.state / "base", {"file": "new", "deep/file": "x"})
+    write(place.upper, {"above": "y"})
+    (place.state / "base" / "gone").unlink()
+    assert await output(room, "cat file above deep/file; ls") == "newyxabove\ndeep\nfile"
+
+
+async def test_a_tree_that_was_replaced_while_a_sandbox_waited_is_the_new_one(place: Yard) -> None:
+    tree = place.state / "plain"
+    write(tree, {"file": "old"})
+    room = Room(place.launcher, place.probe, Place(str(tree), (Bind(str(tree), str(tree), True),)), RoomConfig())
+    await output(room, "true")
+    the_one_that_waits()
+    tree.rename(place.state / "away")
+    write(tree, {"file": "new"})
+    assert await output(room, "cat file; echo more > file") == "new"
+    assert (tree / "file").read_text() == "more\n"
+
+
+async def test_the_mask_of_a_secret_that_was_replaced_while_a_sandbox_waited_is_there(place: Yard, home: Path) -> None:
+    write(home, {".npm-global/etc/npmrc": "first secret", ".npm-global/etc/other": "public"})
+    room = place.room()
+    text = "cat ~/.npm-global/etc/other; cat ~/.npm-global/etc/npmrc || true"
+    assert "secret" not in await output(room, text)
+    the_one_that_waits()
+    write(home, {"new": "second secret"})
+    (home / "new").rename(home / ".npm-global" / "etc" / "npmrc")
+    printed = await output(room, text)
+    assert "public" in printed and "secret" not in printed
+
+
+async def test_a_toolchain_that_was_replaced_while_a_sandbox_waited_is_the_new_one(place: Yard, home: Path) -> None:
+    write(home, {".cargo/version": "old"})
+    room = place.room()
+    assert await output(room, "cat ~/.cargo/version") == "old"
+    the_one_that_waits()
+    (home / ".cargo").rename(home / "away")
+    write(home, {".cargo/version": "new"})
+    assert await output(room, "cat ~/.cargo/version") == "new"
+
+
+async def test_input_directory_and_streams_are_the_commands_own(place: Yard) -> None:
+    write(place.checkout, {"deep/er/file": "x"})
+    room = place.room()
+    first = ShellCommand(text="cat; echo complaint >&2", stdin=b"first", merge_stderr=False)
+    second = replace(first, stdin=b"second" * 300_000, dir="deep/er", text="cat; pwd >&2; ls >&2; env | grep PWD >&2")
+    assert (await room.run(first)).stdout.whole() == b"first"
+    the_one_that_waits()
+    finished = await room.run(second)
+    below = f"{place.checkout}/deep/er"
+    assert (finished.stdout.whole(), finished.stdout.total) == (finished.stdout.whole(), 1_800_000)
+    assert finished.stdout.head.startswith(b"secondsecond")
+    assert finished.stderr.whole().decode() == f"{below}\nfile\nPWD={below}\n"
+    the_one_that_waits()
+    assert (await run(room, "echo a; echo b >&2; echo c")).stdout.whole() == b"a\nb\nc\n"
+
+
+async def test_a_directory_that_is_not_there_is_told_by_a_sandbox_that_waited_too(place: Yard) -> None:
+    room = place.room()
+    await output(room, "true")
+    the_one_that_waits()
+    finished = await run(room, "true", "nowhere")
+    assert finished.end is End.COULD_NOT_START
+    assert "Can't chdir to" in finished.reason and "nowhere" in finished.reason
+
+
+async def test_a_tree_that_cannot_be_mounted_is_told(place: Yard) -> None:
+    room = place.room()
+    await output(room, "true")
+    the_one_that_waits()
+    place.upper.rename(place.state / "away")
+    finished = await run(room, "true")
+    assert finished.end is End.COULD_NOT_START
+    assert "No such file or directory" in finished.reason
+
+
+async def test_every_byte_of_a_command_line_and_of_a_variable_arrives(place: Yard) -> None:
+    every = bytes(n for n in range(1, 256) if n not in b"\r\n'").decode("utf-8", "surrogateescape")
+    room = place.room(variables={"EVERY": every + "'\n"})
+    finished = await run(room, f"printf %s '{every}' '\n' \"$EVERY\"")
+    assert finished.stdout.whole().decode("utf-8", "surrogateescape") == every + "\n" + every + "'\n"
+
+
+async def test_a_command_line_that_is_too_long_for_the_kernel_is_told(place: Yard) -> None:
+    finished = await run(place.room(), f": {'x' * 200_000}")
+    assert (finished.end, finished.reason) == (End.COULD_NOT_START, "Argument list too long: /bin/sh")
+
+
+# -- its time and its limits --
+
+
+async def test_the_time_that_a_sandbox_waited_is_not_the_commands(place: Yard) -> None:
+    room = place.room()
+    await output(room, "true")
+    the_one_that_waits()
+    argv = ["/bin/sleep", "0.6"]
+    assert (await place.launcher.run(Command(argv=argv, cwd="/", env={}))).ok
+    finished = await room.run(ShellCommand(text="sleep 0.1", timeout_secs=0.5))
+    assert finished.ok and finished.duration_secs < 0.5
+    the_one_that_waits()
+    assert (await room.run(ShellCommand(text="sleep 1000", timeout_secs=0.3))).end is End.TIMED_OUT
+
+
+async def test_limits_bind_in_a_sandbox_that_waited(place: Yard) -> None:
+    room = place.room(RoomConfig(limits=replace(Limits(), processes=40)))
+    await output(room, "true")
+    the_one_that_waits()
+    finished = await run(room, "n=0; while [ $n -lt 80 ]; do sleep 100 & n=$((n+1)); done; wait")
+    assert (finished.end, finished.reason) == (End.LIMIT, "processes: more than 40")
+
+
+async def test_a_sandbox_waits_as_long_as_it_was_told_and_not_longer(tmp_path: Path) -> None:
+    async with Launcher.open(keep_secs=0.2) as launcher:
+        room = Room(
+            launcher,
+            await probe(launcher, tmp_path),
+            Place(str(tmp_path), (Bind(str(tmp_path), str(tmp_path), True),)),
+            RoomConfig(),
+        )
+        await output(room, "true")
+        waiting = the_one_that_waits()
+        assert ends_within(1, waiting)
+        eventually(lambda: not sandboxes(os.getpid()))
+        await output(room, "true")
+
+
+# -- nothing of it is left --
+
+
+async def test_a_sandbox_killed_while_it_waits_is_not_missed(place: Yard) -> None:
+    room = place.room()
+    await output(room, "true")
+    for which in (0, 1, 2, 3):  # bubblewrap, the stagehand, bubblewrap inside, the first program
+        waiting = the_one_that_waits()
+        victim = [waiting, *below(waiting)][which]
+        os.kill(victim, signal.SIGKILL)
+        assert ends_within(1, victim if which == 1 else waiting)
+        assert await output(room, "echo fine") == "fine"
+
+
+@pytest.mark.parametrize("which", range(4))
+async def test_one_killed_at_the_moment_it_is_used_is_told_and_the_next_is_well(place: Yard, which: int) -> None:
+    room = place.room()
+    await output(room, "true")
+    waiting = the_one_that_waits()
+    os.kill([waiting, *below(waiting)][which], signal.SIGKILL)
+    finished = await run(room, "echo fine")
+    assert finished.ok or finished.end is End.COULD_NOT_START
+    assert await output(room, "echo fine") == "fine"
+
+
+async def test_many_commands_leave_no_descriptor_no_process_and_no_sandbox_but_one(place: Yard) -> None:
+    room = place.room()
+    server = next(pid for pid in children(os.getpid()) if children(pid))
+
+    async def run_ten() -> list[int]:
+        for _ in range(10):
+            await output(room, "true")
+            the_one_that_waits()
+        (warden,) = children(server)
+        return [len(os.listdir(f"/proc/{pid}/fd")) for pid in (os.getpid(), server, warden)] + [len(below(warden))]
+
+    before = await run_ten()
+    assert [now for now, then in zip(await run_ten(), before, strict=True) if now > then] == []
+
+
+async def test_a_closed_launcher_leaves_no_sandbox(tmp_path: Path) -> None:
+    async with yard(tmp_path) as place:
+        await output(place.room(), "true")
+        waiting = the_one_that_waits()
+        family = [waiting, *below(waiting)]
+    assert [pid for pid in family if Path(f"/proc/{pid}").exists()] == []
+
+
+HARNESS = """
+import os, sys
+from pathlib import Path
+sys.path[:0] = [{source!r}, {here!r}, {tests!r}]
+import anyio
+from rooms import output, yard
+
+async def main():
+    async with yard(Path({directory!r})) as place:
+        await output(place.room(), "true")
+        print("up", flush=True)
+        sys.stdin.read()
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("killed", ["the harness", "the launcher", "the warden", "all of them"])
+def test_nothing_of_a_sandbox_that_waits_survives_the_kill_of(killed: str, tmp_path: Path) -> None:
+    source, tests = str(HERE.parents[1] / "src"), str(HERE.parent)
+    text = HARNESS.format(source=source, here=str(HERE), tests=tests, directory=str(tmp_path))
+    argv = [sys.executable, "-c", textwrap.dedent(text)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == b"up\n"
+        waiting = the_one_that_waits(harness.pid)
+        family = [waiting, *below(waiting)]
+        (server,) = children(harness.pid)
+        (warden,) = children(server)
+        assert len(family) >= 4
+        whom: Mapping[str, list[int]] = {
+            "the harness": [harness.pid],
+            "the launcher": [server, warden],
+            "the warden": [warden],
+            "all of them": [harness.pid, server, warden],
+        }
+        for pid in whom[killed]:
+            os.kill(pid, signal.SIGKILL)
+        assert [pid for pid in family if not ends_within(1, pid)] == []
+        harness.kill()
