@@ -187,6 +187,16 @@ async def test_one_after_the_other_without_a_pause_all_is_well(place: Yard) -> N
     ]
 
 
+async def test_ordinary_commands_leave_the_sandbox_that_waits_alone(place: Yard) -> None:
+    room = place.room()
+    await output(room, "true")
+    waiting = the_one_that_waits()
+    for _ in range(10):
+        assert (await place.launcher.run(Command(argv=["/bin/true"], cwd="/", env={}))).ok
+    assert the_one_that_waits() == waiting
+    assert await used_by(room) == waiting
+
+
 # -- what it finds there --
 
 

@@ -14,6 +14,7 @@ import json
 import os
 import select
 import socket
+import time
 
 from donewhen.workspace.launcher import child, mounts
 
@@ -72,6 +73,7 @@ class Sandbox:
         self.stands = False
         """The first program inside is up and waits."""
         self.has_tree = False
+        self.put_up_at = 0.0
         self._layers = -1
         self._mount_table = -1
         self._seen: list[Look] = []
@@ -81,10 +83,10 @@ class Sandbox:
 
     def put_up(self) -> None:
         self._seen = self.kind.looks()
+        self.put_up_at = time.monotonic()
         specification, *files = self.kind.fds
-        extra = [
-            os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC) for fd in files
-        ]  # to be read from its start
+        # Opened anew: whoever read one before was at its end then.
+        extra = [os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC) for fd in files]
         self.recruit.send([specification, self._input, self._out, self._err, self._orders, *extra])
         for fd in (self._out, self._err, *extra):
             os.close(fd)
@@ -95,6 +97,8 @@ class Sandbox:
         # The kernel takes away a mask when the file under it is replaced, and says that mounts have changed.
         if self._mount_table >= 0:
             poll.register(self._mount_table, select.POLLERR | select.POLLPRI)
+        elif self.stands:
+            return False
         poll.register(self.recruit.channel, 0)  # it hangs up when nobody is left who could hang up a tree
         return not poll.poll(0) and self._seen == self.kind.looks()
 
@@ -113,10 +117,11 @@ class Sandbox:
             message, fds, _, _ = socket.recv_fds(self.recruit.channel, 1, 1)
         except ConnectionError:
             return False  # killed before it could take what was sent
-        if message == child.PUT_UP and self._layers < 0:
-            self._mount_table, fds = fds[0], []
         for fd in fds:
-            os.close(fd)
+            if self._layers < 0:
+                self._mount_table = fd
+            else:
+                os.close(fd)
         if message == child.HUNG:
             self.has_tree = True
             self.recruit.let_go()

@@ -77,8 +77,8 @@ class _Post:
         self.keep_secs = order["keep"]
         if order["handshake"]:
             self._choose_sandbox(fds)
-        elif self.sandbox is not None or self.recruit.pid in self.deaths.reap():  # killed while it waited
-            self._begin_again()
+        else:
+            self._choose_process()
         # Said first: a harness that does not hear it may be sure that nothing was started, and ask somebody else.
         guard.say(self.orders, self.sandbox.outputs if self.sandbox else [], say="started", pid=self.recruit.pid)
         if self.sandbox is not None:
@@ -102,21 +102,25 @@ class _Post:
 
     def _wait_for_order(self) -> None:
         """With a sandbox, when the last command had one: it is put up, and kept for a while."""
-        if self.sandbox is not None or self.kind is None or not self.kind.can_wait or not self.keep_secs:
-            return
         poll = select.poll()
         poll.register(self.orders, select.POLLIN)
-        if poll.poll(BREATH_SECS * 1000):
-            return
-        sandbox = self.sandbox = ahead.Sandbox(self.recruit, self.kind)
-        sandbox.put_up()
+        if self.sandbox is None:
+            if self.kind is None or not self.kind.can_wait or not self.keep_secs or poll.poll(BREATH_SECS * 1000):
+                return
+            self.sandbox = ahead.Sandbox(self.recruit, self.kind)
+            self.sandbox.put_up()
+        if not self._is_asked_while_kept(self.sandbox, poll):
+            self._begin_again()
+
+    def _is_asked_while_kept(self, sandbox: ahead.Sandbox, poll: select.poll) -> bool:
+        until = sandbox.put_up_at + self.keep_secs
         poll.register(self.recruit.channel, select.POLLIN)
-        poll.register(self.recruit.ready, select.POLLIN)
-        until = time.monotonic() + self.keep_secs
+        if not sandbox.stands:
+            poll.register(self.recruit.ready, select.POLLIN)
         while (left := until - time.monotonic()) > 0:
             events = {fd for fd, _ in poll.poll(left * 1000)}
             if self.orders.fileno() in events:
-                return
+                return True
             if self.recruit.channel.fileno() in events and not sandbox.hear():
                 poll.unregister(self.recruit.channel)
             if self.recruit.ready in events:
@@ -124,7 +128,15 @@ class _Post:
                 sandbox.hear_inside()
                 if sandbox.stands:
                     guard.say(self.orders, say="ready")
-        self._begin_again()
+        return False
+
+    def _choose_process(self) -> None:
+        """Not a sandbox; and none is put up after this command either, so that the next one like it need not wait."""
+        if self.kind is not None:
+            self.kind.close()
+            self.kind = None
+        if self.sandbox is not None or self.recruit.pid in self.deaths.reap():  # killed while it waited
+            self._begin_again()
 
     def _choose_sandbox(self, fds: list[int]) -> None:
         """The one that waits, where it is what is asked for, or else a new one."""
