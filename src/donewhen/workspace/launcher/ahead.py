@@ -74,6 +74,7 @@ class Sandbox:
         """The first program inside is up and waits."""
         self.has_tree = False
         self.put_up_at = 0.0
+        self._is_given = False
         self._layers = -1
         self._mount_table = -1
         self._seen: list[Look] = []
@@ -81,13 +82,16 @@ class Sandbox:
         (out, self._out), (err, self._err) = os.pipe(), os.pipe()
         self.outputs = [out, err]
 
-    def put_up(self) -> None:
+    def put_up(self, layers: int | None = None) -> None:
+        """With the layers of its tree, where they are known already."""
+        self.has_tree = layers is not None
         self._seen = self.kind.looks()
         self.put_up_at = time.monotonic()
         specification, *files = self.kind.fds
         # Opened anew: whoever read one before was at its end then.
         extra = [os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC) for fd in files]
-        self.recruit.send([specification, self._input, self._out, self._err, self._orders, *extra])
+        fds = [specification, self._input, self._out, self._err, self._orders, *extra]
+        self.recruit.send(*(child.RUN_AHEAD, fds) if layers is None else (child.RUN, [*fds, layers]))
         for fd in (self._out, self._err, *extra):
             os.close(fd)
 
@@ -104,12 +108,14 @@ class Sandbox:
 
     def give(self, layers: int, orders: int, given: int) -> None:
         """Its tree, what the first program shall do, and the input of that; once it stands, it may go."""
-        self._layers = os.dup(layers)
+        self._is_given = True
+        if not self.has_tree:
+            self._layers = os.dup(layers)
         _fill(self._orders, orders)
         _fill(self._input, given)
         self._forget([*self.outputs, self._mount_table])  # which would hold on to the tree when all else is gone
         if self.stands:
-            self._hang()
+            self._go_on()
 
     def hear(self) -> bool:
         """The recruit on its way, or the stagehand, says something; whether there is somebody left who could."""
@@ -118,7 +124,7 @@ class Sandbox:
         except ConnectionError:
             return False  # killed before it could take what was sent
         for fd in fds:
-            if self._layers < 0:
+            if not self._is_given:
                 self._mount_table = fd
             else:
                 os.close(fd)
@@ -130,15 +136,18 @@ class Sandbox:
     def hear_inside(self) -> None:
         """The first program inside says that it stands, or is gone."""
         self.stands = os.read(self.recruit.ready, 1) == child.STANDS
-        if self.stands and self._layers >= 0:
-            self._hang()
+        if self.stands and self._is_given:
+            self._go_on()
 
     def became(self) -> bool:
         """Whether the first program has become the command; asked when all is over."""
         return child.BECOMES in child.read_now(self.recruit.ready, 2)
 
-    def _hang(self) -> None:
-        """Only now: the kernel has tied everything inside to the warden, and the view is complete but for this."""
+    def _go_on(self) -> None:
+        """Only now: the kernel has tied everything inside to the warden, and the view is complete but for the tree."""
+        if self.has_tree:
+            self.recruit.let_go()
+            return
         try:
             socket.send_fds(self.recruit.channel, [child.HANG], [self._layers])
         except ConnectionError:

@@ -7,7 +7,7 @@ pipe that closes by itself when exec succeeds.
 Behind a handshake, it is a sandbox that is started here, and the command comes later: the first program inside finds,
 besides the command's stdin and stdout: 2 bubblewrap's own complaints, 3 the real stderr, 4 where to report that it
 stands and that it becomes the command, 5 where to wait for the go in between, 6 its orders from then on, and memory
-files from 7 on. A *stagehand* is left behind who hangs up the tree when it is known.
+files from 7 on. Where the tree is not known yet, a *stagehand* is left behind who hangs it up later.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ DESCRIPTORS = 64
 """How many descriptors may come with a command."""
 UNSHARED, MAPPED, NOTHING_TO_MAP = b"u", b"m", b"n"
 """Between root's recruit and its warden, about the ids of a new user namespace."""
+RUN, RUN_AHEAD = b"run", b"ahead"
+"""To a recruit: what it shall become; a sandbox gets its layers as the last descriptor, or later from its stagehand."""
 PUT_UP, HANG, HUNG = b"p", b"h", b"d"
 """From a recruit, with its mount table: all but the tree is there. To the stagehand, with the layers, and back."""
 STANDS, BECOMES = b"r", b"s"
@@ -64,10 +66,10 @@ class Recruit:
         self.notes = pipes.complaints[0]
         self._go = pipes.permission[1]
 
-    def send(self, fds: list[int]) -> None:
+    def send(self, message: bytes, fds: list[int]) -> None:
         """What it shall become; one that was killed while it waited is found out by its end."""
         try:
-            socket.send_fds(self.channel, [b"run"], fds)
+            socket.send_fds(self.channel, [message], fds)
             if os.geteuid() == 0 and self.channel.recv(1) == UNSHARED:
                 self.channel.send(MAPPED if self._give_it_nobody() else UNSHARED)
         except ConnectionError:
@@ -133,10 +135,13 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
         message, fds, _, _ = socket.recv_fds(orders, 64, DESCRIPTORS)
         if message:
             spec: dict[str, Any] = specification(fds[SPECIFICATION])
+            layers = specification(fds.pop()) if spec["handshake"] and message == RUN else spec["layers"]
             _limit(spec["rlimits"], spec["oom_score_adj"])
             _private_namespaces(spec, orders)
-            if spec["mounts"] or spec["layers"]:
+            if message == RUN_AHEAD:
                 _set_the_stage(spec, orders)
+            elif spec["mounts"] or layers:
+                mounts.put_together(spec["mounts"], spec["shelf"], layers)
             failures = _become(spec, fds, pipes, control, warden)
     except BaseException as error:  # noqa: BLE001 - a fork of the warden must end here, with its reason told
         os.write(failures, _told(error))
@@ -146,9 +151,6 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
 
 def _set_the_stage(spec: dict[str, Any], orders: socket.socket) -> None:
     stage = mounts.Stage(spec["mounts"], spec["shelf"])
-    if not spec["handshake"]:
-        stage.hang(spec["layers"])
-        return
     with open("/proc/self/mountinfo", "rb") as table:
         socket.send_fds(orders, [PUT_UP], [table.fileno()])
     recruit = os.getpid()

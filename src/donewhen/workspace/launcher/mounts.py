@@ -11,14 +11,14 @@ before the first mount, because later ones cover them. What to mount arrives as 
     {"kind": "bind",    "at": …, "source": …, "writable": bool}   a path of the host
     {"kind": "file",    "at": …, "content": text}                 a file of ours over a file of the host
 
-The layers of the tree come last, and may come long after the rest: bubblewrap may stand on the stage by then, and what
-is hung up here appears inside as well. They are
+The layers of the tree come last. They are
 
     {"kind": "bind",    …}                                        as above
     {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …}
 
-and are looked up behind the stage, in a mount namespace where nothing is covered: an emptied home hides the layers of
-the tree that is about to appear in it.
+and are looked up where nothing is covered: an emptied home hides the layers of the tree that is about to appear in it.
+They may even come long after the rest: bubblewrap may stand on the stage by then, and what is hung up there appears
+inside as well.
 
 A read-only mount still lets sockets be connected, pipes be written and locks be taken. A still does not: it is a layer
 of its own, whose files are other inodes than the host's. For root it is also read with the eyes of nobody, so that
@@ -47,6 +47,14 @@ NOBODY = 1
 """What the host's nobody is called in a user namespace that root made (see `child`); for others there is no such id."""
 
 
+def put_together(steps: list[Step], shelf: str, layers: list[Step]) -> None:
+    """Do every mount. `shelf` is where directories and files of ours lie: the tmpfs of the first step, if any."""
+    kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
+    copied = [_layer(layer) for layer in layers]
+    _thin_out(steps, shelf)
+    _attach(layers, copied)
+
+
 class Stage:
     """The view without its tree; the process that makes one stands on it."""
 
@@ -54,7 +62,7 @@ class Stage:
         kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
         self._behind = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
         kernel.unshare(kernel.CLONE_NEWNS)
-        _put_together(steps, shelf)
+        _thin_out(steps, shelf)
         kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_SHARED)  # with namespaces made on top of this
         self._here = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
 
@@ -63,9 +71,7 @@ class Stage:
         kernel.enter_mounts(self._behind)
         copied = [_layer(layer) for layer in layers]
         kernel.enter_mounts(self._here)
-        for layer, mounts in zip(layers, copied, strict=True):
-            _make_mount_point(layer["at"], stat.S_ISDIR(os.fstat(mounts).st_mode))
-            kernel.attach_mounts(mounts, _bytes(layer["at"]))
+        _attach(layers, copied)
 
 
 def _layer(step: Step) -> int:
@@ -84,8 +90,14 @@ def _layer(step: Step) -> int:
     return kernel.copy_mounts(upper)
 
 
-def _put_together(steps: list[Step], shelf: str) -> None:
-    """Do every mount. `shelf` is where directories and files of ours lie: the tmpfs of the first step, if any."""
+def _attach(layers: list[Step], copied: list[int]) -> None:
+    for layer, mounts in zip(layers, copied, strict=True):
+        _make_mount_point(layer["at"], stat.S_ISDIR(os.fstat(mounts).st_mode))
+        kernel.attach_mounts(mounts, _bytes(layer["at"]))
+
+
+def _thin_out(steps: list[Step], shelf: str) -> None:
+    """All of the view but the tree."""
     sources = [_open(step) if step["kind"] in ("bind", "still") else -1 for step in steps]
     nodes = devices.open_all("/dev")
     kernel.make_read_only(b"/")

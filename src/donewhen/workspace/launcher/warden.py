@@ -84,7 +84,7 @@ class _Post:
         if self.sandbox is not None:
             self.sandbox.give(*fds[1:4])
         else:
-            self.recruit.send(fds)
+            self.recruit.send(child.RUN, fds)
         for fd in fds:
             os.close(fd)
         guard.Guard(order, self.orders, self.recruit, self.sandbox, self.deaths, self.watcher).run()
@@ -151,7 +151,7 @@ class _Post:
         if self.sandbox is not None or died:
             self._begin_again()
         self.sandbox = ahead.Sandbox(self.recruit, self.kind)
-        self.sandbox.put_up()
+        self.sandbox.put_up(fds[1])
 
     def _begin_again(self) -> None:
         """Whatever waits is no use any more."""
