@@ -87,6 +87,7 @@ async def spawn_secs() -> dict[str, list[float]]:
                     await anyio.sleep(PAUSE_SECS)
                     taken[way].append(await _secs(spawn))
             for way, spawn in ways.items():
+                await anyio.sleep(PAUSE_SECS * 10)  # what the way before has left to do is not this one's
                 taken[way + AT_ONCE] = [await _secs(spawn) for _ in range(ROUNDS)]
     return taken
 
