@@ -41,10 +41,13 @@ class Judge:
     async def verdict(self) -> Verdict:
         base_tree = await self._ground.store.tree_of(self._case.base)
         base_files = self._ground.trees.directory / (await self._ground.trees.layers.files(self._case.base)).path
-        judged = await self._judged(base_files)
+        protecting = self._case.defences.protection and not self._case.as_is
+        guard = protect.Guard(self._contract, base_files) if protecting else None
+        judged = await self._judged(base_files, guard)
         for edit in judged.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
-        bench = await self._bench(base_tree, base_files, judged)
+        seal = await self._seal(guard, base_tree, judged, base_files)
+        bench = self._bench(base_tree, base_files, seal)
         proof = Proof(bench, self._contract, judged, self._case, self._told_baseline)
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
@@ -59,29 +62,29 @@ class Judge:
         verdict = await self._controlled(proof, verdict)
         return replace(verdict, baseline=tuple(self._baseline.values()))
 
-    async def _judged(self, base_files: Path) -> Judged:
+    async def _judged(self, base_files: Path, guard: protect.Guard | None) -> Judged:
         case = self._case
-        if case.as_is or not case.defences.protection:
+        if guard is None:
             return Judged(tree=case.candidate, edits=(), control=case.candidate, new_tests=(), shadows=())
         store, sites = self._ground.store, case.surroundings.sites
-        return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites)
+        return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
 
-    async def _bench(self, base_tree: str, base_files: Path, judged: Judged) -> Bench:
-        case = self._case
-        seal = Seal()
-        if case.defences.sealing and case.defences.protection and not case.as_is:
-            guard = protect.Guard(self._contract, base_files)
-            changed = {change.path for change in await self._ground.store.diff(base_tree, judged.tree)}
-            near = _files_near(base_files, {check.dir for check in self._contract.checks})
-            fixed = [path for path in near if path not in changed and guard.protects(path)]
-            seal = Seal(protects=guard.protects, fixed=tuple(fixed[:MOST_FIXED]))
+    async def _seal(self, guard: protect.Guard | None, base_tree: str, judged: Judged, base_files: Path) -> Seal:
+        if guard is None or not self._case.defences.sealing:
+            return Seal()
+        changed = {change.path for change in await self._ground.store.diff(base_tree, judged.tree)}
+        near = _files_near(base_files, {check.dir for check in self._contract.checks})
+        fixed = [path for path in near if path not in changed and guard.protects(path)]
+        return Seal(protects=guard.protects, fixed=tuple(fixed[:MOST_FIXED]))
+
+    def _bench(self, base_tree: str, base_files: Path, seal: Seal) -> Bench:
         return Bench(
             ground=self._ground,
-            base=case.base,
+            base=self._case.base,
             base_tree=base_tree,
             base_files=base_files,
-            surroundings=case.surroundings,
-            defences=case.defences,
+            surroundings=self._case.surroundings,
+            defences=self._case.defences,
             runs=self._runs,
             seal=seal,
         )

@@ -7,7 +7,6 @@ python_sites   where installed Python packages lie
 
 import hashlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -56,12 +55,19 @@ def key(identity: str, names: Iterable[str]) -> str:
 def _places(path: str, home: Path, words: Iterable[str]) -> Iterator[str]:
     yield from MACHINE
     yield from (str(home / choice) for choice in VERSION_CHOICES)
-    for name in dict.fromkeys((*TOOLS, *words)):
-        found = shutil.which(name, path=path) if "/" not in name else None
-        if found is not None:
-            yield found
-            yield os.path.realpath(found)
+    wanted = {name for name in (*TOOLS, *words) if "/" not in name}
+    for entry in path.split(":"):
+        for name in sorted(wanted.intersection(_listed(entry))):
+            yield f"{entry}/{name}"
+            yield os.path.realpath(f"{entry}/{name}")
     yield from map(str, python_sites(path, ()))
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
 
 
 def _look(place: str) -> bytes:

@@ -5,7 +5,7 @@
     globs testfiles names    patterns, what a test is, what configures or starts checks
     commands executed        which scripts of the base the checks run, found by reading
     suite instead            what the base's settings call tests; what would be taken instead of something
-    inside                   files of which some is product and some is not: manifests, tests in sources
+    mixed inside             files of which some is product and some is not: manifests, tests in sources
     shadows                  new modules that would be imported instead of others
 
 Costs as much as the changes, whatever the size of the repository. Nothing is run here, and nothing of the candidate is
@@ -49,10 +49,11 @@ async def judged(
     contract: Contract,
     base_files: Path,
     sites: Sequence[Path],
+    guard: Guard | None = None,
 ) -> Judged:
     """What is judged of a candidate. `base_files` holds the base's files, `sites` the installed Python packages."""
     base_tree = await store.tree_of(base_commit)
-    guard = Guard(contract, base_files)
+    guard = guard or Guard(contract, base_files)
     changes = {raw(change.path): change for change in await store.diff(base_tree, candidate_tree)}
     sorting = Sorting(guard, changes)
     sorting.by_name()

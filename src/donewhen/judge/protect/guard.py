@@ -13,9 +13,8 @@ from donewhen.judge.protect import globs
 from donewhen.judge.protect.base import Base
 from donewhen.judge.protect.executed import executed
 from donewhen.judge.protect.instead import Instead
-from donewhen.judge.protect.manifests import is_manifest
+from donewhen.judge.protect.mixed import TEST_MODULE, is_manifest
 from donewhen.judge.protect.names import Named, Names
-from donewhen.judge.protect.rust import TEST_MODULE
 from donewhen.judge.protect.suite import Suite
 
 CONTRACT_FILE = "donewhen.toml"

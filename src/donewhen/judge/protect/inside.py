@@ -25,18 +25,6 @@ REACHING = re.compile(
 """What a conftest with fixtures does without, and one that works on other tests does not."""
 
 
-def looks_at(path: str, exists: bool, in_old_directory: bool) -> bool:
-    """Whether the content of a changed file must be seen; most files are ordinary by name."""
-    name = path.rpartition("/")[2]
-    if name == "conftest.py":
-        return not exists and not in_old_directory
-    if name.endswith("_test.go"):
-        return not exists and in_old_directory
-    if name.endswith(".rs"):
-        return exists
-    return (manifests.is_manifest(path) or name == ".gitattributes") and (exists or in_old_directory)
-
-
 def taken(path: str, base: bytes | None, candidate: bytes | None, words: Collection[str]) -> Taken:
     """What is taken of a file; None stands for one that is not there."""
     name = path.rpartition("/")[2]
@@ -46,16 +34,6 @@ def taken(path: str, base: bytes | None, candidate: bytes | None, words: Collect
         if name.endswith(end):
             return ALL if look(base or b"", candidate or b"") else WHOLE
     return manifests.taken(path, base, candidate, words)
-
-
-def reason(path: str) -> str:
-    """Why not all of such a file is taken."""
-    name = path.rpartition("/")[2]
-    if name.endswith(".rs"):
-        return "holds existing tests"
-    return REASONS.get(name) or (
-        "takes over the tests beside it" if name.endswith("_test.go") else "configures the checks"
-    )
 
 
 def _holds_fixtures_only(base: bytes, candidate: bytes) -> bool:
@@ -94,8 +72,4 @@ LOOKS: dict[str, Callable[[bytes, bytes], bool]] = {
     "conftest.py": _holds_fixtures_only,
     "_test.go": _leaves_tests_alone,
     ".gitattributes": _leaves_content_alone,
-}
-REASONS = {
-    "conftest.py": "reaches tests beyond its directory",
-    ".gitattributes": "changes the content of other files",
 }

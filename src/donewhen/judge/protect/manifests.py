@@ -26,10 +26,6 @@ Reader = Callable[[str, str, Words], Taken]
 INDENT = re.compile(r"\n([ \t]+)\S")
 
 
-def is_manifest(path: str) -> bool:
-    return _reader(path) is not None
-
-
 def _reader(path: str) -> Reader | None:
     name = path.rpartition("/")[2]
     return READERS.get(name) or (project_file if name.endswith((".csproj", ".fsproj", ".vbproj")) else None)

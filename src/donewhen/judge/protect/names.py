@@ -122,7 +122,7 @@ class Named:
 
 
 class Table:
-    """Names with reasons, made for many questions: a look-up per part of a path, and two expressions for wildcards.
+    """Names with reasons, made for many questions: a look-up per part of a path, and a few wildcards.
 
     `name/**` is a directory with all that is in it, and also a link of that name. A name may have two parts; a link
     that stands for the first of them could hold the second, and counts as well.
@@ -131,7 +131,7 @@ class Table:
     def __init__(self) -> None:
         self._whole: dict[str, Named] = {}
         self._files: dict[str, Named] = {}
-        self._wild: list[tuple[re.Pattern[str], bool, Named]] = []
+        self._wild: list[tuple[list[str], bool, Named]] = []
 
     def add(self, reason: str, names: str, with_family: bool = False) -> None:
         family = tuple(name for name in names.split() if "*" not in name) if with_family else ()
@@ -139,7 +139,7 @@ class Table:
         for name in names.split():
             plain, whole, _ = name.partition("/**")
             if "*" in plain:
-                self._wild.append((re.compile(re.escape(plain).replace(r"\*", ".*"), re.DOTALL), bool(whole), entry))
+                self._wild.append((plain.split("*"), bool(whole), entry))
                 continue
             (self._whole if whole else self._files)[plain] = entry
             head, two, _ = plain.partition("/")
@@ -159,7 +159,20 @@ class Table:
             if found:
                 return found
         last = at == len(parts) - 1
-        return next((entry for wild, whole, entry in self._wild if (whole or last) and wild.fullmatch(parts[at])), None)
+        return next((entry for wild, whole, entry in self._wild if (whole or last) and _fits(parts[at], wild)), None)
+
+
+def _fits(name: str, wild: list[str]) -> bool:
+    """Whether a name has these parts in this order, the first at its beginning and the last at its end."""
+    first, *middle, last = wild
+    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+        return False
+    rest = name[len(first) : len(name) - len(last)]
+    for part in middle:
+        _, found, rest = rest.partition(part) if part else ("", "*", rest)
+        if not found:
+            return False
+    return True
 
 
 class Names:

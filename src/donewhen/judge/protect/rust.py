@@ -7,12 +7,10 @@ followed, the whole file comes from the base.
 import re
 from collections import Counter
 
+from donewhen.judge.protect.mixed import TEST_MODULE
 from donewhen.judge.protect.rust_items import Item, items, masked
 from donewhen.judge.protect.taken import ALL, WHOLE, Taken, Unreadable
 
-TEST_MODULE = re.compile(
-    r"#\s*\[\s*cfg(?:_attr)?\s*\([^\]]*\btest\b|#\s*\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case)\b"
-)
 NOT_TEST = re.compile(r"\bnot\s*\(\s*test\s*\)")
 COMPILES_OUT = re.compile(r"#!\s*\[\s*cfg")
 

@@ -5,7 +5,7 @@ Three steps in this order: by name, by content, and then by what stands in the w
 
 from collections.abc import Mapping
 
-from donewhen.judge.protect import ignoring, inside
+from donewhen.judge.protect import ignoring, mixed
 from donewhen.judge.protect.guard import Guard
 from donewhen.judge.protect.taken import WHOLE
 from donewhen.judge.verdict import Edit
@@ -35,7 +35,7 @@ class Sorting:
         looked_at = [path for path, change in self.changes.items() if path not in self.edits and self._looks_at(change)]
         for path in looked_at:
             if not _are_files(self.changes[path]):
-                self._refuse(path, inside.reason(text(path)))
+                self._refuse(path, mixed.reason(text(path)))
         looked_at = [path for path in looked_at if path not in self.edits]
         wanted = [entry.id for path in looked_at for entry in _both(self.changes[path]) if entry]
         contents = iter(await store.bare.contents(wanted))
@@ -52,7 +52,7 @@ class Sorting:
             return True
         if not exists and self._is_first(change.path):
             return False
-        return inside.looks_at(change.path, exists, in_old_directory)
+        return mixed.looks_at(change.path, exists, in_old_directory)
 
     def _is_first(self, path: str) -> bool:
         """The first manifest of its kind is work to be done: there is nothing yet that it could bend."""
@@ -65,12 +65,14 @@ class Sorting:
             if ignoring.hides(self.guard.base, change.path, old or b"", new or b""):
                 self._refuse(path, "hides files from a check")
             return
+        from donewhen.judge.protect import inside  # the readers of manifests and sources are needed only now
+
         found = inside.taken(change.path, old, new, self.guard.executed.words)
         if found == WHOLE or (found.content is not None and found.content == (old or b"")):
-            self._refuse(path, inside.reason(change.path), found.reverted)
+            self._refuse(path, mixed.reason(change.path), found.reverted)
         elif found.content is not None:
             mode = (change.old or change.new or Entry(FILE, "")).mode
-            self._refuse(path, inside.reason(change.path), found.reverted)
+            self._refuse(path, mixed.reason(change.path), found.reverted)
             self.put_back[path] = Entry(mode, store.bare.write("blob", found.content))
 
     def _refuse(self, path: bytes, reason: str, parts: tuple[str, ...] = ()) -> None:

@@ -8,9 +8,11 @@ A view is the list of mounts that the launcher makes on top of a read-only machi
 tree comes last, and is no part of what is found here.
 """
 
+import functools
 import os
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ SHELF = "/run"
 """Where the launcher keeps what it needs while it puts a view together; in the end it is empty, too."""
 SCRATCH = ("/tmp", "/var/tmp")
 ONE_PAGE = 4096
+FRESH_SECS = 10
+"""How long it is believed that the machine has not got new sockets and private files."""
 
 Step = Mapping[str, Any]
 
@@ -69,10 +73,21 @@ class Wanted:
 
 
 def of_machine(wanted: Wanted) -> tuple[Step, ...]:
+    """The view for a tree. Finding it out takes longer than using it, so that it is done anew only now and then."""
+    places = tuple(sorted({layer.at for layer in wanted.tree}))
+    files = tuple((wanted.files or {}).items())
+    return _of_machine(replace(wanted, tree=(), files=None), places, files, int(time.monotonic() // FRESH_SECS))
+
+
+@functools.lru_cache(maxsize=16)
+def _of_machine(
+    wanted: Wanted, places: tuple[str, ...], files: tuple[tuple[str, str], ...], tick: int
+) -> tuple[Step, ...]:
     """Where something has to appear in a private directory, that directory is replaced by an empty one."""
+    del tick  # only so that what is remembered does not stay for ever
     private = machine.private_paths()
     volatile = [*machine.volatile_places(), *machine.homes(wanted.home), *wanted.hidden]
-    needed = [layer.at for layer in wanted.tree] + list(home.search_path(wanted.path))
+    needed = [*places, *home.search_path(wanted.path)]
     empty = _outermost([*volatile, *(place for place in map(machine.closed_above, needed) if place)])
     closed = [*empty, *(place for place in private if os.path.isdir(place) and not beneath(place, empty))]
     toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), closed)
@@ -89,7 +104,7 @@ def of_machine(wanted: Wanted) -> tuple[Step, ...]:
     steps += [Bind(place, place).step() for place in (*shown, *wanted.shown)]
     steps += [_masked(str(place)) for place in home.secrets(wanted.home, toolchains)]
     steps += [_blank(path) for path in sockets if not beneath(path, [*closed, *stills]) or beneath(path, shown)]
-    steps += [{"kind": "file", "at": at, "content": text} for at, text in (wanted.files or {}).items()]
+    steps += [{"kind": "file", "at": at, "content": text} for at, text in files]
     return tuple(steps)
 
 
