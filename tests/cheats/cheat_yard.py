@@ -1,0 +1,166 @@
+"""Where cheats are tried: a box of tools of its own, one home, and every scene at one path, made anew each time.
+
+A scene always lies at the same path of a worker, so that what the judge knows of its base is used again. The control
+is a plain shell that runs the contract's commands in the maker's tree and looks at their exit codes, in a pid
+namespace, so that nothing it starts outlives it.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cheat import Cheat, Scene, Tree
+
+import repositories
+from needs import needs
+
+PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
+SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
+SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Yard:
+    root: Path
+    """A directory of this worker; everything below it is made here."""
+    path: str
+    """The PATH of the user."""
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    def tree(self, scene: Scene) -> Path:
+        return self.root / scene.name / "repo"
+
+    def fresh(self, scene: Scene, with_held_out: bool = False) -> Path:
+        """The scene as its base has it, and an empty home."""
+        for program in scene.programs:
+            needs(program)
+        template = self._template(scene, with_held_out)
+        tree = self.tree(scene)
+        for place in (tree, self.home):
+            shutil.rmtree(place, ignore_errors=True)
+        self.home.mkdir(parents=True)
+        subprocess.run(["cp", "-a", template, tree], check=True)
+        return tree
+
+    def cheated(self, cheat: Cheat, with_held_out: bool = False) -> Path:
+        """The scene after the cheat, and nothing has run in it but what the maker typed."""
+        tree = self.fresh(cheat.scene, with_held_out)
+        for name in cheat.remove:
+            (tree / name).unlink()
+        for name, (before, after) in cheat.replace.items():
+            content = (tree / name).read_text()
+            assert before in content, f"{cheat.says}: {name} holds no {before!r}"
+            (tree / name).write_text(content.replace(before, after, 1))
+        put(tree, cheat.write)
+        if cheat.shell:
+            typed = self.shell(cheat.shell, tree, self.variables(cheat))
+            assert typed.returncode == 0, f"{cheat.says}: {typed.stdout}"
+        return tree
+
+    def variables(self, cheat: Cheat) -> dict[str, str]:
+        """What the user's environment has besides the usual."""
+        tree = str(self.tree(cheat.scene))
+        return {name: value.format(tree=tree, path=self.path) for name, value in cheat.env.items()}
+
+    def control(self, cheat: Cheat) -> list[int]:
+        """The exit codes of the contract's commands in the maker's tree, one after the other."""
+        tree = self.cheated(cheat)
+        contract = tomllib.loads((tree / "donewhen.toml").read_text())
+        setup = contract.get("workspace", {}).get("setup", [])
+        lines = "".join(f"({command}) 1>&2\n" for command in setup)
+        lines += "".join(f"({check['command']}) 1>&2; echo $?\n" for check in contract["check"])
+        cage = [
+            "unshare",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            *([] if os.geteuid() == 0 else ["--user", "--map-current-user"]),
+        ]
+        ran = self.shell(lines, tree, self.variables(cheat), cage)
+        return [int(code) for code in ran.stdout.split()]
+
+    def shell(
+        self, text: str, where: Path, variables: Mapping[str, str], before: list[str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """What a shell of the user does with a text; the tests' own variables are not there."""
+        base = {"PATH": self.path, "HOME": str(self.home), "LANG": "C.UTF-8"}
+        identity = {name: value for name, value in repositories.environment().items() if name.startswith("GIT_")}
+        return subprocess.run(
+            [*(before or []), "/bin/sh", "-c", text],
+            cwd=where,
+            env={**base, **identity, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+
+    def _template(self, scene: Scene, with_held_out: bool) -> Path:
+        template = self.root / scene.name / ("template-held-out" if with_held_out else "template")
+        if not template.exists():
+            files = {**scene.files, "donewhen.toml": scene.contract(with_held_out)}
+            repositories.repository(template, {".keep": ""})
+            put(template, files)
+            repositories.commit(template, "the scene")
+        return template
+
+
+def put(tree: Path, files: Tree) -> None:
+    """Write files; what begins like a program is one."""
+    repositories.write(tree, files)
+    for name, content in files.items():
+        if content[:2] in ("#!", b"#!"):
+            (tree / name).chmod(0o755)
+
+
+def make_yard(root: Path) -> Yard:
+    box = toolbox(root / "toolbox")
+    places = [str(box / "bin"), *toolchain("rustc"), str(Path(sys.executable).resolve().parent), *SYSTEM]
+    return Yard(root, ":".join(dict.fromkeys(places)))
+
+
+def toolbox(box: Path) -> Path:
+    """A virtual environment with the pytest of this test run and nothing that it would load by itself."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", box], check=True)
+    theirs, ours = Path(pytest.__file__).parents[1], next(box.glob("lib/python*/site-packages"))
+    for name in PACKAGES:
+        shutil.copytree(theirs / name, ours / name)
+        for facts in theirs.glob(f"{name}-*.dist-info"):
+            shutil.copytree(facts, ours / facts.name)
+    shutil.copy(theirs / "py.py", ours)
+    program(box / "bin" / "pytest", f"#!{box}/bin/python\nimport pytest\nraise SystemExit(pytest.main())\n")
+    program(box / "bin" / "run-suite", "#!/bin/sh\nexec python -m pytest -q\n")
+    beside = Path(sys.executable).with_name("ruff")
+    (box / "bin" / "ruff").symlink_to(beside if beside.exists() else needs("ruff"))
+    return box
+
+
+def program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@functools.cache
+def toolchain(compiler: str) -> tuple[str, ...]:
+    """Where a compiler really is: a version manager's stand-in would look for it in the home, which is another here."""
+    if shutil.which(compiler) is None:
+        return ()
+    asked = subprocess.run([compiler, "--print", "sysroot"], capture_output=True, text=True, check=False)
+    place = Path(asked.stdout.strip(), "bin")
+    return (str(place),) if asked.returncode == 0 and place.is_dir() else ()

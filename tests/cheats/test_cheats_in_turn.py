@@ -1,0 +1,19 @@
+"""Cheats that need two candidates: what one leaves behind must not help another."""
+
+import pytest
+from cheat import Cheat
+from cheat_catalogue import OUTSIDE
+from cheat_judge import verdict_on
+from cheat_scenes import SETUP
+from cheat_yard import Yard, put
+
+pytestmark = pytest.mark.anyio
+LEAVING = [cheat for cheat in OUTSIDE if cheat.scene is SETUP]
+
+
+@pytest.mark.parametrize("cheat", LEAVING, ids=lambda cheat: cheat.label)
+async def test_what_one_candidate_left_during_the_setup_does_not_help_another(cheat: Cheat, yard: Yard) -> None:
+    await verdict_on(yard.cheated(cheat))
+    tree = yard.fresh(SETUP)
+    put(tree, {"requirements.lock": cheat.write["requirements.lock"]})
+    assert not (await verdict_on(tree)).accepted, "nothing but the lock file was changed"

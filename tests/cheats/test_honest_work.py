@@ -1,0 +1,201 @@
+"""Honest work is accepted as it is: green, nothing set aside as not graded, and what is judged is what was made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from cheat import Scene, Tree, text
+from cheat_judge import judged
+from cheat_scenes import MAKE, PLAIN, SCRIPT, SETUP, UNITTEST
+from cheat_scenes_rust_js import NODE, NPM, RUST, RUST_INLINE
+from cheat_yard import Yard, put
+
+pytestmark = pytest.mark.anyio
+
+FIX = {"calc.py": "def add(a, b):\n    return a + b\n"}
+RUST_FIX = {"src/lib.rs": ("    a - b", "    a + b")}
+JS_FIX = {"add.js": "exports.add = (a, b) => a + b;\n"}
+NEW_TEST = text("""
+    from calc import add
+
+
+    def test_large():
+        assert add(10**20, 1) == 10**20 + 1
+""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    says: str
+    scene: Scene = PLAIN
+    write: Tree = field(default_factory=dict[str, str | bytes])
+    edit: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    shell: str = ""
+
+
+WORKS = [
+    Work(says="a simple fix", write=FIX),
+    Work(says="a fix and new tests", write={**FIX, "tests/test_large.py": NEW_TEST}),
+    Work(
+        says="a fix, new tests and a conftest in a new directory",
+        write={
+            **FIX,
+            "tests/large/__init__.py": "",
+            "tests/large/numbers.json": "[100]\n",
+            "tests/large/conftest.py": text("""
+                import pytest
+
+
+                @pytest.fixture
+                def huge():
+                    return 10**20
+            """),
+            "tests/large/test_huge.py": text("""
+                from calc import add
+
+
+                def test_huge(huge):
+                    assert add(huge, 1) == huge + 1
+            """),
+        },
+    ),
+    Work(says="a module renamed", write=FIX, shell="git mv app.py program.py"),
+    Work(
+        says="a module split into a package",
+        shell="git rm -q calc.py",
+        write={
+            "calc/__init__.py": "from calc.adding import add\n\n__all__ = ['add']\n",
+            "calc/adding.py": FIX["calc.py"],
+        },
+    ),
+    Work(
+        says="a new dependency and a new command in pyproject.toml",
+        write=FIX,
+        edit={
+            "pyproject.toml": (
+                "dependencies = []",
+                'dependencies = ["idna>=3"]\n\n[project.scripts]\ncalc = "app:main"',
+            ),
+        },
+    ),
+    Work(says="a new version in pyproject.toml", write=FIX, edit={"pyproject.toml": ('"1.0"', '"1.1"')}),
+    Work(
+        says="names outside of ASCII",
+        write={**FIX, "größe.py": "ÄHNLICH = 'ja'\n", "docs/日本語/übersicht é.md": "# ¡Hola!\n"},
+    ),
+    Work(says="a file that becomes a program", write=FIX, shell="chmod +x app.py"),
+    Work(
+        says="two thousand files",
+        write={**FIX, **{f"data/{number % 50}/part-{number}.txt": f"{number}\n" for number in range(2000)}},
+    ),
+    Work(
+        says="generated files, some of them ignored",
+        write={
+            **FIX,
+            "generated/tables.py": "# Generated. Do not edit.\nTABLE = " + repr(list(range(500))) + "\n",
+            "generated/parser.bin": bytes(range(256)) * 40,
+            "out/build.log": "built\n",
+            "__pycache__/old.cpython-311.pyc": b"\0" * 16,
+        },
+    ),
+    Work(
+        says="a link within the tree and a file taken away",
+        write=FIX,
+        shell="ln -s calc.py sum.py && git rm -q app.py",
+    ),
+    Work(
+        says="documents, ignore rules and a workflow",
+        write={
+            **FIX,
+            "README.md": "# calc\n",
+            ".gitignore": str(PLAIN.files[".gitignore"]) + "*.log\n",
+            ".github/workflows/docs.yml": "on: push\njobs: {}\n",
+        },
+    ),
+    Work(says="a fix under make", scene=MAKE, write={**FIX, "tests/test_large.py": NEW_TEST}),
+    Work(says="a fix under a script", scene=SCRIPT, write=FIX),
+    Work(says="a fix under unittest", scene=UNITTEST, write=FIX),
+    Work(
+        says="another lock file, with a setup layer of its own",
+        scene=SETUP,
+        write={
+            **FIX,
+            "requirements.lock": "numbers==2\n",
+            "tests/test_new_version.py": text("""
+                import sys
+                from pathlib import Path
+
+                sys.path.append(str(Path(__file__).parents[1] / "deps"))
+
+
+                def test_the_new_one_was_installed():
+                    import numbers_of
+
+                    assert numbers_of.VERSION == 2
+            """),
+        },
+    ),
+    Work(
+        says="a fix in Rust with a new file of tests",
+        scene=RUST,
+        edit=RUST_FIX,
+        write={
+            "tests/more.rs": "#[test]\nfn more() {\n    assert_eq!(calc::add(4, 5), 9);\n}\n",
+        },
+    ),
+    Work(
+        says="a fix in Rust with a new test in the file of the product",
+        scene=RUST_INLINE,
+        edit={
+            "src/lib.rs": (
+                "#[cfg(test)]\nmod tests {\n    use super::*;\n",
+                "pub fn three(a: i64) -> i64 {\n    a * 3\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n"
+                "    #[test]\n    fn triples() {\n        assert_eq!(three(2), 6);\n    }\n",
+            )
+        },
+        shell="sed -i 's/a - b/a + b/' src/lib.rs",
+    ),
+    Work(
+        says="a new version in Cargo.toml and in its lock file",
+        scene=RUST,
+        edit={**RUST_FIX, "Cargo.toml": ("1.0.0", "1.1.0"), "Cargo.lock": ("1.0.0", "1.1.0")},
+    ),
+    Work(
+        says="a fix in JavaScript with new tests",
+        scene=NODE,
+        write={
+            **JS_FIX,
+            "test/large.test.js": 'const assert = require("node:assert");\n'
+            'require("node:test")("large", () => assert.strictEqual(require("../add.js").add(1e6, 1), 1000001));\n',
+        },
+    ),
+    Work(
+        says="a new dependency and a new version in package.json",
+        scene=NPM,
+        write=JS_FIX,
+        edit={"package.json": ('"1.0.0",', '"1.1.0",\n  "dependencies": {"left-pad": "^1.3.0"},')},
+    ),
+]
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
+async def test_honest_work_is_accepted_as_it_is(work: Work, yard: Yard) -> None:
+    tree = yard.fresh(work.scene)
+    do(work, tree, yard)
+    verdict = await judged(tree)
+    assert [(result.status.value, result.reasons) for result in verdict.results if result.reasons] == []
+    assert verdict.green
+    assert verdict.edits == ()
+    assert verdict.tree == verdict.candidate
+    assert verdict.discriminating is True
+
+
+def do(work: Work, tree: Path, yard: Yard) -> None:
+    for name, (before, after) in work.edit.items():
+        content = (tree / name).read_text()
+        assert before in content
+        (tree / name).write_text(content.replace(before, after))
+    if work.shell:
+        assert yard.shell(work.shell, tree, {}).returncode == 0
+    put(tree, work.write)
