@@ -1,6 +1,7 @@
 """The judge as `donewhen check` calls it, with a way to take one defence off, and what it said in a few words."""
 
 import os
+import tempfile
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -8,12 +9,14 @@ from cheat import WITHOUT_SWITCH
 
 from donewhen.errors import DonewhenError
 from donewhen.events import Event
+from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.verdict import Verdict
-from donewhen.session import checking, contract_file
+from donewhen.session import checking, contract_file, settings
 from donewhen.session.trust import TrustBook
 from donewhen.session.workplace import open_workplace
 from donewhen.workspace.state import state_root
+from repositories import git
 
 SWITCHES = tuple(field.name for field in fields(Defences))
 
@@ -29,10 +32,17 @@ class Said:
 
 
 async def judged(tree: Path, defences: Defences = ALL, fresh: bool = False) -> Verdict:
+    """As a session judges: the contract was read before the work began."""
     TrustBook(state_root(os.environ)).accept(tree / "donewhen.toml")
     async with open_workplace(tree) as place:
-        contract = contract_file.contract_in(place.settings)
+        contract = contract_before(tree)
         return await checking.check(place, contract, checking.Request(defences=defences, fresh=fresh), not_told)
+
+
+def contract_before(tree: Path) -> Contract:
+    with tempfile.TemporaryDirectory() as name:
+        Path(name, "donewhen.toml").write_text(git(tree, "show", "HEAD:donewhen.toml") + "\n")
+        return contract_file.contract_in(settings.load(Path(name), Path(name), os.environ, None))
 
 
 def not_told(event: Event) -> None:

@@ -17,7 +17,6 @@ TYPED = (
     "a module named like the runner",
     "PYTEST_ADDOPTS deselects",
     "the product ends the process with 0 when it is imported",
-    "the contract asks for less",
 )
 CHOSEN = [cheat for cheat in OUTSIDE if cheat.says in TYPED and cheat.scene is PLAIN]
 
@@ -38,6 +37,13 @@ def test_the_program_tells_by_its_exit_code_that_an_honest_fix_is_done(yard: Yar
     answer = donewhen("check", "--json", cwd=tree)
     assert answer.code == 0, answer.err
     assert json.loads(answer.out.splitlines()[-1])["outcome"] == "verified"
+
+
+def test_a_person_hears_that_the_contract_is_another_one_than_before(yard: Yard) -> None:
+    (cheat,) = [one for one in OUTSIDE if one.says == "the contract asks for less"]
+    answer = donewhen("check", cwd=yard.cheated(cheat))
+    assert "note: the contract is the working tree's; HEAD has another donewhen.toml" in answer.err
+    assert "not graded: donewhen.toml modified" in answer.out
 
 
 def test_every_cheat_that_is_typed_is_in_the_catalogue() -> None:

@@ -6,7 +6,7 @@
 Every run gets a throw-away tree of its own, so that nothing one check leaves is seen by the next.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,16 +18,8 @@ from donewhen.judge.ground import Ground, Surroundings
 from donewhen.judge.ran import Ran
 from donewhen.workspace.trees import Tree
 
-VERSION = 1
+VERSION = 2
 """Of what a kept run means; another number makes all of them unknown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seal:
-    """What of a tree must not be written while a check runs."""
-
-    protects: Callable[[str], str] = lambda _: ""
-    fixed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +31,12 @@ class Bench:
     surroundings: Surroundings
     defences: Defences
     runs: Runs
-    seal: Seal = Seal()
+    broken: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
+    """Which of the paths that a run wrote should not have been written, one line each."""
+    fixed: tuple[str, ...] = ()
+    """Protected files that are mounted read-only."""
+    rules: str = ""
+    """Names the rules that `broken` follows."""
     _shared: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     async def run(self, check: Check, tree: str, number: int = 1) -> Ran:
@@ -75,8 +72,8 @@ class Bench:
             base_files=self.base_files,
             surroundings=self.surroundings,
             defences=self.defences,
-            protects=self.seal.protects,
-            fixed=tuple(path for path in self.seal.fixed if path not in (files or {})),
+            broken=self.broken,
+            fixed=tuple(path for path in self.fixed if path not in (files or {})),
             laid_over=files or {},
             must_fail=name,
         )
@@ -102,8 +99,9 @@ class Bench:
 
     async def _key(self, check: Check, tree: str, purpose: str) -> str:
         """Names everything that a run depends on; empty when that is not known."""
-        if not self.surroundings.digest or self.defences != Defences():
+        if not self.surroundings.digest or not self.defences.layers:
             return ""
         layers = (await self.ground.standing(self.base, "" if tree == self.base_tree else tree)).layers
         asked = asdict(replace(check, name="", held_out=False, quarantine=None))
-        return key_of(VERSION, purpose, self.base_tree, tree, asked, layers, self.surroundings.digest)
+        around = (self.surroundings.digest, self.rules, self.defences.caches, self.defences.tools)
+        return key_of(VERSION, purpose, self.base_tree, tree, asked, layers, around)

@@ -68,5 +68,6 @@ def _ran(known: dict[str, Any]) -> Ran:
 def _reading(known: dict[str, Any] | None) -> Reading | None:
     if known is None:
         return None
-    facts: dict[str, Any] = {**known, "tests": Tests(**known["tests"]), "failures": tuple(known["failures"])}
+    facts: dict[str, Any] = {**known, "tests": Tests(**known["tests"])}
+    facts.update({name: tuple(known[name]) for name in ("failures", "ran")})
     return Reading(**facts)

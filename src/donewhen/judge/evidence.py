@@ -40,11 +40,11 @@ def wants_tests(check: Check, contract: Contract) -> bool:
 
 
 def doubts_of_seal(ran: Ran, base: Ran) -> Iterator[Doubt]:
-    """Protected paths that were written during the run, and are not in the base's run."""
-    written = [path for path in ran.touched if path not in base.touched]
+    """What should not have been written during the run, and was not written by the base's run."""
+    written = [line for line in ran.touched if line not in base.touched]
     if written:
         more = f" and {len(written) - 1} more" if len(written) > 1 else ""
-        yield Status.TAMPERED, f"wrote to a protected path while it ran: {written[0]}{more}"
+        yield Status.TAMPERED, f"wrote what is sealed while it ran: {written[0]}{more}"
 
 
 def doubts_alone(ran: Ran) -> Iterator[Doubt]:
@@ -80,6 +80,19 @@ def doubts_beside_base(check: Check, ran: Ran, base: Ran) -> Iterator[Doubt]:
         yield Status.VACUOUS, f"{_tests(now.collected)} collected; on the base there are {before.collected}"
     if now.skipped > before.skipped:
         yield Status.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped}"
+
+
+def not_run(check: Check, ran: Ran, base: Ran) -> frozenset[str]:
+    """Tests that ran on the base and did not run now; nothing where names are not told."""
+    if base.reading is None or ran.reading is None or check.allow_skips or not ran.reading.ran:
+        return frozenset()
+    return frozenset(base.reading.ran) - frozenset(ran.reading.ran)
+
+
+def doubts_of_names(missing: frozenset[str]) -> Iterator[Doubt]:
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        yield Status.VACUOUS, f"a test of the base did not run: {min(missing)}{more}"
 
 
 def doubts_of_report(ran: Ran, base: Ran) -> Iterator[Doubt]:

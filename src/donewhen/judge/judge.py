@@ -7,24 +7,21 @@ something; red and green on the same tree is flaky, never a pass. A green one ha
 `evidence`), that its runner can still fail (a canary, proven on the base first), and that new tests pass repeatedly.
 """
 
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from donewhen import events
 from donewhen.events import Emit
 from donewhen.judge import evidence, protect
-from donewhen.judge.bench import Bench, Seal
-from donewhen.judge.cache import Runs
+from donewhen.judge.bench import Bench
+from donewhen.judge.cache import Runs, key_of
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.ground import Ground
 from donewhen.judge.proof import Case, Proof
 from donewhen.judge.protect import Judged
 from donewhen.judge.ran import Ran
+from donewhen.judge.seal import Seal
 from donewhen.judge.verdict import Result, Status, Verdict
-
-MOST_FIXED = 32
-"""So many protected files are mounted read-only while a check runs; of all others every write is seen afterwards."""
 
 
 class Judge:
@@ -46,8 +43,7 @@ class Judge:
         judged = await self._judged(base_files, guard)
         for edit in judged.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
-        seal = await self._seal(guard, base_tree, judged, base_files)
-        bench = self._bench(base_tree, base_files, seal)
+        bench = await self._bench(base_tree, base_files, judged, guard)
         proof = Proof(bench, self._contract, judged, self._case, self._told_baseline)
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
@@ -69,24 +65,27 @@ class Judge:
         store, sites = self._ground.store, case.surroundings.sites
         return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
 
-    async def _seal(self, guard: protect.Guard | None, base_tree: str, judged: Judged, base_files: Path) -> Seal:
-        if guard is None or not self._case.defences.sealing:
-            return Seal()
-        changed = {change.path for change in await self._ground.store.diff(base_tree, judged.tree)}
-        near = _files_near(base_files, {check.dir for check in self._contract.checks})
-        fixed = [path for path in near if path not in changed and guard.protects(path)]
-        return Seal(protects=guard.protects, fixed=tuple(fixed[:MOST_FIXED]))
-
-    def _bench(self, base_tree: str, base_files: Path, seal: Seal) -> Bench:
-        return Bench(
+    async def _bench(self, base_tree: str, base_files: Path, judged: Judged, guard: protect.Guard | None) -> Bench:
+        case = self._case
+        bench = Bench(
             ground=self._ground,
-            base=self._case.base,
+            base=case.base,
             base_tree=base_tree,
             base_files=base_files,
-            surroundings=self._case.surroundings,
-            defences=self._case.defences,
+            surroundings=case.surroundings,
+            defences=case.defences,
             runs=self._runs,
-            seal=seal,
+        )
+        if guard is None or not case.defences.sealing:
+            return bench
+        changes = await self._ground.store.diff(base_tree, judged.tree)
+        added = [change.path for change in changes if change.new is not None]
+        seal = Seal(guard, base_files, added, case.surroundings.sites)
+        return replace(
+            bench,
+            broken=seal.broken,
+            fixed=seal.fixed({change.path for change in changes}, {check.dir for check in self._contract.checks}),
+            rules=key_of(self._contract.protect, self._contract.editable),
         )
 
     async def _result(self, proof: Proof, check: Check) -> Result:
@@ -140,6 +139,9 @@ class Judge:
         self._emit(events.CheckStarted(name=check.name, phase="rerun"))
         ran = await bench.again(check, tree)
         status, reason = evidence.outcome(check, ran)
+        if status is Status.PASS and evidence.wants_tests(check, self._contract):
+            # A runner that reports failures is red, whatever its exit code.
+            status, reason = next(iter(evidence.doubts_alone(ran)), (status, reason))
         if status is Status.PASS:
             await bench.drop(check, tree)
             reasons = ["red, then green on the same tree", *await proof.flaky_on_base(check)]
@@ -164,18 +166,6 @@ class Judge:
         reason = "not discriminating: it is green without the product's changes as well"
         vacuous = (replace(r, status=Status.VACUOUS, reasons=(*r.reasons, reason)) for r in verdict.results)
         return replace(verdict, results=tuple(vacuous))
-
-
-def _files_near(base_files: Path, directories: set[str]) -> list[str]:
-    """The plain files of the base at its root and in these directories, where most of what governs checks lies."""
-    found: list[str] = []
-    for directory in sorted({".", *directories}):
-        place = base_files / directory
-        if place.is_dir() and not place.is_symlink():
-            inside = sorted(os.scandir(place), key=lambda entry: entry.name)
-            files = [entry.name for entry in inside if entry.is_file(follow_symlinks=False)]
-            found += [os.path.normpath(os.path.join(directory, name)) for name in files]
-    return found
 
 
 def result_of(

@@ -18,6 +18,8 @@ from donewhen.judge.ground import Surroundings
 from donewhen.judge.protect import Judged
 from donewhen.judge.ran import Ran
 from donewhen.judge.verdict import Phase, Status
+from donewhen.workspace.objects import raw
+from donewhen.workspace.store import edit
 
 Tell = Callable[[Check, Ran], None]
 
@@ -79,10 +81,14 @@ class Proof:
         defences, base = self.case.defences, await self.base(check)
         found = list(evidence.doubts_of_report(ran, base)) if defences.sidecar else []
         found += evidence.doubts_beside_base(check, ran, base) if defences.counts else ()
+        if not found and defences.counts and (missing := evidence.not_run(check, ran, base)):
+            # Names that differ from run to run prove nothing: only those count that a second run of the base has too.
+            again = await self.bench.run(check, self.bench.base_tree, 2)
+            found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
         if not found and ran.reading is not None and defences.canary:
             found += await self._canary(check)
-        if not found and self.judged.new_tests and defences.reruns:
-            found += await self._repeated(check)
+        if not found and self.judged.control != self.bench.base_tree and defences.reruns:
+            found += await self._repeated(check) or await self._older_tests_alone(check)
         return found
 
     async def base(self, check: Check) -> Ran:
@@ -139,6 +145,18 @@ class Proof:
             (now,) = await store.bare.contents([entry.id])
             laid[path] = now + files[path][len(before) :]
         return laid
+
+    async def _older_tests_alone(self, check: Check) -> list[Doubt]:
+        """What was green with new test files must be green without them: they may add tests, and not help others."""
+        store, base = self.bench.ground.store, self.bench.base_tree
+        added = [change.path for change in await store.diff(base, self.judged.control) if change.old is None]
+        alone = await edit.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})
+        if alone == self.judged.tree:
+            return []
+        status, reason = evidence.outcome(check, await self.bench.run(check, alone))
+        if status is Status.PASS or (await self.base(check)).reading is None:
+            return []
+        return [(Status.TAMPERED, f"the older tests pass only together with the new test files ({reason})")]
 
     async def _repeated(self, check: Check) -> list[Doubt]:
         """New tests have to pass more than once."""

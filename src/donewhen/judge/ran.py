@@ -23,7 +23,7 @@ class Ran:
     expected: tuple[str, ...] = ()
     """The runners that the command's words promise."""
     touched: tuple[str, ...] = ()
-    """Protected paths that were written during the run, with the reason of their protection."""
+    """What should not have been written during the run, one line each."""
     caught: bool | None = None
     """Whether the test that must fail did; None when there was none."""
     confirmed: bool = False

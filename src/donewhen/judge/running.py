@@ -7,7 +7,7 @@ caches going nowhere that anybody will look again, and the protected files that 
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,7 +31,9 @@ OUTPUT_BYTES = 4 * 1024 * 1024
 """Kept of the beginning and of the end of the output: some runners are counted line by line."""
 NOT_STARTED = (126, 127)
 """What a shell says when it could not start the command."""
-FRESH_CACHES = {"PYTHONPYCACHEPREFIX": "/tmp/bytecode", "PYTHONNOUSERSITE": "1"}
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
+"""No honest run leaves bytecode in the tree then. (A place of its own for bytecode would also work, and make Python
+compile its whole library again in every run.)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,8 @@ class How:
     """A checkout of the base, which decides how a runner is recognised."""
     surroundings: Surroundings
     defences: Defences
-    protects: Callable[[str], str] = lambda _: ""
+    broken: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
+    """Which of the written paths should not have been written, one line each."""
     fixed: tuple[str, ...] = ()
     """Protected files that are mounted read-only from the base."""
     laid_over: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
@@ -75,7 +78,6 @@ async def run(ground: Ground, tree: Tree, check: Check, how: How) -> Ran:
         finished.stdout.whole(),
         ask,
     )
-    touched = [path for path in written if path not in how.laid_over] if how.defences.sealing else []
     return Ran(
         end=_end(finished),
         exit_code=finished.exit_code,
@@ -87,14 +89,14 @@ async def run(ground: Ground, tree: Tree, check: Check, how: How) -> Ran:
         reading=found[0] if found else None,
         evidence=found[1] if found else "exit",
         expected=ask.expected,
-        touched=tuple(f"{path} ({reason})" for path in touched if (reason := how.protects(path))),
+        touched=how.broken(path for path in written if path not in how.laid_over),
         caught=_caught(how.must_fail, finished, found[0] if found else None, canary.found) if how.must_fail else None,
         keepable=finished.end is End.EXITED,
     )
 
 
 def _place(place: Place, how: How, variables: Mapping[str, str], reports: Bind, mounts: bool) -> Place:
-    caches = FRESH_CACHES if how.defences.caches else {}
+    caches = NO_BYTECODE if how.defences.caches else {}
     path = {"PATH": how.surroundings.path} if how.defences.tools else {}
     fixed = [Bind(str(how.base_files / name), f"{place.root}/{name}") for name in how.fixed] if mounts else []
     return replace(

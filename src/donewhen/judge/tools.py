@@ -5,6 +5,7 @@ identity       a digest that changes when an installed tool or package does
 python_sites   where installed Python packages lie
 """
 
+import functools
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
@@ -37,10 +38,10 @@ def _is_trusted(entry: Path, root: Path, inside: list[Path]) -> bool:
     return not within or any(place == entry or place in entry.parents for place in inside)
 
 
-def identity(path: str, home: Path, words: Iterable[str], shared: Iterable[Path]) -> str:
+def identity(path: str, home: Path, words: Iterable[str], shared: tuple[Path, ...]) -> str:
     """A digest of every tool that a check may start, and of the directories that it shares."""
     told = hashlib.sha256()
-    for place in _places(path, home, words):
+    for place in _places(path, home, words, shared):
         told.update(_look(place))
     for directory in shared:
         for place in _walk(directory):
@@ -52,7 +53,7 @@ def key(identity: str, names: Iterable[str]) -> str:
     return hashlib.sha256("\0".join([identity, *names]).encode()).hexdigest()
 
 
-def _places(path: str, home: Path, words: Iterable[str]) -> Iterator[str]:
+def _places(path: str, home: Path, words: Iterable[str], shared: tuple[Path, ...]) -> Iterator[str]:
     yield from MACHINE
     yield from (str(home / choice) for choice in VERSION_CHOICES)
     wanted = {name for name in (*TOOLS, *words) if "/" not in name}
@@ -60,7 +61,7 @@ def _places(path: str, home: Path, words: Iterable[str]) -> Iterator[str]:
         for name in sorted(wanted.intersection(_listed(entry))):
             yield f"{entry}/{name}"
             yield os.path.realpath(f"{entry}/{name}")
-    yield from map(str, python_sites(path, ()))
+    yield from map(str, python_sites(path, shared))
 
 
 def _listed(directory: str) -> list[str]:
@@ -104,7 +105,8 @@ def _stat_line(path: str, seen: os.stat_result) -> bytes:
     return line.encode("utf-8", "surrogateescape")
 
 
-def python_sites(path: str, environments: Iterable[Path]) -> tuple[Path, ...]:
+@functools.lru_cache(maxsize=8)
+def python_sites(path: str, environments: tuple[Path, ...]) -> tuple[Path, ...]:
     """Where installed packages lie: of the interpreters on PATH, of what pyenv holds, and of virtual environments."""
     prefixes = [Path(entry).parent for entry in path.split(":") if entry.endswith("/bin")]
     shims = [Path(entry).parent / "versions" for entry in path.split(":") if entry.endswith("/.pyenv/shims")]

@@ -1,18 +1,19 @@
 """`dotnet test`: the trx reports of its logger, and the line that it prints for every test project."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from donewhen.readers.printed import heard, lines
 from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally
+from donewhen.readers.tally import names, tally, that_ran
 from donewhen.readers.xml import walk
 
 PROJECT = re.compile(
     r"(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}), Skipped: +(\d{1,9}), Total: +\d{1,9}, .*"
 )
 FAILED = re.compile(r" {2}Failed (\S.*?) \[[^\]]*\]")
+NOT_RUN = ("NotExecuted", "Pending", "Inconclusive", "NotRunnable")
 NOTHING = re.compile(r"No test is available in .*|No test matches the given testcase filter .*")
 
 
@@ -22,7 +23,7 @@ def read_report(content: bytes) -> Reading | None:
     if not found.is_trx:
         return None
     tests = tally(passed=found.passed, failed=len(found.failures), skipped=found.skipped)
-    return Reading("dotnet", tests, names(found.failures), complete and found.summarised)
+    return Reading("dotnet", tests, names(found.failures), complete and found.summarised, that_ran(found.names()))
 
 
 @dataclass(slots=True)
@@ -33,20 +34,37 @@ class _Results:
     passed: int = 0
     skipped: int = 0
     failures: list[str] = field(default_factory=list[str])
+    ran: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Name and id of each test. Its class stands further down, with its definition."""
+    defined: str = ""
+    classes: dict[str, str] = field(default_factory=dict[str, str])
 
     def start(self, element: str, given: Mapping[str, str]) -> None:
         if self.is_first:
             self.is_first, self.is_trx = False, element == "TestRun"
         elif element == "UnitTestResult":
-            self._count(given.get("testName", ""), given.get("outcome", ""))
+            self._count(given)
+        elif element == "UnitTest":
+            self.defined = given.get("id", "")
+        elif element == "TestMethod":
+            self.classes[self.defined] = given.get("className", "")
         elif element == "ResultSummary":
             self.summarised = True
 
-    def _count(self, name: str, outcome: str) -> None:
+    def names(self) -> Iterator[str]:
+        """Some frameworks put the class before the name themselves."""
+        for name, test in self.ran:
+            where = self.classes.get(test, "")
+            yield name if name.startswith(where) else f"{where}.{name}"
+
+    def _count(self, given: Mapping[str, str]) -> None:
+        name, outcome = given.get("testName", ""), given.get("outcome", "")
+        if outcome in NOT_RUN:
+            self.skipped += 1
+            return
+        self.ran.append((name, given.get("testId", "")))
         if outcome == "Passed":
             self.passed += 1
-        elif outcome in ("NotExecuted", "Pending", "Inconclusive", "NotRunnable"):
-            self.skipped += 1
         else:
             self.failures.append(name)
 

@@ -7,12 +7,13 @@ and then there is nothing to read.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from donewhen.readers.json import fields, words
 from donewhen.readers.printed import lines
 from donewhen.readers.reading import Reading
-from donewhen.readers.tally import names, tally
+from donewhen.readers.tally import names, tally, that_ran
 
 RUN = re.compile(r"(?:.*[^ ])?=== RUN {3}(\S+)")
 RESULT = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$")
@@ -30,6 +31,8 @@ class _Run:
     """Packages of which a test failed."""
     broken: list[str] = field(default_factory=list[str])
     """Packages that failed without a test of theirs: they could not be built, or ended early."""
+    called: dict[str, str] = field(default_factory=dict[str, str])
+    """Package → its name, where that is heard after its tests."""
     packages: int = 0
     silent: bool = False
 
@@ -55,7 +58,12 @@ class _Run:
         failures = [name for (_, name), outcome in self.outcomes.items() if outcome == "fail"]
         failed = len(failures) + len(self.broken)
         tests = tally(passed=ends.count("pass"), failed=failed, skipped=ends.count("skip"))
-        return Reading("go", tests, names(failures + self.broken), complete)
+        return Reading("go", tests, names(failures + self.broken), complete, that_ran(self._ran()))
+
+    def _ran(self) -> Iterator[str]:
+        for (package, name), outcome in self.outcomes.items():
+            if outcome in ("pass", "fail"):
+                yield f"{self.called.get(package, package)}.{name}"
 
 
 def read_text(content: bytes) -> Reading | None:
@@ -86,6 +94,7 @@ def read_verbose(content: bytes) -> Reading | None:
 
 def _close(run: _Run, current: str, package: re.Match[str]) -> None:
     run.packages += 1
+    run.called[current] = package[2]
     if package[1] == "FAIL":
         run.settle(current, "fail")
         if current not in run.failed:

@@ -5,7 +5,7 @@ import re
 from donewhen.readers.json import count, fields, items, parsed, words
 from donewhen.readers.printed import heard, last, lines, worded
 from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally
+from donewhen.readers.tally import names, tally, that_ran
 
 TESTS = re.compile(r"Tests: +(?:(\d.*), )?(\d{1,9}) total")
 SUITES = re.compile(r"Test Suites: +(?:(\d.*), )?(\d{1,9})(?: of \d{1,9})? total")
@@ -17,17 +17,21 @@ def read_report(content: bytes, runner: str = "jest") -> Reading | None:
     report = parsed(content)
     if report is None or "testResults" not in report:
         return None
-    passed, skipped, failures = 0, 0, list[str]()
+    passed, skipped, failures, ran = 0, 0, list[str](), list[str]()
     for suite in items(report["testResults"]):
         outcomes = [fields(test) for test in items(fields(suite).get("assertionResults"))]
         failed = [words(test.get("fullName")) for test in outcomes if test.get("status") == "failed"]
         passed += sum(test.get("status") == "passed" for test in outcomes)
         skipped += sum(test.get("status") not in ("passed", "failed") for test in outcomes)
+        file = words(fields(suite).get("name"))
+        ran += [
+            f"{file} > {words(test.get('fullName'))}" for test in outcomes if test.get("status") in ("passed", "failed")
+        ]
         broken = not failed and fields(suite).get("status") == "failed"
-        failures += [words(fields(suite).get("name"))] if broken else failed
+        failures += [file] if broken else failed
     tests = tally(passed=passed, failed=len(failures), skipped=skipped)
     complete = report.get("wasInterrupted") is not True and tests.collected >= count(report.get("numTotalTests"))
-    return Reading(runner, tests, names(failures), complete)
+    return Reading(runner, tests, names(failures), complete, that_ran(ran))
 
 
 def read_text(content: bytes) -> Reading | None:

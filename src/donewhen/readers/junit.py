@@ -3,14 +3,16 @@
 Every `testcase` counts once, wherever the suites nest it; the totals in the attributes of suites are not believed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from donewhen.readers.reading import Reading
-from donewhen.readers.tally import names, tally
+from donewhen.readers.tally import names, tally, that_ran
 from donewhen.readers.xml import walk
 
 ROOTS = ("testsuites", "testsuite")
+OF_A_CLASS = ("initializationError", "classMethod", "executionError")
+"""What JUnit and Gradle call the failure of a class whose tests could not run."""
 SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 
 
@@ -20,13 +22,14 @@ def read(content: bytes, runner: str = "junit") -> Reading | None:
     if not found.is_junit:
         return None
     tests = tally(passed=found.passed, failed=len(found.failures), skipped=found.skipped)
-    return Reading(runner, tests, names(found.failures), complete)
+    return Reading(runner, tests, names(found.failures), complete, that_ran(found.ran))
 
 
 @dataclass(slots=True)
 class _Case:
     name: str
     depth: int
+    known_as: tuple[str, ...]
     outcome: str = "passed"
 
     def worsen(self, element: str, kind: str) -> None:
@@ -47,24 +50,34 @@ class _Suite:
     passed: int = 0
     skipped: int = 0
     failures: list[str] = field(default_factory=list[str])
+    ran: list[str] = field(default_factory=list[str])
     depth: int = 0
+    suites: list[str] = field(default_factory=list[str])
     open: list[_Case] = field(default_factory=list[_Case])
 
     def start(self, element: str, given: Mapping[str, str]) -> None:
         self.depth += 1
+        if element == "testsuite":
+            self.suites.append(given.get("name", ""))
         if self.depth == 1:
             self.is_junit = element in ROOTS
         elif element == "testcase" and self.is_junit:
-            self.open.append(_Case(_name(given), self.depth))
+            self.open.append(_Case(_name(given), self.depth, _known_as(given, self.suites)))
         elif self.open and self.depth == self.open[-1].depth + 1:
             self.open[-1].worsen(element, given.get("type", ""))
+            if given.get("message") == "collection failure":
+                self.open[-1].known_as = ()
 
     def end(self, element: str) -> None:
         self.depth -= 1
         if element == "testcase" and self.open:
             self._count(self.open.pop())
+        elif element == "testsuite" and self.suites:
+            self.suites.pop()
 
     def _count(self, case: _Case) -> None:
+        if case.outcome in ("passed", "failed") and not _is_a_file(case.name):
+            self.ran += case.known_as
         if case.outcome == "failed":
             self.failures.append(case.name)
         elif case.outcome != "passed":
@@ -76,6 +89,19 @@ class _Suite:
 def _name(given: Mapping[str, str]) -> str:
     where, name = given.get("classname", ""), given.get("name", "")
     return f"{where}.{name}" if where and where != "test" else name
+
+
+def _known_as(given: Mapping[str, str], suites: Sequence[str]) -> tuple[str, ...]:
+    """A test's name where its class, or the class that could not be set up, is told; else with the suites around it.
+
+    Node makes a suite of a test that has others in it, and so such a suite ran as well.
+    """
+    where, name = given.get("classname", ""), given.get("name", "")
+    if where and where != "test":
+        return () if name in ("", where, *OF_A_CLASS) else (f"{where}.{name}",)
+    path = [part for part in (given.get("file", ""), *suites, name) if part]
+    first = 1 + int("file" in given)
+    return tuple(" > ".join(path[:end]) for end in range(first, len(path) + 1))
 
 
 def _is_a_file(name: str) -> bool:

@@ -4,13 +4,16 @@ import re
 
 from donewhen.readers.printed import heard, lines
 from donewhen.readers.reading import Reading
-from donewhen.readers.tally import names, tally
+from donewhen.readers.tally import names, tally, that_ran
 
 COUNT = re.compile(r"(?:ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d{1,9})")
 ENDED = re.compile(r"(?:ℹ|#) duration_ms [\d.]+")
 IN_ORDER = ("tests", "suites", "pass", "fail", "cancelled", "skipped", "todo")
 NOT_OK = re.compile(r" *not ok \d{1,9} - ((?:(?! # (?:TODO|SKIP)).)*)")
 CROSSED = re.compile(r"✖ (.+) \([\d.]+ms\)")
+RESULT = re.compile(r" *(?:not )?ok \d{1,9} - ((?:(?! # (?:TODO|SKIP)).)+)")
+MARKED = re.compile(r" *[✔✖] (.+) \([\d.]+ms\)")
+IS_FILE = re.compile(r"/\S+\.[cm]?[jt]s")
 EMPTY_FILE = re.compile(r"ok \d{1,9} - (/\S+\.[cm]?[jt]s)|✔ (/\S+\.[cm]?[jt]s) \([\d.]+ms\)")
 
 
@@ -26,7 +29,8 @@ def read_text(content: bytes) -> Reading | None:
         skipped=counts["skipped"] + counts["todo"],
     )
     failures = heard(NOT_OK, printed[:at]) + heard(CROSSED, printed) if tests.failed else []
-    return Reading("node:test", tests, names(failures))
+    ran = [name for name in heard(RESULT, printed[:at]) + heard(MARKED, printed[:at]) if not IS_FILE.fullmatch(name)]
+    return Reading("node:test", tests, names(failures), ran=that_ran(ran))
 
 
 def _last_block(printed: list[str]) -> tuple[int, dict[str, int]] | None:

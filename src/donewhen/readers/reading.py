@@ -33,3 +33,6 @@ class Reading:
     """Names of the tests that failed, as the runner calls them; not every format has them."""
     complete: bool = True
     """False when the report breaks off: the runner was killed or stopped before its end."""
+    ran: tuple[str, ...] = ()
+    """Names of the tests that ran, passed or failed but not skipped, as the runner calls them; empty where the format
+    does not tell them."""

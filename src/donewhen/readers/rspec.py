@@ -1,16 +1,18 @@
 """RSpec: the report of its JSON formatter, and the summary that its other formatters print."""
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 
 from donewhen.readers.json import count, fields, items, parsed, words
 from donewhen.readers.printed import heard, last, lines
 from donewhen.readers.reading import Reading
-from donewhen.readers.tally import names, tally
+from donewhen.readers.tally import names, tally, that_ran
 
 SUMMARY = re.compile(
     r"(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?"
     r"(?:, (\d{1,9}) errors? occurred outside of examples)?"
 )
+NO_WORDS = re.compile(r"$|example at |is expected ")
 FAILED = re.compile(r"rspec \S+ # (.*)")
 
 
@@ -24,7 +26,15 @@ def read_report(content: bytes) -> Reading | None:
     errors = count(fields(report["summary"]).get("errors_outside_of_examples_count"))
     tests = tally(passed=len(examples) - len(failures) - pending, failed=len(failures) + errors, skipped=pending)
     complete = len(examples) == count(fields(report["summary"]).get("example_count"))
-    return Reading("rspec", tests, names(failures), complete)
+    return Reading("rspec", tests, names(failures), complete, that_ran(_ran(examples)))
+
+
+def _ran(examples: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """An example without words is described by what it expected last, and that changes when it no longer fails."""
+    for example in examples:
+        is_described = not NO_WORDS.match(words(example.get("description", "?")))
+        if example.get("status") == "passed" or (example.get("status") == "failed" and is_described):
+            yield f"{words(example.get('file_path'))} > {words(example.get('full_description'))}"
 
 
 def read_text(content: bytes) -> Reading | None:

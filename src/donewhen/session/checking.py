@@ -87,7 +87,7 @@ def surroundings(place: Workplace, contract: Contract) -> Surroundings:
     share = place.settings.texts("workspace", "share")
     setup = place.settings.texts("workspace", "setup")
     inside = environment.scrubbed(os.environ, config.env)
-    shared = [place.repo.root / name for name in share]
+    shared = tuple(place.repo.root / name for name in share)
     path = tools.trusted_path(inside["PATH"], place.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
     words = {word for check in contract.checks for word in check.command.split()}
     installed = tools.identity(path, Path(inside["HOME"]), sorted(words), shared)
@@ -112,7 +112,7 @@ def surroundings(place: Workplace, contract: Contract) -> Surroundings:
     )
 
 
-def _secrets(names: tuple[str, ...], shared: list[Path]) -> dict[str, str]:
+def _secrets(names: tuple[str, ...], shared: tuple[Path, ...]) -> dict[str, str]:
     """Values that must not be shown: variables that are passed through, and assignments in shared files."""
     found = {name: os.environ[name] for name in names if name in os.environ}
     for file in shared:

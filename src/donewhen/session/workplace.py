@@ -15,23 +15,29 @@ import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from donewhen.errors import BadInput, MachineryBroke
+from donewhen.judge.contract import Contract
 from donewhen.session import settings as settings_module
-from donewhen.session.contract_file import held_back
+from donewhen.session.contract_file import contract_in, held_back
 from donewhen.session.settings import Settings
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.command import Finished
 from donewhen.workspace.layers import History, setup_key
+from donewhen.workspace.objects import FILE, Entry, raw
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import Repo, open_repo
-from donewhen.workspace.sandbox import level, relay
+from donewhen.workspace.sandbox import level
 from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.setup import build_setup_layer, setup_inputs
 from donewhen.workspace.state import repository_directory, state_root
 from donewhen.workspace.store import Store, edit
 from donewhen.workspace.trees import Standing, Tree, Trees
+
+if TYPE_CHECKING:
+    from donewhen.workspace.sandbox.relay import Service
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIDY_SECS = 86_400
@@ -52,6 +58,10 @@ class Workplace:
 
         With a candidate, its files are those of that tree id.
         """
+        if self.holds_out:
+            # What is held out must not be found by what runs here either, be it the maker's commands or a check's.
+            candidate = await self._held_back_tree(candidate) if candidate else ""
+            commit = await self.maker_base(commit)
         tree = await self.trees.make(kind, commit, await self.standing(commit, candidate))
         try:
             yield tree
@@ -78,6 +88,16 @@ class Workplace:
         shown = held_back(found[1].decode("utf-8", "replace")).encode()
         return commit if shown == found[1] else await edit.with_file(self.store.bare, commit, path, shown)
 
+    async def _held_back_tree(self, tree: str) -> str:
+        assert self.settings.file is not None
+        path = str(self.settings.file.relative_to(self.repo.root))
+        found = await edit.file_in(self.store.bare, tree, path)
+        if found is None:
+            return tree
+        shown = held_back(found[1].decode("utf-8", "replace")).encode()
+        blob = self.store.bare.write("blob", shown)
+        return await edit.with_changes(self.store.bare, tree, {raw(path): Entry(found[0].mode, blob)})
+
     @property
     def holds_out(self) -> bool:
         """Whether there is a check that the maker must never see."""
@@ -92,13 +112,24 @@ class Workplace:
         if not commands:
             return bare
         inputs = await setup_inputs(self.store, candidate or commit)
-        # Where a candidate asks for nothing new, the setup runs on the base's files: it must not depend on the rest.
-        same = not candidate or inputs == await setup_inputs(self.store, commit)
-        ground = replace(bare, candidate="") if same else bare
+        ground = replace(bare, candidate=await self._setup_ground(commit, inputs) if candidate else "")
         layer = await self.trees.layers.setup(
             setup_key(commands, inputs), lambda into: self._set_up(commit, ground, commands, into)
         )
         return replace(bare, layers=(layer.path,))
+
+    async def _setup_ground(self, commit: str, inputs: list[tuple[str, str]]) -> str:
+        """The files that setup commands see for a candidate: the base's, but for those that decide what is installed.
+
+        Nothing else of the candidate is there, so that no code of it can leave something in a layer that is kept.
+        """
+        before = dict(await setup_inputs(self.store, commit))
+        if dict(inputs) == before:
+            return ""
+        changed = {path: blob for path, blob in inputs if before.get(path) != blob}
+        entries: dict[bytes, Entry | None] = {raw(path): Entry(FILE, blob) for path, blob in changed.items()}
+        entries.update({raw(path): None for path in before.keys() - dict(inputs).keys()})
+        return await edit.with_changes(self.store.bare, await self.store.tree_of(commit), entries)
 
     async def _set_up(self, commit: str, standing: Standing, commands: tuple[str, ...], into: Path) -> None:
         tree = await self.trees.make("throwaway", commit, standing)
@@ -107,8 +138,25 @@ class Workplace:
             for command in commands:
                 _require_success(command, await room.run(ShellCommand(text=command)))
             await build_setup_layer(self.store, standing.candidate or commit, tree.upper, into)
+            if standing.candidate:
+                files = self.trees.directory / (await self.trees.layers.files(commit)).path
+                _remove_protected(into, contract_in(self.settings), files)
         finally:
             await self.trees.remove(tree, discard=True)
+
+
+def _remove_protected(layer: Path, contract: Contract, base_files: Path) -> None:
+    """Take out of a setup layer what would govern checks; what it installed, which is much, is not looked through."""
+    from donewhen.judge.protect import Guard  # most trees have no setup layer of their own
+
+    guard = Guard(contract, base_files)
+    for directory, below, names in os.walk(layer):
+        place = os.path.relpath(directory, layer)
+        paths = {name: os.path.normpath(os.path.join(place, name)) for name in (*below, *names)}
+        below[:] = [name for name in below if not guard.names.installed(paths[name])]
+        for name in names:
+            if guard.protects(paths[name]):
+                os.unlink(os.path.join(directory, name))
 
 
 def room_config(settings: Settings, in_setup: bool = False) -> RoomConfig:
@@ -123,10 +171,18 @@ def room_config(settings: Settings, in_setup: bool = False) -> RoomConfig:
         for name in names:
             if not VARIABLE.fullmatch(name):
                 raise BadInput(f"workspace.env: '{name}' is not the name of a variable")
-    with settings.blaming("workspace", "reach"):
-        services = relay.parse(settings.texts("workspace", "reach"))
+    services = _services(settings)
     full = network == "full" or (network == "setup" and in_setup)
     return RoomConfig(network=full, services=services, sockets=sockets, env=names)
+
+
+def _services(settings: Settings) -> "tuple[Service, ...]":
+    if not settings.texts("workspace", "reach"):
+        return ()
+    from donewhen.workspace.sandbox import relay
+
+    with settings.blaming("workspace", "reach"):
+        return relay.parse(settings.texts("workspace", "reach"))
 
 
 def _is_socket(path: str) -> bool:

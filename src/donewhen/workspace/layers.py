@@ -114,6 +114,7 @@ def setup_key(commands: tuple[str, ...], inputs: list[tuple[str, str]]) -> str:
     return hashlib.sha256(json.dumps([commands, sorted(inputs)]).encode()).hexdigest()[:32]
 
 
+LOCK_FILES = frozenset({"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "go.work.sum"})
 SETUP_INPUTS = frozenset({
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock",
     "bun.lock", "bun.lockb", ".npmrc", ".nvmrc", ".node-version", "pyproject.toml", "setup.py", "setup.cfg", "uv.lock",
@@ -123,6 +124,12 @@ SETUP_INPUTS = frozenset({
     "gradle.lockfile", "packages.lock.json", "Directory.Packages.props", "environment.yml", "deno.lock",
 })  # fmt: skip
 """Files that decide what a setup command installs; `requirements*.txt` and `*.lock` count as well."""
+
+
+def is_lock_file(path: str) -> bool:
+    """Whether tools rewrite this file by themselves when what it locks has changed."""
+    name = path.rpartition("/")[2]
+    return name.endswith((".lock", ".lockb", ".lockfile")) or name in LOCK_FILES
 
 
 def is_setup_input(name: str) -> bool:

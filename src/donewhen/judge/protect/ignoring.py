@@ -7,7 +7,9 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from donewhen.judge.protect.base import Base
+from donewhen.judge.protect.linewise import lines
 from donewhen.judge.protect.tables import listed
+from donewhen.judge.protect.taken import Unreadable
 
 NAMES = (".gitignore", ".ignore", ".rgignore")
 RESPECTING = listed("ruff black biome prettier eslint rg oxlint typos codespell ty pyright mypy")
@@ -18,9 +20,12 @@ def is_obeyed(path: str, words: Collection[str]) -> bool:
 
 
 def hides(base: Base, path: str, old: bytes, new: bytes) -> bool:
-    """Whether lines that are new cover a file or a directory of the base."""
+    """Whether lines that are new cover a file or a directory of the base, or nobody can tell."""
     place = path.rpartition("/")[0]
-    before, after = (text.decode("utf-8", "surrogateescape").splitlines() for text in (old, new))
+    try:
+        before, after = (lines(text.decode("utf-8", "surrogateescape")) for text in (old, new))
+    except Unreadable:
+        return old != new
     return any(_covers(base, place, line.strip()) for line in set(after) - set(before))
 
 

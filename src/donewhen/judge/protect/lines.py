@@ -1,12 +1,13 @@
 """Line-wise files that mix product and judge: setup.cfg by section, go.mod by directive, a Gemfile by declaration.
 
-What a Gemfile says is code, so only lines that are plain declarations may differ; anything else makes it the base's.
+A text whose lines readers could see differently is the base's. What a Gemfile says is code, so only lines that are plain declarations may differ; anything else makes it the base's.
 """
 
 import configparser
 import re
 from collections.abc import Collection, Iterator
 
+from donewhen.judge.protect.linewise import lines
 from donewhen.judge.protect.pyproject import is_product_section
 from donewhen.judge.protect.taken import ALL, WHOLE, Taken, Unreadable
 from donewhen.judge.protect.tools import TOOLS, is_plugin_group
@@ -49,6 +50,7 @@ def _sections(text: str) -> dict[str, str]:
     """The text of each section, its header included; what stands before the first is under the empty name."""
     found: dict[str, str] = {"": ""}
     name = ""
+    lines(text)  # the format has no rule of its own about what ends a line
     for line in text.splitlines(keepends=True):
         header = HEADER.fullmatch(line.rstrip("\r\n"))
         if header:
@@ -90,7 +92,7 @@ def go_mod(base: str, candidate: str, words: Collection[str]) -> Taken:
 def _directives(text: str) -> Iterator[tuple[str, str]]:
     """Each directive on a line of its own, blocks taken apart."""
     block = ""
-    for line in text.splitlines():
+    for line in lines(text):
         words = COMMENT.sub("", line).split() if "// indirect" not in line else line.split()
         if not words:
             continue
@@ -119,7 +121,7 @@ PLAIN = re.compile(r"""\s*(?:\#.*|ruby\s+["'][\d.~>= ]+["']|group\s+(?::\w+[\s,]
 def gemfile(base: str, candidate: str, words: Collection[str]) -> Taken:
     """Ruby code that the runner's own start goes through: only plain declarations of gems may differ."""
     del words
-    old, new = base.splitlines(), candidate.splitlines()
+    old, new = lines(base), lines(candidate)
     changed = set(old) ^ set(new)
     if all(PLAIN.fullmatch(line) or _is_plain_gem(line) for line in changed) and _blocks(new) == _blocks(old):
         return ALL
@@ -131,6 +133,6 @@ def _is_plain_gem(line: str) -> bool:
     return bool(found) and not re.search(r"\b(?:path|git|github|gist|bitbucket|source|branch|ref|tag)\s*:", line)
 
 
-def _blocks(lines: list[str]) -> list[str]:
+def _blocks(texts: list[str]) -> list[str]:
     """Lines that are neither gems nor plain, in their order."""
-    return [line for line in lines if not PLAIN.fullmatch(line) and not _is_plain_gem(line)]
+    return [line for line in texts if not PLAIN.fullmatch(line) and not _is_plain_gem(line)]

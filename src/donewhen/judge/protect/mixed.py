@@ -21,11 +21,13 @@ def is_manifest(path: str) -> bool:
     return name in MANIFESTS or name.endswith((".csproj", ".fsproj", ".vbproj"))
 
 
-def looks_at(path: str, exists: bool, in_old_directory: bool) -> bool:
+def looks_at(path: str, exists: bool, in_old_directory: bool, is_test: bool) -> bool:
     """Whether the content of a changed file must be seen; most files are ordinary by name."""
     name = path.rpartition("/")[2]
     if name == "conftest.py":
         return not exists and not in_old_directory
+    if name.endswith(".py"):
+        return not exists and is_test
     if name.endswith("_test.go"):
         return not exists and in_old_directory
     if name.endswith(".rs"):
@@ -38,6 +40,8 @@ def reason(path: str) -> str:
     name = path.rpartition("/")[2]
     if name.endswith(".rs"):
         return "holds existing tests"
+    if name not in REASONS and name.endswith(".py"):
+        return "may load plugins into every test of the run"
     return REASONS.get(name) or (
         "takes over the tests beside it" if name.endswith("_test.go") else "configures the checks"
     )

@@ -52,7 +52,7 @@ class Sorting:
             return True
         if not exists and self._is_first(change.path):
             return False
-        return mixed.looks_at(change.path, exists, in_old_directory)
+        return mixed.looks_at(change.path, exists, in_old_directory, self.guard.suite.is_test(change.path))
 
     def _is_first(self, path: str) -> bool:
         """The first manifest of its kind is work to be done: there is nothing yet that it could bend."""

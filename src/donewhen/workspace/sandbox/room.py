@@ -7,12 +7,11 @@ A room is one tree with its view; every command in it gets fresh namespaces and 
 """
 
 import os
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -21,9 +20,16 @@ from donewhen.workspace.command import Command, Confinement, Ears, Finished
 from donewhen.workspace.launcher import kernel
 from donewhen.workspace.output import KEEP_BYTES, Watch
 from donewhen.workspace.process import Launcher
-from donewhen.workspace.sandbox import bubblewrap, environment, home, landlock, machine, relay, seccomp, view
+from donewhen.workspace.sandbox import bubblewrap, environment, home, machine, view
 from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.sandbox.limits import OOM_SCORE, Limits
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from donewhen.workspace.sandbox.relay import Service
+
+# What only some rooms need, or only rooms in which something runs, is loaded on use: `relay`, `landlock`, `seccomp`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class RoomConfig:
     """The part of `[workspace]` that shapes the wall."""
 
     network: bool = False
-    services: tuple[relay.Service, ...] = ()
+    services: "tuple[Service, ...]" = ()
     sockets: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
@@ -91,7 +97,9 @@ class Room:
         finished: Finished | None = None
         async with anyio.create_task_group() as tasks:
 
-            def relay_to_host(listening: list[socket.socket]) -> None:
+            def relay_to_host(listening: "list[socket]") -> None:
+                from donewhen.workspace.sandbox import relay
+
                 tasks.start_soon(relay.serve, self._services, listening)
 
             finished = await self._launcher.run(prepared, Ears(stdout=stdout, stderr=stderr, listeners=relay_to_host))
@@ -122,6 +130,8 @@ class Room:
     @cached_property
     def _wall(self) -> Confinement:
         """The same for every command of this room, and not cheap to find out."""
+        from donewhen.workspace.sandbox import landlock, seccomp
+
         assert self._probe.bwrap is not None
         config, user_home = self._config, self._env["HOME"]
         wanted = view.Wanted(
@@ -141,7 +151,7 @@ class Room:
                 shelf=view.SHELF,
                 private_net=bool(self._services) and not config.network,
                 addresses=tuple(address for service in self._services for address in service.addresses),
-                listen=relay.listeners(self._services),
+                listen=_listeners(self._services),
                 # The host's abstract sockets belong to its network; where that is shared, only Landlock hides them.
                 landlock=landlock.scopes(self._probe.landlock_abi) if config.network else None,
                 memory_files=(seccomp.program(kernel.machine()),),
@@ -149,6 +159,8 @@ class Room:
         )
 
     def _landlock(self) -> Confinement:
+        from donewhen.workspace.sandbox import landlock, seccomp
+
         if self._services or self._config.sockets:
             raise MachineryBroke(
                 "workspace.reach and workspace.sockets need bubblewrap, which this machine does not allow"
@@ -191,9 +203,21 @@ def _without_id(table: str, number: int) -> str:
     return "".join(line for line in lines if line.split(":")[2:3] != [str(number)])
 
 
-def _hosts(services: tuple[relay.Service, ...]) -> str:
+def _hosts(services: "tuple[Service, ...]") -> str:
+    if not services:
+        return _text("/etc/hosts")
+    from donewhen.workspace.sandbox import relay
+
     # First line wins: a reachable service's name must mean its stand-in, whatever the machine's file says.
     return relay.hosts_lines(services) + _text("/etc/hosts")
+
+
+def _listeners(services: "tuple[Service, ...]") -> tuple[tuple[str, int], ...]:
+    if not services:
+        return ()
+    from donewhen.workspace.sandbox import relay
+
+    return relay.listeners(services)
 
 
 def _text(path: str) -> str:

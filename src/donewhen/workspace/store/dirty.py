@@ -135,13 +135,16 @@ def _on_disk(repo: Repo, path: bytes) -> bytes:
 
 
 async def _stage(bare: Bare, repo: Repo, place: Place, changes: Sequence[Change]) -> None:
-    paths = [raw(change.path) for change in changes]
+    gone = b"".join(raw(change.path) + b"\0" for change in changes if change.new is None)
+    paths = [raw(change.path) for change in changes if change.new is not None]
     files = [raw(change.path) for change in changes if _is_file(change)]
     filtered = await with_filter(bare, place, files) if files else {}
     pointers = filtered.pop("lfs", [])
     for name, needing in filtered.items():
         if {f"filter.{name}.clean", f"filter.{name}.process"} & repo.settings.keys():
             raise BadInput(f"{shown(needing[0])} needs the filter {shown(name)}, which is never run: commit it first")
+    # By name alone: where a link now stands for their directory, git refuses to look for them.
+    await bare.run("update-index", "--force-remove", "-z", "--stdin", at=place, stdin=gone)
     names = b"".join(path + b"\0" for path in paths if path not in pointers)
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     await bare.run("update-index", *options, at=place, stdin=names, settings=_settings(repo))
