@@ -120,3 +120,26 @@ def test_a_protected_path_written_during_the_run_is_tampering_unless_the_base_wr
 def test_the_worst_doubt_decides() -> None:
     assert evidence.worst([(Status.VACUOUS, ""), (Status.TAMPERED, ""), (Status.FAIL, "")]) is Status.TAMPERED
     assert evidence.worst([]) is Status.PASS
+
+
+def test_tests_of_the_base_that_did_not_run_are_named_unless_skips_are_allowed() -> None:
+    base = replace(GREEN, reading=Reading("pytest", Tests(3, 3, 0, 0), ran=("a", "b", "c")))
+    now = replace(GREEN, reading=Reading("pytest", Tests(3, 3, 0, 0), ran=("a", "easy", "easier")))
+    missing = evidence.not_run(CHECK, now, base)
+    assert missing == {"b", "c"}
+    assert list(evidence.doubts_of_names(missing)) == [(Status.VACUOUS, "a test of the base did not run: b and 1 more")]
+    assert not evidence.not_run(replace(CHECK, allow_skips=True), now, base)
+    assert not evidence.not_run(CHECK, GREEN, base)
+
+
+@pytest.mark.parametrize(
+    ("ran", "status"),
+    [
+        (replace(GREEN, caught=True, exit_code=1, reading=Reading("pytest", Tests(6, 5, 1, 0))), Status.PASS),
+        (replace(GREEN, caught=False), Status.TAMPERED),
+        (replace(GREEN, caught=False, end="timed_out"), Status.TIMEOUT),
+        (replace(GREEN, caught=True, exit_code=1, reading=Reading("pytest", Tests(6, 4, 2, 0))), Status.FLAKY),
+    ],
+)
+def test_a_test_that_must_fail_has_to_be_the_only_one_that_does(ran: Ran, status: Status) -> None:
+    assert evidence.worst(list(evidence.doubts_of_canary(CHECK, ran))) is status
