@@ -132,3 +132,23 @@ def test_anything_else_in_a_project_file_makes_it_the_base_s(name: str, base: st
 def test_attributes_count_when_they_change_the_content_of_files(line: str, harmless: bool) -> None:
     base = b"*.sh text eol=lf\n"
     assert taken(".gitattributes", base, base + line.encode() + b"\n", ()).is_all == harmless
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "more"),
+    [
+        ("go.mod", GO, "// a\freplace github.com/x/y => ./fake\n"),
+        ("Gemfile", GEMS, '# a\x0bgem "puma"\n'),
+        (".gitattributes", "*.py text\n* text\n", "docs/*.py linguist\f* text\n"),
+    ],
+)
+def test_a_text_whose_lines_could_be_seen_differently_comes_from_the_base(name: str, base: str, more: str) -> None:
+    assert taken(name, base.encode(), (base + more).encode(), ()).none
+
+
+def test_attributes_in_another_order_say_something_else() -> None:
+    assert taken(".gitattributes", b"* text\n*.py -text\n", b"*.py -text\n* text\n", ()).none
+
+
+def test_the_use_of_a_macro_of_the_base_is_no_harmless_attribute() -> None:
+    assert taken(".gitattributes", b"[attr]odd -text\n", b"[attr]odd -text\n*.py odd\n", ()).none

@@ -199,6 +199,50 @@ def test_a_setup_cfg_that_readers_could_see_differently_comes_from_the_base(tric
     assert taken("setup.cfg", CFG.encode(), (trick + CFG).encode(), WORDS).none
 
 
+@pytest.mark.parametrize("end", ["\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+def test_a_setup_cfg_with_line_ends_of_which_not_all_readers_know_comes_from_the_base(end: str) -> None:
+    hidden = f"version = 2{end}[tool:pytest]{end}addopts = -p helper"
+    assert cfg(("version = 1", hidden)).none
+
+
+def test_a_setup_cfg_may_have_the_line_ends_of_windows() -> None:
+    assert taken("setup.cfg", CFG.encode(), CFG.replace("\n", "\r\n").encode(), WORDS) == Taken()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'pytest_plugins = ["helper"]', 'pytest_plugins: list[str] = ["helper"]', 'pytest_plugins += ["helper"]',
+        "from helper import pytest_plugins", "from helper import names as pytest_plugins",
+        'globals()["pytest_plugins"] = ["helper"]', 'pytest_plugin\u017f = ["helper"]', "pytest_plugins = [",
+        "if True:\n    (pytest_plugins, b) = 1, 2",
+    ],
+)  # fmt: skip
+def test_a_new_test_module_that_names_plugins_is_not_taken(text: str) -> None:
+    assert taken("tests/test_new.py", None, f"{text}\n".encode(), WORDS).none
+
+
+def test_an_encoding_does_not_hide_the_name_of_plugins() -> None:
+    assert taken("tests/test_new.py", None, b"# coding: utf-7\n+AHA-ytest_plugins = ['helper']\n", WORDS).none
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def test_a():\n    assert 1\n", "from calc import *\n", "# no pytest_plugins here\n",
+     "x = 'the pytest_plugins'\n", "# coding: latin-1\n# \xe9\n", "def newer[T](x: T): ...\n"],
+)  # fmt: skip
+def test_other_new_test_modules_are_ordinary(text: str) -> None:
+    assert taken("tests/test_conftest.py", None, text.encode("latin-1"), WORDS) == Taken()
+
+
+@pytest.mark.anyio
+async def test_a_new_test_with_plugins_is_put_back_and_one_without_stays(tmp_path: Path) -> None:
+    names = 'pytest_plugins = ["helper"]\n'
+    async with scene(tmp_path, {"a.py": "", "tests/test_a.py": ""}) as project:
+        made = {"tests/test_b.py": names, "tests/more/__init__.py": names, "tests/test_c.py": "", "helper.py": names}
+        assert set((await project.judge(made)).edits) == {"tests/test_b.py", "tests/more/__init__.py"}
+
+
 @pytest.mark.anyio
 async def test_a_mixed_change_is_judged_with_the_product_s_part_of_it(tmp_path: Path) -> None:
     async with scene(tmp_path, {"pyproject.toml": BASE, "a.py": ""}) as project:

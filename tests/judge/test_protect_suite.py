@@ -75,6 +75,72 @@ async def test_helpers_that_a_script_of_the_judge_imports_belong_to_it_and_the_p
         assert set(outcome.edits) == {"tasks.py", "task_settings.py", "ci/ask.py", "ci/answers.py"}
 
 
+HANDED = {
+    "pytest -q qa/a.py": {"qa/a.py", "qa/help.py"},
+    "uv run --with x python -m pytest qa/a.py::test_x": {"qa/a.py", "qa/help.py"},
+    "coverage run -m pytest qa/a.py": {"qa/a.py", "qa/help.py"},
+    "cd qa && pytest a.py": {"qa/a.py", "qa/help.py"},
+    "tox -- qa/a.py": {"qa/a.py", "qa/help.py"},
+    "python -m unittest more.b": {"more/b.py"},
+    "python -m unittest more/b.py": {"more/b.py"},
+    "python -m unittest more.b.Case.test_x": {"more/b.py"},
+    "node --test more/c.mjs": {"more/c.mjs"},
+    "node --test 'more/*.mjs'": {"more/c.mjs"},
+    "npm test -- more/c.mjs": {"more/c.mjs"},
+    "yarn test more/c.mjs": {"more/c.mjs"},
+    "npx jest more/c.mjs": {"more/c.mjs"},
+    "bundle exec rspec more/d.rb:12": {"more/d.rb"},
+    "vendor/bin/phpunit more/e.php": {"more/e.php"},
+    "npx jest src/parts": set[str](),
+    "pytest --doctest-modules calc.py": set[str](),
+    "npm run lint -- more/c.mjs": set[str](),
+    "ruff check -- calc.py": set[str](),
+    "pytest --cov calc.py": set[str](),
+}
+
+
+@pytest.mark.parametrize(("command", "tests"), HANDED.items(), ids=HANDED)
+async def test_a_file_that_a_command_hands_to_a_runner_is_a_test(tmp_path: Path, command: str, tests: set[str]) -> None:
+    files = {
+        "calc.py": "", "qa/a.py": "import help\nimport calc\n", "qa/help.py": "", "more/b.py": "", "more/c.mjs": "",
+        "more/d.rb": "", "more/e.php": "", "more/product.py": "", "src/parts/a.js": "",
+    }  # fmt: skip
+    async with scene(tmp_path, files, command) as project:
+        outcome = await project.judge(dict.fromkeys(files, "x = 1\n"))
+        assert set(outcome.edits) == tests
+
+
+async def test_a_file_that_a_command_hands_to_a_runner_and_the_base_lacks_is_a_new_test(tmp_path: Path) -> None:
+    async with scene(tmp_path, {"calc.py": "", "qa/a.py": ""}, "pytest qa/a.py qa/b.py") as project:
+        outcome = await project.judge({"calc.py": "x", "qa/b.py": "x"})
+        assert outcome.judged.edits == ()
+        assert outcome.control == {"calc.py": "", "qa/a.py": "", "qa/b.py": "x"}
+
+
+async def test_modules_beside_a_file_that_is_handed_to_a_runner_may_hide_nothing(tmp_path: Path) -> None:
+    async with scene(tmp_path, {"calc.py": "", "qa/a.py": ""}, "pytest qa/a.py") as project:
+        outcome = await project.judge({"qa/calc.py": "", "qa/json.py": "", "qa/new.py": ""})
+        assert set(outcome.edits) == {"qa/calc.py"}
+        assert len(outcome.judged.shadows) == 1
+
+
+PYTHONPATH = {
+    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["code"]\n',
+    "pytest.ini": "[pytest]\npythonpath = code\n",
+    "setup.cfg": "[tool:pytest]\npythonpath =\n    code\n",
+    "tox.ini": "[pytest]\npythonpath = code more\n",
+}
+
+
+@pytest.mark.parametrize("name", PYTHONPATH)
+async def test_the_product_may_live_where_only_the_settings_of_the_tests_say_it_does(tmp_path: Path, name: str) -> None:
+    files = {"code/calc.py": "", "tests/test_a.py": "", name: PYTHONPATH[name]}
+    async with scene(tmp_path, files) as project:
+        outcome = await project.judge({"tests/calc.py": "", "tests/words/__init__.py": "", "code/json.py": ""})
+        assert set(outcome.edits) == {"tests/calc.py"}
+        assert len(outcome.judged.shadows) == 1
+
+
 IGNORED = {
     ".gitignore": ("*.pyc\npkg/\n", True),
     ".ignore": ("pkg/calc.py\n", True),

@@ -18,7 +18,7 @@ def asked(*expected: str) -> Ask:
 
 def test_a_report_counts_more_than_what_was_printed() -> None:
     found = read({"pytest.xml": RED}, {}, b"5 passed in 0.1s\n", asked("pytest"))
-    assert found == (Reading("pytest", Tests(1, 0, 1, 0), ("B.b",)), "sidecar")
+    assert found == (Reading("pytest", Tests(1, 0, 1, 0), ("B.b",), ran=("B.b",)), "sidecar")
 
 
 def test_a_green_report_beside_a_printed_failure_is_not_believed() -> None:
@@ -49,7 +49,10 @@ def test_a_report_or_a_line_of_a_runner_that_the_command_does_not_call_is_not_lo
 
 
 def test_any_runner_may_answer_for_a_command_that_names_none() -> None:
-    assert read({"pytest.xml": GREEN}, {}, b"", asked()) == (Reading("pytest", Tests(1, 1, 0, 0)), "sidecar")
+    assert read({"pytest.xml": GREEN}, {}, b"", asked()) == (
+        Reading("pytest", Tests(1, 1, 0, 0), ran=("A.a",)),
+        "sidecar",
+    )
     assert read({}, {}, b"5 examples, 0 failures\n", asked()) == (Reading("rspec", Tests(5, 5, 0, 0)), "text")
 
 
@@ -64,7 +67,7 @@ def test_reports_in_the_tree_are_summed_when_the_printed_total_agrees_or_is_miss
     ended = "[INFO] BUILD SUCCESS\n"
     for output in ("", MAVEN.format(2) + ended):
         found = read({}, in_tree, output.encode(), asked("maven"))
-        assert found == (Reading("maven", Tests(2, 2, 0, 0)), "sidecar")
+        assert found == (Reading("maven", Tests(2, 2, 0, 0), ran=("A.a",)), "sidecar")
     forged = read({}, in_tree, (MAVEN.format(1) + ended).encode(), asked("maven"))
     assert forged == (Reading("maven", Tests(1, 1, 0, 0)), "text")
 

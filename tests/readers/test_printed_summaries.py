@@ -29,6 +29,17 @@ CARGO_RED = (
     "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n"
     "error: test failed, to rerun pass `--lib`\n"
 )
+CARGO_NAMED = "     Running unittests src/lib.rs (target/debug/deps/small-d0cd676913dc3413)\n\n"
+MOCHA = (
+    "\n  g\n    ✔ good\n    ✔ slow (82ms)\n    1) bad\n    - later\n"
+    '    2) "before each" hook for "other"\n\n\n  2 passing (90ms)\n  1 pending\n  2 failing\n'
+)
+UNITTEST = (
+    "test_a (m.T.test_a)\nIn words. ... ok\ntest_b (m.T.test_b) ... talk\nFAIL\ntest_c (m.T.test_c) ... skipped 'no'\n"
+    "setUpClass (m.U) ... ERROR\ntest_d (m.T.test_d) ... expected failure\n"
+    f"x (unittest.loader._FailedTest.x) ... ERROR\n\n{'=' * 70}\nFAIL: test_b (m.T.test_b)\n{DASHES}\n"
+    "Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=1, expected failures=1)\n"
+)
 GO = (
     "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/c_d\n    a_test.go:6: x\n"
     "--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/c_d (0.00s)\n=== RUN   TestE\nno newline--- PASS: TestE (0.00s)\n"
@@ -212,6 +223,40 @@ def test_the_names_of_failures_are_those_of_the_runner(read: Read, text: str, na
     found = read(text.encode())
     assert found is not None
     assert found.failures == names
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "names"),
+    [
+        (cargo.read_text, CARGO_ONE + CARGO_DOC, ("Doc-tests a > src/lib.rs -", "a")),
+        (
+            cargo.read_text,
+            CARGO_NAMED + CARGO_RED,
+            ("unittests src/lib.rs small > a", "unittests src/lib.rs small > b"),
+        ),
+        (cargo.read_text, CARGO_RED.replace("test a ... ok\n", "."), ()),
+        (cargo.read_text, CARGO_RED.replace("test a ... ok\n", "test a ... ok\ntest made_up ... ok\n"), ()),
+        (go.read_text, GO, tuple(f"example.invalid/x.Test{name}" for name in ("A", "B", "B/c_d", "E"))),
+        (mocha.read_text, MOCHA, ("bad", "good", "slow")),
+        (mocha.read_text, MOCHA.replace("    ✔ good\n", "    ✔ good\n    ✔ made up\n"), ()),
+        (mocha.read_text, "  ․․․\n\n  3 passing (12ms)\n", ()),
+        (
+            node.read_text,
+            "ok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP\nok 4 - /w/x.js\n" + NODE_COUNTS.format("#"),
+            ("a", "b"),
+        ),
+        (node.read_text, "✔ a (1.5ms)\n  ✖ b (1ms)\n﹣ c (1ms) # SKIP\n" + NODE_COUNTS.format("ℹ"), ("a", "b")),
+        (unittest.read_text, UNITTEST, ("test_a (m.T.test_a)", "test_b (m.T.test_b)")),
+        (unittest.read_text, UNITTEST.replace("Ran 5", "Ran 6"), ()),
+    ],
+    ids=shown,
+)
+def test_the_names_of_tests_that_ran_are_told_when_they_are_as_many_as_were_counted(
+    read: Read, text: str, names: tuple[str, ...]
+) -> None:
+    found = read(text.encode())
+    assert found is not None
+    assert found.ran == names
 
 
 def test_a_block_of_cargo_inside_of_a_block_is_talk() -> None:

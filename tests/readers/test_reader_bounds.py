@@ -10,6 +10,7 @@ from test_printed_summaries import SUMMARIES, Read, shown
 from test_sidecar_reports import PYTEST, TRX, go_events, jest_report, suite
 
 from donewhen.readers import dotnet, go, jest, junit, mocha, rspec
+from donewhen.readers.tally import MOST_THAT_RAN, that_ran
 
 REPORTS: list[tuple[Read, bytes]] = [
     (junit.read, PYTEST),
@@ -42,6 +43,7 @@ def test_no_reader_raises_whatever_it_is_given(content: bytes) -> None:
             tests = found.tests
             assert tests.collected == tests.passed + tests.failed + tests.skipped
             assert min(tests.passed, tests.failed, tests.skipped) >= 0
+            assert list(found.ran) == sorted(set(found.ran))
 
 
 @pytest.mark.parametrize(("read", "content"), REPORTS, ids=shown)
@@ -68,11 +70,37 @@ def test_a_report_that_is_cut_anywhere_is_never_a_complete_one(read: Read, conte
         b'{"a":' * 40_000,
         b"<testsuite>" * 40_000,
         b"<testsuite><testcase>" * 20_000,
+        b"<testsuite name='abc'>" * 20_000 + b"<testcase name='a'/>" * 20_000,
+        jest_report({"name": "n" * 1_000_000, "assertionResults": [{"status": "passed"}] * 20_000}),
     ],
-    ids=["go", "cargo", "mocha", "failures", "links", "colours", "counts", "lists", "objects", "suites", "cases"],
+    ids=[
+        "go",
+        "cargo",
+        "mocha",
+        "failures",
+        "links",
+        "colours",
+        "counts",
+        "lists",
+        "objects",
+        "suites",
+        "cases",
+        "paths",
+        "files",
+    ],
 )
 def test_hostile_input_costs_little(content: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     for read in READERS:
         read(content)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[str(number) for number in range(MOST_THAT_RAN + 1)], [f"{number}" * 1_100_000 for number in range(10, 18)]],
+    ids=["many", "long"],
+)
+def test_too_many_names_are_none_at_all(names: list[str]) -> None:
+    assert that_ran(names) == ()
+    assert that_ran(names[:-1] + names[:-1]) == tuple(sorted(names[:-1])), "a name that is told twice counts once"

@@ -80,6 +80,9 @@ def test_a_real_run_of_maven_is_read_module_by_module(
     assert counts["fail"] == counts["forged"] == Tests(2, 1, 1, 0)
     assert counts["zero"] == Tests()
     assert counts["skipped"] == Tests(2, 1, 0, 1)
+    named = {name: reading[0].ran for name, reading in found.items() if reading}
+    assert named["pass"] == named["fail"] == ("small.ATest.one", "small.ATest.two")
+    assert named["skipped"] == ("small.ATest.one",)
     forged, shown = found["forged"], found["canary"]
     assert forged and forged[1] == "text", "a report that the tested code could have written must not count"
     assert shown and any(bird.name in failure for failure in shown[0].failures)

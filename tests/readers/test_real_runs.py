@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 from real import Ran, environment_for, project, run
-from scenes import CASES, SCENES, Scene
+from scenes import CASES, SCENES, UNITTEST, Scene
 
 from donewhen.judge.runners import Ask, ask, canary, read
 from needs import needs
 from repositories import write
 
 EXPECTED = {"pass": (2, 0, 0), "fail": (1, 1, 0), "zero": (0, 0, 0), "skipped": (1, 0, 1), "forged": (1, 1, 0)}
+NAMED = ("fail", "skipped", "forged")
+"""Cases beside `pass` in which it is known which tests ran."""
 TOKEN = "c0ffee5ea1"
 
 
@@ -42,6 +44,16 @@ def test_a_real_run_is_read_as_it_went(
     assert runs["killed"].code != 0
     for case in ("fail", "forged"):
         assert any("two" in failure.lower() for failure in failures(runs[case])), case
+    if scene is not UNITTEST:
+        told = {case: (names_like("one", runs[case]), names_like("two", runs[case])) for case in ("pass", *NAMED)}
+        assert told == {case: (1, int(case != "skipped")) for case in told}
+
+
+def test_verbose_unittest_tells_which_tests_ran(tmp_path: Path, real_home: Path) -> None:
+    environment = environment_for(UNITTEST, tmp_path, real_home)
+    for case in ("pass", *NAMED):
+        ran = run(project(tmp_path / case / "small", UNITTEST, case), f"{UNITTEST.command} -v", environment)
+        assert (names_like("one", ran), names_like("two", ran)) == (1, int(case != "skipped")), ran.output.decode()
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=name_of)
@@ -75,6 +87,11 @@ def printed(scene: Scene, ran: Ran) -> tuple[int, int, int] | None:
 
 def failures(ran: Ran) -> tuple[str, ...]:
     return ran.reading.failures if ran.reading else ()
+
+
+def names_like(word: str, ran: Ran) -> int:
+    """How many tests that ran have this word in their name."""
+    return sum(word in name.lower() for name in (ran.reading.ran if ran.reading else ()))
 
 
 def row(scene: Scene, runs: dict[str, Ran]) -> str:

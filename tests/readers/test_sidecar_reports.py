@@ -30,13 +30,31 @@ def test_a_report_of_pytest_counts_errors_as_failed_and_expected_failures_as_ski
         "pytest",
         Tests(8, 2, 4, 2),
         ("test_a.test_bad", "test_a.test_strict", "test_a.test_setup", "test_b"),
+        ran=("test_a.test_bad", "test_a.test_ok", "test_a.test_param[1]", "test_a.test_setup", "test_a.test_strict"),
     )
 
 
 def test_suites_in_suites_count_every_case_once_and_attributes_are_not_believed() -> None:
     inner = b'<testsuite tests="99"><testsuite><testcase name="a"/></testsuite></testsuite>'
     report = b'<testsuites tests="99">' + inner + b"</testsuites>"
-    assert junit.read(report) == Reading("junit", Tests(1, 1, 0, 0))
+    assert junit.read(report) == Reading("junit", Tests(1, 1, 0, 0), ran=("a",))
+
+
+def test_tests_without_a_class_are_named_with_their_file_and_suites_which_ran_as_well() -> None:
+    inner = '<testcase name="a" classname="test" file="/w/x.js"/><testcase name="b"><skipped/></testcase>'
+    unused = '<testsuite name="unused"><testcase name="c"><skipped/></testcase></testsuite>'
+    report = f'<testsuites><testsuite name="g"><testsuite name="h">{inner}</testsuite></testsuite>{unused}</testsuites>'
+    found = junit.read(report.encode())
+    assert found is not None
+    assert found.ran == ("/w/x.js > g", "/w/x.js > g > h", "/w/x.js > g > h > a")
+
+
+@pytest.mark.parametrize("name", ["", "a.T", "initializationError", "classMethod"])
+def test_a_class_that_could_not_be_set_up_is_a_failure_but_no_test_that_ran(name: str) -> None:
+    case = f'<testcase name="{name}" classname="a.T"><error/></testcase><testcase name="x" classname="a.T"/>'
+    found = junit.read(f"<testsuite>{case}</testsuite>".encode())
+    assert found is not None
+    assert (found.tests.failed, found.ran) == (1, ("a.T.x",))
 
 
 def test_a_failure_outweighs_a_skip_but_a_todo_of_node_outweighs_its_failure() -> None:
@@ -45,12 +63,12 @@ def test_a_failure_outweighs_a_skip_but_a_todo_of_node_outweighs_its_failure() -
         '<testcase name="c"><skipped type="todo"/><failure/></testcase>'
     )
     found = junit.read(f"<testsuites>{cases}</testsuites>".encode())
-    assert found == Reading("junit", Tests(3, 0, 2, 1), ("a", "b"))
+    assert found == Reading("junit", Tests(3, 0, 2, 1), ("a", "b"), ran=("a", "b"))
 
 
 def test_a_rerun_that_passed_at_last_is_a_pass() -> None:
     report = b'<testsuite><testcase name="a"><flakyFailure message="once"/></testcase></testsuite>'
-    assert junit.read(report) == Reading("junit", Tests(1, 1, 0, 0))
+    assert junit.read(report) == Reading("junit", Tests(1, 1, 0, 0), ran=("a",))
 
 
 def test_a_file_of_node_without_tests_is_no_test_but_a_broken_one_is_a_failure() -> None:
@@ -81,10 +99,19 @@ def test_a_document_that_defines_entities_is_refused_before_they_grow() -> None:
 
 
 def test_a_trx_report_is_read_by_its_results() -> None:
-    assert dotnet.read_report(TRX) == Reading("dotnet", Tests(3, 1, 1, 1), ("Small.Tests.Two",))
+    assert dotnet.read_report(TRX) == Reading(
+        "dotnet", Tests(3, 1, 1, 1), ("Small.Tests.Two",), ran=("Small.Tests.One", "Small.Tests.Two")
+    )
     cut = dotnet.read_report(TRX[: TRX.index(b"<ResultSummary")])
     assert cut is not None
     assert not cut.complete
+
+
+def test_a_trx_report_that_names_methods_alone_names_their_class_further_down() -> None:
+    results = '<UnitTestResult testName="One" testId="1" outcome="Passed"/>'
+    defined = '<UnitTest name="One" id="1"><TestMethod className="Small.Tests" name="One"/></UnitTest>'
+    found = dotnet.read_report(f"<TestRun>{results}{defined}<ResultSummary/></TestRun>".encode())
+    assert found == Reading("dotnet", Tests(1, 1, 0, 0), ran=("Small.Tests.One",))
 
 
 def jest_report(*suites: dict[str, object], **more: object) -> bytes:
@@ -98,7 +125,8 @@ def suite(status: str, *tests: str) -> dict[str, object]:
 
 def test_a_report_of_jest_counts_a_suite_that_could_not_be_loaded_as_failed() -> None:
     report = jest_report(suite("failed", "passed", "failed", "pending", "todo"), suite("failed"))
-    assert jest.read_report(report) == Reading("jest", Tests(5, 1, 2, 2), ("t1 failed", "/w/a.test.js"))
+    names = ("/w/a.test.js > t0 passed", "/w/a.test.js > t1 failed")
+    assert jest.read_report(report) == Reading("jest", Tests(5, 1, 2, 2), ("t1 failed", "/w/a.test.js"), ran=names)
 
 
 def test_a_report_of_jest_that_was_interrupted_or_lacks_tests_is_not_complete() -> None:
@@ -110,8 +138,12 @@ def test_a_report_of_jest_that_was_interrupted_or_lacks_tests_is_not_complete() 
 
 def test_a_report_of_mocha_is_complete_only_with_its_end() -> None:
     stats = {"passes": 3, "pending": 1, "failures": 1, "end": "2026-01-01T00:00:00Z"}
-    report = {"stats": stats, "failures": [{"fullTitle": "g bad"}]}
-    assert mocha.read_report(json.dumps(report).encode()) == Reading("mocha", Tests(5, 3, 1, 1), ("g bad",))
+    failures = [{"fullTitle": "g bad"}, {"fullTitle": 'g "before each" hook for "c"'}]
+    report = {"stats": stats, "failures": failures, "passes": [{"fullTitle": "g good", "file": "/w/a.js"}]}
+    read = mocha.read_report(json.dumps(report).encode())
+    assert read is not None
+    assert (read.tests, read.failures[0], read.complete) == (Tests(5, 3, 1, 1), "g bad", True)
+    assert read.ran == ("/w/a.js > g good", "g bad"), "a hook is no test"
     del stats["end"]
     cut = mocha.read_report(json.dumps(report).encode())
     assert cut is not None
@@ -119,10 +151,22 @@ def test_a_report_of_mocha_is_complete_only_with_its_end() -> None:
 
 
 def test_a_report_of_rspec_counts_errors_outside_of_examples_as_failed() -> None:
-    examples = [{"full_description": f"a {status}", "status": status} for status in ("passed", "failed", "pending")]
+    examples = [
+        {"full_description": f"a {status}", "status": status, "file_path": "./a_spec.rb"}
+        for status in ("passed", "failed", "pending")
+    ]
     summary = {"example_count": 3, "errors_outside_of_examples_count": 1}
     report = json.dumps({"examples": examples, "summary": summary}).encode()
-    assert rspec.read_report(report) == Reading("rspec", Tests(4, 1, 2, 1), ("a failed",))
+    assert rspec.read_report(report) == Reading(
+        "rspec", Tests(4, 1, 2, 1), ("a failed",), ran=("./a_spec.rb > a failed", "./a_spec.rb > a passed")
+    )
+
+
+@pytest.mark.parametrize("words", ["example at ./a_spec.rb:4", "is expected to eq 2"])
+def test_an_example_of_rspec_without_words_has_no_lasting_name_as_long_as_it_fails(words: str) -> None:
+    example = {"full_description": "a", "description": words, "status": "failed"}
+    found = rspec.read_report(json.dumps({"examples": [example], "summary": {"example_count": 1}}).encode())
+    assert found == Reading("rspec", Tests(1, 0, 1, 0), ("a",))
 
 
 def go_events(*events: tuple[str, str]) -> bytes:
@@ -134,7 +178,7 @@ def test_events_of_go_count_only_tests_that_were_said_to_run() -> None:
     events = go_events(
         ("run", "A"), ("pass", "Fake"), ("pass", "A"), ("run", "B"), ("pass", "B"), ("fail", "B"), ("fail", "")
     )
-    assert go.read_events(events) == Reading("go", Tests(2, 1, 1, 0), ("B",))
+    assert go.read_events(events) == Reading("go", Tests(2, 1, 1, 0), ("B",), ran=("p.A", "p.B"))
 
 
 def test_events_of_go_without_the_end_of_a_package_are_not_complete() -> None:

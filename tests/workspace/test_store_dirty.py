@@ -58,6 +58,11 @@ def file_and_directory_swap(root: Path) -> None:
     write(root, {"edited/inside": "a directory now"})
 
 
+def link_for_a_directory(root: Path) -> None:
+    (root / "dir").rename(root / "elsewhere")
+    (root / "dir").symlink_to("elsewhere")
+
+
 def taken_out_of_the_index(root: Path) -> None:
     git(root, "rm", "--quiet", "--cached", "edited", "gone")
     (root / "gone").unlink()
@@ -114,8 +119,8 @@ def locked(root: Path) -> None:
 
 
 SCENES = [
-    everything_dirty, file_and_directory_swap, taken_out_of_the_index, odd_names, split_index, sparse_index, line_ends,
-    no_modes, rules_outside_the_tree, detached, locked,
+    everything_dirty, file_and_directory_swap, link_for_a_directory, taken_out_of_the_index, odd_names, split_index,
+    sparse_index, line_ends, no_modes, rules_outside_the_tree, detached, locked,
 ]  # fmt: skip
 Scene = Callable[[Path], None]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from donewhen.readers.printed import lines
 from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally, that_ran
+from donewhen.readers.tally import names, tally, that_ran, within
 
 OPENING = re.compile(r"running (\d{1,9}) tests?")
 RESULT = re.compile(
@@ -40,7 +40,7 @@ class _Block:
     def hear(self, name: str, outcome: str) -> None:
         """What a test prints may stand where its outcome should, but an ignored one prints nothing."""
         if not outcome.startswith("ignored"):
-            self.ran.append(f"{self.program}: {LINE.sub('', name)}" if self.program else LINE.sub("", name))
+            self.ran.append(LINE.sub("", name))
 
     @property
     def is_told(self) -> bool:
@@ -53,8 +53,9 @@ def read_text(content: bytes) -> Reading | None:
         return None
     tests = sum((block.tests for block in blocks if block.tests), Tests())
     failures = names(name for block in blocks for name in block.failures)
-    ran = that_ran(name for block in blocks for name in block.ran) if all(block.is_told for block in blocks) else ()
-    return Reading("cargo", tests, failures, all(block.tests is not None for block in blocks), ran)
+    ran = that_ran(within(block.program, name) for block in blocks for name in block.ran)
+    complete = all(block.tests is not None for block in blocks)
+    return Reading("cargo", tests, failures, complete, ran if all(block.is_told for block in blocks) else ())
 
 
 def _blocks(printed: list[str]) -> list[_Block]:

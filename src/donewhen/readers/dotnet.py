@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from donewhen.readers.printed import heard, lines
 from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally, that_ran
+from donewhen.readers.tally import LONGEST_PLACE, names, tally, that_ran
 from donewhen.readers.xml import walk
 
 PROJECT = re.compile(
@@ -54,7 +54,7 @@ class _Results:
     def names(self) -> Iterator[str]:
         """Some frameworks put the class before the name themselves."""
         for name, test in self.ran:
-            where = self.classes.get(test, "")
+            where = self.classes.get(test, "")[:LONGEST_PLACE]
             yield name if name.startswith(where) else f"{where}.{name}"
 
     def _count(self, given: Mapping[str, str]) -> None:

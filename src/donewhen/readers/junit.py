@@ -3,11 +3,11 @@
 Every `testcase` counts once, wherever the suites nest it; the totals in the attributes of suites are not believed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from donewhen.readers.reading import Reading
-from donewhen.readers.tally import names, tally, that_ran
+from donewhen.readers.tally import LONGEST_PLACE, names, tally, that_ran, within
 from donewhen.readers.xml import walk
 
 ROOTS = ("testsuites", "testsuite")
@@ -29,7 +29,9 @@ def read(content: bytes, runner: str = "junit") -> Reading | None:
 class _Case:
     name: str
     depth: int
-    known_as: tuple[str, ...]
+    given: Mapping[str, str]
+    is_test: bool = True
+    """False for what stands for tests that could not be reached."""
     outcome: str = "passed"
 
     def worsen(self, element: str, kind: str) -> None:
@@ -52,32 +54,32 @@ class _Suite:
     failures: list[str] = field(default_factory=list[str])
     ran: list[str] = field(default_factory=list[str])
     depth: int = 0
-    suites: list[str] = field(default_factory=list[str])
+    suites: list["_Group"] = field(default_factory=lambda: [_Group("")])
     open: list[_Case] = field(default_factory=list[_Case])
 
     def start(self, element: str, given: Mapping[str, str]) -> None:
         self.depth += 1
         if element == "testsuite":
-            self.suites.append(given.get("name", ""))
+            self.suites.append(self.suites[-1].inner(given.get("name", "")))
         if self.depth == 1:
             self.is_junit = element in ROOTS
         elif element == "testcase" and self.is_junit:
-            self.open.append(_Case(_name(given), self.depth, _known_as(given, self.suites)))
+            self.open.append(_Case(_name(given), self.depth, given))
         elif self.open and self.depth == self.open[-1].depth + 1:
             self.open[-1].worsen(element, given.get("type", ""))
             if given.get("message") == "collection failure":
-                self.open[-1].known_as = ()
+                self.open[-1].is_test = False
 
     def end(self, element: str) -> None:
         self.depth -= 1
         if element == "testcase" and self.open:
             self._count(self.open.pop())
-        elif element == "testsuite" and self.suites:
-            self.suites.pop()
+        elif element == "testsuite":
+            self._close(self.suites.pop())
 
     def _count(self, case: _Case) -> None:
-        if case.outcome in ("passed", "failed") and not _is_a_file(case.name):
-            self.ran += case.known_as
+        if case.is_test and case.outcome in ("passed", "failed"):
+            self._keep(case)
         if case.outcome == "failed":
             self.failures.append(case.name)
         elif case.outcome != "passed":
@@ -85,23 +87,40 @@ class _Suite:
         elif not _is_a_file(case.name):
             self.passed += 1
 
+    def _keep(self, case: _Case) -> None:
+        """Under its class or, where none is told, under its file and the suites around it."""
+        where, name = case.given.get("classname", ""), case.given.get("name", "")
+        if where and where != "test":
+            self.ran += [] if name in ("", where, *OF_A_CLASS) else [case.name]
+        elif not _is_a_file(name):
+            suite, file = self.suites[-1], case.given.get("file", "")
+            self.ran.append(within(file, within(suite.path, name)))
+            suite.file = file
+
+    def _close(self, suite: "_Group") -> None:
+        """Node makes a suite of a test that has others in it, so a suite in which something ran has run as well."""
+        if suite.file is not None and suite.path:
+            self.ran.append(within(suite.file, suite.path))
+            self.suites[-1].file = suite.file
+
+
+@dataclass(slots=True)
+class _Group:
+    """A suite, named with those around it."""
+
+    path: str
+    file: str | None = None
+    """Where its tests are; None as long as none of them ran."""
+
+    def inner(self, name: str) -> "_Group":
+        """However deep suites nest, the path ends somewhere."""
+        is_full = len(self.path) >= LONGEST_PLACE
+        return _Group(self.path if is_full else within(self.path, name)[:LONGEST_PLACE])
+
 
 def _name(given: Mapping[str, str]) -> str:
     where, name = given.get("classname", ""), given.get("name", "")
     return f"{where}.{name}" if where and where != "test" else name
-
-
-def _known_as(given: Mapping[str, str], suites: Sequence[str]) -> tuple[str, ...]:
-    """A test's name where its class, or the class that could not be set up, is told; else with the suites around it.
-
-    Node makes a suite of a test that has others in it, and so such a suite ran as well.
-    """
-    where, name = given.get("classname", ""), given.get("name", "")
-    if where and where != "test":
-        return () if name in ("", where, *OF_A_CLASS) else (f"{where}.{name}",)
-    path = [part for part in (given.get("file", ""), *suites, name) if part]
-    first = 1 + int("file" in given)
-    return tuple(" > ".join(path[:end]) for end in range(first, len(path) + 1))
 
 
 def _is_a_file(name: str) -> bool:

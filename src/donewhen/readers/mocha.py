@@ -5,7 +5,7 @@ import re
 from donewhen.readers.json import count, fields, items, parsed, words
 from donewhen.readers.printed import heard, last, lines
 from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally, that_ran
+from donewhen.readers.tally import names, tally, that_ran, within
 
 PASSING = re.compile(r" {2}(\d{1,9}) passing(?: \(.*\))?")
 OTHERS = re.compile(r" {2}(\d{1,9}) (pending|failing)")
@@ -26,7 +26,7 @@ def read_report(content: bytes) -> Reading | None:
     )
     failures = [words(fields(test).get("fullTitle")) for test in items(report.get("failures"))]
     went = [fields(test) for key in ("passes", "failures") for test in items(report.get(key))]
-    ran = [f"{words(test.get('file'))} > {words(test.get('fullTitle'))}" for test in went]
+    ran = [within(words(test.get("file")), words(test.get("fullTitle"))) for test in went]
     return Reading("mocha", tests, names(failures), "end" in stats, that_ran(_without_hooks(ran)))
 
 

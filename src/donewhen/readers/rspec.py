@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from donewhen.readers.json import count, fields, items, parsed, words
 from donewhen.readers.printed import heard, last, lines
 from donewhen.readers.reading import Reading
-from donewhen.readers.tally import names, tally, that_ran
+from donewhen.readers.tally import names, tally, that_ran, within
 
 SUMMARY = re.compile(
     r"(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?"
@@ -34,7 +34,7 @@ def _ran(examples: Iterable[Mapping[str, object]]) -> Iterator[str]:
     for example in examples:
         is_described = not NO_WORDS.match(words(example.get("description", "?")))
         if example.get("status") == "passed" or (example.get("status") == "failed" and is_described):
-            yield f"{words(example.get('file_path'))} > {words(example.get('full_description'))}"
+            yield within(words(example.get("file_path")), words(example.get("full_description")))
 
 
 def read_text(content: bytes) -> Reading | None:

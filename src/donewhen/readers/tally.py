@@ -6,6 +6,7 @@ from donewhen.readers.reading import Tests
 
 MOST_NAMES = 10_000
 LONGEST_NAME = 500
+LONGEST_PLACE = 1_000
 MOST_THAT_RAN = 100_000
 MOST_BYTES_THAT_RAN = 16 * 1024 * 1024
 
@@ -41,3 +42,8 @@ def that_ran(found: Iterable[str]) -> tuple[str, ...]:
         if len(kept) > MOST_THAT_RAN or size > MOST_BYTES_THAT_RAN:
             return ()
     return tuple(sorted(kept))
+
+
+def within(place: str, name: str) -> str:
+    """A name with the file, program or suite it is in. Many names share a place, so a huge one is not repeated."""
+    return f"{place[:LONGEST_PLACE]} > {name}" if place else name

@@ -4,8 +4,10 @@
     guard                    the rules about a path; also asked while a check runs
     globs testfiles names    patterns, what a test is, what configures or starts checks
     commands executed        which scripts of the base the checks run, found by reading
+    handed                   which files a command gives to a test runner
     suite instead            what the base's settings call tests; what would be taken instead of something
     mixed inside             files of which some is product and some is not: manifests, tests in sources
+    linewise                 lines on which all readers of a text agree
     shadows                  new modules that would be imported instead of others
 
 Costs as much as the changes, whatever the size of the repository. Nothing is run here, and nothing of the candidate is
@@ -71,7 +73,7 @@ async def judged(
         tuple(sorting.edits[path] for path in sorted(sorting.edits)),
         control,
         tuple(sorted(new_tests)),
-        Shadows(guard.base, sites, guard.executed.homes).among(added),
+        Shadows(guard.base, sites, guard.suite.homes | guard.suite.beside).among(added),
     )
 
 

@@ -28,6 +28,8 @@ WRAPPERS = {
 """Words before the command that matters, with the number of their own arguments."""
 RUNS_WHAT_FOLLOWS = frozenset({"run", "exec", "dlx", "x"})
 RUNNING = listed("uv poetry pdm pipenv hatch rye pixi conda mamba pnpm yarn npm bundle composer mise asdf")
+TAKES_VALUE = listed("--with --extra --group --python --package --directory --env-file --filter --prefix --cwd -C")
+"""Their own options, of which the next word is no command."""
 CONFIGURING = re.compile(
     r"--(?:config|conf|rcfile|makefile|justfile|require|import|setup|global-?setup|plugin|loader|env-file)[\w-]*",
     re.IGNORECASE,
@@ -89,7 +91,7 @@ def _unwrapped(words: list[str]) -> list[str]:
         elif first in RUNNING and len(words) > 2 and words[1] in RUNS_WHAT_FOLLOWS:
             words = words[2:]
             while words and words[0].startswith("-"):
-                words = words[1:]
+                words = words[2:] if words[0] in TAKES_VALUE else words[1:]
         else:
             return [first, *words[1:]]
     return []
@@ -103,6 +105,11 @@ def _of_one(words: list[str]) -> Iterator[Named]:
     if base in SHELLS:
         yield from _shell(rest)
     elif PYTHON.fullmatch(base) and "-m" in rest[:-1]:
+        at = rest.index("-m")
+        yield Named(rest[at + 1], "module", tuple(rest[at + 2 :]))
+        if rest[at + 1] == "coverage":
+            yield from _of_one(rest[at + 1 :])
+    elif base == "coverage" and "-m" in rest[:-1]:
         at = rest.index("-m")
         yield Named(rest[at + 1], "module", tuple(rest[at + 2 :]))
     elif PYTHON.fullmatch(base) or base in INTERPRETERS:

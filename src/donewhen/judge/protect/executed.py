@@ -12,14 +12,18 @@ from dataclasses import dataclass, field
 from donewhen.judge.contract import Check
 from donewhen.judge.protect.base import Base
 from donewhen.judge.protect.commands import Named, all_words, named
+from donewhen.judge.protect.globs import WILD
+from donewhen.judge.protect.handed import SEARCH_BY_NAME, handed, runner_of
 from donewhen.judge.protect.scripts import used_scripts
 from donewhen.judge.protect.tables import listed
 from donewhen.judge.protect.testfiles import is_test
 
 MOST_SCRIPTS = 200
 MOST_WORDS = 5000
-RUNNERS = ("pytest", "py.test", "unittest", "nose2", "jest", "mocha", "rspec", "bats", "phpunit", "ava")
 SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
+SOURCE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rb|php|feature|lua|robot)$")
+PRODUCT_PLACES = frozenset({"", "src", "lib", "app", "python"})
+"""Where tests may lie among the product; such a directory is not taken for tests as a whole."""
 PLACES = listed(
     "scripts script ci .ci tools tool hack devtools build build-tools buildtools .github .gitlab .circleci make checks"
     " grading qa contrib automation"
@@ -61,6 +65,8 @@ class Executed:
     """Every word of every command and of every script that was read."""
     tested: set[str] = field(default_factory=set[str])
     """Directories that a runner is given as places of tests."""
+    tests: set[str] = field(default_factory=set[str])
+    """Files that a runner is given, by path or by pattern; the base need not have them."""
     homes: set[str] = field(default_factory=lambda: {""})
     """Where commands are run, and where Python is told to look for modules."""
     directories: set[str] = field(default_factory=lambda: {""})
@@ -95,18 +101,40 @@ class _Walk:
         self.found.directories.update(around)
         told = [word for listed_in in MODULE_PATH.findall(text) for word in listed_in.split(":")]
         self.found.homes.update(place for word in told if (place := self._directory(word, here)))
+        places = [here]
         for one in named(text):
             if one.how == "program" and one.word == "cd":
-                self.found.homes.update(place for word in one.arguments if (place := self._directory(word, here)))
+                places += (place for word in one.arguments if (place := self._directory(word, here)))
+                self.found.homes.update(places[1:])
             if one.how == "program":
                 self.found.programs.add(one.word)
-            if one.word in RUNNERS:
-                given = [self._directory(word, here) for word in one.arguments]
-                self.found.tested.update(place for place in given if place)
+            for word in handed(one):
+                self._given(word, places, one, check)
             for path in self._places(one, around):
                 self._meet(path, one, check, direct)
         for place in dict.fromkeys(("", *around)):
             self._run_files(place, check)
+
+    def _given(self, word: str, places: list[str], one: Named, check: str) -> None:
+        """A file, a directory, a pattern or a dotted name that a runner is to look for tests in."""
+        if WILD.search(word):
+            self.found.tests.update(path for place in places if (path := joined(place, word)))
+            return
+        for place in places:
+            if directory := self._directory(word, place):
+                if runner_of(one) not in SEARCH_BY_NAME or directory.partition("/")[0] not in PRODUCT_PLACES:
+                    self.found.tested.add(directory)
+                continue
+            for path in dict.fromkeys(joined(place, form) for form in _forms(word)):
+                if path and (self.base.has(path) or SOURCE.search(word)):
+                    self._test(path, check)
+
+    def _test(self, path: str, check: str) -> None:
+        self.found.tests.add(path)
+        if target := self.base.link(path):
+            self.found.tests.add(joined(path.rpartition("/")[0], target))
+        if path.endswith(".py"):
+            self._imports(path, self.base.read(path) or "", check)
 
     def _meet(self, path: str, one: Named, check: str, direct: bool) -> None:
         content = self.base.read(path)
@@ -195,6 +223,14 @@ def judges(path: str, content: str, one: Named) -> bool:
         return True
     said = bool(SAYS_SO.search(name)) or not PLACES.isdisjoint(directories)
     return said or bool(STARTS_TESTS.search(content)) or any(ARGUMENT.fullmatch(word) for word in one.arguments[:2])
+
+
+def _forms(word: str) -> Iterator[str]:
+    """A path as it is; for a dotted name the module, or the one that holds the class or function of that name."""
+    yield word
+    parts = word.split(".")
+    if "/" not in word and all(part.isidentifier() for part in parts):
+        yield from ("/".join(parts[:length]) + ".py" for length in range(len(parts), 0, -1))
 
 
 def _has_shell(content: str) -> bool:

@@ -65,7 +65,7 @@ class Instead:
         """The directory of a test comes first where modules are looked for, unless it is a package."""
         if self.base.has(f"{place}/__init__.py") or self.base.has(f"{place}/{module}.py"):
             return ""
-        for root in ("", "src/", *(f"{directory}/" for directory in self.executed.homes if directory)):
+        for root in ("", "src/", *(f"{directory}/" for directory in sorted(self.suite.homes) if directory)):
             for product in (f"{root}{module}.py", f"{root}{module}/__init__.py"):
                 if self.base.has(product) and not self.suite.is_test(product):
                     return f"would be imported instead of {product}"

@@ -1,6 +1,7 @@
 """Line-wise files that mix product and judge: setup.cfg by section, go.mod by directive, a Gemfile by declaration.
 
-A text whose lines readers could see differently is the base's. What a Gemfile says is code, so only lines that are plain declarations may differ; anything else makes it the base's.
+What a Gemfile says is code, so only lines that are plain declarations may differ; anything else makes it the base's.
+So does a text whose lines readers could see differently.
 """
 
 import configparser

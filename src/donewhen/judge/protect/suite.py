@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import cast
 
-from donewhen.judge.protect import testfiles
+from donewhen.judge.protect import globs, testfiles
 from donewhen.judge.protect.base import Base
-from donewhen.judge.protect.executed import Executed, joined
+from donewhen.judge.protect.executed import PRODUCT_PLACES, Executed, joined
 from donewhen.judge.protect.merge import table
 
 SETTINGS = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
-PRODUCT_PLACES = frozenset({"", "src", "lib", "app", "python"})
-"""Where tests may lie among the product; such a directory is not taken for tests as a whole."""
 PLUGIN = re.compile(r"(?:^|\s)-p[\s=]*([\w.]+)")
 NAMING = """
     pyproject.toml ruff.toml .ruff.toml setup.cfg mypy.ini .pylintrc tsconfig.json biome.json package.json
@@ -44,6 +42,12 @@ class Suite:
         self._patterns: set[str] = set()
         self.named: dict[str, str] = {}
         """Files that settings name → why they count."""
+        self.homes = set(executed.homes)
+        """Where modules of the product are looked for: where commands are run, and what settings add to that."""
+        self._given = frozenset(path for path in executed.tests if not globs.WILD.search(path))
+        self._given_patterns = tuple(sorted(executed.tests - self._given))
+        self.beside = {path.rpartition("/")[0] for path in self._given if base.has(path)} - PRODUCT_PLACES
+        """Directories of files that a command hands to a runner: modules are looked for there as well."""
         for place in executed.directories:
             self._read(place)
         for directory in executed.tested:
@@ -52,18 +56,21 @@ class Suite:
     def is_test(self, path: str) -> bool:
         if testfiles.is_test(path) or any(path.startswith(f"{directory}/") for directory in self._directories):
             return True
+        if path in self._given or globs.first_match(self._given_patterns, path):
+            return True
         name = path.rpartition("/")[2]
         return any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def is_directory_of_tests(self, place: str) -> bool:
         within = any(place == directory or place.startswith(f"{directory}/") for directory in self._directories)
-        return within or testfiles.is_test_directory(place.split("/"))
+        return within or place in self.beside or testfiles.is_test_directory(place.split("/"))
 
     def _read(self, place: str) -> None:
         options: list[str] = []
         for settings in self._pytest_settings(place):
             options.append(" ".join(_words(settings.get("addopts"))))
             self._patterns.update(word for word in _words(settings.get("python_files")) if word not in ("*", "*.py"))
+            self.homes.update(joined(place, word) for word in _words(settings.get("pythonpath")))
             for word in _words(settings.get("testpaths")):
                 self._add_directory(joined(place, word))
         plugins = [name for option in options for name in PLUGIN.findall(option)]

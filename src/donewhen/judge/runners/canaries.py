@@ -92,7 +92,7 @@ def _for_go(directory: Path, call: Call, mark: str) -> Iterator[Added]:
 
 
 def _for_cargo(directory: Path, call: Call, mark: str) -> Iterator[Added]:
-    """A test program of its own: the files that hold unit tests are the product's."""
+    """A test program that is linked with the product, where there is one, or else one of its own."""
     test = f'#[test]\nfn canary_{mark}() {{\n    panic!("{SAYS}");\n}}\n'
     words = call.arguments
     if "--test" in words[:-1]:
@@ -101,7 +101,17 @@ def _for_cargo(directory: Path, call: Call, mark: str) -> Iterator[Added]:
     elif not {"--lib", "--bins", "--bin", "--doc", "--examples"} & set(words):
         for manifest, text in test_files(directory, ("Cargo.toml",), ()):
             if re.search(r"^\[package\]", text, re.MULTILINE):
-                yield manifest.parent / "tests" / f"canary_{mark}.rs", test
+                yield _using_crate(manifest, text, test) or (manifest.parent / "tests" / f"canary_{mark}.rs", test)
+
+
+def _using_crate(manifest: Path, text: str, test: str) -> Added | None:
+    """A program of tests in which code of the product runs; what the product does at its start is then seen, too."""
+    name = first_group(r'^name\s*=\s*"([\w-]+)"', text)
+    for path in sorted((manifest.parent / "tests").glob("*.rs")) if name else ():
+        content = path.read_text(errors="replace")
+        if re.search(rf"\b{re.escape(name.replace('-', '_'))}\s*::", content):
+            return path, _appended(content, test)
+    return None
 
 
 def _for_rspec(directory: Path, call: Call, mark: str) -> Iterator[Added]:

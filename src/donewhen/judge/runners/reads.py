@@ -9,6 +9,7 @@ from typing import cast
 from donewhen.judge.runners.asks import Ask
 from donewhen.judge.verdict import EvidenceKind
 from donewhen.readers.reading import Reading, Tests
+from donewhen.readers.tally import that_ran
 
 TEXT: Mapping[str, str] = {
     **{name: name for name in ("pytest", "unittest", "jest", "vitest", "mocha", "cargo", "go", "rspec", "phpunit")},
@@ -100,4 +101,11 @@ def _sum(readings: list[Reading]) -> Reading:
         sum((reading.tests for reading in readings), Tests()),
         tuple(name for reading in readings for name in reading.failures),
         all(reading.complete for reading in readings),
+        _all_that_ran(readings),
     )
+
+
+def _all_that_ran(readings: list[Reading]) -> tuple[str, ...]:
+    """The names of several readings together; none where one of them does not tell its own."""
+    silent = any(not reading.ran and reading.tests.passed + reading.tests.failed for reading in readings)
+    return () if silent else that_ran(name for reading in readings for name in reading.ran)

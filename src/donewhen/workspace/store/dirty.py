@@ -143,8 +143,8 @@ async def _stage(bare: Bare, repo: Repo, place: Place, changes: Sequence[Change]
     for name, needing in filtered.items():
         if {f"filter.{name}.clean", f"filter.{name}.process"} & repo.settings.keys():
             raise BadInput(f"{shown(needing[0])} needs the filter {shown(name)}, which is never run: commit it first")
-    # By name alone: where a link now stands for their directory, git refuses to look for them.
-    await bare.run("update-index", "--force-remove", "-z", "--stdin", at=place, stdin=gone)
+    if gone:  # by name alone: where a link now stands for their directory, git refuses to look for them
+        await bare.run("update-index", "--force-remove", "-z", "--stdin", at=place, stdin=gone)
     names = b"".join(path + b"\0" for path in paths if path not in pointers)
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     await bare.run("update-index", *options, at=place, stdin=names, settings=_settings(repo))
