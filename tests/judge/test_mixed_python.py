@@ -201,8 +201,9 @@ def test_a_setup_cfg_that_readers_could_see_differently_comes_from_the_base(tric
 
 @pytest.mark.parametrize("end", ["\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
 def test_a_setup_cfg_with_line_ends_of_which_not_all_readers_know_comes_from_the_base(end: str) -> None:
-    hidden = f"version = 2{end}[tool:pytest]{end}addopts = -p helper"
-    assert cfg(("version = 1", hidden)).none
+    base = CFG.partition("[tool:pytest]")[0]
+    hidden = base.replace("version = 1", f"version = 2{end}[tool:pytest]{end}addopts = -p helper")
+    assert taken("setup.cfg", base.encode(), hidden.encode(), WORDS).none
 
 
 def test_a_setup_cfg_may_have_the_line_ends_of_windows() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from donewhen.readers.printed import heard, lines
 from donewhen.readers.reading import Reading, Tests
@@ -26,18 +25,18 @@ def read_report(content: bytes) -> Reading | None:
     return Reading("dotnet", tests, names(found.failures), complete and found.summarised, that_ran(found.names()))
 
 
-@dataclass(slots=True)
 class _Results:
-    is_first: bool = True
-    is_trx: bool = False
-    summarised: bool = False
-    passed: int = 0
-    skipped: int = 0
-    failures: list[str] = field(default_factory=list[str])
-    ran: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Name and id of each test. Its class stands further down, with its definition."""
-    defined: str = ""
-    classes: dict[str, str] = field(default_factory=dict[str, str])
+    def __init__(self) -> None:
+        self.is_first = True
+        self.is_trx = False
+        self.summarised = False
+        self.passed = 0
+        self.skipped = 0
+        self.failures: list[str] = []
+        self.ran: list[tuple[str, str]] = []
+        """Name and id of each test. Its class stands further down, with its definition."""
+        self.defined = ""
+        self.classes: dict[str, str] = {}
 
     def start(self, element: str, given: Mapping[str, str]) -> None:
         if self.is_first:

@@ -4,7 +4,7 @@ Every `testcase` counts once, wherever the suites nest it; the totals in the att
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from donewhen.readers.reading import Reading
 from donewhen.readers.tally import LONGEST_PLACE, names, tally, that_ran, within
@@ -46,16 +46,16 @@ class _Case:
             self.outcome = "skipped"
 
 
-@dataclass(slots=True)
 class _Suite:
-    is_junit: bool = False
-    passed: int = 0
-    skipped: int = 0
-    failures: list[str] = field(default_factory=list[str])
-    ran: list[str] = field(default_factory=list[str])
-    depth: int = 0
-    suites: list["_Group"] = field(default_factory=lambda: [_Group("")])
-    open: list[_Case] = field(default_factory=list[_Case])
+    def __init__(self) -> None:
+        self.is_junit = False
+        self.passed = 0
+        self.skipped = 0
+        self.failures: list[str] = []
+        self.ran: list[str] = []
+        self.depth = 0
+        self.suites = [_Group("")]
+        self.open: list[_Case] = []
 
     def start(self, element: str, given: Mapping[str, str]) -> None:
         self.depth += 1
