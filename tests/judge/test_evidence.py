@@ -129,7 +129,15 @@ def test_tests_of_the_base_that_did_not_run_are_named_unless_skips_are_allowed()
     assert missing == {"b", "c"}
     assert list(evidence.doubts_of_names(missing)) == [(Status.VACUOUS, "a test of the base did not run: b and 1 more")]
     assert not evidence.not_run(replace(CHECK, allow_skips=True), now, base)
-    assert not evidence.not_run(CHECK, GREEN, base)
+    assert evidence.not_run(CHECK, GREEN, base) == {"a", "b", "c"}  # a list that cannot be told does not excuse it
+    assert not evidence.not_run(CHECK, now, GREEN)
+
+
+def test_tests_inside_of_sources_may_move_with_their_module() -> None:
+    names = ("src/lib.rs small > old::tests::adds", "Doc-tests small > src/lib.rs - f", "tests/a.rs a > adds")
+    base = replace(GREEN, reading=Reading("cargo", Tests(3, 3, 0, 0), ran=names))
+    now = replace(GREEN, reading=Reading("cargo", Tests(3, 3, 0, 0), ran=("src/lib.rs small > new::tests::adds",)))
+    assert evidence.not_run(CHECK, now, base) == {"tests/a.rs a > adds"}
 
 
 @pytest.mark.parametrize(

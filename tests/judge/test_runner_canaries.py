@@ -8,6 +8,7 @@ from donewhen.judge.runners import Canary, ask, canary
 from repositories import write
 
 TOKEN = "c0ffee5ea1"
+CRATE = '[package]\nname = "a-b"\n'
 JUPITER = "package a.b;\nimport org.junit.jupiter.api.Test;\nclass ATest {}\n"
 
 
@@ -34,6 +35,8 @@ def added(root: Path, command: str, files: dict[str, str], dir: str = ".") -> Ca
         ("go test ./b/...", {"b/b_test.go": 'import "testing"', "a_test.go": 'import "testing"'}, "b/b_test.go"),
         ("cargo test", {"Cargo.toml": "[package]\n"}, f"tests/canary_{TOKEN}.rs"),
         ("cargo test", {"Cargo.toml": "[workspace]\n", "m/Cargo.toml": "[package]\n"}, f"m/tests/canary_{TOKEN}.rs"),
+        ("cargo test", {"Cargo.toml": CRATE, "tests/a.rs": "fn x() {}", "tests/b.rs": "use a_b::c;"}, "tests/b.rs"),
+        ("cargo test", {"Cargo.toml": CRATE, "tests/a.rs": "fn x() {}"}, f"tests/canary_{TOKEN}.rs"),
         ("cargo test --test b", {"Cargo.toml": "[package]\n", "tests/b.rs": ""}, "tests/b.rs"),
         ("bundle exec rspec", {"spec/a_spec.rb": ""}, "spec/a_spec.rb"),
         ("phpunit", {"tests/ATest.php": "<?php\n"}, f"tests/Canary_{TOKEN}Test.php"),

@@ -3,7 +3,7 @@
 Every `testcase` counts once, wherever the suites nest it; the totals in the attributes of suites are not believed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from donewhen.readers.reading import Reading
@@ -22,7 +22,7 @@ def read(content: bytes, runner: str = "junit") -> Reading | None:
     if not found.is_junit:
         return None
     tests = tally(passed=found.passed, failed=len(found.failures), skipped=found.skipped)
-    return Reading(runner, tests, names(found.failures), complete, that_ran(found.ran))
+    return Reading(runner, tests, names(found.failures), complete, that_ran(found.names()))
 
 
 @dataclass(slots=True)
@@ -52,7 +52,8 @@ class _Suite:
         self.passed = 0
         self.skipped = 0
         self.failures: list[str] = []
-        self.ran: list[str] = []
+        self.ran: list[tuple[str, str, str]] = []
+        """File, suites and name, put together when all are known: long paths are shared by many."""
         self.depth = 0
         self.suites = [_Group("")]
         self.open: list[_Case] = []
@@ -77,6 +78,10 @@ class _Suite:
         elif element == "testsuite":
             self._close(self.suites.pop())
 
+    def names(self) -> Iterator[str]:
+        for file, suites, name in self.ran:
+            yield within(file, within(suites, name))
+
     def _count(self, case: _Case) -> None:
         if case.is_test and case.outcome in ("passed", "failed"):
             self._keep(case)
@@ -91,16 +96,16 @@ class _Suite:
         """Under its class or, where none is told, under its file and the suites around it."""
         where, name = case.given.get("classname", ""), case.given.get("name", "")
         if where and where != "test":
-            self.ran += [] if name in ("", where, *OF_A_CLASS) else [case.name]
+            self.ran += [] if name in ("", where, *OF_A_CLASS) else [("", "", case.name)]
         elif not _is_a_file(name):
             suite, file = self.suites[-1], case.given.get("file", "")
-            self.ran.append(within(file, within(suite.path, name)))
+            self.ran.append((file, suite.path, name))
             suite.file = file
 
     def _close(self, suite: "_Group") -> None:
         """Node makes a suite of a test that has others in it, so a suite in which something ran has run as well."""
         if suite.file is not None and suite.path:
-            self.ran.append(within(suite.file, suite.path))
+            self.ran.append((suite.file, "", suite.path))
             self.suites[-1].file = suite.file
 
 
