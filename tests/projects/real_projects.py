@@ -42,10 +42,11 @@ def unpack(name: str, into: Path, part: str = "") -> None:
         _unpack_debian(archive, into, part)
         return
     with tarfile.open(archive) as bundle:
+        bundle.extraction_filter = getattr(tarfile, "data_filter", None)  # the first Pythons of 3.11 have none
         for member in bundle.getmembers():
             member.name = member.name.partition("/")[2]
             if member.name:
-                bundle.extract(member, into, filter="data")
+                bundle.extract(member, into)
 
 
 def _unpack_debian(archive: Path, into: Path, part: str) -> None:
