@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +15,10 @@ import real_projects as real
 from needs import needs
 from program import Answer, donewhen
 from repositories import git, write
+
+OURS = str(Path(sys.executable).parent)
+ELSEWHERE = ":".join(entry for entry in os.environ["PATH"].split(":") if entry != OURS)
+"""PATH without the tools of whoever runs these tests: what is proposed depends on what is installed."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,8 @@ class Seen:
 
 
 def look_at(project: Project) -> Seen:
-    init = donewhen("init", cwd=project.root, env=project.env)
-    return Seen(project, init, donewhen("check", cwd=project.root, env=project.env))
+    env = {"PATH": ELSEWHERE, **project.env}
+    return Seen(project, donewhen("init", cwd=project.root, env=env), donewhen("check", cwd=project.root, env=env))
 
 
 # -- the projects --
@@ -75,7 +80,7 @@ def uv_project(tmp: Path) -> Project:
     )
     real.ignoring(root, ".venv/")
     (root / "uv.lock").write_text('version = 1\nrequires-python = ">=3.8"\n')
-    path = f"{real.uv_alone(tmp / 'uv')}:{os.environ['PATH']}"
+    path = f"{real.uv_alone(tmp / 'uv')}:{ELSEWHERE}"
     expected = "tests | uv run --no-sync pytest -q"
     return Project("itsdangerous", "Python, uv, pytest", real.committed(root), (expected,), env={"PATH": path})
 
