@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-PREVIEW_BYTES = 400
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -64,22 +63,11 @@ class CheckCompleted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineCompleted(Event):
-    results: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProtectedEdit(Event):
     path: str
     action: str
     reason: str = ""
     parts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Error(Event):
-    kind: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +86,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - any tuple of plain values
     return value
-
-
-def preview(text: str) -> str:
-    """The beginning of a text, at most 400 bytes of UTF-8; a cut one ends in an ellipsis."""
-    encoded = text.encode("utf-8", "replace")
-    if len(encoded) <= PREVIEW_BYTES:
-        return encoded.decode("utf-8")
-    ellipsis = "…"
-    return encoded[: PREVIEW_BYTES - len(ellipsis.encode())].decode("utf-8", "ignore") + ellipsis

@@ -212,7 +212,6 @@ async def test_whatever_the_contract_protects_comes_from_the_base_new_files_incl
         outcome = await python.judge(made)
         assert set(outcome.edits) == {"tests/test_more.py", "calc.py", "docs/new.md"}
         assert "'tests/**'" in outcome.edits["tests/test_more.py"].reason
-        assert outcome.judged.new_tests == ("tests/test_new.py",)
 
 
 async def test_what_is_editable_is_graded_also_where_a_default_would_protect_it(tmp_path: Path) -> None:
@@ -224,7 +223,6 @@ async def test_what_is_editable_is_graded_also_where_a_default_would_protect_it(
         outcome = await python.judge(made)
         assert set(outcome.edits) == {"donewhen.toml"}, "the contract is never editable"
         assert outcome.files["tests/test_calc.py"] == "changed"
-        assert outcome.judged.new_tests == ("tests/test_calc.py",)
         assert outcome.control["tests/test_calc.py"] == "changed"
         assert outcome.control["conftest.py"] == "x"
 
@@ -263,7 +261,6 @@ async def test_the_control_has_the_new_tests_and_none_of_the_product(tmp_path: P
         outcome = await python.judge(made)
         new = {"calc/test_inner.py", "tests/new/conftest.py", "tests/new/test_b.py", "tests/new/data.json"}
         assert outcome.control == {**PYTHON, **dict.fromkeys(new, "")}
-        assert outcome.judged.new_tests == ("calc/test_inner.py", "tests/new/test_b.py")
 
 
 async def test_two_thousand_changed_files_are_judged_as_they_are(tmp_path: Path) -> None:
@@ -279,4 +276,4 @@ async def test_nothing_changed_is_judged_as_the_base(tmp_path: Path) -> None:
         outcome = await python.judge({})
         base = await python.store.tree_of(python.store.repo.head)
         assert (outcome.judged.tree, outcome.judged.control) == (base, base)
-        assert outcome.judged.edits == outcome.judged.new_tests == outcome.judged.shadows == ()
+        assert outcome.judged.edits == outcome.judged.shadows == ()

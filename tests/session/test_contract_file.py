@@ -81,9 +81,21 @@ def test_what_is_odd_is_told_with_file_line_and_key(tmp_path: Path) -> None:
     assert line.startswith(f"{tmp_path}/donewhen.toml:4: check[0].command: ")
 
 
+@pytest.mark.parametrize("key", ["protect", "editable"])
+def test_a_pattern_that_leads_out_is_told_with_file_and_key(tmp_path: Path, key: str) -> None:
+    with pytest.raises(BadInput) as error:
+        contract(tmp_path, f"[contract]\n{key} = ['../x']\n")
+    assert str(error.value).startswith(f"{tmp_path}/donewhen.toml: 'contract.{key}': '../x' is no pattern")
+
+
+@pytest.mark.parametrize("text", [b"[[check]]\nname = ", b"\xff", b"check = 'x'\n[["])
+def test_a_maker_sees_nothing_of_a_file_that_cannot_be_read(text: bytes) -> None:
+    assert held_back(text) == b""
+
+
 def test_a_maker_sees_the_file_as_it_is_when_nothing_is_held_out() -> None:
     text = '# mine\n[[check]]\nname = "a"\ncommand = "x"\n'
-    assert held_back(text) == text
+    assert held_back(text.encode()) == text.encode()
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=5))
@@ -92,7 +104,7 @@ def test_a_maker_sees_nothing_of_held_out_checks_not_even_comments_about_them(he
         f"# about {n}\n[[check]]\nname = 'name{n}'\ncommand = 'command{n}'\nheld_out = {str(out).lower()}\n"
         for n, out in enumerate(held)
     )
-    shown = held_back(text)
+    shown = held_back(text.encode()).decode()
     known = tomllib.loads(shown)
     assert known["contract"] == {"min_evidence": "exit"}
     assert [entry["name"] for entry in known.get("check", [])] == [f"name{n}" for n, out in enumerate(held) if not out]

@@ -33,6 +33,8 @@ def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json:
     """
     if head and as_is:
         raise BadInput("--head and --as-is exclude each other: one leaves the working tree out, the other takes all")
+    if receipt is not None and receipt.is_dir():
+        raise BadInput(f"--receipt {receipt}: this is a directory")
     if receipt is not None and not receipt.absolute().parent.is_dir():
         raise BadInput(f"--receipt {receipt}: there is no directory {receipt.absolute().parent}")
     subject: Subject = "head" if head else "as-is" if as_is else "working"

@@ -18,6 +18,8 @@ from donewhen.readers.reading import Reading, Tests
 from donewhen.workspace.files import write_atomically
 
 KEPT = 4000
+RUNS = "runs"
+"""Where runs are kept, in the state directory of a repository."""
 
 
 class Runs:
@@ -46,13 +48,15 @@ class Runs:
         if self._directory is not None and key:
             (self._directory / key).unlink(missing_ok=True)
 
-    def forget_old(self) -> None:
-        """Keep the runs that were made last."""
-        if self._directory is None or not self._directory.is_dir():
-            return
-        entries = sorted(os.scandir(self._directory), key=lambda entry: entry.stat().st_mtime, reverse=True)
-        for entry in entries[KEPT:]:
-            Path(entry.path).unlink(missing_ok=True)
+
+def forget_old_runs(state: Path, kept: int = KEPT) -> None:
+    """Keep only the runs that were made last, in the state directory of a repository."""
+    try:
+        entries = sorted(os.scandir(state / RUNS), key=lambda entry: entry.stat().st_mtime, reverse=True)
+    except FileNotFoundError:
+        return
+    for entry in entries[kept:]:
+        Path(entry.path).unlink(missing_ok=True)
 
 
 def key_of(*parts: object) -> str:

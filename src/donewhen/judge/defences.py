@@ -18,7 +18,7 @@ class Defences:
     layers: bool = True
     """Every check gets a throw-away layer of its own; without it they all write into one."""
     caches: bool = True
-    """Bytecode and caches are made afresh, outside of the tree."""
+    """No bytecode is written or taken from the user's own packages; old caches are not in the tree."""
     tools: bool = True
     """Programs are not looked up in the tree."""
     counts: bool = True

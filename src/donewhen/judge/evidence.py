@@ -17,8 +17,8 @@ SEVERITY = (Status.TAMPERED, Status.VACUOUS, Status.FAIL, Status.FLAKY, Status.T
 def outcome(check: Check, ran: Ran) -> Doubt:
     """What the end of a run says by itself: the exit code and the printed text. The reason is empty for a pass."""
     if ran.end == "could_not_start":
-        said = f"exit code {ran.exit_code}: the command could not be started" if ran.exit_code else ran.reason
-        return Status.INFRA, said
+        said = ran.reason.strip().splitlines()[-1:] or ["the command could not be started"]
+        return Status.INFRA, f"exit code {ran.exit_code}: it could not be started" if ran.exit_code else said[0]
     if ran.end == "timed_out":
         return Status.TIMEOUT, f"not done after {check.timeout_secs:g} s"
     if ran.end == "limit":

@@ -39,7 +39,6 @@ class Surroundings:
     """Names the installed tools as they are now."""
     trouble: str = ""
     """Why nothing that is run here can be believed; then every check is `infra`."""
-    share: tuple[str, ...] = ()
     passed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables of the person's that commands get."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -61,7 +61,7 @@ class Judge:
     async def _judged(self, base_files: Path, guard: protect.Guard | None) -> Judged:
         case = self._case
         if guard is None:
-            return Judged(tree=case.candidate, edits=(), control=case.candidate, new_tests=(), shadows=())
+            return Judged(tree=case.candidate, edits=(), control=case.candidate, shadows=())
         store, sites = self._ground.store, case.surroundings.sites
         return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
 

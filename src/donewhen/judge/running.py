@@ -7,7 +7,7 @@ caches going nowhere that anybody will look again, and the protected files that 
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from donewhen.judge.ran import Ran
 from donewhen.judge.tail import tail_of
 from donewhen.readers.reading import Reading
 from donewhen.workspace.command import End, Finished
+from donewhen.workspace.files import beneath
 from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.sandbox.room import Place, ShellCommand
 from donewhen.workspace.sandbox.view import Bind
@@ -165,21 +166,3 @@ def _read_reports(directory: Path, names: list[str]) -> dict[str, bytes]:
                 found[name] = file.read(room)
                 room -= len(found[name])
     return found
-
-
-@contextlib.contextmanager
-def beneath(root: Path, path: str, make: bool = False) -> Generator[int]:
-    """A descriptor of a directory below another one, reached without going through any link."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(root, flags)
-    try:
-        for part in filter(None, path.split("/")):
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, 0o755, dir_fd=fd)
-            inner = os.open(part, flags, dir_fd=fd)
-            os.close(fd)
-            fd = inner
-        yield fd
-    finally:
-        os.close(fd)

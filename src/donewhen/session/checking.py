@@ -14,7 +14,7 @@ from typing import Literal
 from donewhen import __version__
 from donewhen.events import Emit
 from donewhen.judge import tools
-from donewhen.judge.cache import Runs
+from donewhen.judge.cache import RUNS, Runs
 from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.ground import Surroundings
@@ -77,7 +77,7 @@ async def judge_tree(
         as_is=as_is,
         defences=defences,
     )
-    runs = Runs(place.trees.directory / "runs", fresh)
+    runs = Runs(place.trees.directory / RUNS, fresh)
     return await Judge(place, contract, case, runs, emit).verdict()
 
 
@@ -105,7 +105,6 @@ def surroundings(place: Workplace, contract: Contract) -> Surroundings:
         path=path,
         digest="" if reaches_out else digest.hexdigest(),
         tools=installed,
-        share=share,
         passed={name: os.environ[name] for name in config.env if name in os.environ},
         secrets=_secrets(config.env, shared),
         sites=tools.python_sites(path, shared),

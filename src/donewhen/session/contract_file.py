@@ -24,6 +24,7 @@ def contract_in(settings: Settings) -> Contract:
         with _at(file, lines, number):
             checks.append(_check(number, entry))
             require_sound(checks)
+    _require_sound_patterns(settings)
     return Contract(
         checks=tuple(checks),
         description=settings.text("contract", "description"),
@@ -31,6 +32,18 @@ def contract_in(settings: Settings) -> Contract:
         editable=settings.texts("contract", "editable"),
         min_evidence=cast("MinEvidence", settings.text("contract", "min_evidence")),
     )
+
+
+def _require_sound_patterns(settings: Settings) -> None:
+    keys = [key for key in ("protect", "editable") if settings.texts("contract", key)]
+    if not keys:
+        return
+    from donewhen.judge.protect import globs  # the rules of protection come with it, and most files have no patterns
+
+    for key in keys:
+        with settings.blaming("contract", key):
+            for pattern in settings.texts("contract", key):
+                globs.require_sound(pattern, f"contract.{key}")
 
 
 class _at:  # noqa: N801 - reads as a word: with _at(file, …)
@@ -110,14 +123,25 @@ def _key(oddity: Oddity) -> str:
     return f"check[{oddity.check}].{oddity.key}" if oddity.check >= 0 else oddity.key
 
 
-def held_back(text: str) -> str:
-    """donewhen.toml as the maker may see it: without the held-out checks, and then without comments, which may tell."""
-    content = tomllib.loads(text)
-    checks = cast("list[Table]", content.get("check", []))
+def held_back(text: bytes) -> bytes:
+    """donewhen.toml as the maker may see it: without the held-out checks, and then without comments, which may tell.
+
+    Of a file that cannot be read nothing is shown.
+    """
+    try:
+        content = tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return b""
+    checks = _tables(content.get("check"))
     shown = [entry for entry in checks if not entry.get("held_out")]
     if len(shown) == len(checks):
         return text
     import tomlkit
 
     content.pop("check")
-    return tomlkit.dumps({**content, **({"check": shown} if shown else {})})
+    return tomlkit.dumps({**content, **({"check": shown} if shown else {})}).encode()
+
+
+def _tables(value: object) -> list[Table]:
+    entries = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("Table", entry) for entry in entries if isinstance(entry, dict)]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen.errors import BadInput, MachineryBroke
+from donewhen.judge.cache import forget_old_runs
 from donewhen.judge.contract import Contract
 from donewhen.session import settings as settings_module
 from donewhen.session.contract_file import contract_in, held_back
@@ -60,7 +61,7 @@ class Workplace:
         """
         if self.holds_out:
             # What is held out must not be found by what runs here either, be it the maker's commands or a check's.
-            candidate = await self._held_back_tree(candidate) if candidate else ""
+            candidate = await self._without_held_out(candidate) if candidate else ""
             commit = await self.maker_base(commit)
         tree = await self.trees.make(kind, commit, await self.standing(commit, candidate))
         try:
@@ -78,24 +79,19 @@ class Workplace:
 
     async def maker_base(self, commit: str) -> str:
         """The commit that a maker starts from: this one, or one like it that tells nothing of held-out checks."""
-        file = self.settings.file
-        if file is None or not self.holds_out:
+        if not self.holds_out:
             return commit
-        path = str(file.relative_to(self.repo.root))
-        found = await edit.file_in(self.store.bare, await self.store.tree_of(commit), path)
-        if found is None:
-            return commit
-        shown = held_back(found[1].decode("utf-8", "replace")).encode()
-        return commit if shown == found[1] else await edit.with_file(self.store.bare, commit, path, shown)
+        tree = await self.store.tree_of(commit)
+        shown = await self._without_held_out(tree)
+        return commit if shown == tree else await edit.commit_like(self.store.bare, commit, shown)
 
-    async def _held_back_tree(self, tree: str) -> str:
+    async def _without_held_out(self, tree: str) -> str:
         assert self.settings.file is not None
         path = str(self.settings.file.relative_to(self.repo.root))
         found = await edit.file_in(self.store.bare, tree, path)
         if found is None:
             return tree
-        shown = held_back(found[1].decode("utf-8", "replace")).encode()
-        blob = self.store.bare.write("blob", shown)
+        blob = self.store.bare.write("blob", held_back(found[1]))
         return await edit.with_changes(self.store.bare, tree, {raw(path): Entry(found[0].mode, blob)})
 
     @property
@@ -216,11 +212,12 @@ async def open_workplace(start: Path, offline: bool = False) -> AsyncGenerator[W
         await trees.sweep()
         trees.layers.forget_old(trees.in_use())
         yield Workplace(repo, settings, probe, store, trees, launcher)
-        await _tidy_now_and_then(store, directory / "tidied")
+        await _tidy_now_and_then(store, directory)
 
 
-async def _tidy_now_and_then(store: Store, stamp: Path) -> None:
+async def _tidy_now_and_then(store: Store, directory: Path) -> None:
     """Once a day, after the work: give back the disk space of what nobody needs."""
+    stamp = directory / "tidied"
     try:
         due = time.time() - stamp.stat().st_mtime > TIDY_SECS
     except FileNotFoundError:
@@ -228,6 +225,7 @@ async def _tidy_now_and_then(store: Store, stamp: Path) -> None:
         stamp.touch()
     if due:
         stamp.touch()
+        forget_old_runs(directory)
         await store.tidy()
 
 

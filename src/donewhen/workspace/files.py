@@ -1,11 +1,11 @@
-"""File operations that must not stop half-way: atomic writes, locks that die with their holder, thorough removal."""
+"""File operations that must not stop half-way: atomic writes, locks that die with their holder, removal, no links."""
 
 import contextlib
 import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import anyio
@@ -64,3 +64,21 @@ def write_atomically(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)
+
+
+@contextlib.contextmanager
+def beneath(root: Path, path: str | bytes, make: bool = False) -> Generator[int]:
+    """A descriptor of a directory below another one, reached without going through any link."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(root, flags)
+    try:
+        for part in filter(None, os.fsencode(path).split(b"/")):
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=fd)
+            inner = os.open(part, flags, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)

@@ -22,7 +22,6 @@ from donewhen.judge.contract import Contract
 from donewhen.judge.protect.guard import Guard
 from donewhen.judge.protect.shadows import Shadows
 from donewhen.judge.protect.sorting import Sorting
-from donewhen.judge.protect.testfiles import is_test_module
 from donewhen.judge.verdict import Edit
 from donewhen.workspace.objects import Change, raw
 from donewhen.workspace.store import Store, edit
@@ -38,8 +37,6 @@ class Judged:
     """Every change of the candidate that is not graded."""
     control: str
     """The base with the changes to tests only: the product's changes taken out again."""
-    new_tests: tuple[str, ...]
-    """Test files that are new, or changed where that is allowed."""
     shadows: tuple[str, ...]
     """One line for each new module that hides the standard library, an installed package or the runner."""
 
@@ -67,12 +64,10 @@ async def judged(
         store.bare, base_tree, {path: kept[path] for path in kept if _is_judging(guard, changes[path])}
     )
     added = [changes[path].path for path, entry in kept.items() if entry is not None and changes[path].old is None]
-    new_tests = [changes[path].path for path, entry in kept.items() if entry and is_test_module(changes[path].path)]
     return Judged(
         tree,
         tuple(sorting.edits[path] for path in sorted(sorting.edits)),
         control,
-        tuple(sorted(new_tests)),
         Shadows(guard.base, sites, guard.suite.homes | guard.suite.beside).among(added),
     )
 

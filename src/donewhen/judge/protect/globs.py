@@ -24,6 +24,14 @@ def first_match(patterns: Iterable[str], path: str) -> str:
     return next((pattern for pattern in patterns if compiled(pattern).fullmatch(path)), "")
 
 
+def require_sound(pattern: str, key: str) -> None:
+    """Refuse a pattern that makes no sense, with the key that it stands under."""
+    try:
+        compiled(pattern)
+    except BadInput as error:
+        raise BadInput(f"'{key}': {error}") from error
+
+
 @lru_cache(maxsize=1024)
 def compiled(pattern: str) -> re.Pattern[str]:
     segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]

@@ -6,10 +6,10 @@ The other direction of a capture. Who mounts the layer, and over what, is not kn
 import os
 import shutil
 import stat
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
+from donewhen.workspace.files import beneath
 from donewhen.workspace.objects import TREE, Change, changes_in, parents, raw
 from donewhen.workspace.store import Store
 from donewhen.workspace.store.checkout import write_changes
@@ -61,22 +61,8 @@ def _gone(changes: list[Change], replaced: bool) -> Iterator[bytes]:
 def _delete(directory: Path, path: bytes) -> None:
     """Remove what is at a path, without going through any link."""
     name = path.rpartition(b"/")[2]
-    with _directory_of(directory, path) as fd:
+    with beneath(directory, path.rpartition(b"/")[0]) as fd:
         if stat.S_ISDIR(os.lstat(name, dir_fd=fd).st_mode):
             shutil.rmtree(name, dir_fd=fd)
         else:
             os.unlink(name, dir_fd=fd)
-
-
-@contextmanager
-def _directory_of(directory: Path, path: bytes) -> Generator[int]:
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(directory, flags)
-    try:
-        for part in path.split(b"/")[:-1]:
-            inner = os.open(part, flags, dir_fd=fd)
-            os.close(fd)
-            fd = inner
-        yield fd
-    finally:
-        os.close(fd)

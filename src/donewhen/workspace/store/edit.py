@@ -15,7 +15,6 @@ from donewhen.workspace.objects import (
     Entry,
     listed,
     parents,
-    raw,
     tree_content,
     tree_entries,
 )
@@ -106,14 +105,9 @@ async def file_in(bare: Bare, tree: str, path: str) -> tuple[Entry, bytes] | Non
     return (entry, (await bare.contents([entry.id]))[0]) if entry is not None else None
 
 
-async def with_file(bare: Bare, commit: str, path: str, content: bytes) -> str:
-    """A commit without history that is like this one, but for the content of one file."""
+async def commit_like(bare: Bare, commit: str, tree: str) -> str:
+    """A commit of another tree, without history, that is like this one otherwise."""
     (about,) = await bare.contents([commit])
     head, _, message = about.partition(b"\n\n")
-    lines = head.split(b"\n")
-    tree = lines[0].split(b" ")[1].decode()
-    found = await file_in(bare, tree, path)
-    entry = Entry(found[0].mode if found else FILE, bare.write("blob", content))
-    changed = await with_changes(bare, tree, {raw(path): entry})
-    who = [line for line in lines if line.startswith((b"author ", b"committer "))]
-    return bare.write("commit", b"\n".join([b"tree " + changed.encode(), *who]) + b"\n\n" + message)
+    who = [line for line in head.split(b"\n") if line.startswith((b"author ", b"committer "))]
+    return bare.write("commit", b"\n".join([b"tree " + tree.encode(), *who]) + b"\n\n" + message)

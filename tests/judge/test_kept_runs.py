@@ -1,0 +1,59 @@
+"""Runs that are kept: only those that ended by themselves, only the newest, and never believed when broken."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from donewhen.judge.cache import RUNS, Runs, forget_old_runs, key_of
+from donewhen.judge.ran import Ran
+from donewhen.readers.reading import Reading, Tests
+
+RAN = Ran(
+    end="exited",
+    exit_code=0,
+    signal=None,
+    reason="",
+    duration_ms=1,
+    tail="ü",
+    printed=True,
+    reading=Reading("pytest", Tests(1, 1, 0, 0), failures=("a",), ran=("a", "b")),
+    evidence="sidecar",
+    expected=("pytest",),
+    touched=("x (y)",),
+)
+
+
+def test_a_run_comes_back_as_it_was_and_says_that_it_was_kept(tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    runs.put("key", RAN)
+    assert runs.get("key") == replace(RAN, cached=True)
+    assert Runs(tmp_path, fresh=True).get("key") is None
+    runs.drop("key")
+    assert runs.get("key") is None
+
+
+@pytest.mark.parametrize("ran", [replace(RAN, end="timed_out"), replace(RAN, keepable=False)])
+def test_a_run_that_was_cut_off_is_not_kept(tmp_path: Path, ran: Ran) -> None:
+    Runs(tmp_path).put("key", ran)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"end": 1}', "\x00"])
+def test_a_broken_file_is_no_run(tmp_path: Path, content: str) -> None:
+    (tmp_path / "key").write_text(content)
+    assert Runs(tmp_path).get("key") is None
+
+
+def test_only_the_newest_runs_are_kept(tmp_path: Path) -> None:
+    forget_old_runs(tmp_path)
+    for age, name in enumerate(["oldest", "old", "new"]):
+        Runs(tmp_path / RUNS).put(name, RAN)
+        os.utime(tmp_path / RUNS / name, (age, age))
+    forget_old_runs(tmp_path, kept=2)
+    assert sorted(path.name for path in (tmp_path / RUNS).iterdir()) == ["new", "old"]
+
+
+def test_every_part_of_a_key_counts() -> None:
+    assert len({key_of(1, "a"), key_of(1, "b"), key_of(2, "a"), key_of("1a")}) == 4
