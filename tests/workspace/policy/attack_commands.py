@@ -565,5 +565,8 @@ DOUBTED = [
     "cat <<E;git push\nx\nE;git",
     "cat <<'E' # <<'F'\nE\ngit push\nF",
     "cat <<A <<B\na\nA\ngit push\nB",
+    "cat <<\"A\"B\nA\n: '\nAB\ngit push # '",
+    "cat <<'A'$x\nA\n: '\nA$x\ngit push # '",
+    "cat <<中\n-\n: '\n中\ngit push # '",
     "\\\ngit $(\\\necho push\\\n)",
 ]

@@ -4,6 +4,10 @@ The parser is linear in time and memory for ordinary text, but not for all text 
 gigabyte), and it cannot be stopped. So a script is measured before it is parsed. What is written into a file through
 a here-document is the one ordinary thing that is long; it is cut out first and put back by whoever meets its place
 in the tree.
+
+Nor is it safe for all text. Where a brace may open `{1..3}`, it looks up what follows in a table of 256 characters
+without asking how large the character is, and what lies behind that table decides between a wrong answer and the
+death of the process. So it never sees a larger character there: see `harmless`.
 """
 
 import re
@@ -22,6 +26,9 @@ MOST_SIGNS = 1500
 """Characters that are neither letters, digits, space nor common in file names; they are what parsing can choke on."""
 MOST_BACKTICKS = 64
 MOST_HEREDOCS = 64
+MOST_PIPES = 24
+"""Where there is a `<`, too. To the grammar a pipe may go on below a here-document or beside it; once it has lost its
+way it tries both, for each pipe twice as long as for the one before."""
 
 CUT = "\x01"
 """Starts the line that stands for a here-document that was cut out; `odd` keeps it out of every command."""
@@ -31,7 +38,9 @@ _SIGN = re.compile(r"[^\w\s./,:=+'\"-]")
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2(?=[\s)|&;<>])")
 _EXPANDS = re.compile(r"[$`\\]")
 _TABS = re.compile(r"^\t+", re.MULTILINE)
-
+_LOOKED_UP = re.compile(r"(\{[0-9.]*)([^\x00-\xff])")
+_STAND_IN = "@"
+"""Not special where it is put, as no character beyond ASCII is; unlike a letter it cannot make `${…}` a variable."""
 
 _BARE = re.compile(r"(?<![\\$])\$([A-Za-z_]\w*)(?=[-/.,:=+@^\\])")
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}(?=[-/.,:=+@^\\])")
@@ -70,14 +79,23 @@ def parse(text: str) -> Parsed:
     text, bodies = without_heredocs(text)
     # The grammar reads `$a/$b/c` as two words; with braces it does not.
     text = _BARE.sub(r"${\1}", text)
-    signs = len(_SIGN.findall(text))
-    if len(text) > MOST_TEXT or signs > MOST_SIGNS or text.count("`") > MOST_BACKTICKS:
+    if _too_much(text):
         raise Unread("too-long")
-    source = text.encode()
-    root = _parser().parse(source).root_node
+    root = _parser().parse(harmless(text)).root_node
     if root.has_error:
         raise Unread("unparsed")
-    return Parsed(root, source, bodies)
+    return Parsed(root, text.encode(), bodies)
+
+
+def _too_much(text: str) -> bool:
+    pipes = text.count("|") - 2 * text.count("||") if "<" in text else 0
+    signs = len(_SIGN.findall(text))
+    return len(text) > MOST_TEXT or signs > MOST_SIGNS or text.count("`") > MOST_BACKTICKS or pipes > MOST_PIPES
+
+
+def harmless(text: str) -> bytes:
+    """What the parser may see of a script: as long as the script, so that places in the tree are places in it."""
+    return _LOOKED_UP.sub(lambda found: found[1] + _STAND_IN * len(found[2].encode()), text).encode()
 
 
 def as_typed(text: str) -> str:

@@ -12,7 +12,8 @@ from donewhen.workspace.policy.step import HOLE, Redirect, Stream, Word
 
 REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
-_DELIMITER = re.compile(r"(['\"]?)[\w.+-]+\1|\\\w+")
+_DELIMITER = re.compile(r"(['\"]?)[\w.+-]+\1|\\\w+", re.ASCII)
+"""The grammar keeps one byte of each character of a delimiter, so beyond ASCII it stops at another line."""
 _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _PLACEHOLDER = re.compile(rf"{CUT}\d+")
 
@@ -84,10 +85,13 @@ class Redirections:
         return [word for node in nodes for word in self.expander.words(node)]
 
     def _heredoc(self, node: Node) -> Stream:
-        delimiter = next((self.parsed.text(child) for child in node.children if child.type == "heredoc_start"), "")
+        start = next((child for child in node.children if child.type == "heredoc_start"), node)
+        delimiter = self.parsed.text(start)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
-        # The grammar takes everything up to the next blank as the delimiter, the shell does not.
-        if not _DELIMITER.fullmatch(delimiter):
+        # The grammar takes everything up to the next blank as the delimiter, or up to the second quote. The shell
+        # does neither.
+        glued = any(word.start_byte == start.end_byte for word in node.children_by_field_name("argument"))
+        if glued or not _DELIMITER.fullmatch(delimiter):
             raise Unread("unparsed")
         text = self.parsed.text(body) if body else ""
         if text.startswith(CUT):
