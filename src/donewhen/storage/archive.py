@@ -1,0 +1,202 @@
+"""All sessions and their logs, in one database: SQLite in a directory, or PostgreSQL. Appended to, never edited.
+
+Whoever writes holds a lease; everybody may read. What a record means is not known here, but for the few columns that
+a list of sessions shows. Beside SQLite each session has a log file, from which a damaged database is rebuilt; a
+server of PostgreSQL looks after itself.
+"""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.storage.connection import PATIENCE, Connection, Damaged, SqliteConnection
+from donewhen.storage.guard import Guard
+from donewhen.storage.lease import Lease, now
+from donewhen.storage.migrations import migrate
+from donewhen.storage.mirror import Head, Mirror
+from donewhen.storage.owner import Owned, Owner
+from donewhen.storage.reading import read
+from donewhen.storage.rebuild import make_private, settle
+from donewhen.storage.record import Record, Row, storable
+from donewhen.storage.tables import PAGE, add_session, beginning_with, hand_over, held, last_seq, pages, rows
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_SHOWN = 5
+_FASTEST, _SLOWEST, _SLOWING = 0.005, 0.1, 1.5
+
+
+class Archive:
+    def __init__(self, connection: Connection, guard: Guard | None = None, logs: Path | None = None) -> None:
+        """Not for callers: `open` makes one."""
+        self.warnings: list[str] = []
+        """What was found damaged, and what was done about it; for a person to read."""
+        self._connection = connection
+        self._guard = guard
+        self._logs = logs
+        self._distrust = guard.distrust if guard else lambda: None
+
+    @classmethod
+    def open(cls, directory: Path, url: str = "", patience: float = PATIENCE) -> "Archive":
+        """The sessions in `directory`, or those of a PostgreSQL server."""
+        return _on_server(url, patience) if url else _in_directory(directory, patience)
+
+    def close(self) -> None:
+        """To be called at the end; a second time does nothing."""
+        self._connection.close()
+        guard, self._guard = self._guard, None
+        if guard:
+            guard.leave(sound=not self._connection.is_damaged)
+
+    def create(self, session: str, repo: str, title: str, owner: Owner | None = None) -> Lease:
+        """A new session, owned by this process unless another is named."""
+        if not _ID.fullmatch(session):
+            raise BadInput(f"{session!r} cannot be the id of a session")
+        if (mirror := self._mirror(session)) and mirror.path.exists():
+            raise BadInput(f"there is a log of a session {session} already: {mirror.path}")
+        self._distrust()
+        head = Head(session, storable(repo), storable(title), now())
+        if not add_session(self._connection, head, (owner or Owner.here()).text()):
+            raise BadInput(f"there is a session {session} already")
+        return self._lease(session, 1)
+
+    def claim(self, session: str, owner: Owner | None = None, seize: bool = False) -> Lease:
+        """Become its writer, at the next generation. `Owned` while the one before lives, unless it is to be seized:
+        for an owner on another host, of whom a person knows that it is gone."""
+        self._distrust()
+        while known := held(self._connection, session):
+            before = Owner.read(known[1])
+            if before and not seize and before.is_alive():
+                raise Owned(session, before)
+            if hand_over(self._connection, session, known, (owner or Owner.here()).text()):
+                return self._lease(session, known[0] + 1)
+        raise _unknown(session)
+
+    def owner(self, session: str) -> Owner | None:
+        known = held(self._connection, session)
+        return Owner.read(known[1]) if known else None
+
+    def find(self, prefix: str, repo: str | None = None) -> str:
+        """The one session whose id begins so."""
+        found = beginning_with(self._connection, prefix, None if repo is None else storable(repo))
+        if prefix in found or len(found) == 1:
+            return prefix if prefix in found else found[0]
+        if not found:
+            raise _unknown(prefix)
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise BadInput(f"{prefix!r} may be any of these sessions: {', '.join(found[:_SHOWN])}{more}")
+
+    def sessions(self, repo: str | None = None, limit: int | None = None) -> list[Row]:
+        """Newest first."""
+        return rows(self._connection, None if repo is None else storable(repo), limit)
+
+    def records(self, session: str, after: int = 0, kinds: Collection[str] | None = None) -> Iterator[Record]:
+        """Events and notes behind a position, in little memory."""
+        found = pages(self._connection, session, "position", after, kinds)
+        return read(found, session, self._mirror(session), self.warnings)
+
+    def events(self, session: str, after_seq: int = 0) -> Iterator[Record]:
+        """What the public stream has. One that cannot be read any more is missing; the others keep their numbers."""
+        found = pages(self._connection, session, "seq", after_seq)
+        return read(found, session, self._mirror(session), self.warnings)
+
+    async def follow(self, session: str, after_seq: int = 0) -> AsyncGenerator[Record]:
+        """The events there are, then those that come, each once and in order. Ends when the session is deleted."""
+        import anyio.lowlevel
+
+        if last_seq(self._connection, session) is None:
+            raise _unknown(session)
+        seen, delay, token = after_seq, _FASTEST, object()
+        while True:
+            before, token = token, self._connection.token()
+            if token is None or token != before:
+                newest = last_seq(self._connection, session)
+                if newest is None:
+                    return
+                for record in self.events(session, seen) if newest > seen else ():
+                    yield record
+                    seen, delay = record.seq or seen, _FASTEST
+                    if seen % PAGE == 0:
+                        await anyio.lowlevel.checkpoint()  # a long replay lets others have their turn
+                seen = max(seen, newest)
+            await anyio.sleep(delay)
+            delay = min(delay * _SLOWING, _SLOWEST)
+
+    def delete(self, session: str) -> None:
+        """All of it. `Owned` while another process is at work on it."""
+        if held(self._connection, session) is None:
+            raise _unknown(session)
+        owner = self.owner(session)
+        if owner and owner != Owner.here() and owner.is_alive():
+            raise Owned(session, owner)
+        self._distrust()
+        if mirror := self._mirror(session):
+            mirror.remove()  # first: a file that was left over would bring the session back some day
+        with self._connection.transaction():
+            self._connection.run("DELETE FROM donewhen_sessions WHERE id = ?", session)
+
+    def _lease(self, session: str, generation: int) -> Lease:
+        return Lease(self._connection, self._mirror(session), self.warnings, session, generation)
+
+    def _mirror(self, session: str) -> Mirror | None:
+        return Mirror(self._logs / f"{session}.jsonl") if self._logs else None
+
+
+def _unknown(session: str) -> BadInput:
+    return BadInput(f"there is no session {session!r}")
+
+
+def _on_server(url: str, patience: float) -> Archive:
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise BadInput("storage.url must begin with postgresql://")
+    try:
+        from donewhen.storage.postgres import PostgresConnection
+    except ImportError as error:
+        raise BadInput("storage.url needs the PostgreSQL driver: install donewhen[postgres]") from error
+    with ExitStack() as unless_opened:
+        connection = PostgresConnection(url, patience)
+        unless_opened.callback(connection.close)
+        migrate(connection)
+        unless_opened.pop_all()
+    return Archive(connection)
+
+
+def _in_directory(directory: Path, patience: float) -> Archive:
+    database, logs = directory / "sessions.db", directory / "logs"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with ExitStack() as unless_opened:
+            guard = Guard(database, patience)
+            unless_opened.callback(guard.leave, sound=False)
+            connection, warnings = _opened(database, logs, patience, guard)
+            guard.share()
+            unless_opened.pop_all()
+    except OSError as error:
+        raise MachineryBroke(f"{error.filename or database}: {error.strerror}") from error
+    archive = Archive(connection, guard, logs)
+    archive.warnings += warnings
+    return archive
+
+
+def _opened(database: Path, logs: Path, patience: float, guard: Guard) -> tuple[SqliteConnection, list[str]]:
+    """A connection to a file that is sound as far as is known, and what had to be done for that."""
+    if not guard.enter():
+        return _connected(database, patience), []
+    if guard.is_trusted():
+        with contextlib.suppress(Damaged):
+            return _connected(database, patience), []
+    guard.distrust()
+    warnings = settle(database, logs)
+    make_private(database)
+    return _connected(database, patience), warnings
+
+
+def _connected(database: Path, patience: float) -> SqliteConnection:
+    with ExitStack() as unless_migrated:
+        connection = SqliteConnection(database, patience)
+        unless_migrated.callback(connection.close)
+        migrate(connection)
+        unless_migrated.pop_all()
+    return connection

@@ -1,0 +1,130 @@
+"""The one writer of a session. Every write carries the generation of its lease, so a writer that was replaced while
+it slept cannot write any more. What is written here is decided elsewhere.
+"""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from donewhen.errors import MachineryBroke
+from donewhen.events import Event
+from donewhen.storage.connection import Connection
+from donewhen.storage.mirror import Mirror
+from donewhen.storage.owner import Owner
+from donewhen.storage.record import Record, Written, encoded, summary
+from donewhen.storage.tables import Batch, add_records, head_of, held, pages, restore_records, take_numbers
+
+Note = tuple[str, Mapping[str, Any]]
+
+
+class Fenced(MachineryBroke):
+    """Somebody else writes to this session now."""
+
+
+class Lease:
+    def __init__(
+        self, connection: Connection, mirror: Mirror | None, warnings: list[str], session: str, generation: int
+    ) -> None:
+        self.session = session
+        self.generation = generation
+        self._connection = connection
+        self._mirror = mirror
+        self._warnings = warnings
+        self._copied = -1
+        self._is_released = False
+        if mirror is not None:
+            self._copy_missing(mirror)
+
+    def write(self, *events: Event, note: Note | None = None, sync: bool = False) -> list[Record]:
+        """All of it or nothing: the note first, then the events with consecutive numbers. With `sync` it also
+        survives a loss of power right after this call."""
+        told = [(event.type(), event.fields()) for event in events]
+        parts = [(kind, encoded(body)) for kind, body in ([note] if note else []) + told]
+        if not parts:
+            return []
+        changes: dict[str, str] = {}
+        for kind, body in told:
+            changes |= summary(kind, body)
+        batch = Batch(len(parts), len(events), now(), changes)
+        with self._connection.transaction(sync):
+            records = self._numbered(batch, parts)
+            add_records(self._connection, self.session, records)
+        self._copy(records)
+        return [record.read(self.session) for record in records]
+
+    def release(self) -> None:
+        """The session has no owner now; who claims it gets the next generation."""
+        self._is_released = True
+        self._connection.run(
+            "UPDATE donewhen_sessions SET owner = '' WHERE id = ? AND generation = ?", self.session, self.generation
+        )
+
+    def _numbered(self, batch: Batch, parts: list[tuple[str, str]]) -> list[Written]:
+        numbers = None
+        if not self._is_released:
+            numbers = take_numbers(self._connection, self.session, self.generation, batch)
+        if numbers is None:
+            raise self._fenced()
+        position, seq, at = numbers[0] - batch.records, numbers[1] - batch.events, numbers[2]
+        notes = batch.records - batch.events
+        return [
+            Written(position + n, None if n <= notes else seq + n - notes, at, self.generation, kind, body)
+            for n, (kind, body) in enumerate(parts, 1)
+        ]
+
+    def _fenced(self) -> Fenced:
+        now_held = held(self._connection, self.session)
+        owner = Owner.read(now_held[1]) if now_held else None
+        why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was given up"
+        return Fenced(f"session {self.session} {why}; nothing more can be written to it from here")
+
+    # The log file beside the database. It is a copy: when it cannot be written, the write is good all the same.
+
+    def _copy(self, records: list[Written]) -> None:
+        if self._mirror is None:
+            return
+        if records[0].position != self._copied + 1:
+            self._copy_missing(self._mirror)
+            return
+        try:
+            self._mirror.append(records)
+            self._copied = records[-1].position
+        except FileNotFoundError:
+            self._copy_missing(self._mirror)
+        except OSError as error:
+            self._miss(self._mirror, error)
+
+    def _copy_missing(self, mirror: Mirror) -> None:
+        """Bring the file up to date, whatever a crash or a full disk has left of it."""
+        known = head_of(self._connection, self.session)
+        if known is None:
+            return
+        try:
+            last = mirror.last()
+            if last < 0:
+                mirror.begin(known[0])
+            else:
+                self._warnings.extend(mirror.mend())
+            if last > known[1]:
+                self._regain(mirror, known[1])
+            for page in pages(self._connection, self.session, "position", max(last, 0)):
+                mirror.append(record for record, whole in page if whole)
+            self._copied = max(last, known[1])
+        except (OSError, MachineryBroke) as error:
+            self._miss(mirror, error)
+
+    def _miss(self, mirror: Mirror, error: OSError | MachineryBroke) -> None:
+        warning = f"{mirror.path} is behind the database: {error.strerror if isinstance(error, OSError) else error}"
+        if warning not in self._warnings:
+            self._warnings.append(warning)
+        self._copied = -1
+
+    def _regain(self, mirror: Mirror, position: int) -> None:
+        """Records that only the file has: the database lost them."""
+        with self._connection.transaction():
+            count = restore_records(self._connection, self.session, mirror.records(position))
+        self._warnings.append(f"{count} records of session {self.session} were taken back from {mirror.path}")
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

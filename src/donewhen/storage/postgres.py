@@ -1,0 +1,103 @@
+"""A connection to PostgreSQL. Import it only where an address asks for it: the driver is heavy, and an extra.
+
+The server keeps its own journal and its own copies, so there is no log file beside it, and nothing here mends it.
+"""
+
+import contextlib
+from collections.abc import Generator, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg import conninfo, errors
+
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.storage.connection import PATIENCE, Busy, Connection, Value
+
+_SCHEMA_LOCK = 0x646F6E65
+"""Any number that every donewhen uses and others hardly do."""
+
+
+class PostgresConnection(Connection):
+    text = 'TEXT COLLATE "C"'
+
+    def __init__(self, url: str, patience: float = PATIENCE) -> None:
+        self._url = url
+        self._patience = patience
+        self._name = _name(url)
+        self._inside = False
+        self._connection = self._connect()
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        with self._explained():
+            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10, client_encoding="utf8")
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{int(self._patience * 1000)}",))
+            return connection
+
+    @property
+    def _raw(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """A server may have been restarted; a transaction is never continued on another connection."""
+        if self._connection.closed and not self._inside:
+            self._connection = self._connect()
+        return self._connection
+
+    def run(self, statement: str, *values: Value) -> list[tuple[Any, ...]]:
+        with self._explained():
+            cursor = self._raw.execute(_translated(statement), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def run_each(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
+        with self._explained(), self._raw.cursor() as cursor:
+            cursor.executemany(_translated(statement), rows)
+
+    @contextlib.contextmanager
+    def transaction(self, sync: bool = False) -> Generator[None]:
+        with self._explained(), self._raw.transaction():
+            self._inside = True
+            try:
+                if sync:
+                    self.run("SET LOCAL synchronous_commit TO ON")
+                yield
+            finally:
+                self._inside = False
+
+    def has_table(self, name: str) -> bool:
+        return self.run("SELECT to_regclass(?)", name)[0][0] is not None
+
+    def lock_schema(self) -> None:
+        self.run("SELECT pg_advisory_xact_lock(?)", _SCHEMA_LOCK)
+
+    def token(self) -> object:
+        return None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Generator[None]:
+        try:
+            yield
+        except errors.LockNotAvailable as error:
+            raise Busy(f"{self._name} has been locked by another process for {self._patience:g} s") from error
+        except errors.DiskFull as error:
+            raise MachineryBroke(f"no room is left on the disk of {self._name}; nothing was written") from error
+        except psycopg.Error as error:
+            raise MachineryBroke(f"{self._name}: {' '.join(str(error).split())}") from error
+
+
+def _name(url: str) -> str:
+    """For people. No part of a password may be in it, nor in what is said about an address that cannot be read."""
+    refused = BadInput("storage.url is not a valid postgresql:// address (special characters must be escaped)")
+    try:
+        known = conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise refused from None
+    host, name = str(known.get("host", "the local server")), str(known.get("dbname", ""))
+    if "@" in host + name or not str(known.get("port", "1")).replace(",", "").isdigit():
+        raise refused  # a password with a slash or a colon in it has been taken for something else
+    return f"the database {name} at {host}"
+
+
+@cache
+def _translated(statement: str) -> bytes:
+    return statement.replace("?", "%s").encode()

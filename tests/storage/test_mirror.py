@@ -1,0 +1,207 @@
+"""The log file beside the database: what is damaged in it is passed over, named and bounded. Nothing else is lost."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from places import DEAD, RUNNING, SAID, Place, texts
+
+from donewhen.events import PlanText
+from donewhen.storage.mirror import Head, Mirror
+from donewhen.storage.record import Written, encoded
+
+HEAD = Head("a", "/r", "title", "2026-01-01T00:00:00.000Z")
+
+
+def record(position: int, text: str = "said") -> Written:
+    return Written(position, position, "2026-01-01T00:00:00.000Z", 1, "plan_text", encoded({"text": text}))
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Mirror:
+    """Five records."""
+    mirror = Mirror(tmp_path / "logs" / "a.jsonl")
+    mirror.begin(HEAD)
+    mirror.append(record(n, f"text {n} ä") for n in range(1, 6))
+    return mirror
+
+
+def read(mirror: Mirror) -> tuple[list[int], list[str]]:
+    warnings: list[str] = []
+    found = [entry.position for entry in mirror.entries(warnings) if isinstance(entry, Written)]
+    return found, warnings
+
+
+def test_a_whole_file_is_read_without_a_word_and_is_private(mirror: Mirror) -> None:
+    assert read(mirror) == ([1, 2, 3, 4, 5], [])
+    assert next(mirror.entries([])) == HEAD
+    assert mirror.last() == 5 and mirror.mend() == []
+    assert mirror.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_end_that_was_torn_at_any_byte_is_cut_and_kept_and_the_file_goes_on(mirror: Mirror) -> None:
+    data = mirror.path.read_bytes()
+    start = data.rindex(b"\n", 0, -1) + 1
+    for size in range(start, len(data)):
+        mirror.path.write_bytes(data[:size])
+        warnings = mirror.mend()
+        whole = size == len(data) - 1
+        assert mirror.last() == (5 if whole else 4)
+        assert bool(warnings) == (start < size and not whole)
+        mirror.append([record(6), record(7)])
+        assert read(mirror) == ([1, 2, 3, 4, *([5] if whole else []), 6, 7], [])
+        for kept in mirror.path.parent.glob("*.cut-1"):
+            assert data[start:size] == kept.read_bytes() and kept.stat().st_mode & 0o777 == 0o600
+            kept.unlink()
+
+
+def test_what_was_cut_before_is_never_overwritten(mirror: Mirror) -> None:
+    for torn in (b"one", b"two"):
+        with mirror.path.open("ab") as file:
+            file.write(torn)
+        assert mirror.mend() != []
+    kept = sorted(mirror.path.parent.glob("a.jsonl.cut-*"))
+    assert [path.read_bytes() for path in kept] == [b"one", b"two"]
+    mirror.remove()
+    assert list(mirror.path.parent.iterdir()) == []
+
+
+def line_of(data: bytes, number: int) -> tuple[int, int]:
+    lines = data.splitlines(keepends=True)
+    start = sum(map(len, lines[: number - 1]))
+    return start, start + len(lines[number - 1])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"\0" * 60, b"\xff\xfe\x80" * 20, b"{}", b"", b"no line of ours", b"[" * 100_000],
+    ids=["NUL", "not UTF-8", "other JSON", "empty", "words", "deep"],
+)
+def test_a_bad_line_in_the_middle_is_passed_over_and_the_others_keep_their_positions(
+    mirror: Mirror, damage: bytes
+) -> None:
+    data = mirror.path.read_bytes()
+    start, end = line_of(data, 4)
+    mirror.path.write_bytes(data[:start] + damage + b"\n" + data[end:])
+    assert read(mirror) == ([1, 2, 4, 5], [f"{mirror.path}: line 4 cannot be read and was passed over"])
+
+
+def test_a_block_of_nul_over_several_lines_loses_those_and_no_other(mirror: Mirror) -> None:
+    mirror.append(record(n, "x" * 50) for n in range(6, 30))
+    data = bytearray(mirror.path.read_bytes())
+    start = line_of(bytes(data), 8)[0] + 10
+    data[start : start + 700] = b"\0" * 700
+    mirror.path.write_bytes(data)
+    found, warnings = read(mirror)
+    assert found[:6] == [1, 2, 3, 4, 5, 6] and found[-1] == 29 and len(found) > 20
+    assert found == sorted(found) and len(warnings) == 1
+
+
+def test_a_flipped_bit_anywhere_in_a_record_is_noticed(mirror: Mirror) -> None:
+    data = mirror.path.read_bytes()
+    start, end = line_of(data, 3)
+    for place in range(start, end - 1):
+        mirror.path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        assert 2 not in read(mirror)[0], place
+
+
+READ = """
+import resource, sys
+from pathlib import Path
+from donewhen.storage.mirror import Mirror, Written
+resource.setrlimit(resource.RLIMIT_DATA, (120_000_000, 120_000_000))
+warnings, mirror = [], Mirror(Path(sys.argv[1]))
+print([entry.position for entry in mirror.entries(warnings) if isinstance(entry, Written)], mirror.last(), warnings)
+"""
+
+
+def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: Mirror) -> None:
+    with mirror.path.open("ab") as file:
+        file.truncate(mirror.path.stat().st_size + 300_000_000)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
+    mirror.append([record(6)])
+    done = subprocess.run([sys.executable, "-c", READ, mirror.path], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[1, 2, 3, 4, 5, 6] 6 [") and "line 7 is too long and was passed over" in done.stdout
+    with mirror.path.open("ab") as file:
+        file.truncate(mirror.path.stat().st_size + 100_000_000)
+    assert "100000000 bytes were cut" in mirror.mend()[0]
+    assert mirror.last() == 6
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(noise=st.binary(max_size=300), share=st.floats(0, 1))
+def test_no_bytes_in_a_log_file_make_a_reader_stumble(tmp_path: Path, noise: bytes, share: float) -> None:
+    mirror = Mirror(tmp_path / "logs" / "a.jsonl")
+    mirror.begin(HEAD)
+    mirror.append(record(n) for n in range(1, 8))
+    data = mirror.path.read_bytes()
+    place = int(len(data) * share)
+    mirror.path.write_bytes(data[:place] + noise + data[place + len(noise) // 2 :])
+    found, _ = read(mirror)
+    assert found == sorted(found) and set(found) <= set(range(1, 8))
+    mirror.mend()
+    mirror.append([record(8)])
+    assert mirror.last() == 8 and read(mirror)[0][-1] == 8
+
+
+# With the database beside it.
+
+
+def test_a_file_that_a_crash_left_behind_is_brought_up_to_date_by_the_next_claim(sqlite: Place) -> None:
+    archive = sqlite.open()
+    archive.create("a", "/r", "title", owner=DEAD).write(*[SAID] * 5)
+    whole = sqlite.log("a").read_bytes()
+    for damage in (whole[:-30], whole[: len(whole) // 2], b"", whole + b"\0" * 500):
+        sqlite.log("a").write_bytes(damage)
+        archive.claim("a", DEAD)
+        assert sqlite.log("a").read_bytes() == whole
+    sqlite.log("a").unlink()
+    archive.claim("a", DEAD)
+    assert sqlite.log("a").read_bytes() == whole
+
+
+def test_a_file_that_is_removed_while_the_session_runs_is_written_anew(sqlite: Place) -> None:
+    lease = sqlite.open().create("a", "/r", "title")
+    lease.write(SAID)
+    sqlite.log("a").unlink()
+    lease.write(SAID)
+    lease.write(SAID)
+    assert read(Mirror(sqlite.log("a"))) == ([1, 2, 3], [])
+
+
+def test_a_file_that_cannot_be_written_is_named_and_caught_up_with_later(sqlite: Place) -> None:
+    archive = sqlite.open()
+    lease = archive.create("a", "/r", "title")
+    lease.write(PlanText(text="1"))
+    kept = sqlite.log("a").rename(sqlite.directory / "elsewhere")
+    sqlite.log("a").mkdir()
+    lease.write(PlanText(text="2"))
+    lease.write(PlanText(text="3"))
+    assert archive.warnings == [f"{sqlite.log('a')} is behind the database: Is a directory"]
+    sqlite.log("a").rmdir()
+    kept.rename(sqlite.log("a"))
+    lease.write(PlanText(text="4"))
+    assert texts(list(archive.events("a"))) == ["1", "2", "3", "4"]
+    assert read(Mirror(sqlite.log("a"))) == ([1, 2, 3, 4], [])
+
+
+def test_records_that_only_the_file_has_are_taken_back_by_the_next_claim(sqlite: Place) -> None:
+    archive = sqlite.open()
+    archive.create("a", "/r", "title", owner=DEAD).write(*(PlanText(text=str(n)) for n in range(1, 6)), RUNNING)
+    before, (row,) = list(archive.records("a")), archive.sessions()
+    for lost in (
+        "DELETE FROM donewhen_records WHERE position > 3",
+        "UPDATE donewhen_sessions SET position = 3, seq = 3",
+    ):
+        archive._connection.run(lost)  # pyright: ignore[reportPrivateUsage] - a power failure, while others had it open
+    archive._connection.run("UPDATE donewhen_sessions SET state = 'created'")  # pyright: ignore[reportPrivateUsage] - the same
+    lease = archive.claim("a")
+    assert archive.warnings == [f"3 records of session a were taken back from {sqlite.log('a')}"]
+    assert list(archive.records("a")) == before and archive.sessions() == [row]
+    assert lease.write(SAID)[0].position == 7
+    assert read(Mirror(sqlite.log("a"))) == ([1, 2, 3, 4, 5, 6, 7], [])
