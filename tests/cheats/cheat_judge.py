@@ -1,7 +1,13 @@
-"""The judge as `donewhen check` calls it, with a way to take one defence off, and what it said in a few words."""
+"""The judge as `donewhen check` calls it, with a way to take defences off, and what it said in a few words.
+
+One candidate is captured once and judged as often as it takes: what its runs did is kept, so that taking off a defence
+costs only the runs that were not needed before.
+"""
 
 import os
 import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -14,11 +20,28 @@ from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.verdict import Verdict
 from donewhen.session import checking, contract_file, settings
 from donewhen.session.trust import TrustBook
-from donewhen.session.workplace import open_workplace
+from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.state import state_root
 from repositories import git
 
 SWITCHES = tuple(field.name for field in fields(Defences))
+SIGNS = {
+    "would be imported instead of": "shadowing",
+    "wrote what is sealed": "sealing",
+    "exit code 0, but": "report",
+    "the report that": "sidecar",
+    "a test that must fail": "canary",
+    "a test that passed failed in another run": "canary",
+    "with new tests, green and then red": "reruns",
+    "the older tests pass only together": "reruns",
+    "red, then green": "reruns",
+    "at least": "counts",
+    "on the base": "counts",
+    "a test of the base did not run": "counts",
+}
+"""Words of a reason → the defence that speaks; the first that is found counts."""
+NOT_REPEATED = ("reruns",)
+"""Off as well wherever more than one defence is: repetitions would cost three more runs of each cheat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +51,42 @@ class Said:
     accepted: bool
     status: str
     why: str
+    refused_by: str = ""
+    """The defence that the reasons point to; nothing where the check is red and no edit was set aside."""
     discriminating: bool | None = None
 
 
-async def judged(tree: Path, defences: Defences = ALL, fresh: bool = False) -> Verdict:
-    """As a session judges: the contract was read before the work began."""
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """A captured candidate before the judge."""
+
+    place: Workplace
+    contract: Contract
+    candidate: str
+
+    async def verdict(self, *off: str, held_out: bool = True) -> Verdict:
+        """As a session judges: the contract was read before the work began."""
+        checks = tuple(check for check in self.contract.checks if held_out or not check.held_out)
+        return await checking.judge_tree(
+            self.place,
+            replace(self.contract, checks=checks),
+            base=self.place.repo.head,
+            candidate=self.candidate,
+            emit=not_told,
+            defences=replace(ALL, **dict.fromkeys(off, False)),
+        )
+
+    async def said(self, *off: str, held_out: bool = True) -> Said:
+        return in_words(await self.verdict(*off, held_out=held_out))
+
+
+@asynccontextmanager
+async def hearing(tree: Path) -> AsyncGenerator[Hearing]:
+    """The working tree of a repository, captured."""
     TrustBook(state_root(os.environ)).accept(tree / "donewhen.toml")
     async with open_workplace(tree) as place:
-        contract = contract_before(tree)
-        return await checking.check(place, contract, checking.Request(defences=defences, fresh=fresh), not_told)
+        candidate = await place.store.tree_of(await place.store.snapshot())
+        yield Hearing(place, contract_before(tree), candidate)
 
 
 def contract_before(tree: Path) -> Contract:
@@ -49,20 +99,82 @@ def not_told(event: Event) -> None:
     del event
 
 
-async def verdict_on(tree: Path, without: str = "") -> Said:
+async def judged(tree: Path) -> Verdict:
+    async with hearing(tree) as candidate:
+        return await candidate.verdict()
+
+
+async def verdict_on(tree: Path) -> Said:
     """A refusal is a verdict, too: the candidate is not accepted."""
-    defences = replace(ALL, **{without: False}) if without else ALL
     try:
-        verdict = await judged(tree, defences)
+        return in_words(await judged(tree))
     except DonewhenError as error:
-        return Said(False, "refused", str(error))
+        return refusal(error)
+
+
+def refusal(error: DonewhenError) -> Said:
+    return Said(False, "refused", str(error))
+
+
+def in_words(verdict: Verdict) -> Said:
     found = [result for result in verdict.results if result.status.value != "pass"]
     why = [reason for result in found for reason in result.reasons]
     edited = [f"not graded: {edit.path}" for edit in verdict.edits]
     status = found[0].status.value if found else "pass"
-    return Said(verdict.green, status, "; ".join([*edited[:1], *why[:1]]), verdict.discriminating)
+    by = refuser(why[0], bool(edited)) if why else ""
+    return Said(verdict.green, status, "; ".join([*edited[:1], *why[:1]]), by, verdict.discriminating)
+
+
+def refuser(reason: str, edited: bool) -> str:
+    """A red check with edits that were set aside is red because of that."""
+    return next((name for sign, name in SIGNS.items() if sign in reason), "protection" if edited else "")
 
 
 def has_switch(defence: str) -> bool:
     assert defence in SWITCHES or defence in WITHOUT_SWITCH, f"there is no defence {defence}"
     return defence in SWITCHES
+
+
+# -- defences taken off --
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOff:
+    """How a cheat fares when its defence is off, and then whatever else refuses it, one after the other."""
+
+    alone: Said
+    """With nothing off but the defence that the cheat names."""
+    others: tuple[str, ...]
+    """What else stops it; all of them are off in the end, but for one that has no switch."""
+    end: Said
+    needed: bool
+    """Whether the defence that the cheat names stops it where all the others are off."""
+
+
+async def taken_off(candidate: Hearing, said: Said, defence: str) -> TakenOff:
+    off = [defence]
+    alone = end = await candidate.said(defence)
+    while not end.accepted and end.refused_by in SWITCHES and end.refused_by not in off:
+        off.append(end.refused_by)
+        end = await candidate.said(*off, *NOT_REPEATED)
+    others = off[1:]
+    needed = said.refused_by == defence or not others or not (await candidate.said(*others, *NOT_REPEATED)).accepted
+    unswitched = [end.refused_by] if not end.accepted and end.refused_by in WITHOUT_SWITCH else []
+    return TakenOff(alone, (*others, *unswitched), end, needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    said: Said
+    without: TakenOff | None
+    """Nothing where the defence has no switch, or the candidate was no candidate."""
+
+
+async def heard(tree: Path, defence: str) -> Heard:
+    """The verdict on a tree, and what it is without one defence."""
+    try:
+        async with hearing(tree) as candidate:
+            said = await candidate.said()
+            return Heard(said, await taken_off(candidate, said, defence) if has_switch(defence) else None)
+    except DonewhenError as error:
+        return Heard(refusal(error), None)

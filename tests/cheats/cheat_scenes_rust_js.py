@@ -15,6 +15,7 @@ RUST_PRODUCT = {
 
         [profile.dev]
         debug = false
+        incremental = false
     """),
     "Cargo.lock": 'version = 3\n\n[[package]]\nname = "calc"\nversion = "1.0.0"\n',
     "src/lib.rs": text("""

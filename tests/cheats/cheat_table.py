@@ -24,6 +24,8 @@ class Row:
     stopped_by: str
     without: str
     """How the same cheat fares with that defence off, or without the check that catches it."""
+    also: str = ""
+    """What else stops it, and how it fares when that is off as well."""
     why: str = ""
 
 
@@ -51,8 +53,13 @@ class Rows:
 
 def shown(rows: Iterable[Row], without: str, summary: Callable[[list[Row]], Iterable[str]]) -> str:
     rows = list(rows)
-    columns = ("id", "", "cheat", "control", "verdict", "stopped by", without)
-    cells = [(row.id, row.language, row.says, row.control, row.verdict, row.stopped_by, row.without) for row in rows]
+    columns = ("id", "", "cheat", "control", "verdict", "stopped by", without, "also stopped by")
+    cells = [
+        (row.id, row.language, row.says, row.control, row.verdict, row.stopped_by, row.without, row.also)
+        for row in rows
+    ]
+    if not any(row.also for row in rows):
+        columns, cells = columns[:-1], [cell[:-1] for cell in cells]
     widths = [max(len(line[n]) for line in [columns, *cells]) for n in range(len(columns))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -1,8 +1,8 @@
-"""Where cheats are tried: a box of tools of its own, one home, and every scene at one path, made anew each time.
+"""Where cheats are tried: a box of tools of its own, one home, and the scenes at one path, made anew each time.
 
-A scene always lies at the same path of a worker, so that what the judge knows of its base is used again. The control
-is a plain shell that runs the contract's commands in the maker's tree and looks at their exit codes, in a pid
-namespace, so that nothing it starts outlives it.
+All scenes of a language lie at the same path of a worker, so that what the judge knows of the tools there and of a
+scene's base is used again. The control is a plain shell that runs the contract's commands in the maker's tree and looks
+at their exit codes, in a pid namespace, so that nothing it starts outlives it.
 """
 
 import functools
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,8 @@ class Yard:
     """A directory of this worker; everything below it is made here."""
     path: str
     """The PATH of the user."""
+    known: set[str] = field(default_factory=set[str])
+    """The scenes that were judged as they are."""
 
     @property
     def home(self) -> Path:
@@ -42,7 +44,7 @@ class Yard:
         return self.root / "state"
 
     def tree(self, scene: Scene) -> Path:
-        return self.root / scene.name / "repo"
+        return self.root / scene.language / "repo"
 
     def fresh(self, scene: Scene, with_held_out: bool = False) -> Path:
         """The scene as its base has it, and an empty home."""
@@ -53,6 +55,7 @@ class Yard:
         for place in (tree, self.home):
             shutil.rmtree(place, ignore_errors=True)
         self.home.mkdir(parents=True)
+        tree.parent.mkdir(exist_ok=True)
         subprocess.run(["cp", "-a", template, tree], check=True)
         return tree
 
@@ -77,12 +80,16 @@ class Yard:
         return {name: value.format(tree=tree, path=self.path) for name, value in cheat.env.items()}
 
     def control(self, cheat: Cheat) -> list[int]:
-        """The exit codes of the contract's commands in the maker's tree, one after the other."""
-        tree = self.cheated(cheat)
+        """The exit codes of the contract's commands in the maker's tree as it is, one after the other.
+
+        They leave caches and bytecode there, so this comes after the judge, who leaves nothing.
+        """
+        tree = self.tree(cheat.scene)
         contract = tomllib.loads((tree / "donewhen.toml").read_text())
         setup = contract.get("workspace", {}).get("setup", [])
+        shown = [check["command"] for check in contract["check"] if not check.get("held_out")]
         lines = "".join(f"({command}) 1>&2\n" for command in setup)
-        lines += "".join(f"({check['command']}) 1>&2; echo $?\n" for check in contract["check"])
+        lines += "".join(f"({command}) 1>&2; echo $?\n" for command in shown)
         cage = [
             "unshare",
             "--pid",
@@ -112,7 +119,7 @@ class Yard:
         )
 
     def _template(self, scene: Scene, with_held_out: bool) -> Path:
-        template = self.root / scene.name / ("template-held-out" if with_held_out else "template")
+        template = self.root / "scenes" / scene.name / ("template-held-out" if with_held_out else "template")
         if not template.exists():
             files = {**scene.files, "donewhen.toml": scene.contract(with_held_out)}
             repositories.repository(template, {".keep": ""})

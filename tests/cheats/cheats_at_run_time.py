@@ -1,7 +1,7 @@
 """Cheats of the product's code while a check runs: it leaves early, forges, rewrites files, leaves processes behind."""
 
 from cheat import Cheat, text
-from cheat_scenes import PLAIN, REPORT, SERVICE, SETUP, STAGES, TWO_CHECKS, UNITTEST
+from cheat_scenes import MAKE, PLAIN, REPORT, SERVICE, SETUP, STAGES, TWO_CHECKS, UNITTEST
 
 WRONG = "\n\ndef add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
@@ -58,15 +58,22 @@ EXITS = [
             "21",
             "the product ends the process with 0 when it is imported",
             PLAIN,
-            "sidecar",
+            "report",
             "import os\n\nos._exit(0)\n",
         ),
         (
             "21",
             "the product becomes another program when it is imported",
             PLAIN,
-            "sidecar",
+            "report",
             'import os\n\nos.execv("/bin/true", ["true"])\n',
+        ),
+        (
+            "21",
+            "the product ends the process with 0 where the words of the check promise no tests",
+            MAKE,
+            "sidecar",
+            "import os\n\nos._exit(0)\n",
         ),
         (
             "A93",
@@ -172,7 +179,7 @@ CALLS = [
         id="21",
         says="the product ends the process with 0 when it is called",
         scene=PLAIN,
-        stopped_by="sidecar",
+        stopped_by="report",
         write=in_add("""
             import os
 
@@ -188,7 +195,7 @@ REPORTS = [
         id="19",
         says="the product prints a success and exits with 0",
         scene=PLAIN,
-        stopped_by="sidecar",
+        stopped_by="report",
         write=on_import('import os\n\nprint("7 passed in 0.10s", flush=True)\nos._exit(0)\n'),
     ),
     Cheat(
@@ -252,7 +259,7 @@ REPORTS = [
         id="A101",
         says="an old report is committed where the check looks for a new one",
         scene=REPORT,
-        stopped_by="sidecar",
+        stopped_by="report",
         write=on_import("import os\n\nos._exit(0)\n"),
         shell='mkdir out && printf \'<a><testsuite failures="0" errors="0"/></a>\' > out/report.xml && git add -f out',
     ),
@@ -370,6 +377,22 @@ REWRITES = [
         scene=TWO_CHECKS,
         stopped_by="layers",
         write={"words.py": f"from pathlib import Path\n\nPath('calc.py').write_text({RIGHT!r}){SHOUT}"},
+    ),
+    Cheat(
+        id="51",
+        says="the first check leaves a note in the tree for the second",
+        scene=TWO_CHECKS,
+        stopped_by="layers",
+        write={
+            "words.py": "from pathlib import Path\n\nPath('seen.txt').write_text('')" + SHOUT,
+            "calc.py": text("""
+                from pathlib import Path
+
+
+                def add(a, b):
+                    return a + b if Path("seen.txt").exists() else a - b
+            """),
+        },
     ),
     Cheat(
         id="51",

@@ -112,7 +112,7 @@ ON_SETTINGS = [
         id="37",
         says="Cargo.toml: an older edition finds no tests by their place, and easy ones make up for them",
         scene=RUST_LISTED,
-        stopped_by="protection",
+        stopped_by="counts",
         replace={"Cargo.toml": ("2021", "2015")},
         write={
             "src/lib.rs": LIB.replace(
@@ -204,7 +204,7 @@ AT_RUN_TIME = [
         stopped_by="capture",
         shell="touch -d '2 days ago' src/lib.rs && cp -p src/lib.rs $HOME/wrong.rs && "
         "sed -i 's/a - b/a + b/' src/lib.rs && touch -d '1 day ago' src/lib.rs && "
-        "cargo test -q --offline --no-run && cp -p $HOME/wrong.rs src/lib.rs",
+        "CARGO_HOME=$HOME/tools cargo test -q --offline --no-run && cp -p $HOME/wrong.rs src/lib.rs",
     ),
 ]
 IN_RUST = [*ON_FILES, *ON_SETTINGS, *AT_RUN_TIME]

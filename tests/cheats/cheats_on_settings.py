@@ -106,7 +106,7 @@ CONFTESTS = [
         id="7",
         says="a new test file names a plugin that drops the others, and as many easy ones make up for them",
         scene=PLAIN,
-        stopped_by="counts",
+        stopped_by="protection",
         write={
             "helper.py": DROPPING,
             "tests/test_more.py": 'pytest_plugins = ["helper"]\n\n\n'

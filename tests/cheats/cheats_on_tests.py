@@ -197,4 +197,34 @@ ON_DATA = [
         write={"fixtures/report.golden": "10 and 20 make -10\n"},
     ),
 ]
-ON_TESTS = [*ON_TEST_FILES, *ON_DATA]
+BY_NEW_TESTS = [
+    Cheat(
+        id="N1",
+        says="a new test file repairs the product for the others",
+        scene=PLAIN,
+        stopped_by="reruns",
+        write={
+            "tests/test_a_new.py": text("""
+                import calc
+
+                calc.add = lambda a, b: a + b
+
+
+                def test_it_adds():
+                    assert calc.add(1, 1) == 2
+            """)
+        },
+    ),
+    Cheat(
+        id="N1",
+        says="a conftest in a new directory repairs the product for all tests",
+        scene=PLAIN,
+        stopped_by="reruns",
+        write={
+            "tests/a_new/conftest.py": "import calc\n\ncalc.add = lambda a, b: a + b\n",
+            "tests/a_new/test_new.py": "def test_it():\n    assert True\n",
+        },
+    ),
+]
+"""New tests are ordinary work, and these help the old ones: without them, the old ones are red again."""
+ON_TESTS = [*ON_TEST_FILES, *ON_DATA, *BY_NEW_TESTS]

@@ -15,7 +15,7 @@ from donewhen.judge.ground import Surroundings
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.command import Command
 from donewhen.workspace.files import write_atomically
-from donewhen.workspace.sandbox.room import ShellCommand
+from donewhen.workspace.sandbox import environment
 
 SECS = 20
 LONGEST = 200
@@ -34,6 +34,8 @@ async def versions(place: Workplace, contract: Contract, around: Surroundings) -
     asked = _ask(named(contract, around.path), around.path)
     if not asked:
         return {}
+    from donewhen.workspace.sandbox.room import ShellCommand  # only for tools that were not asked before
+
     async with place.tree("throwaway", place.repo.head) as tree:
         finished = await place.room(tree).run(ShellCommand(text=asked, timeout_secs=SECS))
     return _told(finished.stdout.whole())
@@ -61,7 +63,9 @@ async def mismatch(place: Workplace, contract: Contract, around: Surroundings) -
 async def _outside(place: Workplace, names: list[str], path: str) -> dict[str, str]:
     # At the root of the machine: in the repository, files of it could choose what is started.
     argv = ["/bin/sh", "-c", _ask(names, path) or ":"]
-    command = Command(argv=argv, cwd="/", env={**os.environ, "PATH": path}, timeout_secs=SECS, merge_stderr=True)
+    # Only what commands inside get as well: a variable of this one call must not be taken for how the tools are.
+    env = {**environment.scrubbed(os.environ, ()), "PATH": path}
+    command = Command(argv=argv, cwd="/", env=env, timeout_secs=SECS, merge_stderr=True)
     return _told((await place.launcher.run(command)).stdout.whole())
 
 
