@@ -1,34 +1,80 @@
-"""What happened, as frozen plain facts, and one line of JSON each. Nobody is told here; `emit` is handed down.
+"""What happened, as frozen plain facts. Nobody is told here; `emit` is handed down.
 
 A fact says its own fields only. Sequence, time and session are put on by whoever keeps the log. Fields are only ever
 added, and readers tolerate types that they do not know.
+
+The classes are records by annotation alone: there are many, every command loads them, and generated code for each
+would cost more than all of them are worth.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar, NoReturn, dataclass_transform
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
+PREVIEW_BYTES = 400
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 class Event:
-    """The base of all facts."""
+    """The base of all facts: fields are what a class annotates, by keyword, and never change."""
+
+    __slots__ = ("__dict__",)
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _type: ClassVar[str] = "event"
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = tuple(cls.__annotations__)
+        cls._type = _WORD.sub("_", cls.__name__).lower()
+
+    def __init__(self, **fields: Any) -> None:
+        for name in self._fields:
+            if name in fields:
+                self.__dict__[name] = fields.pop(name)
+            elif name in type(self).__dict__:
+                self.__dict__[name] = type(self).__dict__[name]
+            else:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+        if fields:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(fields)}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a fact does not change: {type(self).__name__}.{name}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((self._type, repr(self.__dict__)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
     @classmethod
     def type(cls) -> str:
-        return _WORD.sub("_", cls.__name__).lower()
+        return cls._type
 
     def fields(self) -> dict[str, Any]:
-        return {name.removesuffix("_"): _plain(value) for name, value in asdict(self).items()}
+        """As a line of JSON has them; a name that Python reserves ends in `_` here."""
+        return {name.removesuffix("_"): _plain(value) for name, value in self.__dict__.items()}
 
 
 Emit = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def preview(text: str) -> str:
+    """At most 400 bytes of UTF-8; what was cut ends in an ellipsis."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= PREVIEW_BYTES:
+        return data.decode()
+    return data[: PREVIEW_BYTES - len("…".encode())].decode("utf-8", "ignore") + "…"
+
+
+# The life of a session.
+
+
 class SessionStarted(Event):
     intent: str
     repo: str
@@ -40,13 +86,130 @@ class SessionStarted(Event):
     path_transparent: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged(Event):
+    from_: str
+    to: str
+
+
+class ContractProposed(Event):
+    contract: dict[str, Any]
+    why: tuple[str, ...]
+
+
+class BaselineCompleted(Event):
+    results: tuple[Mapping[str, Any], ...]
+
+
+class DiffReady(Event):
+    files: int
+    insertions: int
+    deletions: int
+
+
+class Landed(Event):
+    branch: str
+    commit: str
+    note: str = ""
+
+
+class Error(Event):
+    kind: str
+    message: str
+
+
+class SessionFinished(Event):
+    outcome: str
+    reason: str
+    iterations: int
+    results: tuple[Mapping[str, Any], ...]
+    summary: str
+    tree: str
+
+
+# Who works, and what it costs.
+
+
+class ModelSelected(Event):
+    model: str
+    reason: str
+
+
+class ModelFallback(Event):
+    model: str
+    reason: str
+
+
+class EngineSelected(Event):
+    engine: str
+    reason: str
+
+
+class EngineDeclined(Event):
+    engine: str
+    reason: str
+    detail: str
+    next: str
+
+
+class IterationStarted(Event):
+    n: int
+    max: int
+
+
+class ModelTurn(Event):
+    role: str
+    usage: dict[str, int]
+    cost_usd: float | None
+    duration_ms: int
+    model: str = ""
+
+
+class Spend(Event):
+    tokens: int
+    usd: float | None
+
+
+class PlanText(Event):
+    text: str
+
+
+class ToolCall(Event):
+    id: str
+    tool: str
+    params_preview: str
+
+
+class ToolResult(Event):
+    id: str
+    tool: str
+    ok: bool
+    preview: str
+
+
+class PolicyDenied(Event):
+    command: str
+    rule: str
+    reason: str
+
+
+class HintRecalled(Event):
+    signature: str
+    times_helped: int
+
+
+class ExternalEvent(Event):
+    agent: str
+    raw: Any
+
+
+# What the judge says.
+
+
 class CheckStarted(Event):
     name: str
     phase: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCompleted(Event):
     name: str
     phase: str
@@ -62,7 +225,6 @@ class CheckCompleted(Event):
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProtectedEdit(Event):
     path: str
     action: str
@@ -70,14 +232,36 @@ class ProtectedEdit(Event):
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFinished(Event):
-    outcome: str
-    reason: str
-    iterations: int
-    results: tuple[dict[str, Any], ...]
-    summary: str
-    tree: str
+# What waits for a person.
+
+
+class QuestionAsked(Event):
+    id: str
+    prompt: str
+    expires_at: str | None
+
+
+class QuestionAnswered(Event):
+    id: str
+    answer: str
+
+
+class QuestionExpired(Event):
+    id: str
+
+
+class GateOpened(Event):
+    gate: str
+    id: str
+    reason: str = ""
+    detail: str = ""
+
+
+class GateDecided(Event):
+    gate: str
+    id: str
+    decision: str
+    by: str = ""
 
 
 def _plain(value: Any) -> Any:

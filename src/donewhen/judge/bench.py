@@ -33,8 +33,8 @@ class Bench:
     runs: Runs
     broken: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
     """Which of the paths that a run wrote should not have been written, one line each."""
-    fixed: tuple[str, ...] = ()
-    """Protected files that are mounted read-only."""
+    fixed: Callable[[], tuple[str, ...]] = tuple
+    """Protected files that are mounted read-only; asked only when something is run."""
     rules: str = ""
     """Names the rules that `broken` follows."""
     _shared: dict[str, Tree] = field(default_factory=dict[str, Tree])
@@ -73,7 +73,7 @@ class Bench:
             surroundings=self.surroundings,
             defences=self.defences,
             broken=self.broken,
-            fixed=tuple(path for path in self.fixed if path not in (files or {})),
+            fixed=tuple(path for path in self.fixed() if path not in (files or {})),
             laid_over=files or {},
             must_fail=name,
         )

@@ -11,11 +11,13 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from donewhen.judge.ran import Ran
-from donewhen.readers.reading import Reading, Tests
 from donewhen.workspace.files import write_atomically
+
+if TYPE_CHECKING:
+    from donewhen.readers.reading import Reading
 
 KEPT = 4000
 RUNS = "runs"
@@ -69,9 +71,11 @@ def _ran(known: dict[str, Any]) -> Ran:
     return Ran(**facts)
 
 
-def _reading(known: dict[str, Any] | None) -> Reading | None:
+def _reading(known: dict[str, Any] | None) -> "Reading | None":
     if known is None:
         return None
+    from donewhen.readers.reading import Reading, Tests  # many checks start no runner that is known
+
     facts: dict[str, Any] = {**known, "tests": Tests(**known["tests"])}
     facts.update({name: tuple(known[name]) for name in ("failures", "ran")})
     return Reading(**facts)

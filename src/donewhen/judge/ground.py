@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from donewhen.workspace.sandbox.level import Probe
-from donewhen.workspace.sandbox.room import Place, Sandbox
 from donewhen.workspace.store import Store
 from donewhen.workspace.trees import Standing, Tree, Trees
+
+if TYPE_CHECKING:
+    from donewhen.workspace.sandbox.room import Place, Sandbox
 
 
 class Ground(Protocol):
@@ -23,7 +25,7 @@ class Ground(Protocol):
     @property
     def probe(self) -> Probe: ...
     def tree(self, kind: str, commit: str, candidate: str = "") -> AbstractAsyncContextManager[Tree]: ...
-    def room_of(self, place: Place) -> Sandbox: ...
+    def room_of(self, place: "Place") -> "Sandbox": ...
     async def standing(self, commit: str, candidate: str = "") -> Standing: ...
 
 

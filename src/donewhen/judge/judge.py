@@ -7,21 +7,29 @@ something; red and green on the same tree is flaky, never a pass. A green one ha
 `evidence`), that its runner can still fail (a canary, proven on the base first), and that new tests pass repeatedly.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from donewhen import events
 from donewhen.events import Emit
-from donewhen.judge import evidence, protect
+from donewhen.judge import evidence, judged
 from donewhen.judge.bench import Bench
 from donewhen.judge.cache import Runs, key_of
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.ground import Ground
+from donewhen.judge.judged import Judged
 from donewhen.judge.proof import Case, Proof
-from donewhen.judge.protect import Judged
 from donewhen.judge.ran import Ran
-from donewhen.judge.seal import Seal
 from donewhen.judge.verdict import Result, Status, Verdict
+
+if TYPE_CHECKING:
+    from donewhen.judge.protect import Guard
+    from donewhen.judge.seal import Seal
+
+# Where nothing changed and every run is kept, no rule about a path is asked: `protect` and `seal` are loaded on use.
 
 
 class Judge:
@@ -34,38 +42,50 @@ class Judge:
         self._runs = runs
         self._emit = emit
         self._baseline: dict[str, Result] = {}
+        self._made_guard: Guard | None = None
 
     async def verdict(self) -> Verdict:
         base_tree = await self._ground.store.tree_of(self._case.base)
         base_files = self._ground.trees.directory / (await self._ground.trees.layers.files(self._case.base)).path
-        protecting = self._case.defences.protection and not self._case.as_is
-        guard = protect.Guard(self._contract, base_files) if protecting else None
-        judged = await self._judged(base_files, guard)
-        for edit in judged.edits:
+        found = await self._judged(base_tree, base_files)
+        for edit in found.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
-        bench = await self._bench(base_tree, base_files, judged, guard)
-        proof = Proof(bench, self._contract, judged, self._case, self._told_baseline)
+        bench = await self._bench(base_tree, base_files, found)
+        proof = Proof(bench, self._contract, found, self._case, self._told_baseline)
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
         verdict = Verdict(
             base=self._case.base,
             candidate=self._case.candidate,
-            tree=judged.tree,
+            tree=found.tree,
             results=tuple(results),
-            edits=judged.edits,
+            edits=found.edits,
             notes=tuple(proof.notes),
         )
         verdict = await self._controlled(proof, verdict)
         return replace(verdict, baseline=tuple(self._baseline.values()))
 
-    async def _judged(self, base_files: Path, guard: protect.Guard | None) -> Judged:
+    @property
+    def _protecting(self) -> bool:
+        return self._case.defences.protection and not self._case.as_is
+
+    def _guard(self, base_files: Path) -> "Guard":
+        """The rules about paths; one set of them for the whole verdict."""
+        from donewhen.judge.protect import Guard
+
+        self._made_guard = self._made_guard or Guard(self._contract, base_files)
+        return self._made_guard
+
+    async def _judged(self, base_tree: str, base_files: Path) -> Judged:
         case = self._case
-        if guard is None:
-            return Judged(tree=case.candidate, edits=(), control=case.candidate, shadows=())
-        store, sites = self._ground.store, case.surroundings.sites
+        if not self._protecting or case.candidate == base_tree:
+            return judged.as_it_is(case.candidate)
+        from donewhen.judge import protect
+
+        store, sites, guard = self._ground.store, case.surroundings.sites, self._guard(base_files)
         return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
 
-    async def _bench(self, base_tree: str, base_files: Path, judged: Judged, guard: protect.Guard | None) -> Bench:
+    async def _bench(self, base_tree: str, base_files: Path, found: Judged) -> Bench:
         case = self._case
         bench = Bench(
             ground=self._ground,
@@ -76,15 +96,25 @@ class Judge:
             defences=case.defences,
             runs=self._runs,
         )
-        if guard is None or not case.defences.sealing:
+        if not self._protecting or not case.defences.sealing:
             return bench
-        changes = await self._ground.store.diff(base_tree, judged.tree)
+        changes = await self._ground.store.diff(base_tree, found.tree)
+        changed, directories = {change.path for change in changes}, {check.dir for check in self._contract.checks}
         added = [change.path for change in changes if change.new is not None]
-        seal = Seal(guard, base_files, added, case.surroundings.sites)
+
+        @cache
+        def seal() -> "Seal":
+            from donewhen.judge.seal import Seal
+
+            return Seal(self._guard(base_files), base_files, added, case.surroundings.sites)
+
+        def broken(written: Iterable[str]) -> tuple[str, ...]:
+            return seal().broken(written)
+
         return replace(
             bench,
-            broken=seal.broken,
-            fixed=seal.fixed({change.path for change in changes}, {check.dir for check in self._contract.checks}),
+            broken=broken,
+            fixed=cache(lambda: seal().fixed(changed, directories)),
             rules=key_of(self._contract.protect, self._contract.editable),
         )
 
@@ -120,7 +150,8 @@ class Judge:
     async def _rerun(self, proof: Proof, results: list[Result]) -> list[Result]:
         """Run red checks again as long as only they are in the way, until one is red for good."""
         open_ones = [r for r in results if r.status is not Status.PASS and not r.quarantined]
-        if not self._case.defences.reruns or any(r.status not in (Status.FAIL, Status.FLAKY) for r in open_ones):
+        decides = self._case.defences.reruns and self._case.phase != "baseline"
+        if not decides or any(r.status not in (Status.FAIL, Status.FLAKY) for r in open_ones):
             return results
         checks = {check.name: check for check in self._contract.checks}
         for number, result in enumerate(results):
@@ -134,9 +165,11 @@ class Judge:
     async def _second_look(self, proof: Proof, check: Check, first: Result) -> Result:
         bench, tree = proof.bench, proof.judged.tree
         kept = await bench.run(check, tree) if first.cached else None
-        if kept is not None and kept.confirmed:
-            return first
         self._emit(events.CheckStarted(name=check.name, phase="rerun"))
+        if kept is not None and kept.confirmed:
+            confirmed = replace(first, attempt=2)
+            self._tell(confirmed, "rerun")
+            return confirmed
         ran = await bench.again(check, tree)
         status, reason = evidence.outcome(check, ran)
         if status is Status.PASS and evidence.wants_tests(check, self._contract):

@@ -6,7 +6,7 @@ A person may have reasons. What no contract may say at all is refused by `contra
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from donewhen.judge.contract import Check, Contract
 
@@ -19,8 +19,7 @@ _SWALLOWED = re.compile(r"\|\|\s*(true|:|exit\s+0|echo\b[^|;&]*|/bin/true)\s*$")
 _PROMISED = re.compile(r"\b(prints?|outputs?|shows?|says?|reports?)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Oddity:
+class Oddity(NamedTuple):
     """One thing that a person should look at."""
 
     check: int

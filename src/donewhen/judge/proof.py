@@ -15,11 +15,10 @@ from donewhen.judge.contract import Check, Contract
 from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.evidence import Doubt
 from donewhen.judge.ground import Surroundings
-from donewhen.judge.protect import Judged
+from donewhen.judge.judged import Judged
 from donewhen.judge.ran import Ran
 from donewhen.judge.verdict import Phase, Status
 from donewhen.workspace.objects import raw
-from donewhen.workspace.store import edit
 
 Tell = Callable[[Check, Ran], None]
 
@@ -148,6 +147,8 @@ class Proof:
 
     async def _older_tests_alone(self, check: Check) -> list[Doubt]:
         """What was green with new test files must be green without them: they may add tests, and not help others."""
+        from donewhen.workspace.store import edit
+
         store, base = self.bench.ground.store, self.bench.base_tree
         added = [change.path for change in await store.diff(base, self.judged.control) if change.old is None]
         alone = await edit.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})

@@ -1,9 +1,12 @@
 """What one run of one check did, as plain data: kept by `cache`, weighed by `evidence`."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from donewhen.judge.verdict import EvidenceKind
-from donewhen.readers.reading import Reading
+
+if TYPE_CHECKING:
+    from donewhen.readers.reading import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +21,7 @@ class Ran:
     tail: str
     printed: bool
     """Whether it printed what the check asks for."""
-    reading: Reading | None
+    reading: "Reading | None"
     evidence: EvidenceKind
     expected: tuple[str, ...] = ()
     """The runners that the command's words promise."""

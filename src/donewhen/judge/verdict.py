@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from donewhen.readers.reading import Tests
+if TYPE_CHECKING:
+    from donewhen.readers.reading import Tests
 
 
 class Status(Enum):
@@ -32,7 +33,7 @@ class Result:
     duration_ms: int = 0
     output_tail: str = ""
     """The last lines, without secrets; colours are kept, for people."""
-    tests: Tests | None = None
+    tests: "Tests | None" = None
     runner: str = ""
     evidence: EvidenceKind = "exit"
     reasons: tuple[str, ...] = ()

@@ -7,9 +7,9 @@ import datetime
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from donewhen import __version__
 from donewhen.events import Emit
@@ -31,8 +31,7 @@ ENVIRONMENTS = (".venv", "venv", "node_modules", "vendor/bin", "vendor/bundle")
 """Where setup commands put programs. A candidate can bring nothing there: these are protected."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     subject: Subject = "working"
     fresh: bool = False
     defences: Defences = ALL

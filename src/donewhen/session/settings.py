@@ -7,10 +7,9 @@ content was trusted (`trust`); otherwise loading stops, naming the key. Nothing 
 import contextlib
 import os
 import tomllib
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.session import schema
@@ -22,15 +21,13 @@ PREFIX = "DONEWHEN__"
 Table = dict[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     value: Value
     source: str
     """Where it came from: "default", a file's path, or a variable's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Widening:
+class Widening(NamedTuple):
     """A key of the repository's file that needs trust."""
 
     key: str
@@ -43,11 +40,15 @@ Values = dict[tuple[str, str], Setting]
 class Settings:
     """Merged values, by table and key."""
 
-    def __init__(self, values: Values, file: Path | None, content: Table | None = None) -> None:
+    def __init__(
+        self, values: Values, file: Path | None, content: Table | None = None, also: tuple[Path, ...] = ()
+    ) -> None:
         self._values = values
         self._content = content or {}
         self.file = file
         """The repository's donewhen.toml, if there is one."""
+        self.also = also
+        """Other files that say what done means."""
 
     def get(self, table: str, key: str) -> Setting:
         return self._values[table, key]
@@ -58,6 +59,15 @@ class Settings:
     def texts(self, table: str, key: str) -> tuple[str, ...]:
         return tuple(cast("list[str]", self.get(table, key).value))
 
+    def number(self, table: str, key: str) -> float:
+        return cast("float", self.get(table, key).value)
+
+    def whole(self, table: str, key: str) -> int:
+        return cast("int", self.get(table, key).value)
+
+    def flag(self, table: str, key: str) -> bool:
+        return cast("bool", self.get(table, key).value)
+
     def tables(self, name: str) -> list[Table]:
         """The entries of a list of tables in the repository's file, such as `[[check]]`, with their defaults."""
         defaults = {key: spec.default for key, spec in schema.LISTS[name].items()}
@@ -65,7 +75,20 @@ class Settings:
 
     def with_value(self, table: str, key: str, value: Value, source: str) -> "Settings":
         """The same settings with one value decided by somebody else."""
-        return Settings({**self._values, (table, key): Setting(value, source)}, self.file, self._content)
+        return Settings({**self._values, (table, key): Setting(value, source)}, self.file, self._content, self.also)
+
+    def with_checks(self, checks: Sequence[Mapping[str, Value]], also: tuple[Path, ...]) -> "Settings":
+        """The same settings with the checks of a contract that was put together elsewhere."""
+        return Settings(self._values, self.file, {**self._content, "check": list(checks)}, also)
+
+    def stating(self, file: Path, content: Table) -> "Settings":
+        """The same settings, but what done means is said by another file."""
+        given = cast("Table", content.get("contract", {}))
+        values = {
+            ("contract", key): Setting(given[key], str(file)) if key in given else Setting(spec.default, "default")
+            for key, spec in schema.TABLES["contract"].items()
+        }
+        return Settings({**self._values, **values}, file, content, self.also)
 
     @contextlib.contextmanager
     def blaming(self, table: str, key: str) -> Generator[None]:
@@ -74,6 +97,10 @@ class Settings:
             yield
         except BadInput as error:
             raise BadInput(f"{self.get(table, key).source}: {error}") from error
+
+    def by_key(self) -> Iterator[tuple[tuple[str, str], Setting]]:
+        """Every value by its table and key."""
+        return iter(self._values.items())
 
     def items(self) -> Iterator[tuple[str, Setting]]:
         """Every value with its dotted name, for people."""
@@ -95,6 +122,17 @@ def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBoo
         _merge(values, content, str(file))
     _merge_environment(values, environment)
     return Settings(values, file, content)
+
+
+def near(start: Path, environment: Mapping[str, str], trust: TrustBook) -> Settings:
+    """The settings for verbs that only ask where sessions are kept; a file that is not trusted says nothing."""
+    values = without_repository(environment)
+    top = next((place for place in (start, *start.parents) if (place / ".git").exists()), start)
+    file = find(start, top)
+    if file is not None and trust.holds(file):
+        _merge(values, {"storage": read(file).get("storage", {})}, str(file))
+    _merge_environment(values, environment)
+    return Settings(values, file)
 
 
 def without_repository(environment: Mapping[str, str]) -> Values:

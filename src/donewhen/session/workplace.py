@@ -26,19 +26,23 @@ from donewhen.session.settings import Settings
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.command import Finished
 from donewhen.workspace.layers import History, setup_key
+from donewhen.workspace.leftovers import sweep
 from donewhen.workspace.objects import FILE, Entry, raw
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import Repo, open_repo
 from donewhen.workspace.sandbox import level
+from donewhen.workspace.sandbox.config import RoomConfig
 from donewhen.workspace.sandbox.level import Level, Probe
-from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.setup import build_setup_layer, setup_inputs
 from donewhen.workspace.state import repository_directory, state_root
-from donewhen.workspace.store import Store, edit
+from donewhen.workspace.store import Store
 from donewhen.workspace.trees import Standing, Tree, Trees
 
 if TYPE_CHECKING:
     from donewhen.workspace.sandbox.relay import Service
+    from donewhen.workspace.sandbox.room import Place, Room
+
+# Where nothing has to run, no room is needed and no tree is edited: `room` and `edit` are loaded on use.
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIDY_SECS = 86_400
@@ -69,30 +73,49 @@ class Workplace:
         finally:
             await self.trees.remove(tree, discard=kind != "maker")
 
-    def room(self, tree: Tree, in_setup: bool = False) -> Room:
+    def room(self, tree: Tree, in_setup: bool = False) -> "Room":
         """The sandbox of a tree."""
         return self.room_of(tree.place, in_setup)
 
-    def room_of(self, place: Place, in_setup: bool = False) -> Room:
+    def room_of(self, place: "Place", in_setup: bool = False) -> "Room":
         """The sandbox of a place that was made out of a tree's."""
+        from donewhen.workspace.sandbox.room import Room
+
         return Room(self.launcher, self.probe, place, room_config(self.settings, in_setup))
 
     async def maker_base(self, commit: str) -> str:
         """The commit that a maker starts from: this one, or one like it that tells nothing of held-out checks."""
         if not self.holds_out:
             return commit
+        from donewhen.workspace.store import edit
+
         tree = await self.store.tree_of(commit)
         shown = await self._without_held_out(tree)
         return commit if shown == tree else await edit.commit_like(self.store.bare, commit, shown)
 
+    async def candidate_of(self, made: str, base: str) -> str:
+        """What a maker made, over the real base: what it was not shown is there again."""
+        from donewhen.workspace.store import edit
+
+        shown = await self.maker_base(base)
+        if shown == base:
+            return made
+        changes = await self.store.diff(await self.store.tree_of(shown), made)
+        entries = {raw(change.path): change.new for change in changes}
+        return await edit.with_changes(self.store.bare, await self.store.tree_of(base), entries)
+
     async def _without_held_out(self, tree: str) -> str:
-        assert self.settings.file is not None
-        path = str(self.settings.file.relative_to(self.repo.root))
-        found = await edit.file_in(self.store.bare, tree, path)
-        if found is None:
-            return tree
-        blob = self.store.bare.write("blob", held_back(found[1]))
-        return await edit.with_changes(self.store.bare, tree, {raw(path): Entry(found[0].mode, blob)})
+        from donewhen.workspace.store import edit
+
+        for file in (self.settings.file, *self.settings.also):
+            if file is None or not file.is_relative_to(self.repo.root):
+                continue
+            path = str(file.relative_to(self.repo.root))
+            found = await edit.file_in(self.store.bare, tree, path)
+            if found is not None:
+                blob = self.store.bare.write("blob", held_back(found[1]))
+                tree = await edit.with_changes(self.store.bare, tree, {raw(path): Entry(found[0].mode, blob)})
+        return tree
 
     @property
     def holds_out(self) -> bool:
@@ -122,12 +145,16 @@ class Workplace:
         before = dict(await setup_inputs(self.store, commit))
         if dict(inputs) == before:
             return ""
+        from donewhen.workspace.store import edit
+
         changed = {path: blob for path, blob in inputs if before.get(path) != blob}
         entries: dict[bytes, Entry | None] = {raw(path): Entry(FILE, blob) for path, blob in changed.items()}
         entries.update({raw(path): None for path in before.keys() - dict(inputs).keys()})
         return await edit.with_changes(self.store.bare, await self.store.tree_of(commit), entries)
 
     async def _set_up(self, commit: str, standing: Standing, commands: tuple[str, ...], into: Path) -> None:
+        from donewhen.workspace.sandbox.room import ShellCommand
+
         tree = await self.trees.make("throwaway", commit, standing)
         try:
             room = self.room(tree, in_setup=True)
@@ -196,12 +223,15 @@ def _require_success(command: str, finished: Finished) -> None:
 
 
 @contextlib.asynccontextmanager
-async def open_workplace(start: Path, offline: bool = False) -> AsyncGenerator[Workplace]:
-    """Open the repository that `start` lies in. Bad input is found before anything is written or started for it."""
+async def open_workplace(start: Path, offline: bool = False, held: Settings | None = None) -> AsyncGenerator[Workplace]:
+    """Open the repository that `start` lies in. Bad input is found before anything is written or started for it.
+
+    With settings that are held already, those of a session under way, no file is read.
+    """
     async with Launcher.open() as launcher:
         repo = await open_repo(launcher, start)
         state = state_root(os.environ)
-        settings = settings_module.load(start.resolve(), repo.root, os.environ, TrustBook(state))
+        settings = held or settings_module.load(start.resolve(), repo.root, os.environ, TrustBook(state))
         if offline:
             settings = settings.with_value("workspace", "network", "none", "offline")
         room_config(settings)
@@ -209,7 +239,7 @@ async def open_workplace(start: Path, offline: bool = False) -> AsyncGenerator[W
         directory = repository_directory(state, repo.common_dir)
         store = await Store.open(launcher, repo, directory / "store")
         trees = Trees(repo, store, probe, directory, hidden=(str(state),))
-        await trees.sweep()
+        await sweep(trees)
         trees.layers.forget_old(trees.in_use())
         yield Workplace(repo, settings, probe, store, trees, launcher)
         await _tidy_now_and_then(store, directory)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from donewhen.workspace.output import KEEP_BYTES, SPOOL_BYTES, Output, Watch
 
@@ -68,8 +68,7 @@ class Command:
     confinement: Confinement = Confinement()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(NamedTuple):
     end: End
     exit_code: int | None
     """The exit status as a shell would give it: 128 + N for a signal; None when nothing ran or it was killed by us."""

@@ -7,7 +7,7 @@ itself reads a copy of it.
 import hashlib
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from donewhen.workspace.objects import Entry
 
@@ -17,8 +17,7 @@ EXTENDED = SKIP_WORKTREE = 0x4000
 LONGEST_NAME = 0xFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """One entry of an index."""
 
     path: bytes

@@ -15,13 +15,11 @@ import json
 import os
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import anyio
 
-from donewhen.workspace.capture import write_layer
 from donewhen.workspace.files import disk_use, locked, remove_tree, write_atomically
 from donewhen.workspace.store import Store
 
@@ -32,8 +30,7 @@ KEPT_CANDIDATES = 16
 BUILDING = "building-"
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """A complete layer. `path` is relative to the directory that all layers and trees of a repository share."""
 
     path: str
@@ -65,6 +62,8 @@ class Layers:
 
     async def candidate(self, commit: str, tree: str) -> Layer:
         """What turns a checkout of a commit into one of a tree. Costs as much as what differs."""
+        from donewhen.workspace.capture import write_layer  # where nothing is made or run, nothing of it is needed
+
         base = await self._store.tree_of(commit)
         return await self._built(
             f"candidates/{commit}-{tree}/files", lambda into: write_layer(self._store, base, tree, into)

@@ -6,7 +6,6 @@ travels into events, carries text, where bytes that are no UTF-8 stand as surrog
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 TREE, FILE, PROGRAM, LINK, GITLINK = 0o040000, 0o100644, 0o100755, 0o120000, 0o160000
@@ -28,8 +27,7 @@ class Entry(NamedTuple):
 Entries = dict[bytes, Entry]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One path that differs between two trees; a changed type or mode is a modification."""
 
     path: str
@@ -38,8 +36,7 @@ class Change:
     new: Entry | None
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """How big a difference is; binary files count as files only."""
 
     files: int

@@ -8,8 +8,8 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from donewhen.errors import MachineryBroke
 
@@ -21,8 +21,7 @@ F_SETPIPE_SZ = 1031
 Watch = Callable[[bytes], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     head: bytes = b""
     tail: bytes = b""
     total: int = 0

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from donewhen.errors import BadInput
 from donewhen.workspace import refs
@@ -160,8 +161,7 @@ def _common_dir(git_dir: Path) -> Path:
 # -- what it is set to --
 
 
-@dataclass(frozen=True, slots=True)
-class _Scopes:
+class _Scopes(NamedTuple):
     """Settings by where they stand: the machine's and the user's, the repository's, and this worktree's own."""
 
     outside: Settings

@@ -15,30 +15,17 @@ believed: it is read as data.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.judge.contract import Contract
+from donewhen.judge.judged import Judged
 from donewhen.judge.protect.guard import Guard
 from donewhen.judge.protect.shadows import Shadows
 from donewhen.judge.protect.sorting import Sorting
-from donewhen.judge.verdict import Edit
 from donewhen.workspace.objects import Change, raw
 from donewhen.workspace.store import Store, edit
 
 __all__ = ["Guard", "Judged", "judged"]
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    tree: str
-    """J: what is judged, and what lands."""
-    edits: tuple[Edit, ...]
-    """Every change of the candidate that is not graded."""
-    control: str
-    """The base with the changes to tests only: the product's changes taken out again."""
-    shadows: tuple[str, ...]
-    """One line for each new module that hides the standard library, an installed package or the runner."""
 
 
 async def judged(

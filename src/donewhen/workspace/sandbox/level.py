@@ -10,7 +10,6 @@
 import json
 import os
 import shutil
-import tempfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,10 +17,7 @@ from typing import Any
 
 from donewhen.workspace.command import Command, Confinement, End, Finished
 from donewhen.workspace.files import write_atomically
-from donewhen.workspace.launcher import kernel
 from donewhen.workspace.process import Launcher
-from donewhen.workspace.sandbox import bubblewrap, seccomp
-from donewhen.workspace.sandbox.view import Overlay
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Our own helpers are looked up here and nowhere else: a `bwrap` in the working tree is never run."""
@@ -61,6 +57,10 @@ class Probe:
 
 async def probe(launcher: Launcher, scratch: Path) -> Probe:
     """Try every wall. `scratch` is a directory on the file system where trees will live."""
+    # Nearly always the answer is known already (`recorded_probe`): what only trying needs is loaded here.
+    from donewhen.workspace.launcher import kernel
+    from donewhen.workspace.sandbox import bubblewrap, seccomp
+
     program = shutil.which("bwrap", path=SYSTEM_PATH)
     version, problem = "", "bubblewrap is not installed"
     if program is not None:
@@ -116,6 +116,10 @@ async def _run(launcher: Launcher, argv: list[str], confinement: Confinement | N
 
 
 async def _try_overlay(launcher: Launcher, scratch: Path) -> str:
+    import tempfile
+
+    from donewhen.workspace.sandbox.view import Overlay
+
     with tempfile.TemporaryDirectory(dir=scratch, prefix="overlay-probe-") as name:
         place = Path(name)
         for part in ("lower", "upper", "work", "at"):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
@@ -21,8 +21,9 @@ from donewhen.workspace.launcher import kernel
 from donewhen.workspace.output import KEEP_BYTES, Watch
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import bubblewrap, environment, home, machine, view
+from donewhen.workspace.sandbox.config import RoomConfig
 from donewhen.workspace.sandbox.level import Level, Probe
-from donewhen.workspace.sandbox.limits import OOM_SCORE, Limits
+from donewhen.workspace.sandbox.limits import OOM_SCORE
 
 if TYPE_CHECKING:
     from socket import socket
@@ -43,17 +44,6 @@ class Place:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     scratch: str = ""
     """A private writable directory on the host, for the walls that cannot mount one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoomConfig:
-    """The part of `[workspace]` that shapes the wall."""
-
-    network: bool = False
-    services: "tuple[Service, ...]" = ()
-    sockets: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +120,7 @@ class Room:
     @cached_property
     def _wall(self) -> Confinement:
         """The same for every command of this room, and not cheap to find out."""
-        from donewhen.workspace.sandbox import landlock, seccomp
+        from donewhen.workspace.sandbox import seccomp
 
         assert self._probe.bwrap is not None
         config, user_home = self._config, self._env["HOME"]
@@ -153,7 +143,7 @@ class Room:
                 addresses=tuple(address for service in self._services for address in service.addresses),
                 listen=_listeners(self._services),
                 # The host's abstract sockets belong to its network; where that is shared, only Landlock hides them.
-                landlock=landlock.scopes(self._probe.landlock_abi) if config.network else None,
+                landlock=_scopes(self._probe.landlock_abi) if config.network else None,
                 memory_files=(seccomp.program(kernel.machine()),),
             )
         )
@@ -189,6 +179,12 @@ class Room:
             oom_score_adj=OOM_SCORE,
             watch=limits.watch(self._place.scratch or "/"),
         )
+
+
+def _scopes(abi: int) -> Mapping[str, Any] | None:
+    from donewhen.workspace.sandbox import landlock
+
+    return landlock.scopes(abi)
 
 
 def accounts(user_home: str) -> dict[str, str]:

@@ -94,6 +94,8 @@ class Store:
         await seed.seed_git_dir(self.bare, self.repo, commit, history, into)
 
     async def diff(self, base_tree: str, tree: str) -> list[Change]:
+        if tree == base_tree:
+            return []
         answer = await self.bare.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *PLAIN, base_tree, tree)
         return changes_in(answer)
 

@@ -10,8 +10,8 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 LONGEST_POINTER = 1024
 POINTER = re.compile(
@@ -20,8 +20,7 @@ POINTER = re.compile(
 ATTRIBUTE = b"filter=lfs"
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(NamedTuple):
     oid: str
     size: int
 

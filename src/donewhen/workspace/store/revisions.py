@@ -14,7 +14,7 @@ from donewhen.workspace.store import mirror
 from donewhen.workspace.store.bare import Bare
 
 PSEUDO_REFS = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-UPSTREAM = re.compile(r"branch\..*\.(?:remote|merge|pushremote)|remote\..*\.fetch|push\.default|remote\.pushdefault")
+UPSTREAM = r"branch\..*\.(?:remote|merge|pushremote)|remote\..*\.fetch|push\.default|remote\.pushdefault"
 """The settings that say what `@{upstream}` and `@{push}` mean."""
 
 
@@ -41,7 +41,7 @@ async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
 
 
 def _upstream(repo: Repo) -> Settings:
-    return [(key, value) for key, values in repo.settings.items() if UPSTREAM.fullmatch(key) for value in values]
+    return [(key, value) for key, values in repo.settings.items() if re.fullmatch(UPSTREAM, key) for value in values]
 
 
 async def refuse_missing(bare: Bare, repo: Repo, commit: str) -> None:

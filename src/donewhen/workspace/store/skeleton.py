@@ -5,8 +5,8 @@ layer costs as much as its changes and nothing for the other files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from donewhen.workspace.index import Held
 from donewhen.workspace.objects import LINK, RULES, TREE, Change, Entry, listed, raw
@@ -18,8 +18,7 @@ MOST_KEPT = 16
 MOST_REMEMBERED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Skeleton:
+class Skeleton(NamedTuple):
     tree: str
     directories: Mapping[bytes, str]
     """Path → tree id; the root is the empty path."""
@@ -41,10 +40,12 @@ class Skeleton:
         return [Held(path, entry) for path, entry in after.items() if path.rpartition(b"/")[2] == named]
 
 
-@dataclass(frozen=True, slots=True)
 class Skeletons:
-    bare: Bare
-    _remembered: dict[str, Skeleton] = field(default_factory=dict[str, Skeleton])
+    """The skeletons of one store, on disk and the last few in memory."""
+
+    def __init__(self, bare: Bare) -> None:
+        self.bare = bare
+        self._remembered: dict[str, Skeleton] = {}
 
     async def of(self, tree: str) -> Skeleton:
         found = self._remembered.get(tree) or self._load(tree)

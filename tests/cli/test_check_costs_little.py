@@ -1,0 +1,77 @@
+"""What `donewhen check` costs by itself: CPU time, which a busy machine does not change much, and what it loads.
+
+The commands of the checks are the person's own; what is measured here is everything around them.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from needs import needs
+from program import PROGRAM
+from repositories import repository
+
+MOST_SECS = 0.3
+TRIES = 3
+TICKS = os.sysconf("SC_CLK_TCK")
+CHECK = '[[check]]\nname = "c{number}"\ncommand = "test -f a.txt"\n'
+ON_USE = (
+    "donewhen.judge.protect",
+    "donewhen.judge.running",
+    "donewhen.judge.seal",
+    "donewhen.readers",
+    "donewhen.workspace.capture",
+    "donewhen.workspace.policy",
+    "donewhen.workspace.sandbox.room",
+    "rich",
+    "tomlkit",
+)
+"""What a verdict out of kept runs, on a tree where nothing changed, does not need."""
+
+
+def scene(tmp_path: Path, checks: int = 1) -> Path:
+    needs("bwrap")
+    contract = "".join(CHECK.format(number=number) for number in range(checks))
+    return repository(tmp_path / "repo", {"a.txt": "a\n", "donewhen.toml": contract})
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """An installed program finds its modules compiled."""
+    return {**{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}, **extra}
+
+
+def spent_by(repo: Path, *options: str) -> tuple[float, float]:
+    """Seconds of CPU of one green `check`: of its own process, and with all that it started."""
+    process = subprocess.Popen([PROGRAM, "check", *options], cwd=repo, env=environment(), stdout=subprocess.DEVNULL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    after_its_name = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return sum(map(int, after_its_name[11:13])) / TICKS, used.ru_utime + used.ru_stime
+
+
+@pytest.mark.parametrize("checks", [1, 20])
+def test_a_check_that_was_run_before_costs_under_three_tenths_of_a_second_of_cpu(tmp_path: Path, checks: int) -> None:
+    repo = scene(tmp_path, checks)
+    spent_by(repo)
+    assert min(spent_by(repo)[0] for _ in range(TRIES)) < MOST_SECS
+
+
+def test_the_own_part_of_a_check_that_runs_is_under_three_tenths_of_a_second_of_cpu(tmp_path: Path) -> None:
+    repo = scene(tmp_path)
+    spent_by(repo)
+    assert min(spent_by(repo, "--fresh")[0] for _ in range(TRIES)) < MOST_SECS
+
+
+def test_a_verdict_out_of_kept_runs_loads_nothing_that_protects_runs_or_shows_tables(tmp_path: Path) -> None:
+    repo = scene(tmp_path)
+    spent_by(repo)
+    told = subprocess.run(
+        [PROGRAM, "check"], cwd=repo, env=environment(PYTHONPROFILEIMPORTTIME="1"), capture_output=True, check=True
+    )
+    loaded = [line.rpartition("|")[2].strip() for line in told.stderr.decode().splitlines()]
+    assert "donewhen.judge.judge" in loaded
+    assert not [name for name in loaded if name.startswith(ON_USE)]
