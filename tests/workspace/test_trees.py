@@ -13,6 +13,7 @@ import pytest
 
 from donewhen.session.diagnosis import diagnose
 from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.workspace import leftovers
 from donewhen.workspace.capture import write_layer
 from donewhen.workspace.command import Finished
 from donewhen.workspace.layers import KEPT_BASES
@@ -124,7 +125,7 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
             os.close(tree.lock)
         half_made = place.trees.directory / "trees" / "half"
         half_made.mkdir()
-        assert await place.trees.sweep() == [with_work.facts.name]
+        assert await leftovers.sweep(place.trees) == [with_work.facts.name]
         assert [entry.name for entry in (place.trees.directory / "trees").iterdir()] == [with_work.facts.name]
         assert (with_work.upper / "y").exists()
 
@@ -132,7 +133,7 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
 async def test_a_tree_whose_owner_lives_is_left_alone_by_a_sweep(root: Path) -> None:
     async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
         async with open_workplace(root) as other:
-            assert await other.trees.sweep() == []
+            assert await leftovers.sweep(other.trees) == []
         assert await run(place, tree, "cat file.txt") == "base\n"
 
 

@@ -4,8 +4,7 @@ A tree is layers under an upper directory of its own: making one costs a few dir
 repository. Inside the sandbox it appears at the repository's own path. Where overlays cannot be mounted, a tree is a
 full copy of its base.
 
-A tree belongs to the process that holds its lock. Leftovers of a dead process are found by `sweep`: throw-away trees
-are removed, a maker tree is removed only when nothing in it is unsaved.
+A tree belongs to the process that holds its lock. What a dead process left behind is the business of `leftovers`.
 
     trees/NAME/tree.json    what it stands on       trees/NAME/upper, work    what was written
     trees/NAME/lock         held by the owner       trees/NAME/shares/N       layers over shared paths
@@ -21,20 +20,26 @@ import socket
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from donewhen.errors import BadInput, DonewhenError
-from donewhen.workspace import capture
 from donewhen.workspace.files import remove_tree, try_lock, write_atomically
 from donewhen.workspace.layers import History, Layers
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.sandbox.level import Level, Probe
-from donewhen.workspace.sandbox.room import Place
-from donewhen.workspace.sandbox.view import Bind, Overlay
 from donewhen.workspace.store import Store
 
+if TYPE_CHECKING:
+    from donewhen.workspace.capture import Candidate
+    from donewhen.workspace.sandbox.room import Place
+    from donewhen.workspace.sandbox.view import Bind, Overlay
+
+# Whoever only looks at what trees there are makes none: `capture`, `room` and `view` are loaded on use.
+
+GONE = ".gone-"
+"""Begins the name of a directory that is being removed."""
 PORTS_PER_TREE = 100
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 """Below the range from which the kernel hands out ports by itself."""
@@ -67,7 +72,7 @@ class Tree:
 
     facts: TreeFacts
     directory: Path
-    place: Place
+    place: "Place"
     lock: int = field(repr=False)
 
     @property
@@ -100,7 +105,9 @@ class Trees:
 
     async def make(self, kind: str, base: str, standing: Standing) -> Tree:
         """A new tree over a base commit."""
-        shares = [await self._shared(base, path) for path in standing.share]
+        from donewhen.workspace import capture
+
+        shares = [await self.shared(base, path) for path in standing.share]
         files = await self.layers.files(base)
         git_dir = await self.layers.git_dir(base, standing.history)
         copied = not self._probe.overlay or self._probe.level is not Level.BUBBLEWRAP
@@ -118,12 +125,14 @@ class Trees:
                 base_tree = await self.store.tree_of(base)
                 await capture.write_files(self.store, base_tree, standing.candidate, directory / "upper")
             await capture.stamp(directory / "upper", directory / "stamp")
-        place = self._place(directory, facts, shares)
+        place = self.place_of(directory, facts, shares)
         write_atomically(directory / "tree.json", json.dumps(asdict(facts)))
         return Tree(facts, directory, place, lock)
 
-    async def capture(self, tree: Tree) -> capture.Candidate:
+    async def capture(self, tree: Tree) -> "Candidate":
         """What was made in a tree, as a tree id in the store; everything in it must be dead."""
+        from donewhen.workspace import capture
+
         if tree.facts.copied:
             candidate = await capture.capture_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
         else:
@@ -133,8 +142,23 @@ class Trees:
         write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
         return candidate
 
+    async def restore(self, tree: Tree, to: str) -> None:
+        """Make the files of a tree those of an earlier capture again; ignored files stay where they can."""
+        from donewhen.workspace import capture
+
+        async def look() -> "Candidate":
+            return await self.capture(tree)
+
+        if tree.facts.copied:
+            await capture.restore_copy(self.store, to, tree.upper, look)
+        else:
+            base_tree = await self.store.tree_of(tree.facts.base)
+            await capture.restore_layer(self.store, base_tree, to, tree.upper, look)
+
     async def written(self, tree: Tree) -> list[str]:
         """Every path that was written, replaced or deleted in a tree since it was made, directories left out."""
+        from donewhen.workspace import capture
+
         if tree.facts.copied:
             return await capture.changed_in_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
         return await anyio.to_thread.run_sync(_files_below, tree.upper)
@@ -143,7 +167,7 @@ class Trees:
         """Remove a tree. A maker tree with work that is in no store is kept and named, unless it is discarded."""
         if not discard:
             await self._refuse_unsaved(tree)
-        self._delete(tree.directory, tree.facts)
+        self.delete(tree.directory, tree.facts)
         os.close(tree.lock)
 
     async def _refuse_unsaved(self, tree: Tree) -> None:
@@ -153,29 +177,9 @@ class Trees:
         if (await self.capture(tree)).tree not in (saved, await self.store.tree_of(tree.facts.base)):
             raise Unsaved(f"tree {tree.facts.name} holds work that was not saved; it is kept in {tree.directory}")
 
-    async def sweep(self) -> list[str]:
-        """Remove what dead processes left behind; the names of the trees that are kept because of unsaved work."""
-        kept: list[str] = []
-        for directory in sorted((self.directory / "trees").glob("*")):
-            lock = _lock_of(directory)
-            if lock is None:
-                continue
-            facts = _facts_of(directory)
-            if facts is None or facts.kind != "maker" or not os.listdir(directory / "upper"):
-                self._delete(directory, facts)
-                os.close(lock)
-                continue
-            tree = Tree(facts, directory, self._place(directory, facts, []), lock)
-            try:
-                await self.remove(tree)
-            except DonewhenError:
-                kept.append(facts.name)
-                os.close(lock)
-        return kept
-
     def in_use(self) -> set[str]:
         """Names of the bases and setup layers that some tree stands on."""
-        known = (_facts_of(directory) for directory in (self.directory / "trees").glob("*"))
+        known = (facts_of(directory) for directory in (self.directory / "trees").glob("[!.]*"))
         return {layer.split("/")[1] for facts in known if facts is not None for layer in facts.lower}
 
     def _claim(self) -> tuple[Path, int]:
@@ -192,7 +196,10 @@ class Trees:
             raise BadInput(f"tree {directory.name} was taken by another process")
         return directory, lock
 
-    def _place(self, directory: Path, facts: TreeFacts, shares: Sequence[Path]) -> Place:
+    def place_of(self, directory: Path, facts: TreeFacts, shares: Sequence[Path]) -> "Place":
+        from donewhen.workspace.sandbox.room import Place
+        from donewhen.workspace.sandbox.view import Bind, Overlay
+
         root = str(self.repo.root) if self._probe.path_transparent else str(directory / "upper")
         beside, name = str(self.directory), f"trees/{facts.name}"
         layers: list[Bind | Overlay] = []
@@ -210,7 +217,7 @@ class Trees:
             scratch=str(directory / "scratch"),
         )
 
-    async def _shared(self, base: str, path: str) -> Path:
+    async def shared(self, base: str, path: str) -> Path:
         """A path of the checkout that trees share, checked: it exists, lies in the checkout, and is not tracked."""
         place = self.repo.root / path
         inside = not os.path.isabs(path) and ".." not in Path(path).parts and Path(path).parts[:1] != (".git",)
@@ -228,10 +235,13 @@ class Trees:
         for layer in reversed(lower):
             shutil.copytree(self.directory / layer, into, symlinks=True, dirs_exist_ok=True)
 
-    def _delete(self, directory: Path, facts: TreeFacts | None) -> None:
+    def delete(self, directory: Path, facts: TreeFacts | None) -> None:
+        """Take a tree away whose lock is held: at once for everybody else, then piece by piece."""
         if facts is not None:
             (self.directory / "ports" / str(facts.port_base)).unlink(missing_ok=True)
-        remove_tree(directory)
+        gone = directory.with_name(f"{GONE}{secrets.token_hex(8)}")
+        directory.rename(gone)
+        remove_tree(gone)
 
 
 def _files_below(upper: Path) -> list[str]:
@@ -242,8 +252,10 @@ def _files_below(upper: Path) -> list[str]:
     return sorted(found)
 
 
-def _share_layer(directory: Path, source: Path, at: str) -> Bind | Overlay:
+def _share_layer(directory: Path, source: Path, at: str) -> "Bind | Overlay":
     """A writable layer of the tree's own over a shared directory; a shared file is copied."""
+    from donewhen.workspace.sandbox.view import Bind, Overlay
+
     if source.is_dir():
         for part in ("upper", "work"):
             (directory / part).mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -262,19 +274,7 @@ def _outside(repo: Repo) -> list[str]:
     return [str(repo.common_dir)] if repo.root not in repo.common_dir.parents else []
 
 
-def _lock_of(directory: Path) -> int | None:
-    """The lock of a tree whose owner is gone; None while the owner lives."""
-    try:
-        lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return None
-    if try_lock(lock):
-        return lock
-    os.close(lock)
-    return None
-
-
-def _facts_of(directory: Path) -> TreeFacts | None:
+def facts_of(directory: Path) -> TreeFacts | None:
     """What is written about a tree; None when its owner died before it was complete."""
     try:
         known: dict[str, Any] = json.loads((directory / "tree.json").read_text())

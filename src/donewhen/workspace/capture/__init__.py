@@ -6,6 +6,7 @@
     record      what counts, into the store
     candidate   the whole way, in this order
     write       the way back: a tree id onto disk
+    restore     a tree that was worked in, made equal to an earlier candidate
 
 A candidate holds the paths of the base and new ones that its own ignore rules do not exclude. What is as in the base
 is kept whatever it is. What cannot be held is refused by name, never left out. Whether a candidate is any good is not
@@ -19,6 +20,7 @@ import anyio.to_thread
 from donewhen.workspace.capture import walk
 from donewhen.workspace.capture.candidate import Candidate, take
 from donewhen.workspace.capture.refusals import CandidateRefused
+from donewhen.workspace.capture.restore import restore_copy, restore_layer
 from donewhen.workspace.capture.write import write_files, write_layer
 from donewhen.workspace.objects import text
 from donewhen.workspace.store import Store
@@ -30,6 +32,8 @@ __all__ = [
     "capture_copy",
     "capture_layer",
     "changed_in_copy",
+    "restore_copy",
+    "restore_layer",
     "stamp",
     "write_files",
     "write_layer",

@@ -19,10 +19,10 @@ WHITEOUT = os.makedev(0, 0)
 
 async def write_layer(store: Store, base_tree: str, tree: str, into: Path) -> None:
     """A layer that turns a checkout of `base_tree` into one of `tree`: files, and whiteouts for what is gone."""
-    changes = await _all_changes(store, base_tree, tree)
+    changes = await all_changes(store, base_tree, tree)
     into.mkdir(parents=True, exist_ok=True)
-    await _write(store, base_tree, changes, into)
-    for path in _gone(changes, replaced=False):
+    await write_new(store, base_tree, changes, into)
+    for path in gone(changes, replaced=False):
         place = os.path.join(bytes(into), path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         os.mknod(place, stat.S_IFCHR, WHITEOUT)
@@ -30,26 +30,27 @@ async def write_layer(store: Store, base_tree: str, tree: str, into: Path) -> No
 
 async def write_files(store: Store, from_tree: str, to_tree: str, directory: Path) -> None:
     """Turn a directory that holds the files of one tree into one that holds those of another."""
-    changes = await _all_changes(store, from_tree, to_tree)
-    for path in _gone(changes, replaced=True):
+    changes = await all_changes(store, from_tree, to_tree)
+    for path in gone(changes, replaced=True):
         _delete(directory, path)
-    await _write(store, from_tree, changes, directory)
+    await write_new(store, from_tree, changes, directory)
 
 
-async def _all_changes(store: Store, base_tree: str, tree: str) -> list[Change]:
+async def all_changes(store: Store, base_tree: str, tree: str) -> list[Change]:
     """The differences, directories included."""
     return changes_in(
         await store.bare.run("diff-tree", "-r", "-t", "-z", "--raw", "--no-abbrev", "--no-renames", base_tree, tree)
     )
 
 
-async def _write(store: Store, base_tree: str, changes: list[Change], into: Path) -> None:
+async def write_new(store: Store, base_tree: str, changes: list[Change], into: Path) -> None:
+    """The new state of every changed path; what is gone is the caller's."""
     files = [change for change in changes if change.new is None or change.new.mode != TREE]
     base = await store.skeletons.of(base_tree)
     await write_changes(store.bare, base, files, into, store.lfs_places)
 
 
-def _gone(changes: list[Change], replaced: bool) -> Iterator[bytes]:
+def gone(changes: list[Change], replaced: bool) -> Iterator[bytes]:
     """The topmost paths that are no more; with `replaced` also those where something of another type stands now."""
     old = {raw(change.path) for change in changes if change.new is None}
     new = {raw(change.path) for change in changes if change.old is None}

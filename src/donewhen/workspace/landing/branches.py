@@ -1,0 +1,200 @@
+"""A branch of the user's repository made, moved or removed by compare-and-swap, by the same files and locks as git.
+
+The value is read and written while git's lock for the branch is held; a value that is not the expected one is left
+alone. Nothing is forced, no hook runs, and a branch that a working tree stands on is not moved under its feet.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.errors import BadInput
+from donewhen.workspace import refs
+from donewhen.workspace.landing import lockfile, reflog
+from donewhen.workspace.landing.delivery import git_dirs
+from donewhen.workspace.landing.refusals import Moved, NotLanded, telling
+from donewhen.workspace.objects import raw, shown, text
+from donewhen.workspace.repo import Repo, is_true
+
+HEADS = "refs/heads/"
+BAD_BRANCH = re.compile(rb"refs/heads/(?:-.*|HEAD|@)|.*\.", re.DOTALL)
+"""What git takes for a reference but not for a branch that a person could name, and a dot at the end."""
+MOST_TRIES = 3
+REASON = "donewhen: landed"
+
+
+def move_branch(repo: Repo, name: str, old: str | None, new: str) -> None:
+    """Make the branch (`old` is None) or move it from `old` to `new`; nothing to do when it is there already."""
+    with held_branch(repo, name) as branch:
+        if branch.value != new:
+            branch.expect(old)
+            refuse_checked_out(repo, name, worktrees_on(repo, name))
+            branch.move(new)
+
+
+def remove_branch(repo: Repo, name: str, expected: str) -> None:
+    """Remove the branch if it is still where it was expected; nothing to do when there is none."""
+    with held_branch(repo, name) as branch:
+        if branch.value is not None:
+            branch.expect(expected)
+            refuse_checked_out(repo, name, worktrees_on(repo, name))
+            branch.remove()
+
+
+def tip(repo: Repo, name: str) -> str | None:
+    """Where a branch is now; None when there is none."""
+    ref = checked(name)
+    path = repo.common_dir / ref
+    said = refs.read(path)
+    if said.startswith(b"ref:"):
+        raise NotLanded(f"the branch {shown(name)} only points to {shown(refs.target(said))}; name that one")
+    if said and not refs.id_in(said):
+        raise NotLanded(f"the branch {shown(name)} is damaged: {shown(str(path))} holds no commit")
+    return refs.id_in(said) or refs.packed(repo.common_dir).get(raw(ref))
+
+
+def checked(name: str) -> str:
+    """The full name of a branch; BadInput when git would not take it."""
+    ref = raw(f"{HEADS}{name}")
+    if not name or not refs.is_name(ref) or BAD_BRANCH.fullmatch(ref):
+        raise BadInput(f"{shown(name) or 'an empty name'} cannot name a branch")
+    return text(ref)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch whose lock is held."""
+
+    repo: Repo
+    name: str
+    value: str | None
+
+    @property
+    def path(self) -> Path:
+        return self.repo.common_dir / HEADS / self.name
+
+    def expect(self, value: str | None) -> None:
+        if self.value != value:
+            raise Moved(self.name, self.value)
+
+    def move(self, new: str) -> None:
+        ref = f"{HEADS}{self.name}"
+        reflog.record(self.repo, ref, self.value or "0" * len(new), new, REASON)
+        _remove_empty_below(self.path)
+        lockfile.put(self.path, f"{new}\n".encode(), _scratch(self.path))
+
+    def remove(self) -> None:
+        """Its history first, which nobody would find without it; packed before loose, so that no older value shows."""
+        ref = f"{HEADS}{self.name}"
+        reflog.forget(self.repo, ref)
+        if raw(ref) in refs.packed(self.repo.common_dir):
+            _unpack(self.repo.common_dir, raw(ref))
+        self.path.unlink(missing_ok=True)
+        lockfile.sync_directory(self.path.parent)
+
+
+@contextlib.contextmanager
+def held_branch(repo: Repo, name: str) -> Generator[Branch]:
+    """Hold git's lock for a branch; it may not exist yet."""
+    path = repo.common_dir / checked(name)
+    with telling(f"the branch {shown(name)} cannot be written"):
+        _refuse_conflict(repo.common_dir, name)
+        with _locked(path):
+            _refuse_conflict(repo.common_dir, name)
+            _scratch(path).unlink(missing_ok=True)
+            lockfile.remove_leftover(repo.common_dir / "packed-refs.lock")
+            yield Branch(repo, name, tip(repo, name))
+        reflog.remove_empty(path.parent, repo.common_dir / "refs" / "heads")
+
+
+def _scratch(path: Path) -> Path:
+    """Git passes over such a name when it looks for references, and no branch can have it."""
+    return path.with_name(f".{path.name}.lock")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Generator[None]:
+    with contextlib.ExitStack() as stack:
+        for attempt in range(MOST_TRIES):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(lockfile.held(Path(f"{path}.lock")))
+                break
+            except FileNotFoundError:  # git removed the directory, which was empty
+                if attempt == MOST_TRIES - 1:
+                    raise
+        yield
+
+
+def _refuse_conflict(common_dir: Path, name: str) -> None:
+    """A name cannot be a branch and the directory of another one."""
+    packed = refs.packed(common_dir).keys()
+    for above in _above(name):
+        if (common_dir / HEADS / above).is_file() or raw(f"{HEADS}{above}") in packed:
+            raise NotLanded(f"{shown(above)} is a branch, so {shown(name)} cannot be one: rename it (git branch -m)")
+    inside = raw(f"{HEADS}{name}/")
+    below = [ref for ref in packed if ref.startswith(inside)] or list(_loose_below(common_dir, name))
+    if below:
+        raise NotLanded(f"{shown(below[0].removeprefix(b'refs/heads/'))} is a branch, so {shown(name)} cannot be one")
+
+
+def _loose_below(common_dir: Path, name: str) -> Iterator[bytes]:
+    for directory, _, names in os.walk(common_dir / HEADS / name):
+        yield from (raw(os.path.relpath(os.path.join(directory, one), common_dir)) for one in names)
+
+
+def _above(name: str) -> Iterator[str]:
+    parts = name.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))
+
+
+def _remove_empty_below(path: Path) -> None:
+    """Directories that other branches left where this one will be."""
+    for directory, _, _ in os.walk(path, topdown=False):
+        os.rmdir(directory)
+
+
+def _unpack(common_dir: Path, ref: bytes) -> None:
+    """Take a reference out of `packed-refs`, and the line that says what its tag stands for."""
+    path = Path(os.path.realpath(common_dir / "packed-refs"))
+    with lockfile.held(common_dir / "packed-refs.lock"):
+        kept: list[bytes] = []
+        dropping = False
+        for line in path.read_bytes().splitlines(keepends=True):
+            dropping = line.rstrip(b"\n").endswith(b" " + ref) or (dropping and line.startswith(b"^"))
+            if not dropping:
+                kept.append(line)
+        lockfile.put(path, b"".join(kept), path.with_name("packed-refs.donewhen"))
+
+
+# -- who stands on it --
+
+
+def worktrees_on(repo: Repo, name: str) -> list[Path]:
+    """The git dirs of the working trees in which a branch is checked out, or is being rebased or bisected."""
+    ref = raw(f"{HEADS}{name}")
+    without_files = [repo.common_dir] if is_true(repo.setting("core.bare")) else []
+    found = [git_dir for git_dir in git_dirs(repo.common_dir) if git_dir not in without_files]
+    return [git_dir for git_dir in found if ref in _standing_on(git_dir)]
+
+
+def _standing_on(git_dir: Path) -> Iterator[bytes]:
+    yield refs.target(refs.read(git_dir / "HEAD"))
+    yield refs.read(git_dir / "rebase-merge" / "head-name")
+    yield refs.read(git_dir / "rebase-apply" / "head-name")
+    yield b"refs/heads/" + refs.read(git_dir / "BISECT_START")
+
+
+def refuse_checked_out(repo: Repo, name: str, where: list[Path]) -> None:
+    if where:
+        raise NotLanded(f"the branch {shown(name)} is checked out in {shown(_work_tree(repo, where[0]))}")
+
+
+def _work_tree(repo: Repo, git_dir: Path) -> str:
+    if git_dir == repo.git_dir:
+        return str(repo.root)
+    said = refs.read(git_dir / "gitdir")
+    return os.path.dirname(text(said)) if said else str(git_dir.parent)

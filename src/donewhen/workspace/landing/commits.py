@@ -1,0 +1,58 @@
+"""A commit in our store, with the user's own name on it. The same inputs give the same commit, however often.
+
+Who the user is follows git's order: variables, `author.*` and `committer.*`, `user.*`. The time is given and never
+taken from a clock or a variable, so that a landing that is repeated after a crash makes nothing new.
+"""
+
+import datetime
+import os
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from donewhen.workspace.repo import Repo
+from donewhen.workspace.store import Store
+
+Role = Literal["author", "committer"]
+CRUD = " .,:;<>\"\\'" + "".join(map(chr, range(32)))
+"""What git takes off both ends of a name."""
+NOBODY = {"name": "donewhen", "email": "donewhen@localhost"}
+
+
+def commit_for(store: Store, repo: Repo, *, tree: str, parent: str, message: str, at: datetime.datetime) -> str:
+    """Write a commit object to the store; its id."""
+    lines = [
+        f"tree {tree}",
+        f"parent {parent}",
+        f"author {who(repo, 'author')} {stamp(at)}",
+        f"committer {who(repo, 'committer')} {stamp(at)}",
+    ]
+    text = "\n".join(lines) + "\n\n" + message.replace("\0", "").rstrip("\n") + "\n"
+    return store.bare.write("commit", text.encode("utf-8", "replace"))
+
+
+def who(repo: Repo, role: Role, environment: Mapping[str, str] = os.environ) -> str:
+    """A person as a commit or a reflog names one. Half a person is none."""
+    told = {part: _told(repo, role, part, environment) for part in NOBODY}
+    person = told if all(told.values()) else NOBODY
+    return f"{person['name']} <{person['email']}>"
+
+
+def _told(repo: Repo, role: Role, part: str, environment: Mapping[str, str]) -> str:
+    variables = [f"GIT_{role.upper()}_{part.upper()}"]
+    settings = [repo.setting(f"{role}.{part}"), repo.setting(f"user.{part}")]
+    fallback = [environment.get("EMAIL", "")] if part == "email" else []
+    said = [*(environment.get(name, "") for name in variables), *settings, *fallback]
+    return next((name for name in map(_without_crud, said) if name), "")
+
+
+def _without_crud(name: str) -> str:
+    return re.sub(r"[<>\n\0]", "", name.strip(CRUD))
+
+
+def stamp(at: datetime.datetime) -> str:
+    """A time as git writes it: seconds and the zone."""
+    if at.utcoffset() is None:
+        raise ValueError("a time without a zone says nothing")
+    zone = at.strftime("%z")[:5]
+    return f"{int(at.timestamp())} {zone}"

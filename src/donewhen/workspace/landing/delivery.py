@@ -1,0 +1,203 @@
+"""The objects that the user's repository lacks, written into it before anything there names them.
+
+They come as loose objects, which a `repack -a -d` of the user's leaves alone, never over a file that is there, and
+each is compared with its id first. Which objects are missing is asked of git, in a git dir of ours that borrows the
+user's object directory. Content of LFS files goes to where the user's git-lfs looks for it.
+
+Doing it again does no harm: whoever is about to name a commit delivers it once more and so makes up for a garbage
+collection in between.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace import refs
+from donewhen.workspace.landing.lockfile import sync_directory
+from donewhen.workspace.landing.refusals import telling
+from donewhen.workspace.objects import framed, object_id
+from donewhen.workspace.repo import Repo
+from donewhen.workspace.store import Store, lfs, mirror
+from donewhen.workspace.store.bare import Bare
+
+MOST_TRIES = 3
+MOST_AT_ONCE = 64 * 1024 * 1024
+"""Bytes of content that are held in memory together."""
+MOST_SYNCED_ALONE = 64
+"""More files than this are flushed by one call for all."""
+
+
+class Kept(NamedTuple):
+    kind: str
+    size: int
+
+
+async def deliver(store: Store, repo: Repo, commit: str) -> None:
+    """See to it that the user's repository holds a commit of our store and everything that it reaches."""
+    bare = store.bare
+    missing: list[str] = []
+    with telling("the objects of the work cannot be written to the repository"):
+        await mirror.refresh(bare, repo)
+        wanted = await _kinds(bare, await _not_reached(bare, repo, commit))
+        await _bring_lfs_content(bare, repo, wanted)
+        for _ in range(MOST_TRIES):
+            missing = await _missing(bare, repo, wanted)
+            if not missing:
+                return
+            for some in _portions(missing, wanted):
+                contents = await bare.contents(some)
+                objects = [(id, wanted[id].kind, content) for id, content in zip(some, contents, strict=True)]
+                await anyio.to_thread.run_sync(_write, bare, repo.common_dir / "objects", objects)
+    raise MachineryBroke(f"the repository holds a damaged object where {missing[0]} should be: git fsck")
+
+
+# -- what is missing --
+
+
+async def _not_reached(bare: Bare, repo: Repo, commit: str) -> list[str]:
+    """Ids of what the commit reaches and no reference of the user's does."""
+    tips = {id for id in (*_tips(repo.common_dir), *_heads(repo.common_dir)) if id not in ("", commit)}
+    asked = "\n".join([commit, *(f"^{id}" for id in sorted(tips)), ""])
+    options = ("--objects", "--no-object-names", "--ignore-missing", "--stdin")
+    lenient = ("--missing=allow-any",) if repo.partial else ()
+    answer = await bare.run("rev-list", *options, *lenient, stdin=asked.encode())
+    return answer.decode().split()
+
+
+def _tips(common_dir: Path) -> Iterator[str]:
+    yield from refs.every(common_dir, refs.loose(common_dir)).values()
+
+
+def _heads(common_dir: Path) -> Iterator[str]:
+    for git_dir in git_dirs(common_dir):
+        yield refs.follow(refs.read(git_dir / "HEAD"), common_dir)
+
+
+def git_dirs(common_dir: Path) -> list[Path]:
+    """The git dir of every working tree of a repository."""
+    linked = common_dir / "worktrees"
+    return [common_dir, *(sorted(linked.iterdir()) if linked.is_dir() else ())]
+
+
+async def _kinds(bare: Bare, ids: Sequence[str]) -> dict[str, Kept]:
+    answer = await bare.run("cat-file", "--batch-check", "--buffer", stdin=_lines(ids))
+    said = [line.split() for line in answer.decode().splitlines()]
+    return {fields[0]: Kept(fields[1], int(fields[2])) for fields in said if len(fields) == 3}
+
+
+async def _missing(bare: Bare, repo: Repo, wanted: Mapping[str, Kept]) -> list[str]:
+    """Those of the objects that are not in the user's repository as it is now."""
+    with bare.scratch() as place:
+        git_dir = place.git_dir / "theirs"
+        for part in ("objects/info", "refs"):
+            (git_dir / part).mkdir(parents=True)
+        shutil.copyfile(bare.git_dir / "config", git_dir / "config")
+        shutil.copyfile(bare.git_dir / "HEAD", git_dir / "HEAD")
+        (git_dir / "objects" / "info" / "alternates").write_bytes(_quoted(repo.common_dir / "objects"))
+        answer = await bare.run(
+            "cat-file", "--batch-check", "--buffer", at=bare.place(git_dir), stdin=_lines(list(wanted))
+        )
+    return [line.split()[0].decode() for line in answer.splitlines() if line.endswith(b" missing")]
+
+
+def _lines(ids: Sequence[str]) -> bytes:
+    return "".join(f"{id}\n" for id in ids).encode()
+
+
+def _quoted(path: Path) -> bytes:
+    """A path as a list of alternates has it; in quotes no character in it can mean anything else."""
+    plain = os.fsencode(os.path.realpath(path))
+    odd = b'\\"' + bytes(range(32)) + bytes(range(127, 256))
+    return b'"' + b"".join(b"\\%03o" % byte if byte in odd else bytes([byte]) for byte in plain) + b'"\n'
+
+
+def _portions(ids: Sequence[str], wanted: Mapping[str, Kept]) -> Iterator[list[str]]:
+    some: list[str] = []
+    size = 0
+    for id in ids:
+        if some and size + wanted[id].size > MOST_AT_ONCE:
+            yield some
+            some, size = [], 0
+        some.append(id)
+        size += wanted[id].size
+    yield some
+
+
+# -- writing --
+
+
+def _write(bare: Bare, directory: Path, objects: Sequence[tuple[str, str, bytes]]) -> None:
+    written: dict[Path, Path] = {}
+    for id, kind, content in objects:
+        if object_id(bare.object_format, kind, content) != id:
+            raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
+        fan = directory / id[:2]
+        with contextlib.suppress(FileExistsError):
+            fan.mkdir()
+            shutil.copymode(directory, fan)  # a repository that several people share has modes of its own
+        written[fan / id[2:]] = _beside(fan, zlib.compress(framed(kind, content), 1), len(objects))
+    if len(objects) > MOST_SYNCED_ALONE:
+        os.sync()
+    for target, temporary in written.items():
+        _name(temporary, target)
+    for place in {directory, *(target.parent for target in written)}:
+        sync_directory(place)
+
+
+def _beside(fan: Path, content: bytes, among: int) -> Path:
+    """A file under a name that git's own clean-up knows and removes."""
+    temporary = fan / f"tmp_obj_{secrets.token_hex(6)}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        if among <= MOST_SYNCED_ALONE:
+            os.fsync(file.fileno())
+    return temporary
+
+
+def _name(temporary: Path, target: Path) -> None:
+    """Give a finished file its name, unless there is one already."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        pass
+    except PermissionError:  # a file system without hard links
+        if not target.exists():
+            os.rename(temporary, target)
+            return
+    temporary.unlink()
+
+
+# -- LFS --
+
+
+async def _bring_lfs_content(bare: Bare, repo: Repo, wanted: Mapping[str, Kept]) -> None:
+    ours, theirs = bare.lfs_places(repo)
+    if not any(ours.iterdir()):
+        return
+    short = [id for id, kept in wanted.items() if kept.kind == "blob" and kept.size <= lfs.LONGEST_POINTER]
+    for content in await bare.contents(short):
+        pointer = lfs.pointer_in(content)
+        if pointer is not None and pointer.below(ours).is_file() and not pointer.below(theirs).exists():
+            await anyio.to_thread.run_sync(_copy, pointer.below(ours), pointer.below(theirs))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f"tmp_donewhen_{secrets.token_hex(6)}")
+    with source.open("rb") as content, temporary.open("xb") as file:
+        shutil.copyfileobj(content, file, 1 << 20)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.chmod(0o444)
+    _name(temporary, target)
+    sync_directory(target.parent)

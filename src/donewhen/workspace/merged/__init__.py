@@ -1,0 +1,185 @@
+"""A tree's files as whoever works inside it would see them, read and written from outside without mounting anything.
+
+    directory   one directory through its layers        view        where a path leads
+    problems    what may be wrong with it               writing     into the topmost layer
+
+Every step goes through descriptors and never through a link. Everything that could write in the tree must be dead
+meanwhile. Whether a file may be changed is not asked here, except that nothing named like `.git` is ever written.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from donewhen.workspace.capture.refusals import is_dot_git
+from donewhen.workspace.merged import writing
+from donewhen.workspace.merged.directory import Kind, kind_of
+from donewhen.workspace.merged.problems import (
+    Closed,
+    FileProblem,
+    IsDirectory,
+    NotDirectory,
+    NotFile,
+    NotText,
+    NotThere,
+    Outside,
+    TooBig,
+    explained,
+)
+from donewhen.workspace.merged.view import Enter, Entry, Mount, Parts, View
+from donewhen.workspace.trees import Tree
+
+__all__ = [
+    "Closed",
+    "Entry",
+    "FileProblem",
+    "Files",
+    "IsDirectory",
+    "NotDirectory",
+    "NotFile",
+    "NotText",
+    "NotThere",
+    "Outside",
+    "Status",
+    "TooBig",
+]
+
+DEEPEST = 64
+"""A walk holds a few descriptors for every level that it is down."""
+MOST_ENTRIES = 100_000
+NEW_FILE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    kind: Kind
+    size: int
+    mode: int
+    """The permission bits."""
+
+
+class Files:
+    """Paths are relative to the tree's root, or absolute and beneath it as it appears inside."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    @classmethod
+    def of(cls, state_directory: Path, tree: Tree) -> "Files":
+        lower = () if tree.facts.copied else tuple(state_directory / layer for layer in tree.facts.lower)
+        whole = Mount((), (tree.upper, *lower), not tree.facts.copied, tree.directory / "work")
+        shares = (_share(path, tree.directory / "shares" / str(n)) for n, path in enumerate(tree.facts.shares))
+        return cls(View(tree.place.root, [whole, *shares]))
+
+    def stat(self, path: str) -> Status:
+        """What is there, links followed."""
+        found = self._found(path, self._view.followed(path))
+        return Status(kind_of(found.st_mode), found.st_size, stat.S_IMODE(found.st_mode))
+
+    @contextlib.contextmanager
+    def opened(self, path: str) -> Generator[BinaryIO]:
+        """A file to read from, whatever its size."""
+        parts = self._view.followed(path)
+        if stat.S_ISDIR(self._found(path, parts).st_mode):
+            raise IsDirectory(f"{path} is a directory")
+        with explained(path), self._view.file(parts) as file:
+            _require_file(path, os.fstat(file.fileno()))
+            yield file
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The whole content, which may not be longer than that."""
+        with self.opened(path) as file:
+            content = file.read(limit + 1)
+            if len(content) > limit:
+                size = os.fstat(file.fileno()).st_size
+                raise TooBig(f"{path} has {size} bytes; at most {limit} are read at once", size)
+        return content
+
+    def read_text(self, path: str, limit: int) -> str:
+        """As `read`; bytes that are no UTF-8 stand as surrogate escapes. A file with a NUL in it is no text."""
+        content = self.read(path, limit)
+        if b"\0" in content:
+            raise NotText(f"{path} is a binary file of {len(content)} bytes")
+        return content.decode("utf-8", "surrogateescape")
+
+    def entries(self, path: str = ".") -> list[Entry]:
+        """What is directly in a directory, sorted; a link is a link."""
+        parts = self._directory_parts(path)
+        with explained(path), self._view.directory(parts) as directory:
+            return self._view.listed(parts, directory)
+
+    def target(self, entry: Entry) -> str:
+        """Where a link that was found in a directory points."""
+        with explained(entry.path):
+            return self._view.target(self._view.parts(entry.path))
+
+    def walk(
+        self, path: str = ".", most: int = MOST_ENTRIES, deepest: int = DEEPEST, enter: Enter = lambda _path: True
+    ) -> Iterator[Entry]:
+        """Everything below a directory, in order, `.git` and what is shared with other trees left out."""
+        parts = self._directory_parts(path)
+        with explained(path), self._view.directory(parts) as directory:
+            for number, entry in enumerate(self._view.below(parts, directory, min(deepest, DEEPEST), enter)):
+                if number >= most:
+                    return
+                yield entry
+
+    def write(self, path: str, content: bytes) -> bool:
+        """Make this the content of a file, with the directories above it; whether the file is new.
+
+        A file that was there keeps its permissions.
+        """
+        parts = self._view.followed(path)
+        self._require_writable(path, parts)
+        with explained(path):
+            before = self._view.status(parts)
+            if before is not None:
+                _require_file(path, before)
+            mode = NEW_FILE if before is None else stat.S_IMODE(before.st_mode) & 0o777
+            mount = self._view.mount(parts)
+            writing.write(mount, mount.place(parts), content, mode)
+        return before is None
+
+    def _require_writable(self, path: str, parts: Parts) -> None:
+        if not parts:
+            raise IsDirectory(f"{path} is a directory")
+        if any(is_dot_git(os.fsencode(part)) for part in parts):
+            raise Outside(f"{path} belongs to git, and is not written")
+        for number in range(1, len(parts)):
+            with explained(path):
+                found = self._view.status(parts[:number])
+            if found is not None and not stat.S_ISDIR(found.st_mode):
+                raise NotDirectory(f"{'/'.join(parts[:number])} is no directory")
+
+    def _directory_parts(self, path: str) -> Parts:
+        parts = self._view.followed(path)
+        if not stat.S_ISDIR(self._found(path, parts).st_mode):
+            raise NotDirectory(f"{path} is no directory")
+        return parts
+
+    def _found(self, path: str, parts: Parts) -> os.stat_result:
+        with explained(path):
+            found = self._view.status(parts)
+        if found is None:
+            raise NotThere(f"{path} does not exist")
+        return found
+
+
+def _require_file(path: str, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsDirectory(f"{path} is a directory")
+    if not stat.S_ISREG(found.st_mode):
+        raise NotFile(f"{path} is a device, a pipe or a socket")
+
+
+def _share(path: str, directory: Path) -> Mount:
+    """A shared path of the checkout, under the tree's own layer; a shared file was copied."""
+    at = tuple(part for part in path.split("/") if part not in ("", "."))
+    if (directory / "file").exists():
+        return Mount(at, (directory,), False, directory, inner=("file",))
+    source = Path(os.path.realpath(directory / "lower"))
+    return Mount(at, (directory / "upper", source), True, directory / "work")

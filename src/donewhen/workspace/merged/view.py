@@ -1,0 +1,165 @@
+"""Where a path of a tree leads: which layers it lies in, past which links, and what is there.
+
+Links are followed by us, step by step, and only as far as they stay beneath the root. Nothing is written here.
+"""
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from donewhen.workspace.merged.directory import Directory, Kind, kind_of
+from donewhen.workspace.merged.problems import NotThere, Outside, explained
+
+MOST_HOPS = 40
+LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of characters that do not stand for a byte either."""
+
+Parts = tuple[str, ...]
+Enter = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    path: str
+    """Beneath the root; bytes that are no UTF-8 stand as surrogate escapes."""
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """Layers and where they appear."""
+
+    at: Parts
+    layers: tuple[Path, ...]
+    """The first one takes what is written."""
+    overlay: bool
+    staging: Path
+    """On the same file system as the first layer, and seen by nobody inside."""
+    inner: Parts = ()
+    """Where in the layers that is which appears: a shared file lies in a directory of its own."""
+
+    def place(self, parts: Parts) -> Parts:
+        """A path of the tree as a path in the layers."""
+        return (*self.inner, *parts[len(self.at) :])
+
+    @contextlib.contextmanager
+    def opened(self, place: Parts) -> Generator[Directory]:
+        here = Directory.at(self.layers, self.overlay)
+        try:
+            for part in place:
+                inner = here.below(part)
+                here.close()
+                here = inner
+                if not here.layers:
+                    raise NotADirectoryError(part)
+            yield here
+        finally:
+            here.close()
+
+
+class View:
+    def __init__(self, root: str, mounts: Sequence[Mount]) -> None:
+        self.root = root.rstrip("/")
+        """Where the tree appears inside; absolute paths and links that begin so are understood."""
+        self._mounts = sorted(mounts, key=lambda mount: len(mount.at), reverse=True)
+
+    def mount(self, parts: Parts) -> Mount:
+        return next(mount for mount in self._mounts if parts[: len(mount.at)] == mount.at)
+
+    def parts(self, path: str, who: str = "") -> Parts:
+        """A path as its names beneath the root; `who` speaks of it when it is none."""
+        if "\0" in path or LONE.search(path):
+            raise NotThere(f"{path!r} cannot be the path of anything")
+        if path.startswith("/"):
+            inside = os.path.normpath(path).replace("//", "/") + "/"
+            if not inside.startswith(f"{self.root}/"):
+                raise Outside(f"{who or path} lies outside {self.root}; paths are relative to it")
+            path = inside[len(self.root) :]
+        return tuple(part for part in path.split("/") if part not in ("", "."))
+
+    def followed(self, path: str) -> Parts:
+        """The path with every link in it, the last one included, replaced by what it stands for."""
+        here: list[str] = []
+        todo = list(reversed(self.parts(path)))
+        hops = 0
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                if not here:
+                    raise Outside(f"{path} leads out of {self.root}")
+                here.pop()
+                continue
+            here.append(part)
+            with explained(path):
+                link = self._link(tuple(here))
+            if link is None:
+                continue
+            hops += 1
+            if hops > MOST_HOPS:
+                raise NotThere(f"{path} is a link that leads nowhere")
+            here.pop()
+            if link.startswith("/"):
+                here.clear()
+            todo += reversed(self.parts(link, f"{path} goes through a link to {link}, which"))
+        return tuple(here)
+
+    def status(self, parts: Parts) -> os.stat_result | None:
+        """What is at a path, nothing followed; None when nothing is, or when a part above is no directory."""
+        mount = self.mount(parts)
+        place = mount.place(parts)
+        if not place:
+            return os.lstat(mount.layers[0])
+        try:
+            with mount.opened(place[:-1]) as directory:
+                return directory.status(place[-1])
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def target(self, parts: Parts) -> str:
+        """Where the link at a path points."""
+        mount = self.mount(parts)
+        *above, name = mount.place(parts)
+        with mount.opened(tuple(above)) as directory:
+            return directory.target(name)
+
+    def file(self, parts: Parts) -> BinaryIO:
+        """The file at a path, to read from."""
+        mount = self.mount(parts)
+        *above, name = mount.place(parts)
+        with mount.opened(tuple(above)) as directory:
+            return directory.open(name)
+
+    @contextlib.contextmanager
+    def directory(self, parts: Parts) -> Generator[Directory]:
+        mount = self.mount(parts)
+        with mount.opened(mount.place(parts)) as directory:
+            yield directory
+
+    def listed(self, parts: Parts, directory: Directory) -> list[Entry]:
+        """What is in a directory, with the layers that appear there."""
+        names = directory.names()
+        for mount in self._mounts:
+            if mount.at and mount.at[:-1] == parts and (found := self.status(mount.at)) is not None:
+                names[mount.at[-1]] = kind_of(found.st_mode)
+        return [Entry("/".join((*parts, name)), kind) for name, kind in sorted(names.items())]
+
+    def below(self, parts: Parts, directory: Directory, deepest: int, enter: Enter) -> Iterator[Entry]:
+        """Everything below a directory, in order, `.git` and what appears there from elsewhere left out."""
+        for entry in self.listed(parts, directory):
+            inner = (*parts, entry.path.rpartition("/")[2])
+            if inner[-1] == ".git" or self.mount(inner).at == inner:
+                continue
+            yield entry
+            if entry.kind == "directory" and deepest > 1 and enter(entry.path):
+                with contextlib.suppress(PermissionError), contextlib.closing(directory.below(inner[-1])) as below:
+                    yield from self.below(inner, below, deepest - 1, enter)
+
+    def _link(self, parts: Parts) -> str | None:
+        """Where the link at a path points; None when there is none."""
+        found = self.status(parts)
+        return self.target(parts) if found is not None and stat.S_ISLNK(found.st_mode) else None

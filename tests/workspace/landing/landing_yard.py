@@ -1,0 +1,54 @@
+"""A repository and its store for tests of landing, with the user's own git as the witness of what was done to it."""
+
+import datetime
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from donewhen.workspace.landing.commits import commit_for
+from donewhen.workspace.objects import FILE, Entry
+from donewhen.workspace.process import Launcher
+from donewhen.workspace.repo import open_repo
+from donewhen.workspace.store import Store
+from donewhen.workspace.store.edit import with_changes
+from repositories import git, try_git
+
+AT = datetime.datetime(2025, 6, 7, 8, 9, 10, tzinfo=datetime.UTC)
+
+
+@asynccontextmanager
+async def store_of(root: Path, state: Path) -> AsyncGenerator[Store]:
+    async with Launcher.open() as launcher:
+        yield await Store.open(launcher, await open_repo(launcher, root), state)
+
+
+async def work(store: Store, files: Mapping[bytes, bytes | Entry | None], parent: str = "") -> str:
+    """A tree of our store in which these files are changed; None removes one."""
+    entries: dict[bytes, Entry | None] = {}
+    for path, content in files.items():
+        is_content = isinstance(content, bytes)
+        entries[path] = Entry(FILE, store.bare.write("blob", content)) if is_content else content
+    return await with_changes(store.bare, await store.tree_of(parent or store.repo.head), entries)
+
+
+def commit_of(store: Store, tree: str, parent: str = "", message: str = "the work\n") -> str:
+    return commit_for(store, store.repo, tree=tree, parent=parent or store.repo.head, message=message, at=AT)
+
+
+def is_sound(root: Path) -> None:
+    """The user's git finds nothing wrong, and nothing of ours lies about."""
+    ran = try_git(root, "fsck", "--strict", "--full", "--no-dangling")
+    assert ran.returncode == 0, ran.stderr.decode()
+    assert ran.stderr == b"", ran.stderr.decode()
+    common = Path(git(root, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+    left = [path for path in common.rglob("*") if path.suffix == ".lock" or "donewhen-" in path.name]
+    assert left == []
+
+
+def status(root: Path) -> list[str]:
+    answer = try_git(root, "-c", "core.quotePath=false", "status", "--porcelain", "--no-renames").stdout
+    return answer.decode("utf-8", "surrogateescape").splitlines()
+
+
+def has(root: Path, object_id: str) -> bool:
+    return try_git(root, "cat-file", "-e", object_id).returncode == 0
