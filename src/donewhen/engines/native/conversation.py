@@ -1,0 +1,146 @@
+"""What has been said and done, folded from notes: the same state in the process that wrote them and in any later one.
+
+Nothing is asked or run here. Between notes a conversation can stop anywhere; what is missing can be told from it, and
+a message with calls is followed by the answers to all of them before anything else is said.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from donewhen.engines.base import NoChange, Note
+from donewhen.engines.native.prompt import CUT_OFF, NO_WORDS
+from donewhen.engines.native.tools import ERROR
+from donewhen.model.base import Answers, Assistant, Call, Message, Reply, ToolAnswer, User
+from donewhen.model.recording import reply_from
+
+INTERRUPTED = f"{ERROR}the round ended before this was answered; it may have been carried out in part"
+
+
+@dataclass(slots=True)
+class Turns:
+    """What counts against limits."""
+
+    here: int = 0
+    """In this round, failed ones included."""
+    replies: int = 0
+    """In this round, only those that came."""
+    failures: int = 0
+    """In a row, over all rounds."""
+    filled: int = 0
+    """Tokens of the last prompt."""
+
+
+@dataclass(slots=True)
+class Repeated:
+    """The same failing call, again and again."""
+
+    what: str = ""
+    times: int = 0
+
+    def times_with(self, call: Call) -> int:
+        """How many times it is if this one fails as well."""
+        return self.times + 1 if key_of(call) == self.what else 1
+
+    def count(self, call: Call, failed: bool) -> None:
+        self.times = self.times_with(call) if failed else 0
+        self.what = key_of(call) if failed else ""
+
+
+@dataclass(slots=True)
+class Conversation:
+    system: str = ""
+    iteration: int = 0
+    messages: list[Message] = field(default_factory=list[Message])
+    turns: Turns = field(default_factory=Turns)
+    last: Reply | None = field(default=None, init=False)
+    """The last reply of this round."""
+    answers: dict[str, ToolAnswer] = field(default_factory=dict[str, ToolAnswer], init=False)
+    """To the calls of the last reply, so far."""
+    snapshots: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    """The tree before each of these calls, as far as they were begun."""
+    saved: str = field(default="", init=False)
+    """The last tree that could be saved."""
+    repeated: Repeated = field(default_factory=Repeated, init=False)
+    claim: NoChange | None = field(default=None, init=False)
+    ids: set[str] = field(default_factory=set[str], init=False)
+
+    @classmethod
+    def of(cls, notes: Iterable[Note]) -> "Conversation":
+        conversation = cls()
+        for note in notes:
+            conversation.take(note)
+        return conversation
+
+    def take(self, note: Note) -> None:
+        """One step of the fold."""
+        match note.kind:
+            case "system":
+                self.system = note.body["text"]
+            case "round":
+                self._begin_round(note.body)
+            case "turn":
+                self._take_reply(reply_from(note.body["reply"]))
+            case "turn_failed":
+                self.turns.here += 1
+                self.turns.failures += 1
+            case "begun":
+                self.snapshots[note.body["call_id"]] = note.body["snapshot"]
+                self.saved = note.body["snapshot"]
+            case "result":
+                self._take_result(note.body)
+            case _:
+                pass  # a later version wrote it
+
+    @property
+    def unanswered(self) -> Sequence[Call]:
+        return [call for call in self.last.calls if call.id not in self.answers] if self.last else []
+
+    @property
+    def closing_words(self) -> str | None:
+        """What the model said when it stopped calling tools; None while it has not."""
+        if self.last is None or self.last.calls or self.last.stop == "length":
+            return None
+        return self.last.text
+
+    def _begin_round(self, body: Any) -> None:
+        for call in self.unanswered:
+            self._answer(ToolAnswer(call.id, call.name, INTERRUPTED, ok=False))
+        if body["fresh"]:
+            self.messages.clear()
+        self.iteration = body["iteration"]
+        self.messages.append(User(body["text"]))
+        self.turns.here = self.turns.replies = 0
+        self.last, self.claim, self.repeated = None, None, Repeated()
+
+    def _take_reply(self, reply: Reply) -> None:
+        self.last = reply
+        self.answers, self.snapshots = {}, {}
+        self.ids.update(call.id for call in reply.calls)
+        self.turns.here += 1
+        self.turns.replies += 1
+        self.turns.failures = 0
+        self.turns.filled = reply.usage.input
+        empty = not reply.calls and not reply.text.strip()
+        self.messages.append(Assistant(NO_WORDS) if empty else Assistant(reply.text, reply.calls, reply.raw))
+        if reply.stop == "length" and not reply.calls:
+            self.messages.append(User(CUT_OFF))
+
+    def _take_result(self, body: Any) -> None:
+        call = next(call for call in self.unanswered if call.id == body["call_id"])
+        self.repeated.count(call, body["failed"])
+        if body.get("claim"):
+            self.claim = NoChange(**body["claim"])
+        self._answer(ToolAnswer(call.id, call.name, body["text"], body["ok"]))
+
+    def _answer(self, answer: ToolAnswer) -> None:
+        assert self.last is not None
+        self.answers[answer.call_id] = answer
+        if not self.unanswered:
+            self.messages.append(Answers(tuple(self.answers[call.id] for call in self.last.calls)))
+
+
+def key_of(call: Call) -> str:
+    """The same for calls that ask for the same."""
+    return json.dumps([call.name, call.problem, dict(call.input)], sort_keys=True, default=str)

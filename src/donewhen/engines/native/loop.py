@@ -1,0 +1,229 @@
+"""The native engine: ask the model, carry out what it calls for, tell it, until it stops calling tools.
+
+Everything that happens is a note before anybody relies on it. A round is always gone on with from what the notes say,
+be they from this process or from one that died: what was said is not asked again, what was done is not done again,
+and a change that was begun and not finished is undone and made anew. Whether the work is any good is not asked here.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+import anyio
+import anyio.to_thread
+
+from donewhen.engines.base import Attempt, Job, Note, OutOfBudget
+from donewhen.engines.native import prompt
+from donewhen.engines.native.conversation import Conversation
+from donewhen.engines.native.naming import with_ids
+from donewhen.engines.native.tools import ERROR, Outcome, Workbench, carry_out, effect_of, offered
+from donewhen.engines.native.tools.clip import MOST_BYTES, clipped
+from donewhen.events import Emit, Error, Event, ModelFallback, ModelTurn, PlanText, ToolCall, ToolResult, preview
+from donewhen.model.base import Call, Model, ModelFailed, Reply, Turn
+from donewhen.model.recording import failure_to_plain, to_plain
+from donewhen.workspace.capture.refusals import CandidateRefused
+from donewhen.workspace.policy import Policy
+
+FAILURES_IN_A_ROW = 3
+SAME_FAILURE_TOLD, SAME_FAILURE_ENDS = 3, 6
+SHARE_TO_CARRY, SHARE_TO_GO_ON = 0.7, 0.9
+"""Of the window: fuller than this, the next round starts afresh; or this one ends."""
+
+Context = Literal["auto", "fresh", "carry"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeConfig:
+    policy: Policy
+    context: Context = "auto"
+    max_tokens_per_turn: int = 4096
+    window_tokens: int = 120_000
+    role: str = "maker"
+
+
+@dataclass(frozen=True, slots=True)
+class NativeEngine:
+    model: Model
+    config: NativeConfig
+
+    @property
+    def name(self) -> str:
+        return "native"
+
+    async def attempt(self, job: Job, emit: Emit) -> Attempt:
+        del emit  # every fact here belongs to a note, and is told with it
+        bench = Workbench(job.maker, self.config.policy, job.asker)
+        return await Round(self.model, self.config, job, bench, Conversation.of(job.notebook.notes())).go_on()
+
+
+@dataclass(slots=True)
+class Round:
+    model: Model
+    config: NativeConfig
+    job: Job
+    bench: Workbench
+    talk: Conversation
+
+    async def go_on(self) -> Attempt:
+        """From whatever the notes say to the end of the round."""
+        await self._open()
+        while True:
+            await self._answer_calls()
+            ended = self._ended()
+            if ended is not None:
+                return ended
+            try:
+                self.job.meter.require()
+            except OutOfBudget:
+                return Attempt(stop="budget")
+            try:
+                self._take(await self.model.reply(self._turn(), self.job.said))
+            except ModelFailed as failure:
+                self._take_failure(failure)
+                if failure.final or self.talk.turns.failures >= FAILURES_IN_A_ROW:
+                    return Attempt(stop="model_failed", problem=str(failure))
+
+    async def _open(self) -> None:
+        if self.job.contract.strip() not in self.talk.system or not self.talk.system:
+            text = await anyio.to_thread.run_sync(prompt.system_text, self.job, self.job.maker.files)
+            self._write(Note("system", {"text": text}))
+        if self.talk.iteration != self.job.iteration:
+            fresh = self._starts_afresh()
+            text = prompt.opening(self.job) if fresh else prompt.follow_up(self.job)
+            self._write(Note("round", {"iteration": self.job.iteration, "fresh": fresh, "text": text}))
+
+    def _starts_afresh(self) -> bool:
+        filled = self.talk.turns.filled / self.config.window_tokens
+        if not self.talk.messages or self.config.context == "fresh" or filled > SHARE_TO_GO_ON:
+            return True
+        return self.config.context == "auto" and (self.job.reds >= 2 or filled > SHARE_TO_CARRY)
+
+    def _ended(self) -> Attempt | None:
+        talk = self.talk
+        if talk.claim is not None:
+            return Attempt(stop="claim", said=talk.claim.summary, claim=talk.claim)
+        if talk.closing_words is not None:
+            return Attempt(stop="done", said=talk.closing_words)
+        full = talk.turns.replies > 0 and talk.turns.filled > SHARE_TO_GO_ON * self.config.window_tokens
+        if full or talk.turns.here >= self.job.max_turns or talk.repeated.times >= SAME_FAILURE_ENDS:
+            return Attempt(stop="turns", said=talk.last.text if talk.last else "")
+        return None
+
+    # -- the model --
+
+    def _turn(self) -> Turn:
+        return Turn(
+            role=self.config.role,
+            number=self.job.notebook.turns(self.config.role),
+            system=self.talk.system,
+            tools=tuple(tool.spec() for tool in offered(self.bench).values()),
+            messages=tuple(self.talk.messages),
+            max_tokens=self.config.max_tokens_per_turn,
+        )
+
+    def _take(self, reply: Reply) -> None:
+        turn = self.talk.turns.here
+        reply = with_ids(reply, self.talk.ids, self.job.iteration, turn)
+        body = {"iteration": self.job.iteration, "turn": turn, "reply": to_plain(reply)}
+        spent = self.job.meter.spent(reply.usage, reply.cost_usd)
+        self._write(Note("turn", {"role": self.config.role, **body}), *_told(self.config.role, reply, spent))
+
+    def _take_failure(self, failure: ModelFailed) -> None:
+        body = {"role": self.config.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
+        self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)))
+
+    # -- the tools --
+
+    async def _answer_calls(self) -> None:
+        for calls in _groups(self.talk.unanswered):
+            outcomes = [_not_now(call) for call in calls] if self.talk.claim else await self._run(calls)
+            for call, outcome in zip(calls, outcomes, strict=True):
+                self._take_outcome(call, outcome)
+
+    async def _run(self, calls: Sequence[Call]) -> Sequence[Outcome]:
+        """One call, or several that only read, side by side."""
+        if effect_of(calls[0]) == "changes":
+            await self._save_or_undo(calls[0])
+        if len(calls) == 1:
+            return [await carry_out(calls[0], self.bench)]
+        outcomes: dict[str, Outcome] = {}
+
+        async def run(call: Call) -> None:
+            outcomes[call.id] = await carry_out(call, self.bench)
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                for call in calls:
+                    tasks.start_soon(run, call)
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from group
+        return [outcomes[call.id] for call in calls]
+
+    async def _save_or_undo(self, call: Call) -> None:
+        """Before a change: save the tree. If that was done before and the change has no result: start from there."""
+        if call.id in self.talk.snapshots:
+            await self.job.maker.restore(self.talk.snapshots[call.id])
+            return
+        body: dict[str, str] = {"call_id": call.id}
+        try:
+            body["snapshot"] = await self.job.maker.snapshot()
+        except CandidateRefused as refused:
+            body.update(snapshot=self.talk.saved or await self._base(), refused=str(refused))
+        self._write(Note("begun", body))
+
+    async def _base(self) -> str:
+        maker = self.job.maker
+        return await maker.trees.store.tree_of(maker.tree.facts.base)
+
+    def _take_outcome(self, call: Call, outcome: Outcome) -> None:
+        reproach = self._reproach(call, outcome)
+        text = clipped(outcome.text, MOST_BYTES - len(reproach)) + reproach
+        body: dict[str, Any] = {"call_id": call.id, "text": text, "ok": outcome.ok, "failed": outcome.failed}
+        if outcome.claim is not None:
+            body["claim"] = asdict(outcome.claim)
+        told = ToolResult(id=call.id, tool=call.name, ok=outcome.ok, preview=preview(text))
+        self._write(Note("result", body), *outcome.events, told)
+
+    def _reproach(self, call: Call, outcome: Outcome) -> str:
+        times = self.talk.repeated.times_with(call) if outcome.failed else 0
+        if times < SAME_FAILURE_TOLD:
+            return ""
+        return f"\n[this very call has now failed {times} times in a row; do something else]"
+
+    def _write(self, note: Note, *events: Event) -> None:
+        self.job.notebook.write(note, *events)
+        self.talk.take(note)
+
+
+def _told(role: str, reply: Reply, spent: Event) -> Iterator[Event]:
+    """What a reply is to those who watch."""
+    yield ModelTurn(
+        role=role,
+        usage=asdict(reply.usage),
+        cost_usd=reply.cost_usd,
+        duration_ms=reply.duration_ms,
+        model=reply.model,
+    )
+    yield spent
+    if reply.fallback:
+        yield ModelFallback(model=reply.model, reason=reply.fallback)
+    if reply.text.strip():
+        yield PlanText(text=reply.text)
+    for call in reply.calls:
+        given = json.dumps(dict(call.input), ensure_ascii=False, default=str) if not call.problem else call.problem
+        yield ToolCall(id=call.id, tool=call.name, params_preview=preview(given))
+
+
+def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """What may run together, in order: calls that only read, one after the other in the reply; any other by itself."""
+    for reads, group in groupby(calls, key=lambda call: effect_of(call) == "reads"):
+        if reads:
+            yield list(group)
+        else:
+            yield from ([call] for call in group)
+
+
+def _not_now(call: Call) -> Outcome:
+    return Outcome(f"{ERROR}{call.name[:80]} was not carried out: the work has ended", ok=False)

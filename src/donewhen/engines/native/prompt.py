@@ -1,0 +1,55 @@
+"""What the model is told before it begins: who it is, the rules, the contract; and what it is asked to do.
+
+The system text is made once in a session and then kept, so that a provider's cache holds from turn to turn. What the
+repository says about itself enters as data, fenced and bounded; it cannot change the rules.
+"""
+
+from donewhen.engines.base import Job
+from donewhen.engines.native.instructions import instructions
+from donewhen.workspace.merged import Files
+
+RULES = """\
+You are a software engineer who works alone in a git repository until a task is done. You work through tools.
+
+- The root of the repository is {root}. It is the working directory of every command, and paths are relative to it.
+- Look before you edit: read the files that matter, search for what uses them, then change as little as the task needs.
+- Build and test with the shell tool. Run the checks of the contract yourself before you say that you are finished.
+- Commands run in a sandbox. Pushing, publishing, sudo, reading credentials and destroying anything outside the
+  repository are denied. When a command is denied, find another way; do not try to get around it.
+- Never commit, stash, rebase or change branches. What is in the files at the end is what counts.
+- Not you but the runtime decides whether the work is done: it runs the checks on your files in another place. Tests,
+  check scripts and their settings are taken from the starting commit there, so that editing them does not help.
+- When a tool answers with a line that starts with "ERROR: ", nothing is broken: read it, and try again another way.
+- When you are finished, answer in plain text what you did, in a few sentences, and stop calling tools.
+"""
+CONTRACT = "# The contract: the work is done when all of this holds\n\n"
+TASK = "# Task\n\n"
+FAILING = "# What the checks found after your last attempt\n\n"
+HINT = "# A hint from an earlier repair; it may or may not apply\n\n"
+CUT_OFF = (
+    "Your reply was cut off because it was too long, and nothing was carried out. Go on in smaller steps: call a tool,"
+    " or say in a few sentences that you are finished."
+)
+NO_WORDS = "(no text)"
+"""Stands for an empty reply, which some providers do not take back."""
+
+
+def system_text(job: Job, files: Files) -> str:
+    parts = [RULES.format(root=job.maker.root), CONTRACT + job.contract.strip(), instructions(files)]
+    return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
+
+
+def opening(job: Job) -> str:
+    """The first message of a conversation: the task, what failed, at most one hint."""
+    return "\n\n".join([TASK + job.intent.strip(), *_found(job)])
+
+
+def follow_up(job: Job) -> str:
+    """The next message of a conversation that goes on."""
+    return "\n\n".join(_found(job)) or "The work is not done yet. Go on."
+
+
+def _found(job: Job) -> list[str]:
+    failing = [FAILING + job.feedback.strip()] if job.feedback.strip() else []
+    hint = [HINT + job.hint.strip()] if job.hint.strip() else []
+    return failing + hint

@@ -1,0 +1,58 @@
+"""The tools of the native engine: one table, one file per family.
+
+    tool        what a tool is, and the check of its input      clip      bounds for what a model is given
+    reading     read_file list_dir                              writing   write_file edit_file (nearest: what was meant)
+    searching   find_files grep_files (globs)                   running   shell
+    telling     ask_user report_no_change
+
+Any failure is an answer that starts with `ERROR: `. Whether the work is done is not decided by any of them.
+"""
+
+from dataclasses import replace
+
+from donewhen.engines.native.tools.clip import clean, clipped
+from donewhen.engines.native.tools.reading import LIST_DIR, READ_FILE
+from donewhen.engines.native.tools.running import SHELL
+from donewhen.engines.native.tools.searching import FIND_FILES, GREP_FILES
+from donewhen.engines.native.tools.telling import ASK_USER, REPORT_NO_CHANGE
+from donewhen.engines.native.tools.tool import ERROR, Effect, Outcome, Tool, ToolFailed, Use, Workbench
+from donewhen.engines.native.tools.writing import EDIT_FILE, WRITE_FILE
+from donewhen.model.base import Call
+from donewhen.workspace.merged import FileProblem
+
+__all__ = ["ERROR", "Effect", "Outcome", "Tool", "Workbench", "carry_out", "effect_of", "offered"]
+
+TABLE = {
+    tool.name: tool
+    for tool in (
+        READ_FILE, LIST_DIR, FIND_FILES, GREP_FILES, WRITE_FILE, EDIT_FILE, SHELL, ASK_USER, REPORT_NO_CHANGE,
+    )
+}  # fmt: skip
+
+
+def offered(bench: Workbench) -> dict[str, Tool]:
+    """The tools that a model is told about."""
+    return {name: tool for name, tool in TABLE.items() if name != ASK_USER.name or bench.asker is not None}
+
+
+def effect_of(call: Call) -> Effect:
+    """What carrying out this call can do to the tree; what is not carried out does nothing."""
+    return TABLE[call.name].effect if call.name in TABLE and not call.problem else "talks"
+
+
+async def carry_out(call: Call, bench: Workbench) -> Outcome:
+    """What a call gave, in bounds, whatever happened."""
+    try:
+        outcome = await _carried_out(call, bench)
+    except (ToolFailed, FileProblem) as problem:
+        outcome = Outcome(f"{ERROR}{problem}", ok=False, failed=True)
+    return replace(outcome, text=clipped(clean(outcome.text)))
+
+
+async def _carried_out(call: Call, bench: Workbench) -> Outcome:
+    if call.problem:
+        raise ToolFailed(f"the call was not carried out: {call.problem}; make the whole call again")
+    if call.name not in TABLE:
+        raise ToolFailed(f"there is no tool {call.name[:80]}; there are {', '.join(offered(bench))}")
+    tool = TABLE[call.name]
+    return await tool.run(Use(call.id, tool.checked(call.input), bench))

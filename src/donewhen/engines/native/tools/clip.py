@@ -1,0 +1,45 @@
+"""Text for a model, in bounds: beginning and end are kept, terminal codes go, and no character is cut in two.
+
+What the text means is not looked at.
+"""
+
+import re
+
+MOST_BYTES = 16 * 1024
+TERMINAL_CODES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links and other strings
+    r"|\x1b[ -/]*[0-~]?"
+)
+NOT_PRINTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+ROOM_FOR_NOTICE = 80
+
+
+def clean(text: str) -> str:
+    """Without terminal codes and without what cannot be sent as UTF-8."""
+    return TERMINAL_CODES.sub("", text).encode("utf-8", "replace").decode()
+
+
+def printed(data: bytes) -> str:
+    """What a terminal would show of what a command printed: of a line that was written over, the last state."""
+    text = TERMINAL_CODES.sub("", data.decode("utf-8", "replace")).replace("\r\n", "\n")
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return NOT_PRINTED.sub("", text)
+
+
+def clipped(text: str, most: int = MOST_BYTES, lost: int = 0, lost_at: int = 0) -> str:
+    """At most so many bytes of UTF-8: head and tail, and between them a line on how much was left out.
+
+    `lost` bytes are already missing, after the first `lost_at` characters.
+    """
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most and not lost:
+        return data.decode()
+    half = max(most - ROOM_FOR_NOTICE, 0) // 2
+    first = len(text[:lost_at].encode("utf-8", "replace")) if lost else len(data)
+    head = data[: min(half, first)]
+    tail = data[max(len(data) - half, len(head), first if lost else 0) :]
+    left_out = len(data) - len(head) - len(tail) + lost
+    before, after = head.decode("utf-8", "ignore"), tail.decode("utf-8", "ignore")
+    return f"{before}\n[… {left_out} bytes left out here …]\n{after}"

@@ -1,0 +1,148 @@
+"""Tools that look at files: `read_file` and `list_dir`. Nothing is changed here."""
+
+import difflib
+import os
+
+import anyio.to_thread
+
+from donewhen.engines.native.tools.clip import MOST_BYTES, clean
+from donewhen.engines.native.tools.tool import Outcome, Parameter, Tool, ToolFailed, Use
+from donewhen.workspace.merged import Entry, FileProblem, Files, IsDirectory, NotText, NotThere
+
+MOST_WHOLE = 8 << 20
+"""Larger files are read only in parts, and without counting their lines."""
+MOST_SCANNED = 256 << 20
+MOST_SHOWN = MOST_BYTES - 512
+"""Room for the line above it."""
+MOST_LISTED = 500
+MOST_NAMES = 3
+SNIFFED = 8192
+
+
+async def read_file(use: Use) -> Outcome:
+    path, start, end = use.text("path"), use.number("start"), use.number("end")
+    if start is not None and end is not None and end < start:
+        raise ToolFailed(f"read_file: end ({end}) comes before start ({start})")
+    files = use.bench.maker.files
+    try:
+        return Outcome(await anyio.to_thread.run_sync(_read, files, path, start, end))
+    except NotThere as error:
+        raise ToolFailed(f"{error}{near_names(files, path)}") from error
+    except IsDirectory as error:
+        raise ToolFailed(f"{error}; use list_dir") from error
+
+
+def _read(files: Files, path: str, start: int | None, end: int | None) -> str:
+    size = files.stat(path).size
+    if size > MOST_WHOLE:
+        return _read_part(files, path, start, end)
+    text = files.read_text(path, MOST_WHOLE)
+    lines = text.splitlines(keepends=True) if "\r" not in text else text.replace("\r\n", "\n").splitlines(keepends=True)
+    total, first, last = len(lines), start or 1, end or len(lines)
+    if start is not None and start > max(total, 1):
+        raise ToolFailed(f"{path} has {total} lines; there is no line {start}")
+    ends = ", line ends are CRLF" if "\r\n" in text else ""
+    shown, upto = _fitting(lines[first - 1 : last], first)
+    if first == 1 and upto == total and not ends:
+        return shown or f"[{path} is empty]"
+    more = f"; read on with start={upto + 1}" if upto < total else ""
+    return f"[{path}: lines {first}-{upto} of {total}, {size} bytes{ends}{more}]\n{shown}"
+
+
+def _fitting(lines: list[str], first: int) -> tuple[str, int]:
+    """As many whole lines as there is room for, and the number of the last one. A line that is too long is cut."""
+    shown: list[str] = []
+    room = MOST_SHOWN
+    for line in lines:
+        text = clean(line)
+        length = len(text.encode())
+        if length > room and shown:
+            break
+        if length > room:
+            kept = text.encode()[:room].decode("utf-8", "ignore")
+            return f"{kept}\n[… line {first} goes on for {length - room} bytes; see it with shell and cut -c …]", first
+        shown.append(text)
+        room -= length
+    return "".join(shown), first + len(shown) - 1
+
+
+def _read_part(files: Files, path: str, start: int | None, end: int | None) -> str:
+    """Some lines of a file that is too large to be held."""
+    with files.opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if b"\0" in file.read(SNIFFED):
+            raise NotText(f"{path} is a binary file of {size} bytes")
+        if start is None or end is None:
+            raise ToolFailed(f"{path} has {size} bytes; read a part of it with start and end, or use grep_files")
+        file.seek(0)
+        number, scanned, shown = 1, 0, bytearray()
+        while number <= end and len(shown) <= MOST_SHOWN and (piece := file.readline(1 << 16)):
+            scanned += len(piece)
+            if scanned > MOST_SCANNED:
+                raise ToolFailed(f"{path}: line {start} is too far in; use shell with tail, head or cut")
+            if number >= start:
+                shown += piece
+            number += piece.endswith(b"\n")
+    if not shown:
+        raise ToolFailed(f"{path} has no line {start}")
+    lines = shown.decode("utf-8", "replace").replace("\r\n", "\n").splitlines(keepends=True)
+    text, upto = _fitting(lines, start)
+    return f"[{path}: lines {start}-{upto}, {size} bytes in all]\n{text}"
+
+
+async def list_dir(use: Use) -> Outcome:
+    path = use.text("path", ".")
+    files = use.bench.maker.files
+    try:
+        entries = [entry for entry in files.entries(path) if entry.path != ".git"]
+    except NotThere as error:
+        raise ToolFailed(f"{error}{near_names(files, path)}") from error
+    lines = [_line(files, entry) for entry in entries[:MOST_LISTED]]
+    if len(entries) > MOST_LISTED:
+        lines.append(f"[… {len(entries) - MOST_LISTED} more; use find_files with a pattern …]")
+    return Outcome("\n".join(lines) or f"[{path} is empty]")
+
+
+def _line(files: Files, entry: Entry) -> str:
+    name = entry.path.rpartition("/")[2]
+    if entry.kind == "directory":
+        return f"{name}/"
+    if entry.kind == "link":
+        return f"{name} -> {files.target(entry)}"
+    return name if entry.kind == "file" else f"{name} (no file)"
+
+
+def near_names(files: Files, path: str) -> str:
+    """What somebody who wrote this path may have meant."""
+    above, _, name = path.rstrip("/").rpartition("/")
+    try:
+        beside = {entry.path.rpartition("/")[2]: entry.path for entry in files.entries(above or ".")}
+        near = [beside[found] for found in difflib.get_close_matches(name, beside, MOST_NAMES)]
+        if not near:
+            same_name = (entry.path for entry in files.walk(most=20_000, deepest=12))
+            near = [found for found in same_name if found.rpartition("/")[2] == name][:MOST_NAMES]
+    except FileProblem:
+        return ""
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+PATH = Parameter("path", "string", "Path relative to the root.")
+
+READ_FILE = Tool(
+    "read_file",
+    "Read a text file. Long files come in parts: give start and end (line numbers from 1, both included).",
+    (
+        PATH,
+        Parameter("start", "integer", "First line to read.", required=False, least=1),
+        Parameter("end", "integer", "Last line to read.", required=False, least=1),
+    ),
+    "reads",
+    read_file,
+)
+LIST_DIR = Tool(
+    "list_dir",
+    "List a directory. Directories end with a slash, links show their target.",
+    (Parameter("path", "string", "Directory relative to the root; the root itself when left out.", required=False),),
+    "reads",
+    list_dir,
+)

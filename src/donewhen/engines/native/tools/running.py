@@ -1,0 +1,91 @@
+"""The tool that runs commands: `shell`. The policy is asked first, the sandbox holds whatever it allows."""
+
+from donewhen.engines.base import NobodyAnswered
+from donewhen.engines.native.tools.clip import clipped, printed
+from donewhen.engines.native.tools.tool import ERROR, Outcome, Parameter, Tool, ToolFailed, Use
+from donewhen.events import PolicyDenied
+from donewhen.workspace.command import End, Finished
+from donewhen.workspace.output import Output
+from donewhen.workspace.policy import Decision, Ruling
+from donewhen.workspace.sandbox.room import ShellCommand
+
+DEFAULT_SECS = 120
+MOST_SECS = 600
+MOST_OUTPUT = 15 * 1024
+"""Room for what is said about it."""
+YES = frozenset({"y", "yes", "ok", "okay", "allow", "allowed", "approve", "approved", "sure", "go", "true", "1"})
+
+
+async def shell(use: Use) -> Outcome:
+    command = use.text("command")
+    if not command.strip():
+        raise ToolFailed("shell: command is empty")
+    if "\0" in command:
+        raise ToolFailed("shell: command holds a NUL, which no program can be given")
+    ruling = use.bench.policy.decide(command)
+    if ruling.decision is not Decision.ALLOW:
+        refusal = await _refusal(use, ruling)
+        if refusal:
+            denied = PolicyDenied(command=ruling.command, rule=ruling.rule, reason=ruling.reason)
+            return Outcome(f"{ERROR}{refusal}", ok=False, failed=True, events=(denied,))
+    wanted = use.number("timeout_secs") or DEFAULT_SECS
+    limit = min(wanted, MOST_SECS)
+    finished = await use.bench.maker.room.run(ShellCommand(text=command, timeout_secs=limit))
+    return _told(finished, limit)
+
+
+async def _refusal(use: Use, ruling: Ruling) -> str:
+    """Why the command is not run; empty when a person lets it run."""
+    if ruling.decision is Decision.DENY:
+        return f"denied by the policy, rule {ruling.rule}: {ruling.reason} ({ruling.command})"
+    if use.bench.asker is None:
+        return f"denied, rule {ruling.rule} asks a person and nobody can be asked: {ruling.reason} ({ruling.command})"
+    question = f"May this run? {ruling.command}\nRule {ruling.rule}: {ruling.reason}. Answer yes or no."
+    try:
+        answer = await use.bench.asker.ask(f"{use.id}-policy", question)
+    except NobodyAnswered:
+        return f"denied, rule {ruling.rule} asks a person and nobody answered: {ruling.reason} ({ruling.command})"
+    if (answer.split() or [""])[0].casefold().strip(".,!") in YES:
+        return ""
+    return f"a person was asked because of rule {ruling.rule}, and said: {answer}"
+
+
+def _told(finished: Finished, limit: float) -> Outcome:
+    output = _shown(finished.stdout)
+    if finished.end is End.EXITED:
+        return Outcome(f"{output}[exit code {finished.exit_code}]", failed=finished.exit_code != 0)
+    how = {
+        End.TIMED_OUT: f"the command was killed after {limit:g} s; it had not ended",
+        End.SIGNALLED: f"the command was killed by signal {finished.signal}",
+        End.LIMIT: f"the command was killed because it broke a limit: {finished.reason}",
+        End.COULD_NOT_START: f"the command could not start: {finished.reason}",
+    }[finished.end]
+    return Outcome(f"{ERROR}{how}\n{output}[{_last_line(finished, limit)}]", ok=False, failed=True)
+
+
+def _last_line(finished: Finished, limit: float) -> str:
+    """No exit code is made up where there was none."""
+    if finished.end is End.TIMED_OUT:
+        return f"timed out after {limit:g} s, no exit code"
+    return "no exit code" if finished.exit_code is None else f"exit code {finished.exit_code}"
+
+
+def _shown(output: Output) -> str:
+    head, tail = (
+        (printed(output.head), printed(output.tail)) if output.cut else (printed(output.head + output.tail), "")
+    )
+    text = clipped(head + tail, MOST_OUTPUT, lost=output.cut, lost_at=len(head))
+    return f"{text}\n" if text and not text.endswith("\n") else text
+
+
+SHELL = Tool(
+    "shell",
+    "Run a command with /bin/sh at the root, in a sandbox. Output and errors come together, with the exit code in the"
+    " last line. Every command is a fresh shell; nothing keeps running after it.",
+    (
+        Parameter("command", "string", "The command."),
+        Parameter("timeout_secs", "integer", f"Default {DEFAULT_SECS}, at most {MOST_SECS}.", required=False, least=1),
+    ),
+    "changes",
+    shell,
+)

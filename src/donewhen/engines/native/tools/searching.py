@@ -1,0 +1,152 @@
+"""Tools that look for files and for text in them: `find_files` and `grep_files`.
+
+Text is searched by the machine's own grep inside the sandbox, where a terrible pattern can be killed. Directories of
+installed packages and caches are left out unless they are asked for by name.
+"""
+
+import shlex
+from collections.abc import Iterator
+
+import anyio.to_thread
+
+from donewhen.engines.native.tools.clip import printed
+from donewhen.engines.native.tools.globs import matcher
+from donewhen.engines.native.tools.reading import near_names
+from donewhen.engines.native.tools.tool import Outcome, Parameter, Tool, ToolFailed, Use
+from donewhen.workspace.command import End
+from donewhen.workspace.merged import Entry, Files, NotDirectory, NotThere
+from donewhen.workspace.sandbox.room import ShellCommand
+
+MOST_FOUND = 300
+MOST_MATCHES = 200
+LONGEST_LINE = 300
+MOST_ENTRIES = 200_000
+SEARCH_SECS = 30
+KEPT_BYTES = 256 * 1024
+INSTALLED = frozenset({
+    "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache",
+    "site-packages", ".gradle", ".next", ".turbo", "bower_components", ".eggs",
+})  # fmt: skip
+SEARCH = """\
+export LC_ALL=C.UTF-8
+kind=-P
+grep -P -e x /dev/null 2>/dev/null
+test $? -lt 2 || kind=-E
+grep $kind -e {pattern} /dev/null || test $? -lt 2 || exit 2
+xargs -0 -r grep -nHI $kind -e {pattern} -- | head -c {bytes}
+exit 0
+"""
+
+
+async def find_files(use: Use) -> Outcome:
+    pattern = use.text("pattern")
+    found = await anyio.to_thread.run_sync(_found, use, pattern, MOST_FOUND + 1)
+    if not found:
+        return Outcome(f"[no file matches {pattern}]")
+    more = [f"[… more than {MOST_FOUND}; narrow the pattern or give a path …]"] if len(found) > MOST_FOUND else []
+    return Outcome("\n".join([*found[:MOST_FOUND], *more]))
+
+
+def _found(use: Use, pattern: str, most: int) -> list[str]:
+    matches = matcher(pattern)
+    found: list[str] = []
+    for entry, inner in _below(use.bench.maker.files, use.text("path", "."), asked_for=pattern):
+        if entry.kind != "directory" and (matches(inner) or matches(entry.path)):
+            found.append(entry.path)
+            if len(found) >= most:
+                break
+    return found
+
+
+def _below(files: Files, path: str, asked_for: str = "") -> Iterator[tuple[Entry, str]]:
+    """Everything below a path, with its path from there."""
+    named = f"{asked_for}/{path}".split("/")
+
+    def enter(directory: str) -> bool:
+        name = directory.rpartition("/")[2]
+        return name not in INSTALLED or name in named
+
+    try:
+        first = next(walk := files.walk(path, MOST_ENTRIES, enter=enter), None)
+    except NotThere as error:
+        raise ToolFailed(f"{error}{near_names(files, path)}") from error
+    if first is None:
+        return
+    start = len(first.path) - len(first.path.rpartition("/")[2])
+    yield first, first.path[start:]
+    for entry in walk:
+        yield entry, entry.path[start:]
+
+
+async def grep_files(use: Use) -> Outcome:
+    paths = await anyio.to_thread.run_sync(_to_search, use)
+    if not paths:
+        return Outcome("[no files to search]")
+    pattern = shlex.quote(use.text("pattern"))
+    command = ShellCommand(
+        text=SEARCH.format(pattern=pattern, bytes=KEPT_BYTES),
+        timeout_secs=SEARCH_SECS,
+        stdin=b"".join(f"./{path}\0".encode("utf-8", "surrogateescape") for path in paths),
+        merge_stderr=False,
+        keep_bytes=KEPT_BYTES,
+    )
+    async with use.bench.one_search:
+        finished = await use.bench.maker.room.run(command)
+    if finished.end is End.TIMED_OUT:
+        raise ToolFailed(f"the search took longer than {SEARCH_SECS} s; give a simpler pattern, a path or a glob")
+    said = printed(finished.stderr.whole()).strip()
+    if finished.end is not End.EXITED or finished.exit_code == 2:
+        raise ToolFailed(f"grep_files: {said.removeprefix('grep: ') or finished.reason or 'the search broke off'}")
+    return Outcome(_matches(printed(finished.stdout.head), use.text("pattern"), said))
+
+
+def _to_search(use: Use) -> list[str]:
+    files, path, glob = use.bench.maker.files, use.text("path", "."), use.text("glob")
+    matches = matcher(glob) if glob else None
+    try:
+        below = list(_below(files, path, asked_for=glob))
+    except NotDirectory:
+        return [path.removeprefix(f"{use.bench.maker.root}/")]
+    return [
+        entry.path
+        for entry, inner in below
+        if entry.kind == "file" and (matches is None or matches(inner) or matches(entry.path))
+    ]
+
+
+def _matches(text: str, pattern: str, said: str) -> str:
+    lines = [_shortened(line.removeprefix("./")) for line in text.splitlines()]
+    notes = [f"[grep: {said.splitlines()[0]}]"] if said else []
+    if not lines:
+        return "\n".join([f"[nothing matches {pattern}]", *notes])
+    if len(lines) > MOST_MATCHES:
+        notes.append(f"[… more than {MOST_MATCHES} matches; narrow the pattern, or give a path or a glob …]")
+    return "\n".join([*lines[:MOST_MATCHES], *notes])
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+
+
+WHERE = Parameter("path", "string", "Where to look, relative to the root; everywhere when left out.", required=False)
+
+FIND_FILES = Tool(
+    "find_files",
+    "Find files by a glob: *, ?, [abc], {a,b}, ** for any directories. A pattern without a slash means a name anywhere."
+    " Installed packages and caches are left out unless named.",
+    (Parameter("pattern", "string", "For example **/test_*.py or *.{ts,tsx}."), WHERE),
+    "reads",
+    find_files,
+)
+GREP_FILES = Tool(
+    "grep_files",
+    "Search file contents with a regular expression; gives path:line:text. Binary files, installed packages and caches"
+    " are left out.",
+    (
+        Parameter("pattern", "string", "A Perl-like regular expression."),
+        WHERE,
+        Parameter("glob", "string", "Only files that match this glob.", required=False),
+    ),
+    "reads",
+    grep_files,
+)

@@ -1,0 +1,51 @@
+"""Tools that speak to people: `ask_user`, and `report_no_change`, which is a claim that others decide about."""
+
+from typing import Any, cast
+
+from donewhen.engines.base import NobodyAnswered, NoChange
+from donewhen.engines.native.tools.tool import Outcome, Parameter, Tool, ToolFailed, Use
+
+KINDS = ("premise_wrong", "deliberate_behavior", "non_code_decision")
+
+
+async def ask_user(use: Use) -> Outcome:
+    if not use.text("prompt").strip():
+        raise ToolFailed("ask_user: prompt is empty")
+    if use.bench.asker is None:
+        raise ToolFailed("nobody can be asked here; decide yourself and say what you assumed")
+    try:
+        return Outcome(await use.bench.asker.ask(use.id, use.text("prompt")) or "[the answer was empty]")
+    except NobodyAnswered:
+        raise ToolFailed("nobody answered in time; go on without an answer and say what you assumed") from None
+
+
+async def report_no_change(use: Use) -> Outcome:
+    for name in ("summary", "evidence"):
+        if not use.text(name).strip():
+            raise ToolFailed(f"report_no_change: {name} is empty")
+    if not await use.bench.maker.pristine():
+        raise ToolFailed("files have been changed; undo every change first, or finish the work")
+    claim = NoChange(cast(Any, use.text("kind")), use.text("summary"), use.text("evidence"))
+    return Outcome("taken down; the work ends here", claim=claim)
+
+
+ASK_USER = Tool(
+    "ask_user",
+    "Ask the person a question and wait. Only for what a person alone can give: a decision, a missing fact, consent to"
+    " something destructive.",
+    (Parameter("prompt", "string", "The question, with all that is needed to answer it."),),
+    "talks",
+    ask_user,
+)
+REPORT_NO_CHANGE = Tool(
+    "report_no_change",
+    "End the work with the claim that nothing should change: the task rests on a wrong premise, the behaviour is"
+    " meant so, or it is a decision that code cannot make. Only while no file is changed.",
+    (
+        Parameter("kind", "string", "Why nothing should change.", choices=KINDS),
+        Parameter("summary", "string", "The claim in a few sentences."),
+        Parameter("evidence", "string", "What shows it: files, lines, output."),
+    ),
+    "talks",
+    report_no_change,
+)

@@ -1,0 +1,211 @@
+"""What a test of the native engine needs: a real tree with its sandbox, a notebook in memory, a model with a script."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from donewhen.engines.base import Asker, Attempt, Job, NobodyAnswered, Note, OutOfBudget
+from donewhen.engines.native.loop import NativeConfig, NativeEngine
+from donewhen.engines.native.tools import Outcome, Workbench, carry_out
+from donewhen.events import Event, Spend
+from donewhen.model.base import Call, Model, ModelFailed, ModelWaits, Reply, Said, Turn, Usage
+from donewhen.model.scripted import Scripted, Step
+from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.workspace.maker import Maker
+from donewhen.workspace.policy import Policy
+from donewhen.workspace.trees import Standing
+
+FILES = {"a.txt": "one\ntwo\nthree\n", "src/app.py": "def add(a, b):\n    return a - b\n", ".gitignore": "built/\n"}
+
+
+class Crash(BaseException):
+    """Stands for the death of the process: nobody may catch it."""
+
+
+@dataclass
+class Pages:
+    """A notebook in memory. `watch` is told of each write, before and after it; it may raise."""
+
+    pages: list[Note] = field(default_factory=list[Note])
+    events: list[Event] = field(default_factory=list[Event])
+    watch: Callable[[str, Note | None], None] = lambda _when, _note: None
+
+    def notes(self) -> list[Note]:
+        return list(self.pages)
+
+    def write(self, note: Note | None, *events: Event) -> None:
+        self.watch("before", note)
+        if note is not None:
+            self.pages.append(note)
+        self.events += events
+        self.watch("after", note)
+
+    def turns(self, role: str) -> int:
+        return len([note for note in self.pages if note.kind in ("turn", "turn_failed") and note.body["role"] == role])
+
+    def types(self) -> list[str]:
+        return [event.type() for event in self.events]
+
+    def told(self, kind: str) -> list[dict[str, Any]]:
+        return [event.fields() for event in self.events if event.type() == kind]
+
+
+@dataclass
+class Purse:
+    """A meter with so many turns in it."""
+
+    turns: int = 1000
+    tokens: int = 0
+
+    def require(self) -> None:
+        if self.turns <= 0:
+            raise OutOfBudget
+
+    def spent(self, usage: Usage, usd: float | None) -> Event:
+        self.turns -= 1
+        self.tokens += usage.total
+        return Spend(tokens=self.tokens, usd=usd)
+
+
+@dataclass
+class Person:
+    answers: list[str | None]
+    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    async def ask(self, id: str, prompt: str) -> str:
+        self.asked.append((id, prompt))
+        answer = self.answers.pop(0)
+        if answer is None:
+            raise NobodyAnswered
+        return answer
+
+
+@dataclass
+class Heard:
+    """A model that remembers what it was asked."""
+
+    model: Model
+    turns: list[Turn] = field(default_factory=list[Turn])
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        self.turns.append(turn)
+        return await self.model.reply(turn, said)
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A model that only fails."""
+
+    kind: str = "network"
+    final: bool = False
+    name: str = "test:failing"
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        del said
+        raise ModelFailed(f"no reply {turn.number}", self.kind, self.final)
+
+
+@dataclass(frozen=True)
+class Until:
+    """A model whose quota is used up at some turn."""
+
+    model: Model
+    turn: int
+    name: str = "test:until"
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        if turn.number >= self.turn:
+            raise ModelWaits("the quota is used up", "quota")
+        return await self.model.reply(turn, said)
+
+
+def calls(*wanted: tuple[str, Mapping[str, Any]], say: str = "", ids: tuple[str, ...] = (), **more: Any) -> Reply:
+    given = [*ids, *[""] * (len(wanted) - len(ids))]
+    made = tuple(Call(id, name, input) for id, (name, input) in zip(given, wanted, strict=True))
+    return Reply(text=say, calls=made, stop="calls", **more)
+
+
+def write(path: str, content: str) -> tuple[str, Mapping[str, Any]]:
+    return "write_file", {"path": path, "content": content}
+
+
+def shell(command: str, **more: Any) -> tuple[str, Mapping[str, Any]]:
+    return "shell", {"command": command, **more}
+
+
+def read(path: str) -> tuple[str, Mapping[str, Any]]:
+    return "read_file", {"path": path}
+
+
+def done(text: str = "finished") -> Reply:
+    return Reply(text=text)
+
+
+def script(*replies: Reply | str) -> Heard:
+    """A model with these replies; a string is an error."""
+    steps = tuple(Step(Reply(), error=reply) if isinstance(reply, str) else Step(reply) for reply in replies)
+    return Heard(Scripted("scripted:test", {"maker": steps}))
+
+
+@dataclass
+class Workshop:
+    place: Workplace
+    maker: Maker
+    pages: Pages = field(default_factory=Pages)
+    purse: Purse = field(default_factory=Purse)
+    person: Asker | None = None
+    policy: Policy | None = None
+
+    @property
+    def rules(self) -> Policy:
+        return self.policy or Policy.load(root=self.maker.root)
+
+    def job(self, **more: Any) -> Job:
+        given: dict[str, Any] = {
+            "intent": "make add right", "contract": "tests: `sh check.sh` exits 0", "iteration": 1, **more,
+        }  # fmt: skip
+        return Job(maker=self.maker, notebook=self.pages, meter=self.purse, asker=self.person, **given)
+
+    async def attempt(self, model: Model, config: Mapping[str, Any] | None = None, **job: Any) -> Attempt:
+        engine = NativeEngine(model, NativeConfig(policy=self.rules, **(config or {})))
+        return await engine.attempt(self.job(**job), emit=self.pages.events.append)
+
+    async def use(self, tool: str, **input: Any) -> Outcome:
+        """One tool by itself."""
+        return await carry_out(Call("id", tool, input), Workbench(self.maker, self.rules, self.person))
+
+    async def said(self, tool: str, **input: Any) -> str:
+        outcome = await self.use(tool, **input)
+        assert outcome.ok, outcome.text
+        return outcome.text
+
+    async def refused(self, tool: str, **input: Any) -> str:
+        """The reason of a failure, which must have the promised form."""
+        outcome = await self.use(tool, **input)
+        assert not outcome.ok
+        assert outcome.text.startswith("ERROR: ")
+        return outcome.text.removeprefix("ERROR: ")
+
+    def content(self, path: str) -> str:
+        return self.maker.files.read(path, 1 << 20).decode()
+
+
+@asynccontextmanager
+async def fresh_tree(place: Workplace) -> AsyncGenerator[Workshop]:
+    tree = await place.trees.make("maker", place.repo.head, Standing())
+    try:
+        yield Workshop(place, Maker(place.trees, tree, place.room(tree)))
+    finally:
+        await place.trees.remove(tree, discard=True)
+
+
+@asynccontextmanager
+async def workshop(root: Path) -> AsyncGenerator[Workshop]:
+    async with open_workplace(root) as place, fresh_tree(place) as made:
+        yield made
