@@ -1,0 +1,147 @@
+"""The seam to any LLM: one turn in, one reply out.
+
+A conversation is plain data that only ever grows at its end, so that an implementation may serialise each message once
+and a provider may keep the beginning in its cache. Which provider, over which wire, with which retries: not known here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from donewhen.errors import MachineryBroke, NeedsPerson
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model is told about it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """The JSON schema of its input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A model's wish to use a tool."""
+
+    id: str
+    """Empty when the model gave none; the engine assigns one."""
+    name: str
+    input: Mapping[str, Any]
+    problem: str = ""
+    """Why the input could not be read (cut off, not JSON, not an object); such a call is never carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    text: str
+    calls: tuple[Call, ...] = ()
+    raw: Any = None
+    """The provider's own form of the message, to be sent back as it came by the wire that made it (see `Reply.raw`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool gave."""
+
+    call_id: str
+    name: str
+    text: str
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The results of all calls of the assistant's message before, in its order."""
+
+    answers: tuple[ToolAnswer, ...]
+
+
+Message = User | Assistant | Answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Everything a model is given for its next reply."""
+
+    role: str
+    """Who is asked: maker, planner, worker:ID, evaluator, checker."""
+    number: int
+    """How many turns of that role the session has recorded so far, failed ones included."""
+    system: str
+    tools: tuple[ToolSpec, ...] = ()
+    messages: tuple[Message, ...]
+    max_tokens: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input: int = 0
+    """All tokens of the prompt, those from a cache included."""
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    """None when no price is known; never a guess."""
+    duration_ms: int = 0
+    model: str = ""
+    """The one that answered, PROVIDER:NAME, be it the one that was asked for or a fallback."""
+    stop: Literal["done", "calls", "length"] = "done"
+    """`length`: the reply was cut at `max_tokens`."""
+    raw: Any = None
+    """Plain JSON that the same wire wants back in later turns, such as signatures; None when the rest says it all."""
+    fallback: str = ""
+    """Why another model than the first answered; empty when the first did."""
+
+
+Said = Callable[[str], None]
+"""Told pieces of text as they stream in, for people who watch; what counts is the reply."""
+
+
+class Model(Protocol):
+    @property
+    def name(self) -> str:
+        """PROVIDER:NAME."""
+        ...
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        """The reply, whole; or `ModelFailed`, or `ModelWaits`."""
+        ...
+
+
+class ModelFailed(MachineryBroke):
+    """No reply, after all retries that made sense."""
+
+    def __init__(self, message: str, kind: str, final: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """network, timeout, overloaded, rate_limited, malformed, refused, bad_request, script …"""
+        self.final = final
+        """Whether the same turn can only fail again."""
+
+
+class ModelWaits(NeedsPerson):
+    """Only a person or time helps: no or bad credentials, or a quota that is used up."""
+
+    def __init__(self, message: str, kind: Literal["sign_in", "quota"], reset_at: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.reset_at = reset_at
+        """When the provider said it: the time, in UTC as events have it."""

@@ -1,0 +1,108 @@
+"""Conversations and replies as plain JSON and back, nothing lost; and `replay:SESSION`, the model that repeats them.
+
+Where records are kept, and how a session's are found, is not known here: whoever opens a replay brings them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, cast
+
+from donewhen.model.base import (
+    Answers,
+    Assistant,
+    Call,
+    Message,
+    ModelFailed,
+    ModelWaits,
+    Reply,
+    Said,
+    ToolAnswer,
+    Turn,
+    Usage,
+    User,
+)
+
+Plain = Mapping[str, Any]
+Failure = ModelFailed | ModelWaits
+
+
+def to_plain(reply: Reply) -> dict[str, Any]:
+    return {
+        "text": reply.text,
+        "calls": [_call_to_plain(call) for call in reply.calls],
+        "usage": asdict(reply.usage),
+        "cost_usd": reply.cost_usd,
+        "duration_ms": reply.duration_ms,
+        "model": reply.model,
+        "stop": reply.stop,
+        "raw": reply.raw,
+        "fallback": reply.fallback,
+    }
+
+
+def reply_from(plain: Plain) -> Reply:
+    """What `to_plain` wrote. A field that a later version adds and an older record lacks has its default."""
+    known = {key: value for key, value in plain.items() if key in Reply.__slots__}
+    known["calls"] = tuple(_call_from(call) for call in plain.get("calls", ()))
+    known["usage"] = Usage(**plain.get("usage", {}))
+    return Reply(**known)
+
+
+def message_to_plain(message: Message) -> dict[str, Any]:
+    match message:
+        case User(text):
+            return {"user": text}
+        case Assistant(text, calls, raw):
+            return {"assistant": text, "calls": [_call_to_plain(call) for call in calls], "raw": raw}
+        case Answers(answers):
+            return {"answers": [asdict(answer) for answer in answers]}
+
+
+def message_from(plain: Plain) -> Message:
+    if "user" in plain:
+        return User(plain["user"])
+    if "answers" in plain:
+        return Answers(tuple(ToolAnswer(**answer) for answer in plain["answers"]))
+    return Assistant(plain["assistant"], tuple(_call_from(call) for call in plain["calls"]), plain["raw"])
+
+
+def failure_to_plain(failure: Failure) -> dict[str, Any]:
+    if isinstance(failure, ModelWaits):
+        return {"message": str(failure), "waits": failure.kind, "reset_at": failure.reset_at}
+    return {"message": str(failure), "kind": failure.kind, "final": failure.final}
+
+
+def failure_from(plain: Plain) -> Failure:
+    if "waits" in plain:
+        kind = cast("Literal['sign_in', 'quota']", plain["waits"])
+        return ModelWaits(plain["message"], kind, plain["reset_at"])
+    return ModelFailed(plain["message"], plain["kind"], plain["final"])
+
+
+def _call_to_plain(call: Call) -> dict[str, Any]:
+    return {"id": call.id, "name": call.name, "input": dict(call.input), "problem": call.problem}
+
+
+def _call_from(plain: Plain) -> Call:
+    return Call(plain["id"], plain["name"], plain["input"], plain["problem"])
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The recorded turns of a session, by role and number; a turn that failed then fails now."""
+
+    name: str
+    turns: Mapping[str, Sequence[Reply | Failure]]
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        recorded = self.turns.get(turn.role, ())
+        if turn.number >= len(recorded):
+            told = f"{self.name} has {len(recorded)} turns of {turn.role}, and turn {turn.number + 1} was asked for"
+            raise ModelFailed(told, kind="script", final=True)
+        found = recorded[turn.number]
+        if not isinstance(found, Reply):
+            # A new one: an exception that was raised before carries the traces of that time.
+            raise failure_from(failure_to_plain(found))
+        if said and found.text:
+            said(found.text)
+        return found

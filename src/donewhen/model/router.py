@@ -1,0 +1,103 @@
+"""`auto`: which model to take, from what is configured and from how its work was judged before. Pure functions.
+
+Each candidate's chance to end verified is drawn from what is known about it (Thompson sampling), so that a model with
+little history is tried now and then, and divided by what a session with it costs. Where the history comes from, and
+what the choice is for, is not known here.
+"""
+
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from donewhen.model.providers import PROVIDERS
+
+# Names as of November 2026, of the middle size of each provider; the first is taken when nothing else speaks.
+DEFAULTS: Mapping[str, str] = {
+    "anthropic": "claude-sonnet-5-5",
+    "openai": "gpt-6.1-terra",
+    "google": "gemini-3.8-flash",
+    "ollama": "qwen3-coder",
+}
+
+COST_OF_AN_ATTEMPT = 0.10
+"""US dollars that every session costs besides its tokens: someone's time. Without it the cheapest model would always
+win, however seldom it is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """How one session with a model ended."""
+
+    model: str
+    verified: bool
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    model: str | None
+    reason: str
+
+
+def candidates(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The default models of all providers that the environment has a key (or, for Ollama, an address) for."""
+    return tuple(f"{provider}:{model}" for provider, model in DEFAULTS.items() if _is_set(provider, environment))
+
+
+def _is_set(provider: str, environment: Mapping[str, str]) -> bool:
+    return any(environment.get(variable, "").strip() for variable in _variables(provider))
+
+
+def _variables(provider: str) -> tuple[str, ...]:
+    known = PROVIDERS[provider]
+    return known.key_variables if known.needs_key else known.url_variables
+
+
+def choose(
+    configured: Sequence[str], history: Sequence[Experience], seed: int, exclude: Collection[str] = ()
+) -> Choice:
+    """The model to take and why. What is excluded is taken all the same when there is nothing else."""
+    if not configured:
+        helpful = [variable for provider in DEFAULTS for variable in _variables(provider)]
+        return Choice(None, f"no model is configured: set one of {', '.join(helpful)}")
+    others = [model for model in configured if model not in exclude]
+    among = others or list(configured)
+    note = "" if others or not exclude else "; it should have been another one, but there is none"
+    rows = [row for row in history if row.model in among]
+    if len(among) == 1:
+        return Choice(
+            among[0],
+            f"the only one that is configured{note}" if others == list(configured) else f"the only one left{note}",
+        )
+    if not rows:
+        return Choice(among[0], f"the first of {len(among)} that are configured; none has a history{note}")
+    return _drawn(among, rows, random.Random(seed), note)
+
+
+def _drawn(among: Sequence[str], rows: Sequence[Experience], chance: random.Random, note: str) -> Choice:
+    prices = [row.usd for row in rows if row.usd is not None]
+    usual = fmean(prices) if prices else 0.0
+    scores: dict[str, float] = {}
+    for model in among:
+        own = [row for row in rows if row.model == model]
+        verified = sum(row.verified for row in own)
+        likely = chance.betavariate(1 + verified, 1 + len(own) - verified)
+        scores[model] = likely / (COST_OF_AN_ATTEMPT + _cost(own, usual))
+    best = max(among, key=scores.__getitem__)
+    return Choice(best, f"{_record(best, rows)}{note}")
+
+
+def _cost(own: Sequence[Experience], usual: float) -> float:
+    """What a session costs; a model without prices is taken to cost what the others do, and never nothing."""
+    known = [row.usd for row in own if row.usd is not None]
+    return fmean(known) if known else usual
+
+
+def _record(model: str, rows: Sequence[Experience]) -> str:
+    own = [row for row in rows if row.model == model]
+    if not own:
+        return "tried because it has no history yet"
+    known = [row.usd for row in own if row.usd is not None]
+    price = f" at {fmean(known):.2f} USD each" if known else ""
+    return f"{sum(row.verified for row in own)} of {len(own)} sessions with it were verified{price}"

@@ -1,0 +1,165 @@
+"""`scripted:FILE`: a model whose replies are written down beforehand, step by step. It knows no network and no price.
+
+A file is a list of steps for the maker, or an object of such lists by role. The whole file is looked at when the model
+is opened, so that a mistake in step 20 is not found after 19 turns.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+from donewhen.errors import BadInput
+from donewhen.model.base import Call, ModelFailed, Reply, Said, Turn, Usage
+
+LARGEST_BYTES = 64 * 1024 * 1024
+ANSWERS = ("tool", "tools", "text")
+KEYS = {*ANSWERS, "say", "usage", "delay", "error"}
+
+Pause = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    reply: Reply
+    delay: float = 0.0
+    error: str = ""
+
+
+class _Malformed(Exception):
+    """Steers: what is wrong with a step, without its place."""
+
+
+@dataclass(slots=True)
+class Scripted:
+    name: str
+    steps: Mapping[str, tuple[Step, ...]]
+    pause: Pause = anyio.sleep
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        steps = self.steps.get(turn.role, ())
+        if turn.number >= len(steps):
+            told = f"the script has {len(steps)} steps for {turn.role}, and turn {turn.number + 1} was asked for"
+            raise ModelFailed(told, kind="script", final=True)
+        step = steps[turn.number]
+        if step.delay:
+            await self.pause(step.delay)
+        if step.error:
+            raise ModelFailed(step.error, kind="script")
+        if said and step.reply.text:
+            said(step.reply.text)
+        return step.reply
+
+
+def open_scripted(file: str, pause: Pause = anyio.sleep) -> Scripted:
+    """The model of a file; `BadInput` names the file and the step that is wrong."""
+    if not file:
+        raise BadInput("scripted: needs a file, as in scripted:steps.json")
+    name = f"scripted:{file}"
+    return Scripted(name, {role: tuple(_steps(file, role, found, name)) for role, found in _roles(file)}, pause)
+
+
+def _roles(file: str) -> Iterator[tuple[str, list[Any]]]:
+    content = _content(file)
+    by_role = cast("dict[str, Any]", content) if isinstance(content, dict) else {"maker": content}
+    for role, steps in by_role.items():
+        if not isinstance(steps, list):
+            what = (
+                f"{role} is not a list of steps" if by_role is content else "not a list of steps nor an object of them"
+            )
+            raise BadInput(f"{file}: {what}")
+        yield role, cast("list[Any]", steps)
+
+
+def _content(file: str) -> Any:
+    try:
+        data = Path(file).read_bytes()
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{file}: the script cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > LARGEST_BYTES:
+        raise BadInput(f"{file}: larger than {LARGEST_BYTES >> 20} MiB")
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{file}: not JSON: {error}") from error
+
+
+def _no_number(literal: str) -> None:
+    raise ValueError(f"{literal} is not a number of JSON")
+
+
+def _steps(file: str, role: str, steps: list[Any], model: str) -> Iterator[Step]:
+    for number, step in enumerate(steps, 1):
+        try:
+            yield _step(step, model)
+        except _Malformed as wrong:
+            raise BadInput(f"{file}: step {number} of {role}: {wrong}") from None
+
+
+def _step(found: object, model: str) -> Step:
+    step = _object(found, "a step")
+    if unknown := sorted(step.keys() - KEYS):
+        raise _Malformed(f"unknown key {unknown[0]!r}")
+    error, answers = _text(step, "error"), [key for key in ANSWERS if key in step]
+    if len(answers) > 1 or not (answers or error):
+        raise _Malformed(f"needs exactly one of {', '.join(ANSWERS)}")
+    calls = tuple(_calls(step))
+    reply = Reply(
+        text=_text(step, "text") or _text(step, "say"),
+        calls=calls,
+        usage=_usage(step.get("usage", {})),
+        model=model,
+        stop="calls" if calls else "done",
+        duration_ms=round(_delay(step) * 1000),
+    )
+    return Step(reply, _delay(step), error)
+
+
+def _object(found: object, what: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise _Malformed(f"{what} is an object, not {json.dumps(found)[:40]}")
+    return cast("dict[str, Any]", found)
+
+
+def _text(step: Mapping[str, Any], key: str) -> str:
+    value = step.get(key, "")
+    if not isinstance(value, str):
+        raise _Malformed(f"{key} is text, not {json.dumps(value)[:40]}")
+    if key == "error" and key in step and not value:
+        raise _Malformed("error needs a message")
+    return value
+
+
+def _calls(step: Mapping[str, Any]) -> Iterator[Call]:
+    wished = step.get("tools", [step["tool"]] if "tool" in step else [])
+    if not isinstance(wished, list) or ("tools" in step and not wished):
+        raise _Malformed("tools is a list of one or more calls")
+    for found in cast("list[object]", wished):
+        call = _object(found, "a call")
+        name, arguments = call.get("name"), call.get("input", {})
+        if not isinstance(name, str) or not name or call.keys() - {"name", "input"}:
+            raise _Malformed('a call is {"name": …, "input": {…}}')
+        if isinstance(arguments, dict):
+            yield Call("", name, cast("dict[str, Any]", arguments))
+        else:
+            yield Call("", name, {}, problem="the input is not an object")
+
+
+def _usage(found: object) -> Usage:
+    usage = _object(found, "usage")
+    if usage.keys() - {"input", "output", "cache_read", "cache_write"}:
+        raise _Malformed("usage has input and output, and perhaps cache_read and cache_write")
+    for value in usage.values():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise _Malformed(f"usage counts tokens in whole numbers, not {json.dumps(value)[:40]}")
+    return Usage(**usage)
+
+
+def _delay(step: Mapping[str, Any]) -> float:
+    delay = step.get("delay", 0)
+    if not isinstance(delay, int | float) or isinstance(delay, bool) or not 0 <= delay <= 86_400:
+        raise _Malformed("delay is a number of seconds, at most a day")
+    return float(delay)

@@ -1,0 +1,135 @@
+"""A model behind one of our own wires: the bytes of a conversation are made once, and each turn sends them again.
+
+What an answer means is the wire's matter, asking again that of `asking`; here they are brought together.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from donewhen.model.asking import Answerer, Asking
+from donewhen.model.base import Assistant, Message, Reply, Said, Turn
+from donewhen.model.draft import Draft
+from donewhen.model.retrying import Retries
+from donewhen.model.setback import Setback
+from donewhen.model.sse import BrokenStream
+from donewhen.model.transport import Request, Transport
+from donewhen.model.wires.base import END, Opening, Wire
+
+MOST_CONVERSATIONS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is asked, and with what; neither is ever shown."""
+
+    url: str = field(repr=False)
+    key: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The bytes of one conversation so far."""
+
+    opening: Opening
+    head: bytes
+    messages: list[Message] = field(default_factory=list[Message])
+    bodies: list[bytes] = field(default_factory=list[bytes])
+    ids: set[str] = field(default_factory=set[str])
+
+    def grow(self, messages: Sequence[Message], wire: Wire) -> None:
+        """Take in what is new. Messages that are no longer there, or others now, are forgotten from there on."""
+        same = 0
+        for ours, theirs in zip(self.messages, messages, strict=False):
+            if ours is not theirs and ours != theirs:
+                break
+            same += 1
+        del self.messages[same:], self.bodies[same:]
+        for message in messages[same:]:
+            self.messages.append(message)
+            self.bodies.append(wire.message(message))
+            if isinstance(message, Assistant):
+                self.ids.update(call.id for call in message.calls if call.id)
+
+
+@dataclass(slots=True)
+class WiredModel:
+    answerer: Answerer
+    endpoint: Endpoint
+    wires: list[Wire]
+    """The one in use, then others that the same address may speak."""
+    transport: Transport
+    retries: Retries
+    _left_out: set[str] = field(default_factory=set[str], init=False)
+    _conversations: OrderedDict[str, Conversation] = field(
+        default_factory=OrderedDict[str, Conversation], init=False, repr=False
+    )
+
+    @property
+    def name(self) -> str:
+        return self.answerer.name
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        asking = Asking(self.retries, self.transport.outside, self.transport.deadlines.total)
+        wire, conversation = self.wires[0], self._conversation(turn)
+
+        async def ask() -> Draft:
+            nonlocal wire, conversation
+            wire, conversation = self.wires[0], self._conversation(turn)
+            return await self._ask(wire, conversation, said)
+
+        await asking.settle(ask, conversation.ids, lambda setback: self._gives_way(setback, wire, conversation))
+        return asking.reply(self.answerer, wire.tag)
+
+    async def close(self) -> None:
+        """Let go of the connections that were kept for a next turn."""
+        await self.transport.close()
+
+    async def _ask(self, wire: Wire, conversation: Conversation, said: Said | None) -> Draft:
+        listener = wire.listener(said)
+        body = b"".join((conversation.head, b",".join(wire.marked(conversation.bodies)), END))
+        headers = {"content-type": "application/json", "accept": "text/event-stream", **wire.headers(self.endpoint.key)}
+        try:
+            await self.transport.ask(Request(self.endpoint.url + wire.path, headers, body), listener)
+            return listener.draft()
+        except BrokenStream as error:
+            raise Setback(f"the answer is broken: {error}", "malformed", retry=True) from error
+        except Setback as setback:
+            # Some servers repeat the key that they refuse.
+            if self.endpoint.key:
+                setback.message = setback.message.replace(self.endpoint.key, "…")
+            raise
+
+    def _conversation(self, turn: Turn) -> Conversation:
+        opening = Opening(turn.role, turn.system, turn.tools, turn.max_tokens, frozenset(self._left_out))
+        found = self._conversations.get(turn.role)
+        if found is None or found.opening != opening:
+            found = Conversation(opening, self.wires[0].opening(opening))
+            self._conversations[turn.role] = found
+            if len(self._conversations) > MOST_CONVERSATIONS:
+                self._conversations.popitem(last=False)
+        self._conversations.move_to_end(turn.role)
+        found.grow(turn.messages, self.wires[0])
+        return found
+
+    def _gives_way(self, setback: Setback, wire: Wire, asked: Conversation) -> bool:
+        """Take the other wire where the server lacks this one; leave out an optional field that it refused by name.
+
+        Another turn may have done so already while this one was under way.
+        """
+        if setback.kind == "not_found" and wire.model not in setback.message:
+            if wire is self.wires[0] and len(self.wires) > 1:
+                del self.wires[0]
+                self._conversations.clear()
+            return wire is not self.wires[0]
+        if setback.kind != "bad_request":
+            return False
+        sent = [name for name in wire.optional if name not in asked.opening.left_out and _field(name) in asked.head]
+        refused = [name for name in sent if re.search(rf"\b{name}\b", setback.message)]
+        self._left_out.update(refused[:1])
+        return bool(refused)
+
+
+def _field(name: str) -> bytes:
+    return f'"{name}":'.encode()

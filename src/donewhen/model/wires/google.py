@@ -1,0 +1,164 @@
+"""Google's Gemini: parts of content, and signatures of thoughts that belong to the part that they came with."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from donewhen.model.base import Answers, Assistant, Call, Message, Said, Usage, User
+from donewhen.model.draft import Draft, Stop, Wish
+from donewhen.model.setback import Setback, of_stream_error
+from donewhen.model.sse import BrokenStream, ServerEvent
+from donewhen.model.wires.base import (
+    NOTHING_SAID,
+    Opening,
+    begun,
+    encoded,
+    event_object,
+    own_items,
+    wire_id,
+    wire_name,
+)
+from donewhen.readers.json import count, fields, items, words
+
+TAG = "google"
+STOPS: Mapping[str, Stop] = {"STOP": "done", "MAX_TOKENS": "length"}
+REFUSALS = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")
+
+
+@dataclass(frozen=True, slots=True)
+class Google:
+    model: str
+    tag: str = TAG
+    optional: tuple[str, ...] = ("temperature",)
+
+    @property
+    def path(self) -> str:
+        return f"/v1beta/models/{quote(self.model.removeprefix('models/'), safe='')}:streamGenerateContent?alt=sse"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"x-goog-api-key": key} if key else {}
+
+    def opening(self, opening: Opening) -> bytes:
+        settings = {"maxOutputTokens": opening.max_tokens, **opening.optional(temperature=0)}
+        body: dict[str, Any] = {"generationConfig": settings}
+        if opening.system:
+            body["systemInstruction"] = {"parts": [{"text": opening.system}]}
+        if opening.tools:
+            declared = [
+                {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
+                for tool in opening.tools
+            ]
+            body["tools"] = [{"functionDeclarations": declared}]
+        return begun(body, "contents")
+
+    def message(self, message: Message) -> bytes:
+        match message:
+            case User(text):
+                return encoded({"role": "user", "parts": [{"text": text or NOTHING_SAID}]})
+            case Assistant():
+                return encoded({"role": "model", "parts": _as_it_came(message, self.model) or _in_plain_form(message)})
+            case Answers(answers):
+                parts = [
+                    {
+                        "functionResponse": {
+                            "id": wire_id(answer.call_id),
+                            "name": wire_name(answer.name),
+                            "response": {"output" if answer.ok else "error": answer.text},
+                        }
+                    }
+                    for answer in answers
+                ]
+                return encoded({"role": "user", "parts": parts})
+
+    def marked(self, messages: Sequence[bytes]) -> Sequence[bytes]:
+        return messages
+
+    def listener(self, said: Said | None) -> "GoogleListener":
+        return GoogleListener(said)
+
+
+def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
+    calls = [{"functionCall": _function_call(call)} for call in message.calls]
+    return calls if calls and not message.text else [{"text": message.text or NOTHING_SAID}, *calls]
+
+
+def _function_call(call: Call) -> dict[str, Any]:
+    return {"id": wire_id(call.id), "name": wire_name(call.name), "args": dict(call.input)}
+
+
+def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
+    """The parts in their order, the calls among them with the ids and inputs that they have here."""
+    calls = iter(message.calls)
+    found = own_items(message, TAG, model) or ()
+    return [{**part, "functionCall": _function_call(next(calls))} if "functionCall" in part else part for part in found]
+
+
+@dataclass(slots=True)
+class GoogleListener:
+    """This wire has no event that ends it: it is complete when a reason to finish was given and the bytes end."""
+
+    said: Said | None = None
+    done: bool = False
+    finish: str = ""
+    usage: Usage = field(default_factory=Usage)
+    _parts: list[dict[str, object]] = field(default_factory=list[dict[str, object]], init=False)
+
+    def hear(self, event: ServerEvent) -> bool:
+        chunk = event_object(event)
+        if "error" in chunk:
+            raise of_stream_error(fields(chunk["error"]))
+        if blocked := words(fields(chunk.get("promptFeedback")).get("blockReason")):
+            raise Setback(f"the provider refused the prompt: {blocked[:40]}", "refused", final=True)
+        if usage := fields(chunk.get("usageMetadata")):
+            self.usage = usage_of(usage)
+        for candidate in map(fields, items(chunk.get("candidates"))[:1]):
+            for part in map(fields, items(fields(candidate.get("content")).get("parts"))):
+                self._part(part)
+            self.finish = words(candidate.get("finishReason")) or self.finish
+        return True
+
+    def _part(self, part: dict[str, object]) -> None:
+        if self.finish:
+            raise BrokenStream("it went on after its end")
+        if part.get("thought") is True:
+            return
+        text = words(part.get("text"))
+        if part.keys() == {"text"} and not text:
+            return
+        if self.said and text:
+            self.said(text)
+        last = self._parts[-1] if self._parts else {}
+        if part.keys() == {"text"} and last.keys() == {"text"}:
+            last["text"] = words(last["text"]) + text
+        else:
+            self._parts.append(dict(part))
+
+    def draft(self) -> Draft:
+        if not self.finish:
+            raise BrokenStream("it ended before its end")
+        if self.finish in REFUSALS:
+            raise Setback(f"the provider stopped the answer: {self.finish}", "refused")
+        if self.finish not in STOPS:
+            raise BrokenStream(f"it finished for an unknown reason, {self.finish[:40]!r}")
+        wishes = [_wish(fields(part["functionCall"])) for part in self._parts if "functionCall" in part]
+        text = "".join(words(part.get("text")) for part in self._parts)
+        stop = STOPS[self.finish]
+        if stop != "length":
+            stop = "calls" if wishes else "done"
+        signed = any("thoughtSignature" in part for part in self._parts)
+        return Draft(text, wishes, self.usage, stop, self._parts if signed else None)
+
+
+def _wish(call: Mapping[str, object]) -> Wish:
+    arguments = call.get("args", {})
+    return Wish(words(call.get("id")), words(call.get("name")), json.dumps(arguments, ensure_ascii=False))
+
+
+def usage_of(usage: Mapping[str, object]) -> Usage:
+    return Usage(
+        input=count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount")),
+        output=count(usage.get("candidatesTokenCount")) + count(usage.get("thoughtsTokenCount")),
+        cache_read=count(usage.get("cachedContentTokenCount")),
+    )

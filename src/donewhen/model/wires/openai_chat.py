@@ -1,0 +1,171 @@
+"""OpenAI's chat completions, which Ollama, vLLM, llama.cpp and most other servers speak as well."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from donewhen.model.base import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.draft import LARGEST_INPUT, Draft, Stop, Wish
+from donewhen.model.setback import Setback, of_stream_error
+from donewhen.model.sse import BrokenStream, ServerEvent
+from donewhen.model.wires.base import Opening, arguments_of, begun, encoded, event_object, listed, wire_id, wire_name
+from donewhen.model.wires.openai_models import thinks
+from donewhen.readers.json import count, fields, items, words
+
+TAG = "openai-chat"
+STOPS: Mapping[str, Stop] = {"stop": "done", "tool_calls": "calls", "function_call": "calls", "length": "length"}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIChat:
+    model: str
+    at_home: bool = False
+    """Whether the server is OpenAI's own: it has newer names for some fields, which others do not know."""
+    tag: str = TAG
+    optional: tuple[str, ...] = (
+        "temperature",
+        "max_completion_tokens",
+        "max_tokens",
+        "prompt_cache_key",
+        "stream_options",
+    )
+
+    @property
+    def path(self) -> str:
+        return "/chat/completions"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def opening(self, opening: Opening) -> bytes:
+        body: dict[str, Any] = {"model": self.model, "stream": True}
+        body |= opening.optional(stream_options={"include_usage": True}) | self._limit(opening)
+        if not thinks(self.model):
+            body |= opening.optional(temperature=0)
+        if self.at_home:
+            body |= opening.optional(prompt_cache_key=opening.cache_key)
+        if opening.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": dict(tool.parameters),
+                    },
+                }
+                for tool in opening.tools
+            ]
+        return begun(body, "messages", [{"role": "system", "content": opening.system}])
+
+    def _limit(self, opening: Opening) -> dict[str, Any]:
+        """Each server knows one of two names; the other is tried when the first was refused."""
+        names = ["max_tokens", "max_completion_tokens"]
+        if self.at_home:
+            names.reverse()
+        taken = [name for name in names if name not in opening.left_out]
+        return {taken[0]: opening.max_tokens} if taken else {}
+
+    def message(self, message: Message) -> bytes:
+        match message:
+            case User(text):
+                return encoded({"role": "user", "content": text})
+            case Assistant(text, calls):
+                said: dict[str, Any] = {"role": "assistant", "content": text}
+                if calls:
+                    said["tool_calls"] = [
+                        {
+                            "id": wire_id(call.id),
+                            "type": "function",
+                            "function": {"name": wire_name(call.name), "arguments": arguments_of(call)},
+                        }
+                        for call in calls
+                    ]
+                return encoded(said)
+            case Answers(answers):
+                return listed(
+                    [
+                        {"role": "tool", "tool_call_id": wire_id(answer.call_id), "content": answer.text}
+                        for answer in answers
+                    ]
+                )
+
+    def marked(self, messages: Sequence[bytes]) -> Sequence[bytes]:
+        return messages
+
+    def listener(self, said: Said | None) -> "ChatListener":
+        return ChatListener(said)
+
+
+@dataclass(slots=True)
+class ChatListener:
+    said: Said | None = None
+    done: bool = False
+    finish: str = ""
+    usage: Usage = field(default_factory=Usage)
+    text: list[str] = field(default_factory=list[str])
+    wishes: list[Wish] = field(default_factory=list[Wish])
+    _at: dict[int, Wish] = field(default_factory=dict[int, Wish], init=False)
+
+    def hear(self, event: ServerEvent) -> bool:
+        if event.data.strip() == "[DONE]":
+            self.done = True
+            return True
+        chunk = event_object(event)
+        if "error" in chunk and not items(chunk.get("choices")):
+            raise of_stream_error(fields(chunk["error"]))
+        if usage := fields(chunk.get("usage")):
+            self.usage = usage_of(usage)
+        for choice in map(fields, items(chunk.get("choices"))[:1]):
+            self._delta(fields(choice.get("delta")))
+            self.finish = words(choice.get("finish_reason")) or self.finish
+        return True
+
+    def _delta(self, delta: Mapping[str, object]) -> None:
+        if piece := words(delta.get("content")) or words(delta.get("refusal")):
+            self.text.append(piece)
+            if self.said:
+                self.said(piece)
+        for call in map(fields, items(delta.get("tool_calls"))):
+            self._call(call)
+
+    def _call(self, call: Mapping[str, object]) -> None:
+        wish = self._wish(call)
+        function = fields(call.get("function"))
+        wish.id = wish.id or words(call.get("id"))
+        wish.name = wish.name or words(function.get("name"))
+        if len(wish.arguments) <= LARGEST_INPUT:
+            wish.arguments += words(function.get("arguments"))
+
+    def _wish(self, call: Mapping[str, object]) -> Wish:
+        """The call that a piece belongs to. Some servers give no index, or the same one to every call."""
+        id, index = words(call.get("id")), call.get("index")
+        place = index if isinstance(index, int) else len(self.wishes) - (0 if id else 1)
+        known = self._at.get(place)
+        if known is None or (id and known.id and id != known.id):
+            known = Wish()
+            self.wishes.append(known)
+            self._at[place] = known
+        return known
+
+    def draft(self) -> Draft:
+        if not self.done or not self.finish:
+            raise BrokenStream("it ended before its end")
+        if self.finish == "content_filter":
+            raise Setback("the provider's filter stopped the answer", "refused")
+        if self.finish not in STOPS:
+            raise BrokenStream(f"it finished for an unknown reason, {self.finish[:40]!r}")
+        stop = STOPS[self.finish]
+        if stop != "length":
+            stop = "calls" if self.wishes else "done"
+        return Draft("".join(self.text), self.wishes, self.usage, stop)
+
+
+def usage_of(usage: Mapping[str, object]) -> Usage:
+    details = fields(usage.get("prompt_tokens_details"))
+    return Usage(
+        input=count(usage.get("prompt_tokens")),
+        output=count(usage.get("completion_tokens")),
+        cache_read=count(details.get("cached_tokens")),
+        cache_write=count(details.get("cache_write_tokens")),
+    )

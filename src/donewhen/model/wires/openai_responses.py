@@ -1,0 +1,184 @@
+"""OpenAI's responses, the newer of its wires: nothing is stored there, reasoning comes encrypted and is sent back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from donewhen.model.base import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.draft import Draft, Stop, Wish
+from donewhen.model.setback import Setback, of_stream_error
+from donewhen.model.sse import BrokenStream, ServerEvent
+from donewhen.model.wires.base import (
+    NOTHING_SAID,
+    Opening,
+    arguments_of,
+    begun,
+    encoded,
+    event_object,
+    listed,
+    own_items,
+    wire_id,
+    wire_name,
+)
+from donewhen.model.wires.openai_models import thinks
+from donewhen.readers.json import count, fields, items, words
+
+TAG = "openai-responses"
+ENDS = ("response.completed", "response.incomplete")
+MEAN_NOTHING = ("keepalive", "ping")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIResponses:
+    model: str
+    tag: str = TAG
+    optional: tuple[str, ...] = ("temperature", "include", "prompt_cache_key", "max_output_tokens")
+
+    @property
+    def path(self) -> str:
+        return "/responses"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def opening(self, opening: Opening) -> bytes:
+        body: dict[str, Any] = {"model": self.model, "stream": True, "store": False}
+        body |= opening.optional(max_output_tokens=opening.max_tokens, prompt_cache_key=opening.cache_key)
+        if thinks(self.model):
+            body |= opening.optional(include=["reasoning.encrypted_content"])
+        else:
+            body |= opening.optional(temperature=0)
+        body["instructions"] = opening.system
+        if opening.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": dict(tool.parameters),
+                    "strict": False,
+                }
+                for tool in opening.tools
+            ]
+        return begun(body, "input")
+
+    def message(self, message: Message) -> bytes:
+        match message:
+            case User(text):
+                return encoded({"role": "user", "content": text})
+            case Assistant():
+                return listed(list(_as_it_came(message, self.model) or _in_plain_form(message)))
+            case Answers(answers):
+                return listed(
+                    [
+                        {"type": "function_call_output", "call_id": wire_id(answer.call_id), "output": answer.text}
+                        for answer in answers
+                    ]
+                )
+
+    def marked(self, messages: Sequence[bytes]) -> Sequence[bytes]:
+        return messages
+
+    def listener(self, said: Said | None) -> "ResponsesListener":
+        return ResponsesListener(said)
+
+
+def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
+    calls: list[dict[str, Any]] = [
+        {
+            "type": "function_call",
+            "call_id": wire_id(call.id),
+            "name": wire_name(call.name),
+            "arguments": arguments_of(call),
+        }
+        for call in message.calls
+    ]
+    if not message.text and calls:
+        return calls
+    return [{"role": "assistant", "content": message.text or NOTHING_SAID}, *calls]
+
+
+def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
+    """The items in their order, the calls among them with the ids and inputs that they have here."""
+    calls = iter(message.calls)
+    made: list[dict[str, Any]] = []
+    for item in own_items(message, TAG, model) or ():
+        if item.get("type") == "function_call":
+            call = next(calls)
+            item = {**item, "call_id": wire_id(call.id), "name": wire_name(call.name), "arguments": arguments_of(call)}
+        made.append(item)
+    return made
+
+
+@dataclass(slots=True)
+class ResponsesListener:
+    said: Said | None = None
+    done: bool = False
+    final: Mapping[str, object] = field(default_factory=dict[str, object])
+    _items: dict[int, dict[str, object]] = field(default_factory=dict[int, dict[str, object]], init=False)
+
+    def hear(self, event: ServerEvent) -> bool:
+        if event.data.strip() == "[DONE]":
+            return False
+        heard = event_object(event)
+        match kind := words(heard.get("type")):
+            case "error":
+                raise of_stream_error(fields(heard.get("error")) or heard)
+            case "response.failed":
+                raise of_stream_error(fields(fields(heard.get("response")).get("error")))
+            case "response.output_text.delta":
+                if self.said:
+                    self.said(words(heard.get("delta")))
+            case "response.output_item.done":
+                self._items[count(heard.get("output_index"))] = fields(heard.get("item"))
+            case _ if kind in ENDS:
+                self.final, self.done = fields(heard.get("response")), True
+            case _:
+                pass
+        return kind not in MEAN_NOTHING
+
+    def draft(self) -> Draft:
+        if not self.done:
+            raise BrokenStream("it ended before its end")
+        found = [fields(item) for item in items(self.final.get("output"))]
+        found = found or [item for _, item in sorted(self._items.items())]
+        wishes = [
+            Wish(words(item.get("call_id")), words(item.get("name")), words(item.get("arguments")))
+            for item in found
+            if item.get("type") == "function_call"
+        ]
+        text = "".join(_texts(found))
+        return Draft(text, wishes, usage_of(fields(self.final.get("usage"))), self._stop(bool(wishes)), _raw(found))
+
+    def _stop(self, calls: bool) -> Stop:
+        if self.final.get("status") == "completed":
+            return "calls" if calls else "done"
+        reason = words(fields(self.final.get("incomplete_details")).get("reason"))
+        if reason == "content_filter":
+            raise Setback("the provider's filter stopped the answer", "refused")
+        if reason != "max_output_tokens":
+            raise BrokenStream(f"it finished for an unknown reason, {reason[:40]!r}")
+        return "length"
+
+
+def _texts(found: Sequence[Mapping[str, object]]) -> list[str]:
+    parts = [fields(part) for item in found if item.get("type") == "message" for part in items(item.get("content"))]
+    return [words(part.get("text")) or words(part.get("refusal")) for part in parts]
+
+
+def _raw(found: Sequence[Mapping[str, object]]) -> list[dict[str, object]] | None:
+    """Everything, when there is reasoning in it: its items are only taken back in the company that they came in."""
+    kept = [item for item in found if item.get("type") != "reasoning" or item.get("encrypted_content")]
+    if not any(item.get("type") == "reasoning" for item in kept):
+        return None
+    return [{key: value for key, value in item.items() if value is not None} for item in kept]
+
+
+def usage_of(usage: Mapping[str, object]) -> Usage:
+    details = fields(usage.get("input_tokens_details"))
+    return Usage(
+        input=count(usage.get("input_tokens")),
+        output=count(usage.get("output_tokens")),
+        cache_read=count(details.get("cached_tokens")),
+        cache_write=count(details.get("cache_write_tokens")),
+    )

@@ -1,0 +1,93 @@
+"""Providers without a wire of ours go through pydantic-ai, with the same replies and the same kinds of failure."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from talking import TWO_CALLS, World, after, first_turn
+
+from donewhen.errors import BadInput
+from donewhen.model.base import Call, Model, ModelFailed, ModelWaits, Usage
+from donewhen.model.choose import ModelConfig, open_model
+from donewhen.model.closing import close_model
+from donewhen.model.limits import Deadlines
+from wire_server import Act, Answer, Cuts, Refuses, Says, Silent, Stalls, WireServer, serving
+
+pytestmark = pytest.mark.anyio
+
+FINE = Says(Answer(text="fine"))
+
+
+@asynccontextmanager
+async def other(
+    monkeypatch: pytest.MonkeyPatch, world: World, *acts: Act, deadlines: Deadlines | None = None
+) -> AsyncGenerator[tuple[Model, WireServer]]:
+    """A model of vLLM's provider, which the library points at the scripted server."""
+    with serving(*acts, again=True) as server:
+        monkeypatch.setenv("VLLM_BASE_URL", f"{server.url}/v1")
+        model = open_model("vllm:m", ModelConfig(deadlines=deadlines or Deadlines()), {}, world.outside())
+        try:
+            yield model, server
+        finally:
+            await close_model(model)
+
+
+async def test_a_conversation_goes_through_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    acts = Says(Answer(text="I look.", calls=TWO_CALLS, cache_read=40)), Says(Answer(text="Done."))
+    async with other(monkeypatch, World(), *acts) as (model, server):
+        turn = first_turn()
+        first = await model.reply(turn, heard.append)
+        second = await model.reply(after(turn, first))
+    assert (first.text, first.stop, first.usage, first.cost_usd) == ("I look.", "calls", Usage(100, 10, 40), None)
+    assert first.calls == (
+        Call("c1", "read_file", {"path": "a.py"}),
+        Call("c2", "shell", {"command": "echo ü 😀"}),
+    )
+    assert (second.text, first.model, "".join(heard)) == ("Done.", "vllm:m", "I look.")
+    body = json.loads(server.received[1].body)
+    roles = [message["role"] for message in body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "tool"]
+    assert body["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Refuses(500),
+        Refuses(429),
+        Cuts(Answer(text="half", calls=TWO_CALLS), 4),
+        Silent(),
+        Stalls(Answer(text="x" * 9), 2),
+    ],
+    ids=["500", "429", "cut", "silent", "stalled"],
+)
+async def test_a_passing_fault_of_another_provider_is_asked_again(monkeypatch: pytest.MonkeyPatch, fault: Act) -> None:
+    soon = Deadlines(first_event=1.0, silence=0.5)
+    # The library asks again by itself when it is refused, before anyone hears of it.
+    faults = [fault] * (4 if isinstance(fault, Refuses) else 1)
+    async with other(monkeypatch, World(), *faults, FINE, deadlines=soon) as (model, _):
+        assert (await model.reply(first_turn())).text == "fine"
+
+
+async def test_a_refused_key_of_another_provider_waits_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with other(monkeypatch, World(), Refuses(401)) as (model, _):
+        with pytest.raises(ModelWaits) as waits:
+            await model.reply(first_turn())
+    assert waits.value.kind == "sign_in"
+
+
+async def test_a_bad_request_to_another_provider_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with other(monkeypatch, World(), Refuses(400), FINE) as (model, server):
+        with pytest.raises(ModelFailed) as failed:
+            await model.reply(first_turn())
+    assert (failed.value.kind, failed.value.final, len(server.received)) == ("bad_request", True, 1)
+
+
+@pytest.mark.parametrize("name", ["no-such-provider:m", "mistral:m", "deepseek:deepseek-chat"])
+def test_a_provider_that_is_unknown_or_not_usable_is_one_line(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    with pytest.raises(BadInput, match=name) as wrong:
+        open_model(name, ModelConfig(), {})
+    assert "\n" not in str(wrong.value)

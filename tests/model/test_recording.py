@@ -1,0 +1,119 @@
+"""What was said can be written down as JSON and is the same afterwards; a replay repeats it, failures included."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from talking import first_turn
+
+from donewhen.model.base import (
+    Answers,
+    Assistant,
+    Call,
+    Message,
+    ModelFailed,
+    ModelWaits,
+    Reply,
+    ToolAnswer,
+    Turn,
+    Usage,
+    User,
+)
+from donewhen.model.recording import (
+    Replay,
+    failure_from,
+    failure_to_plain,
+    message_from,
+    message_to_plain,
+    reply_from,
+    to_plain,
+)
+
+pytestmark = pytest.mark.anyio
+
+TEXTS = st.text(max_size=10)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+INPUTS = st.dictionaries(TEXTS, PLAIN, max_size=3)
+CALLS = st.lists(st.builds(Call, TEXTS, TEXTS, INPUTS, TEXTS), max_size=3).map(tuple)
+COUNTS = st.integers(0, 10**6)
+REPLIES = st.builds(
+    Reply,
+    text=TEXTS,
+    calls=CALLS,
+    usage=st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS),
+    cost_usd=st.none() | st.floats(0, 100),
+    duration_ms=COUNTS,
+    model=TEXTS,
+    stop=st.sampled_from(["done", "calls", "length"]),
+    raw=PLAIN,
+    fallback=TEXTS,
+)
+MESSAGES: st.SearchStrategy[Message] = st.one_of(
+    st.builds(User, TEXTS),
+    st.builds(Assistant, TEXTS, CALLS, PLAIN),
+    st.builds(Answers, st.lists(st.builds(ToolAnswer, TEXTS, TEXTS, TEXTS, st.booleans()), max_size=3).map(tuple)),
+)
+
+
+def through_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+@settings(deadline=None)
+@given(REPLIES)
+def test_a_reply_is_the_same_after_it_was_written_down(reply: Reply) -> None:
+    assert reply_from(through_json(to_plain(reply))) == reply
+
+
+@settings(deadline=None)
+@given(MESSAGES)
+def test_a_message_is_the_same_after_it_was_written_down(message: Message) -> None:
+    assert message_from(through_json(message_to_plain(message))) == message
+
+
+def test_a_record_with_fields_of_a_later_version_can_be_read() -> None:
+    assert reply_from({**to_plain(Reply(text="a")), "mood": "good"}) == Reply(text="a")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ModelFailed("broken", "network"), ModelFailed("no", "bad_request", True), ModelWaits("sign in", "sign_in")],
+    ids=str,
+)
+def test_a_failure_is_the_same_after_it_was_written_down(failure: ModelFailed | ModelWaits) -> None:
+    again = failure_from(through_json(failure_to_plain(failure)))
+    assert (type(again), str(again), vars(again)) == (type(failure), str(failure), vars(failure))
+
+
+async def test_a_replay_gives_the_recorded_reply_with_that_number() -> None:
+    replies = (Reply(text="a"), Reply(text="b"))
+    model = Replay("replay:s1", {"maker": replies})
+    heard: list[str] = []
+    assert [await model.reply(_turn(number), heard.append) for number in (1, 0)] == [replies[1], replies[0]]
+    assert heard == ["b", "a"]
+
+
+async def test_a_recorded_failure_fails_again_in_a_replay() -> None:
+    model = Replay("replay:s1", {"maker": (ModelWaits("used up", "quota", "2026-12-01T00:00:00Z"), Reply(text="b"))})
+    for _ in range(2):
+        with pytest.raises(ModelWaits, match="used up") as waits:
+            await model.reply(_turn(0))
+        assert waits.value.reset_at == "2026-12-01T00:00:00Z"
+    assert (await model.reply(_turn(1))).text == "b"
+
+
+async def test_a_replay_that_runs_out_is_a_failure_for_good() -> None:
+    with pytest.raises(ModelFailed, match="replay:s1 has 0 turns of maker") as failed:
+        await Replay("replay:s1", {}).reply(_turn(0))
+    assert failed.value.final
+
+
+def _turn(number: int) -> Turn:
+    return replace(first_turn(), number=number)
