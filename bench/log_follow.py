@@ -99,7 +99,7 @@ def measure_on_server() -> None:
         print("postgresql: left out, there is no server on this machine")
         return
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-    from tests.projects.postgres import running
+    from tests.postgres import running
 
     with running() as port, tempfile.TemporaryDirectory() as directory:
         measure("postgresql", directory, f"postgresql://postgres@127.0.0.1:{port}/postgres")

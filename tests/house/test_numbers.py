@@ -34,6 +34,9 @@ SHORTEST_FIRST_SENTENCE = 20
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "core", "shared", "helpers", "misc"}
 
 BROAD_EXCEPTS = {
+    "src/donewhen/session/attempting.py::Workbench._tried": (
+        "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"
+    ),
     "src/donewhen/workspace/launcher/child.py::_wait_for_orders": (
         "a forked process must end here whatever happens, and tells the reason through its pipe"
     ),

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from places import Place
 
-from projects.postgres import running
+from postgres import running
 
 _numbers = itertools.count()
 

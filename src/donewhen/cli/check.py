@@ -58,8 +58,10 @@ async def _check(request: Request, receipt: Path | None, as_json: bool) -> int:
         if receipt is not None:
             from donewhen.session import receipts
 
-            digest = await receipts.write(place, receipt, verdict, contract, request.subject == "as-is", took)
-            say(f"receipt: {receipt} ({digest})")
+            costs = receipts.Costs(duration_ms=took)
+            text = await receipts.made(place, verdict, contract, costs, as_is=request.subject == "as-is")
+            receipts.write(receipt, text)
+            say(f"receipt: {receipt} ({await receipts.keep(place, text)})")
         return 0 if verdict.green else 1
 
 

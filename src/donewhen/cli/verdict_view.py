@@ -14,7 +14,7 @@ from donewhen.events import Emit, Event
 from donewhen.judge.verdict import Result, Status, Verdict
 from donewhen.session import checking
 
-COLOURS = {Status.PASS: "green", Status.FLAKY: "yellow", Status.VACUOUS: "yellow"}
+COLOURS = {Status.PASS: "none", Status.FLAKY: "yellow", Status.VACUOUS: "yellow"}
 PHASES = {"baseline": " on the base", "rerun": " again", "control": " as control"}
 
 

@@ -32,7 +32,10 @@ class Circumstances:
     tools: Mapping[str, str]
     duration_ms: int
     tokens: int = 0
-    usd: float = 0.0
+    usd: float | None = 0.0
+    """None when no price is known."""
+    amended: bool = False
+    """Whether a person approved edits of protected paths, so that the candidate was graded as it is."""
 
 
 def written(verdict: Verdict, contract: Contract, where: Circumstances, now: datetime.datetime) -> str:
@@ -47,6 +50,7 @@ def written(verdict: Verdict, contract: Contract, where: Circumstances, now: dat
         "candidate": verdict.candidate,
         "tree": verdict.tree,
         "as_is": where.as_is,
+        "amended": where.amended,
         "green": verdict.green,
         "results": [_result(result) for result in verdict.results],
         "baseline": [_result(result) for result in verdict.baseline],
@@ -104,7 +108,7 @@ def read(text: bytes, where: str) -> Receipt:
     if known.get("digest") != digest_of(known):
         raise BadInput(f"{where}: the receipt was changed after it was written: its digest does not match")
     try:
-        contract = _contract(known["contract"])
+        contract = contract_from(known["contract"])
         [known[key] for key in ("base", "candidate", "tree", "as_is", "results", "tools")]
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{where}: the receipt is incomplete: {error}") from error
@@ -113,7 +117,8 @@ def read(text: bytes, where: str) -> Receipt:
     return Receipt(known, contract)
 
 
-def _contract(known: dict[str, Any]) -> Contract:
+def contract_from(known: Mapping[str, Any]) -> Contract:
+    """A contract out of its plain form, dates as text."""
     lists = {key: tuple(known[key]) for key in ("protect", "editable")}
     facts: dict[str, Any] = {**known, **lists, "checks": tuple(_check(check) for check in known["checks"])}
     return Contract(**facts)

@@ -43,8 +43,18 @@ async def diagnose() -> list[Finding]:
     async with Launcher.open() as launcher:
         probe = await level.recorded_probe(launcher, state)
         git = await _git(launcher)
-    findings = [_isolation(probe), *_parts(probe), git, _python(), *_disk(state), _trust(state)]
+    findings = [_isolation(probe), *_parts(probe), git, _python(), _models(), *_disk(state), _trust(state)]
     return [replace(finding, cost="", fix="") if finding.ok else finding for finding in findings]
+
+
+def _models() -> Finding:
+    from donewhen.model.router import candidates
+
+    ready = candidates(os.environ)
+    needs = "set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OLLAMA_HOST"
+    return Finding(
+        "models", bool(ready), ", ".join(ready) or "no key found", "`run` has nobody to work; `demo` needs none", needs
+    )
 
 
 def _isolation(probe: Probe) -> Finding:

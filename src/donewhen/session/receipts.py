@@ -23,30 +23,47 @@ from donewhen.workspace.files import write_atomically
 DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 
 
-async def write(
-    place: Workplace, file: Path, verdict: Verdict, contract: Contract, as_is: bool, duration_ms: int
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    duration_ms: int
+    tokens: int = 0
+    usd: float | None = 0.0
+
+
+async def made(
+    place: Workplace, verdict: Verdict, contract: Contract, costs: Costs, as_is: bool = False, amended: bool = False
 ) -> str:
-    """Write a receipt; its digest."""
+    """A receipt as text."""
     where = Circumstances(
         as_is=as_is,
+        amended=amended,
         isolation=place.probe.level.value,
         path_transparent=place.probe.path_transparent,
         tools=await toolchain.versions(place, contract, surroundings(place, contract)),
-        duration_ms=duration_ms,
+        duration_ms=costs.duration_ms,
+        tokens=costs.tokens,
+        usd=costs.usd,
     )
-    text = receipt.written(verdict, contract, where, datetime.datetime.now(datetime.UTC))
-    digest = receipt.read(text.encode(), str(file)).digest
-    name = digest.removeprefix("sha256:")
+    return receipt.written(verdict, contract, where, datetime.datetime.now(datetime.UTC))
+
+
+async def keep(place: Workplace, text: str) -> str:
+    """Hold on to a receipt and to what it names; its digest."""
+    found = receipt.read(text.encode(), "the new receipt")
+    name = found.digest.removeprefix("sha256:")
+    kept = place.trees.directory / "receipts"
+    kept.mkdir(exist_ok=True, mode=0o700)
+    write_atomically(kept / f"{name}.json", text)
+    await place.store.keep(f"receipts/{name[:16]}-base", found.content["base"])
+    await place.store.keep(f"receipts/{name[:16]}-candidate", found.content["candidate"])
+    return found.digest
+
+
+def write(file: Path, text: str) -> None:
     try:
         write_atomically(file, text)
     except OSError as error:
         raise BadInput(f"{file}: the receipt cannot be written: {error.strerror}") from error
-    kept = place.trees.directory / "receipts"
-    kept.mkdir(exist_ok=True, mode=0o700)
-    write_atomically(kept / f"{name}.json", text)
-    await place.store.keep(f"receipts/{name[:16]}-base", verdict.base)
-    await place.store.keep(f"receipts/{name[:16]}-candidate", verdict.candidate)
-    return digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ async def test_an_optional_parameter_that_is_null_was_not_given(root: Path) -> N
 # -- reading --
 
 
+@pytest.mark.promise("tools.read-file")
 async def test_a_small_file_comes_as_it_is_and_a_part_with_a_line_on_what_it_is(root: Path) -> None:
     async with workshop(root) as shop:
         assert await shop.said("read_file", path="a.txt") == "one\ntwo\nthree\n"
@@ -127,6 +128,7 @@ async def test_a_file_with_terminal_codes_and_bytes_that_are_no_text_can_be_look
         assert await shop.said("read_file", path="odd") == "red caf?\n"
 
 
+@pytest.mark.promise("tools.list-dir")
 async def test_a_directory_is_listed_with_kinds_and_bounds(root: Path) -> None:
     (root / "link").symlink_to("a.txt")
     commit(root)
@@ -141,6 +143,7 @@ async def test_a_directory_is_listed_with_kinds_and_bounds(root: Path) -> None:
 # -- searching --
 
 
+@pytest.mark.promise("tools.find-files")
 async def test_files_are_found_by_pattern_with_packages_left_out_unless_named(root: Path) -> None:
     write(root, {"web/a.ts": "", "web/deep/b.tsx": "", "node_modules/p/c.ts": "", "tests/test_x.py": ""})
     commit(root)
@@ -157,6 +160,7 @@ async def test_files_are_found_by_pattern_with_packages_left_out_unless_named(ro
         assert "more than 300" in await shop.said("find_files", pattern="many/*")
 
 
+@pytest.mark.promise("tools.grep-files")
 async def test_text_is_found_in_what_the_tree_holds_now(root: Path) -> None:
     write(root, {"b.txt": "two\n", "c c/d.md": "Two and ümlaut\n", "node_modules/x.txt": "two\n"})
     commit(root)
@@ -196,6 +200,7 @@ async def test_many_matches_and_long_lines_are_bounded(root: Path) -> None:
 # -- changing --
 
 
+@pytest.mark.promise("tools.write-file")
 async def test_a_file_is_created_with_its_directories_or_replaced(root: Path) -> None:
     async with workshop(root) as shop:
         assert await shop.said("write_file", path="x/y/z.txt", content="1\n2") == "created x/y/z.txt (2 lines)"
@@ -207,6 +212,7 @@ async def test_a_file_is_created_with_its_directories_or_replaced(root: Path) ->
         assert "outside" in await shop.refused("write_file", path="/tmp/x", content="")
 
 
+@pytest.mark.promise("tools.edit-file")
 async def test_an_edit_replaces_one_place_or_all(root: Path) -> None:
     async with workshop(root) as shop:
         done = await shop.said("edit_file", path="src/app.py", old="a - b", new="a + b")
@@ -254,6 +260,7 @@ async def test_an_edit_that_does_not_fit_shows_what_comes_nearest(root: Path) ->
 # -- commands --
 
 
+@pytest.mark.promise("tools.shell")
 async def test_a_command_tells_its_output_and_exit_code(root: Path) -> None:
     async with workshop(root) as shop:
         assert await shop.said("shell", command="pwd; echo err >&2; exit 3") == f"{root}\nerr\n[exit code 3]"

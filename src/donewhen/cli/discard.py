@@ -1,0 +1,16 @@
+"""`donewhen discard`: remove what a session left behind."""
+
+import anyio
+import click
+
+from donewhen.cli.group import one_line
+from donewhen.session import afterwards
+
+
+@click.command("discard")
+@click.argument("session")
+def command(session: str) -> int:
+    """Remove the trees and the branch of SESSION. Its log stays."""
+    if left := anyio.run(afterwards.discard, session):
+        click.echo(one_line(left))
+    return 0

@@ -1,0 +1,132 @@
+"""The last words of a session on the command line: what came of it, and what to type next."""
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from donewhen.cli.event_lines import DECIDING, MARKS, counted, diff_words
+from donewhen.cli.group import one_line
+from donewhen.errors import DonewhenError
+from donewhen.server import methods
+from donewhen.session import handoff
+from donewhen.session.outcome import Outcome
+from donewhen.storage.record import Record
+
+AGAIN = ("donewhen diff {id}", "donewhen resume {id}", "donewhen discard {id}")
+NEXT = {
+    "red": AGAIN,
+    "flaky": ("donewhen log {id}", "donewhen resume {id}", "donewhen discard {id}"),
+    "no_progress": AGAIN,
+    "rejected": ("donewhen diff {id}", "donewhen discard {id}"),
+    "failed": ("donewhen log {id}", "donewhen doctor", "donewhen resume {id}"),
+    "budget": AGAIN,
+    "cancelled": AGAIN,
+    "already_satisfied": ("donewhen run {intent} --allow-green",),
+    "no_change": ("donewhen log {id}",),
+}
+GATES = {
+    "contract": ("donewhen approve {id}", "donewhen answer {id} 'WHAT TO CHANGE'", "donewhen deny {id}"),
+    "landing": ("donewhen approve {id}", "donewhen land {id} --onto BRANCH", "donewhen deny {id}"),
+}
+ANY_GATE = ("donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}")
+
+
+class Ended:
+    """What the log of a session says about its end."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.facts: dict[str, Mapping[str, Any]] = {}
+        """The newest event of each type."""
+        self.open: dict[str, str] = {}
+        """What waits for a person, by id: `question`, or the kind of a gate."""
+        self.checks: dict[str, Mapping[str, Any]] = {}
+        """The newest result of each check on the work."""
+        for record in records:
+            self._take(record)
+
+    def _take(self, record: Record) -> None:
+        body = record.body
+        self.facts[record.kind] = body
+        match record.kind:
+            case "question_asked":
+                self.open[str(body.get("id"))] = "question"
+            case "gate_opened":
+                self.open[str(body.get("id"))] = str(body.get("gate"))
+            case "question_answered" | "question_expired" | "gate_decided":
+                self.open.pop(str(body.get("id")), None)
+            case "check_completed" if body.get("phase") in DECIDING:
+                self.checks[str(body.get("name"))] = body
+            case "state_changed" if body.get("to") != "finished":
+                self.facts.pop("session_finished", None)  # it went on after that
+            case _:
+                pass
+
+    def results(self) -> Iterable[Mapping[str, Any]]:
+        return self.get("session_finished").get("results") or self.checks.values()
+
+    def get(self, kind: str) -> Mapping[str, Any]:
+        return self.facts.get(kind, {})
+
+
+def show_ending(outcome: Outcome, as_json: bool) -> None:
+    """On stderr when stdout belongs to a program."""
+    colour = False if os.environ.get("NO_COLOR") else None
+    ended = Ended(_records(outcome.session))
+    for line in facts_of(ended):
+        click.echo(one_line(line), err=as_json, color=colour)
+    green = "green" if outcome.name == "verified" else None
+    line = one_line(f"{outcome.name}: {outcome.reason}")
+    click.secho(line, fg=green, bold=True, err=as_json, color=colour)
+    if handoff.place(outcome.session).exists():
+        click.echo(one_line(f"what was tried: {handoff.place(outcome.session)}"), err=as_json)
+    for number, command in enumerate(next_commands(outcome, ended)):
+        click.echo(one_line(f"{'     ' if number else 'next:'} {command}"), err=as_json)
+
+
+def _records(session: str) -> list[Record]:
+    """The log; an ending is told even where the settings of this directory lead to another one."""
+    try:
+        return list(methods.session_events(session))
+    except DonewhenError:
+        return []
+
+
+def facts_of(ended: Ended) -> Iterator[str]:
+    for one in ended.results():
+        status = str(one["status"])
+        yield f"  {MARKS.get(status, '?')} {one['name']}: {status}, {(one.get('duration_ms') or 0) / 1000:.1f} s"
+    if ended.get("diff_ready"):
+        yield f"  {diff_words(ended.get('diff_ready'))}"
+    if landed := ended.get("landed"):
+        yield f"  branch {landed['branch']} ({str(landed['commit'])[:12]})"
+    if spent := ended.get("spend"):
+        usd = spent.get("usd")
+        money = "price unknown" if usd is None else f"{usd:.4f} USD"
+        rounds = ended.get("session_finished").get("iterations")
+        yield f"  {counted(spent['tokens'], 'token')}, {money}" + (f", {counted(rounds, 'round')}" if rounds else "")
+
+
+def next_commands(outcome: Outcome, ended: Ended) -> list[str]:
+    """What a person would type next, the likeliest first."""
+    intent = str(ended.get("session_started").get("intent") or "INTENT")
+    return [
+        text.format(id=outcome.session, intent=shlex.quote(intent) if len(intent) < 80 else "INTENT")
+        for text in _templates(outcome.name, ended)
+    ]
+
+
+def _templates(name: str, ended: Ended) -> Iterable[str]:
+    if name == "verified":
+        branch = str(ended.get("landed").get("branch", ""))
+        if branch and not branch.startswith("donewhen/"):
+            return ("donewhen diff {id}", "donewhen receipt {id}")
+        return ("donewhen diff {id}", "donewhen land {id} --onto BRANCH" if branch else "donewhen land {id}")
+    if name == "waiting" and ended.open:
+        waits = [*ended.open.values()][-1]
+        return ("donewhen answer {id} TEXT",) if waits == "question" else GATES.get(waits, ANY_GATE)
+    if name == "waiting":
+        return ("donewhen resume {id}",)
+    return NEXT.get(name, ("donewhen show {id}",))

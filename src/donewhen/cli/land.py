@@ -1,0 +1,23 @@
+"""`donewhen land`: bring a verified session into a branch."""
+
+import anyio
+import click
+
+from donewhen.cli.group import one_line, say
+from donewhen.session import afterwards
+from donewhen.session.landing import Refused
+
+
+@click.command("land")
+@click.argument("session")
+@click.option("--onto", default="", help="The branch; default: donewhen/SESSION.")
+def command(session: str, onto: str) -> int:
+    """Bring the judged tree of SESSION into a branch. A branch that has moved on is judged again first."""
+    landed = anyio.run(afterwards.land, session, onto)
+    if isinstance(landed, Refused):
+        say(f"donewhen: not landed: {landed.reason}")
+        return 1
+    click.echo(one_line(f"landed on {landed.branch} as {landed.commit}"))
+    if landed.note:
+        say(f"note: {landed.note}")
+    return 0

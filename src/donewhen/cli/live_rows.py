@@ -1,0 +1,110 @@
+"""The rows of the live view, made of what is known, for a terminal of any size. Nothing is drawn here.
+
+The most important row stands last, and rows are left out from the others first: what goes on now, what it costs, the
+checks, who works on what, the latest lines. Only a verified session is ever green, so no row here is.
+"""
+
+from collections.abc import Iterable
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from donewhen.cli.event_lines import MARKS
+from donewhen.cli.group import one_line
+from donewhen.cli.live_state import CheckSeen, Seen
+
+MOST_ROWS = 12
+ROWS_OF_CHECKS = 3
+NARROW = 60
+COLOURS = {"pass": "bold", "flaky": "yellow", "vacuous": "yellow"}
+
+
+def rows(seen: Seen, width: int, height: int, now: float) -> list[Text]:
+    """At most so many that something of the scrollback stays in sight, none wider than the terminal."""
+    room = max(1, min(MOST_ROWS, height - 2))
+    now_row = [_doing(seen, now)]
+    cost = [_cost(seen, now)]
+    checks = _packed([_check(check, now) for check in seen.checks.values()], width)
+    found = [[_headline(seen, width)], [_who(seen, width)], checks, cost, now_row]
+    while sum(map(len, found)) > room:
+        longest = checks if len(checks) > 1 else next(part for part in (*found[:2], checks, cost, now_row) if part)
+        longest.pop()
+    spare = room - sum(map(len, found))
+    found.insert(3, _latest(seen, spare))
+    return [_cut(row, width) for part in found for row in part]
+
+
+def money(usd: float | None) -> str:
+    if usd is None:
+        return "—"
+    return f"${usd:.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+def clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _headline(seen: Seen, width: int) -> Text:
+    name = one_line(f"{seen.session} {seen.intent}".strip() or "donewhen")
+    line = Text().append("── ", "dim").append(name, "bold").append(" ")
+    return line.append("─" * max(0, width - cell_len(line.plain) - 1), "dim")
+
+
+def _who(seen: Seen, width: int) -> Text:
+    model = seen.model if width >= NARROW else ""
+    worker = " on ".join(filter(None, [seen.engine, model])) or "no engine yet"
+    of = f"round {seen.round.n} of {seen.round.most}" if seen.round.n else ""
+    return Text(one_line(" · ".join(filter(None, [of, worker]))))
+
+
+def _cost(seen: Seen, now: float) -> Text:
+    return Text(f"{seen.tokens:,} tokens · {money(seen.usd)} · {clock(now - seen.began)}", "dim")
+
+
+def _doing(seen: Seen, now: float) -> Text:
+    what, since = seen.now_doing()
+    seconds = int(now - since)
+    row = Text(f"{clock(seconds)} " if seconds else "", "bold cyan")
+    return row.append(one_line(what), "bold cyan")
+
+
+def _check(check: CheckSeen, now: float) -> Text:
+    if check.phase:
+        seconds = int(now - check.since)
+        return Text(one_line(f"▸ {check.name}") + (f" {clock(seconds)}" if seconds else ""), "cyan")
+    if not check.status:
+        return Text(one_line(f"· {check.name}"), "dim")
+    mark = Text().append(MARKS.get(check.status, "?"), COLOURS.get(check.status, "red"))
+    word = "" if check.status in ("pass", "fail") else f" {check.status}"
+    return mark.append(one_line(f" {check.name}{word} {check.duration_ms / 1000:.1f} s"))
+
+
+def _packed(parts: Iterable[Text], width: int) -> list[Text]:
+    """As many in a row as fit; what does not fit into the rows is counted."""
+    parts = list(parts)
+    packed: list[Text] = []
+    for number, part in enumerate(parts):
+        fits = packed and cell_len(packed[-1].plain) + cell_len(part.plain) + 3 < width
+        if fits:
+            packed[-1].append("   ").append_text(part)
+        elif len(packed) < ROWS_OF_CHECKS:
+            packed.append(part)
+        else:
+            more = f" … {len(parts) - number} more"
+            packed[-1].truncate(max(0, width - 1 - len(more)))
+            packed[-1].append(more, "dim")
+            break
+    return packed
+
+
+def _latest(seen: Seen, spare: int) -> list[Text]:
+    lines = [*seen.latest, *(line for line in seen.partial.splitlines() if line.strip())]
+    return [Text(one_line(line.expandtabs(4)), "dim") for line in lines[-spare:]] if spare else []
+
+
+def _cut(row: Text, width: int) -> Text:
+    """One column stays free: a full row leaves the cursor in doubt."""
+    row.truncate(max(1, width - 1), overflow="ellipsis")
+    return row

@@ -1,0 +1,14 @@
+"""`donewhen receipt`: the evidence bundle of a verified session."""
+
+import anyio
+import click
+
+from donewhen.session import afterwards
+
+
+@click.command("receipt")
+@click.argument("session")
+def command(session: str) -> int:
+    """The receipt of SESSION on stdout; `donewhen verify` judges it again."""
+    click.echo(anyio.run(afterwards.receipt, session), nl=False)
+    return 0

@@ -1,0 +1,21 @@
+"""`donewhen replay`: a recorded session once more, without a model."""
+
+from functools import partial
+
+import anyio
+import click
+
+from donewhen.cli.endings import show_ending
+from donewhen.cli.session_audience import watching
+from donewhen.session.starting import replay
+
+
+@click.command("replay")
+@click.argument("session")
+@click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
+def command(session: str, as_json: bool) -> int:
+    """Play SESSION again by its recorded model turns: the same trees, verdicts and events, as a session of its own."""
+    with watching(as_json, may_ask=False) as watch:
+        outcome = anyio.run(partial(replay, session, watch))
+    show_ending(outcome, as_json)
+    return outcome.exit_code

@@ -1,0 +1,92 @@
+"""The person at the terminal: asked in words, answers by typing. Whatever else is drawn keeps still meanwhile.
+
+Waiting for a line can be cancelled at any moment: by Ctrl-C, which ends the session as it always does, and by an
+answer that comes from another terminal.
+"""
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import anyio
+
+from donewhen.cli import keyboard
+from donewhen.cli.group import one_line
+from donewhen.storage.record import Record
+
+LONGEST_DETAIL = 200
+"""Lines of what a decision is about."""
+DECISIONS = {"y": True, "yes": True, "n": False, "no": False, "l": None, "later": None, "": None}
+
+
+class TerminalPerson:
+    def __init__(self, paused: Callable[[], AbstractContextManager[None]]) -> None:
+        self._paused = paused
+        self._deciding: anyio.CancelScope | None = None
+        self._decided: bool | None = None
+
+    def told(self, record: Record) -> None:
+        """A decision that was taken elsewhere ends the wait for it here."""
+        if record.kind == "gate_decided" and self._deciding is not None:
+            self._decided = record.body.get("decision") == "approved"
+            self._deciding.cancel()
+
+    async def answer(self, prompt: str) -> str:
+        with self._paused():
+            text = await self._answered(prompt)
+        if text is None:
+            # There is nobody at the keyboard any more; the answer may still come from elsewhere, or the time be over.
+            await anyio.sleep_forever()
+            raise AssertionError("an endless sleep ended")
+        return text
+
+    async def decide(self, gate: str, reason: str, detail: str) -> bool | None:
+        self._decided = None
+        with self._paused(), anyio.CancelScope() as self._deciding:
+            try:
+                return await self._choice(gate, reason, detail)
+            finally:
+                self._deciding = None
+        if self._decided is not None:
+            _print(f"{gate}: decided elsewhere")
+        return self._decided
+
+    async def _answered(self, prompt: str) -> str | None:
+        _print("", "question:", *prompt.splitlines())
+        keyboard.forget_typed()
+        while True:
+            text = await _typed("your answer: ")
+            if text is None or text.strip():
+                return text
+
+    async def _choice(self, gate: str, reason: str, detail: str) -> bool | None:
+        lines = detail.splitlines()
+        _print("", *lines[:LONGEST_DETAIL])
+        if len(lines) > LONGEST_DETAIL:
+            _print(f"… {len(lines) - LONGEST_DETAIL} more lines")
+        _print(reason)
+        keyboard.forget_typed()
+        while True:
+            typed = await _typed(f"{gate}: [y]es, [n]o or [l]ater? ")
+            choice = (typed or "").strip().lower()
+            if choice in DECISIONS:
+                return DECISIONS[choice]
+
+
+async def _typed(prompt: str) -> str | None:
+    """What is typed behind the prompt. A line that was not ended by its writer is ended here."""
+    sys.stdout.write(one_line(prompt))
+    sys.stdout.flush()
+    text = None
+    try:
+        text = await keyboard.typed_line()
+    finally:
+        if text is None:
+            _print("")
+    return text
+
+
+def _print(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(one_line(line) + "\n")
+    sys.stdout.flush()

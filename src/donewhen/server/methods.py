@@ -1,0 +1,236 @@
+"""The verbs on sessions, once for every surface: the command line now, a daemon's wires over the same table.
+
+Each takes and gives plain data, and raises a `DonewhenError` with one line. Who may call, and how it is shown, is the
+business of the surfaces.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
+from donewhen.session import control
+from donewhen.session.gates import Gates
+from donewhen.session.recorder import Recorder, nobody
+from donewhen.session.starting import any_archive
+from donewhen.session.story import Story, told
+from donewhen.storage.archive import Archive
+from donewhen.storage.owner import Owner
+from donewhen.storage.record import Record
+from donewhen.workspace.state import state_root
+
+ANSWER_SECS = 0.3
+"""A living owner answers at once; one that does not is stuck."""
+END_SECS = 5.0
+"""How long an owner that was told to stop may take to write its last word."""
+LOOK_SECS = 0.02
+
+
+def session_list(repo: str = "", limit: int = 0) -> list[dict[str, Any]]:
+    """All sessions, the newest first; of one repository when it is named."""
+    with any_archive() as archive:
+        rows = archive.sessions(repo or None, limit or None)
+        return [{**asdict(row), "live": _is_live(archive.owner(row.id))} for row in rows]
+
+
+def session_get(session: str) -> dict[str, Any]:
+    """Everything that is known about one session."""
+    with any_archive() as archive:
+        id = archive.find(session)
+        story = told(archive.records(id))
+        return {"id": id, "live": _is_live(archive.owner(id)), **about(story)}
+
+
+def about(story: Story) -> dict[str, Any]:
+    """A story as plain data for people and programs."""
+    question, gate = story.question, story.gate
+    last = story.last_judged or {}
+    return {
+        "intent": story.started.get("intent", ""),
+        "repo": story.started.get("repo", ""),
+        "base": story.started.get("base", ""),
+        "created_at": story.created_at,
+        "state": story.state,
+        "outcome": (story.finished or {}).get("outcome"),
+        "reason": (story.finished or {}).get("reason"),
+        "engine": story.engine or story.started.get("engine"),
+        "model": story.model or story.started.get("model"),
+        "isolation": story.started.get("isolation"),
+        "contract": story.started.get("contract", {}),
+        "baseline": (story.baseline or {}).get("results", []),
+        "results": last.get("results", []),
+        "edits": last.get("edits", []),
+        "iterations": story.iterations,
+        "rounds": [_round(one.n, one.rung, one.attempted or {}, one.judged or {}) for one in story.rounds],
+        "tokens": story.tokens,
+        "usd": story.usd,
+        "active_secs": round(story.active_secs, 3),
+        "question": {"id": question.id, "prompt": question.prompt} if question else None,
+        "gate": {"id": gate.id, "kind": gate.kind, "reason": gate.reason} if gate else None,
+        "landed": dict(story.landed) if story.landed else None,
+        "tree": (story.landing or last).get("tree"),
+    }
+
+
+def _round(n: int, rung: str, attempted: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "n": n,
+        "engine": rung,
+        "stop": attempted.get("stop"),
+        "said": attempted.get("said", ""),
+        "green": judged.get("green"),
+        "failing": judged.get("failing", []),
+    }
+
+
+def session_config(session: str) -> list[dict[str, Any]]:
+    """Every setting of a session with its value and where it came from."""
+    with any_archive() as archive:
+        opened = told(archive.records(archive.find(session))).opened
+    keys = ("table", "key", "value", "source")
+    return [dict(zip(keys, entry, strict=True)) for entry in opened.get("settings", [])]
+
+
+def session_events(session: str, after_seq: int = 0) -> Iterator[Record]:
+    with any_archive() as archive:
+        yield from archive.events(archive.find(session), after_seq)
+
+
+def session_answer(session: str, text: str) -> dict[str, Any]:
+    """Answer the question that waits. `live` tells whether somebody goes on with it right now."""
+    request = {"do": "answer", "text": text}
+
+    def record(recorder: Recorder) -> bool:
+        question = recorder.story.question
+        if question is not None:
+            recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
+        return question is not None
+
+    return _tell(session, request, record, "no question waits for an answer")
+
+
+def session_decide(session: str, approved: bool) -> dict[str, Any]:
+    """Decide the gate that waits."""
+    request = {"do": "decide", "approved": approved}
+    return _tell(
+        session,
+        request,
+        lambda recorder: Gates(recorder, None).decide(approved, "a person"),
+        "nothing waits for a decision",
+    )
+
+
+def session_approve(session: str) -> dict[str, Any]:
+    return session_decide(session, True)
+
+
+def session_deny(session: str) -> dict[str, Any]:
+    return session_decide(session, False)
+
+
+def _tell(session: str, request: Mapping[str, Any], record: Callable[[Recorder], bool], nothing: str) -> dict[str, Any]:
+    """Say something to a session: through its owner's door, or into its log when nobody owns it."""
+    with any_archive() as archive:
+        id = archive.find(session)
+        if _is_live(archive.owner(id)):
+            answer = control.ask(_door(id), request, END_SECS)
+            if answer is None:
+                raise MachineryBroke(f"session {id}: its process does not answer")
+            if not answer.get("ok"):
+                raise BadInput(f"session {id}: {nothing}")
+            return {"id": id, "live": True}
+        with _owning(archive, id) as recorder:
+            if not record(recorder):
+                raise BadInput(f"session {id}: {nothing}{_ended(recorder.story)}")
+        return {"id": id, "live": False}
+
+
+def _ended(story: Story) -> str:
+    return f"; it ended as {story.finished['outcome']}" if story.finished else ""
+
+
+@contextlib.contextmanager
+def _owning(archive: Archive, session: str, seize: bool = False) -> Generator[Recorder]:
+    """The log of a session that nobody works on, for one entry."""
+    lease = archive.claim(session, seize=seize)
+    try:
+        yield Recorder(lease, told(archive.records(session)), nobody)
+    finally:
+        lease.release()
+
+
+class Cancelled(NamedTuple):
+    id: str
+    said: str
+    """In one line: what was done, or what had already happened."""
+
+
+def session_cancel(session: str) -> Cancelled:
+    """Stop a session. Afterwards nothing that it started is alive, and its log says so."""
+    with any_archive() as archive:
+        id = archive.find(session)
+        story = told(archive.records(id))
+        if story.state == "finished":
+            return Cancelled(id, f"it had already ended as {(story.finished or {}).get('outcome')}")
+        owner = archive.owner(id)
+        if owner is not None and owner.is_alive():
+            _stop(archive, id, owner)
+        if told(archive.records(id, kinds=("state_changed",))).state != "finished":
+            with _owning(archive, id, seize=True) as recorder:
+                _write_cancelled(recorder)
+        return Cancelled(id, "cancelled")
+
+
+def _stop(archive: Archive, session: str, owner: Owner) -> None:
+    """Ask the owner, and kill it when it does not answer: whatever it started dies with it."""
+    if control.ask(_door(session), {"do": "cancel"}, ANSWER_SECS) is not None:
+        until = time.monotonic() + END_SECS
+        while owner.is_alive() and time.monotonic() < until:
+            if archive.owner(session) is None:
+                return
+            time.sleep(LOOK_SECS)
+    if owner.host == os.uname().nodename and owner.is_alive():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(owner.pid, signal.SIGKILL)
+
+
+def _write_cancelled(recorder: Recorder) -> None:
+    story = recorder.story
+    results = (story.last_judged or story.baseline or {}).get("results", [])
+    finished = SessionFinished(
+        outcome="cancelled",
+        reason="a person stopped it",
+        iterations=story.iterations,
+        results=tuple(results),
+        summary="cancelled",
+        tree=str((story.last_judged or {}).get("tree", "")),
+    )
+    recorder.write(StateChanged(from_=story.state, to="finished"), finished, sync=True)
+
+
+def models_list() -> list[dict[str, Any]]:
+    """The providers that can be named, and whether what they need is there; a key itself is never told."""
+    from donewhen.model.providers import PROVIDERS
+    from donewhen.model.router import DEFAULTS
+
+    found: list[dict[str, Any]] = []
+    for name, provider in PROVIDERS.items():
+        wanted = provider.key_variables if provider.needs_key else provider.url_variables
+        there = [variable for variable in wanted if os.environ.get(variable, "").strip()]
+        why = f"{there[0]} is set" if there else f"set {' or '.join(wanted)}"
+        found.append({"provider": name, "ready": bool(there), "why": why, "model": DEFAULTS.get(name)})
+    return found
+
+
+def _door(session: str) -> Path:
+    return control.door(state_root(os.environ), session)
+
+
+def _is_live(owner: Owner | None) -> bool:
+    return owner is not None and owner.is_alive()

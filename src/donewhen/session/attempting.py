@@ -1,0 +1,139 @@
+"""One round of an engine's work: its job, its limits, and the boundary that nothing of it breaks through."""
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import anyio
+
+from donewhen.engines.base import Asker, Attempt, Engine, Job, NoChange
+from donewhen.errors import DonewhenError, NeedsPerson
+from donewhen.events import Error
+from donewhen.model.base import Said
+from donewhen.session import feedback
+from donewhen.session.meter import Budget
+from donewhen.session.opened import Opened
+from donewhen.session.recorder import Recorder, RungNotebook
+from donewhen.session.stopping import claim_refused, repeats
+from donewhen.session.story import ATTEMPTED, Round
+from donewhen.session.workplace import Workplace
+from donewhen.storage.lease import Fenced
+from donewhen.workspace.capture import CandidateRefused
+from donewhen.workspace.maker import Maker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One engine, and how often it may try."""
+
+    name: str
+    engine: Engine
+    reason: str
+    """Why it was chosen."""
+    max_iterations: int
+    max_turns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """What every round of a session is worked with."""
+
+    place: Workplace
+    opened: Opened
+    recorder: Recorder
+    budget: Budget
+    maker: Maker
+    asker: Asker | None
+    said: Said | None = None
+
+    async def attempt(self, rung: Rung, current: Round) -> None:
+        """Let an engine work, and write down how that ended together with what it made."""
+        attempt, stop = await self._in_time(rung.engine, self._job(rung, current))
+        body: dict[str, Any] = {"n": current.n, "stop": stop, "said": attempt.said, "problem": attempt.problem}
+        if stop == "silence":
+            body["problem"] = f"nothing was heard for {self._silence_secs:g} s"
+        if attempt.claim is not None:
+            body["claim"] = asdict(attempt.claim)
+        try:
+            body["candidate"] = await self.place.candidate_of(await self.maker.snapshot(), self.opened.base)
+            await self.place.store.keep(f"sessions/{self.opened.session}/candidate", body["candidate"])
+        except CandidateRefused as error:
+            body["refused"] = str(error)
+        self.recorder.write(note=(ATTEMPTED, body))
+
+    def _job(self, rung: Rung, current: Round) -> Job:
+        before = self.recorder.story.rounds[: current.n - 1]
+        reds = [one for one in before if one.rung == rung.name and one.judged is not None]
+        return Job(
+            intent=self.opened.intent,
+            contract=self.opened.contract.render(),
+            iteration=current.n,
+            feedback=self._feedback(before[-1]) if before else "",
+            reds=len(reds),
+            maker=self.maker,
+            notebook=RungNotebook(self.recorder, rung.name),
+            meter=self.budget,
+            asker=self.asker,
+            max_turns=rung.max_turns,
+            said=self.said,
+        )
+
+    def _feedback(self, before: Round) -> str:
+        words = [str((before.judged or {}).get("feedback", ""))]
+        if claim_refused(self.recorder.story, before):
+            words.append(feedback.CLAIM_REFUSED)
+        elif repeats(self.recorder.story, before):
+            words.append(feedback.SAME_AGAIN)
+        return "\n\n".join(filter(None, words))
+
+    async def _in_time(self, engine: Engine, job: Job) -> tuple[Attempt, str]:
+        """An attempt that ends by itself, or when the minutes are used up, or when nothing was heard for too long."""
+        attempt = Attempt(stop="budget")
+        silent = False
+        problem: DonewhenError | None = None
+        with anyio.move_on_after(self.budget.seconds_left()):
+            async with anyio.create_task_group() as tasks:
+
+                async def listen() -> None:
+                    nonlocal silent
+                    await self._silence()
+                    silent = True
+                    tasks.cancel_scope.cancel()
+
+                if self._silence_secs:
+                    tasks.start_soon(listen)
+                try:
+                    attempt = await self._tried(engine, job)
+                except (NeedsPerson, Fenced) as error:
+                    problem = error  # not through the group, which would wrap it
+                tasks.cancel_scope.cancel()
+        if problem is not None:
+            raise problem
+        return attempt, "silence" if silent and attempt.stop == "budget" else attempt.stop
+
+    async def _tried(self, engine: Engine, job: Job) -> Attempt:
+        """The boundary to an engine: whatever breaks in it, what it made is judged all the same."""
+        try:
+            return await engine.attempt(job, self.recorder.emit)
+        except (NeedsPerson, Fenced):
+            raise
+        except Exception as error:  # noqa: BLE001 - an engine's fault must not lose the work; it is told
+            words = str(error) if isinstance(error, DonewhenError) else f"{type(error).__name__}: {error}"
+            self.recorder.emit(Error(kind="engine", message=words))
+            return Attempt(stop="model_failed", problem=words)
+
+    @property
+    def _silence_secs(self) -> float:
+        return self.opened.settings.number("limits", "silence_secs")
+
+    async def _silence(self) -> None:
+        """Comes back when nothing was written for too long."""
+        left = self._silence_secs
+        while left > 0:
+            await anyio.sleep(left)  # every write moves the end
+            left = self.recorder.last + self._silence_secs - time.monotonic()
+
+
+def claim_in(current: Round) -> NoChange | None:
+    claim = (current.attempted or {}).get("claim")
+    return NoChange(**claim) if claim else None

@@ -1,0 +1,82 @@
+"""The door to a session that runs in another process: one socket per session, one line of JSON each way.
+
+Only the owner of the session's log writes to it; whoever else wants something says so here. A process that does not
+answer is the business of `cancel`, which may kill it.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import stat
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import SocketStream
+
+from donewhen.workspace.state import private_directory
+
+LONGEST = 1 << 20
+Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+@contextlib.contextmanager
+def _near(path: Path) -> Generator[str]:
+    """A name of a socket that fits into an address, however deep its directory is."""
+    directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{directory}/{path.name}"
+    finally:
+        os.close(directory)
+
+
+def door(state: Path, session: str) -> Path:
+    return private_directory(state / "control") / f"{session}.sock"
+
+
+@contextlib.asynccontextmanager
+async def listening(path: Path, handle: Handler) -> AsyncGenerator[None]:
+    """Serve requests while the block runs; the socket is gone afterwards."""
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()  # of a process that died
+
+    async def answer(stream: SocketStream) -> None:
+        await _answer(stream, handle)
+
+    with _near(path) as near:
+        listener = await anyio.create_unix_listener(near, mode=stat.S_IRUSR | stat.S_IWUSR)
+    try:
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, answer, tasks)
+            yield
+            tasks.cancel_scope.cancel()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+async def _answer(stream: SocketStream, handle: Handler) -> None:
+    with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        async with stream:
+            request = json.loads(await _line(stream))
+            await stream.send(json.dumps(dict(handle(request))).encode() + b"\n")
+
+
+async def _line(stream: SocketStream) -> bytes:
+    data = b""
+    while not data.endswith(b"\n") and len(data) < LONGEST:
+        data += await stream.receive()
+    return data
+
+
+def ask(path: Path, request: Mapping[str, Any], timeout_secs: float) -> Mapping[str, Any] | None:
+    """The owner's answer; None when nobody answers in time."""
+    with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(timeout_secs)
+        with _near(path) as near:
+            line.connect(near)
+        line.sendall(json.dumps(dict(request)).encode() + b"\n")
+        with line.makefile("rb") as answer:
+            return json.loads(answer.readline(LONGEST))
+    return None

@@ -1,0 +1,34 @@
+"""A session taken away again: its trees, its branch where it is still ours, its records. The receipts stay."""
+
+from donewhen.session import handoff, landing
+from donewhen.session.story import told
+from donewhen.session.workplace import Workplace
+from donewhen.storage.archive import Archive
+from donewhen.workspace import leftovers
+
+
+async def discard(place: Workplace, archive: Archive, session: str) -> str:
+    """Remove everything of a session but its log; what was left alone, in one line."""
+    left = await landing.discard(place, session)
+    await _remove_tree(place, archive, session)
+    handoff.place(session).unlink(missing_ok=True)
+    return left
+
+
+async def forget(place: Workplace, archive: Archive, session: str) -> None:
+    """Remove a session that is long over, but for its branch and its receipts."""
+    await _remove_tree(place, archive, session)
+    for part in ("base", "candidate", "judged", "landed", "onto"):
+        await place.store.release(f"sessions/{session}/{part}")
+    handoff.place(session).unlink(missing_ok=True)
+    archive.delete(session)
+
+
+async def _remove_tree(place: Workplace, archive: Archive, session: str) -> None:
+    name = told(archive.records(session, kinds=("tree",))).tree
+    if not name:
+        return
+    tree = await leftovers.adopt(place.trees, name)
+    if tree is not None:
+        await place.trees.remove(tree, discard=True)
+    await place.store.release(f"trees/{name}")

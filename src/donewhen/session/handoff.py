@@ -1,0 +1,59 @@
+"""What helps a person to go on after an ending that is no success: what was tried, what is red, what to type next.
+
+A file for people, made from the story; nothing reads it back.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from donewhen.session.opened import Opened
+from donewhen.session.story import Round, Story
+from donewhen.workspace.files import write_atomically
+from donewhen.workspace.state import private_directory, state_root
+
+SAID_CHARACTERS = 600
+
+
+def place(session: str) -> Path:
+    """Where the file of a session is, whether it exists or not."""
+    return state_root(os.environ) / "handoffs" / f"{session}.md"
+
+
+def write(opened: Opened, story: Story) -> None:
+    file = place(opened.session)
+    private_directory(file.parent)
+    write_atomically(file, "\n".join(_lines(opened, story)) + "\n")
+
+
+def _lines(opened: Opened, story: Story) -> Iterator[str]:
+    finished = story.finished or {}
+    yield f"# {opened.session}: {finished.get('outcome')}"
+    yield ""
+    yield opened.intent
+    yield ""
+    yield f"Why it ended: {finished.get('reason')}"
+    yield f"Spent: {story.tokens} tokens, {'unknown' if story.usd is None else f'{story.usd:.4f}'} USD."
+    yield ""
+    yield "## What was tried"
+    yield ""
+    if not story.rounds:
+        yield "Nothing: it ended before the first round."
+    for one in story.rounds:
+        yield from _round(one)
+    words = str((story.last_judged or {}).get("feedback", ""))
+    if words:
+        yield from ("", "## What is red", "", words)
+    yield from ("", "## How to go on", "")
+    yield f"- `donewhen diff {opened.session}`: what was made so far"
+    yield f"- `donewhen resume {opened.session}`: another allowance of rounds, on top of it"
+    yield f"- `donewhen discard {opened.session}`: remove its trees and its branch"
+
+
+def _round(one: Round) -> Iterator[str]:
+    attempted, judged = one.attempted or {}, one.judged or {}
+    failing = ", ".join(f"{name} {status}" for name, status in judged.get("failing", []))
+    yield f"{one.n}. {one.rung}: ended as {attempted.get('stop', 'interrupted')}; {failing or 'not judged'}"
+    said = " ".join(str(attempted.get("said", "")).split())
+    if said:
+        yield f"   > {said[:SAID_CHARACTERS]}"

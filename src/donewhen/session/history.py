@@ -1,0 +1,37 @@
+"""What earlier sessions tell: which model led to verified work at which cost, and the turns to replay one by."""
+
+from donewhen.errors import BadInput
+from donewhen.model.base import Reply
+from donewhen.model.recording import Failure, Replay, failure_from, reply_from
+from donewhen.model.router import Experience
+from donewhen.session.story import told
+from donewhen.storage.archive import Archive
+
+LOOKED_AT = 200
+TELLING = ("session_started", "model_selected", "model_fallback", "spend", "session_finished")
+
+
+def outcomes_by_model(archive: Archive) -> list[Experience]:
+    """How the newest sessions went, by the model that worked on them."""
+    found: list[Experience] = []
+    for row in archive.sessions(limit=LOOKED_AT):
+        if row.state == "finished":
+            story = told(archive.records(row.id, kinds=TELLING))
+            if story.model and row.outcome in ("verified", "red", "flaky", "no_progress", "failed", "budget"):
+                found.append(Experience(story.model, row.outcome == "verified", story.usd))
+    return found
+
+
+def recorded_turns(archive: Archive, name: str) -> Replay:
+    """The model that says again what a session's model said."""
+    session = archive.find(name.removeprefix("replay:"))
+    turns: dict[str, list[Reply | Failure]] = {}
+    for record in archive.records(session):
+        kind = record.kind.partition(".")[2]
+        if kind == "turn":
+            turns.setdefault(record.body["role"], []).append(reply_from(record.body["reply"]))
+        elif kind == "turn_failed":
+            turns.setdefault(record.body["role"], []).append(failure_from(record.body))
+    if not turns:
+        raise BadInput(f"{name}: session {session} has no recorded turns")
+    return Replay(name, turns)

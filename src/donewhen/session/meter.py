@@ -1,0 +1,70 @@
+"""What a session may spend, over all engines and all owners: minutes, tokens, money. It counts; others stop."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from donewhen.engines.base import OutOfBudget
+from donewhen.events import Event, Spend
+from donewhen.model.base import Usage
+from donewhen.session.settings import Settings
+from donewhen.session.story import Story
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """0 is no limit."""
+
+    minutes: float = 0
+    tokens: int = 0
+    usd: float = 0
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Allowance":
+        return cls(
+            settings.number("limits", "minutes"), settings.whole("limits", "tokens"), settings.number("limits", "usd")
+        )
+
+
+class Budget:
+    """Counts on where the story stops."""
+
+    def __init__(
+        self, allowed: Allowance, story: Story, free: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._allowed = allowed
+        self._tokens, self._usd = story.tokens, story.usd
+        self._before = story.before
+        self._free = free
+        """Whether the model costs nothing, so that an unknown price is no reason to stop."""
+        self._clock = clock
+        self._began = clock() - story.active_secs + story.before.secs
+
+    def require(self) -> None:
+        if self.reached():
+            raise OutOfBudget(self.reached())
+
+    def spent(self, usage: Usage, usd: float | None) -> Event:
+        self._tokens += usage.total
+        self._usd = None if usd is None or self._usd is None else self._usd + usd
+        return Spend(tokens=self._tokens, usd=self._usd)
+
+    def reached(self) -> str:
+        """Which limit is used up, how much was used and how much was allowed; empty while all is well."""
+        allowed, minutes = self._allowed, (self._clock() - self._began) / 60
+        tokens = self._tokens - self._before.tokens
+        if allowed.minutes and minutes >= allowed.minutes:
+            return f"minutes: used {minutes:.1f}, allowed {allowed.minutes:g}"
+        if allowed.tokens and tokens >= allowed.tokens:
+            return f"tokens: used {tokens}, allowed {allowed.tokens}"
+        if allowed.usd and self._usd is None and not self._free:
+            return f"usd: the price of this model is not known, so the allowed {allowed.usd:g} cannot be kept"
+        if allowed.usd and self._usd is not None and self._usd - self._before.usd >= allowed.usd:
+            return f"usd: used {self._usd - self._before.usd:.4f}, allowed {allowed.usd:g}"
+        return ""
+
+    def seconds_left(self) -> float | None:
+        """Until the minutes are used up; None without such a limit."""
+        if not self._allowed.minutes:
+            return None
+        return max(0.0, self._allowed.minutes * 60 - (self._clock() - self._began))

@@ -1,0 +1,144 @@
+"""What `run` was told on its command line, and how that becomes settings and a contract. Nothing is started here.
+
+The command line wins over every file. An option that sets a value does so under the key that the file would use, so
+that there is one place where each value is looked up.
+"""
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from donewhen.errors import BadInput
+from donewhen.judge.contract import Check, Contract, require_sound
+from donewhen.session import contract_file, settings
+from donewhen.session.schema import TABLES
+from donewhen.session.settings import Settings
+
+LAND = ("branch", "apply", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    intent: str
+    repo: Path | None = None
+    base: str = ""
+    dirty: bool = False
+    checks: tuple[str, ...] = ()
+    """NAME=COMMAND each."""
+    contract: Path | None = None
+    engine: str = ""
+    model: str = ""
+    max_iterations: int | None = None
+    max_turns: int | None = None
+    max_minutes: float | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
+    allow_green: bool = False
+    editable: tuple[str, ...] = ()
+    yes: bool = False
+    ask: bool = False
+    land: str = ""
+
+
+def require_sense(options: Options) -> None:
+    """Refuse what can be refused without looking at a repository."""
+    if not options.intent.strip():
+        raise BadInput("the intent is empty; say in words what you want")
+    if "\0" in options.intent:
+        raise BadInput("the intent holds a NUL byte")
+    if options.dirty and options.base:
+        raise BadInput("--dirty and --base exclude each other: a snapshot of the working tree stands on HEAD")
+    if options.yes and options.ask:
+        raise BadInput("--yes and --ask exclude each other: with --yes nothing is asked")
+    if options.land and options.land not in LAND:
+        raise BadInput(f"--land must be one of {', '.join(LAND)}, not {options.land!r}")
+    for name, value in (("--max-iterations", options.max_iterations), ("--max-turns", options.max_turns)):
+        if value is not None and value < 1:
+            raise BadInput(f"{name} must be 1 or more, not {value}")
+    for name, limit in (
+        ("--max-minutes", options.max_minutes),
+        ("--max-tokens", options.max_tokens),
+        ("--max-usd", options.max_usd),
+    ):
+        if limit is not None and (limit <= 0 or not math.isfinite(limit)):
+            raise BadInput(f"{name} must be more than 0, not {limit:g}")
+
+
+def applied(held: Settings, options: Options) -> Settings:
+    """The settings with everything that the command line sets."""
+    for option, table, key, value in _values(options):
+        spec = TABLES[table][key]
+        if not spec.fits(value):
+            raise BadInput(f"{option}: must be {spec.kind}, not {value!r}")
+        held = held.with_value(table, key, value, option)
+    return held
+
+
+def _values(options: Options) -> Iterator[tuple[str, str, str, Any]]:
+    given = [
+        ("--engine", "engine", "use", options.engine or None),
+        ("--land", "engine", "land", options.land or None),
+        ("--model", "model", "use", options.model or None),
+        ("--max-turns", "native", "max_turns", options.max_turns),
+        ("--max-turns", "external", "max_turns", options.max_turns),
+        ("--max-minutes", "limits", "minutes", options.max_minutes),
+        ("--max-tokens", "limits", "tokens", options.max_tokens),
+        ("--max-usd", "limits", "usd", options.max_usd),
+        ("--allow-green", "contract", "allow_green", options.allow_green or None),
+    ]
+    yield from (row for row in given if row[3] is not None)
+
+
+def contract_of(held: Settings, options: Options) -> tuple[Settings, Contract]:
+    """The contract that counts, and the settings that know about it.
+
+    `--contract FILE` takes the place of what donewhen.toml says about the contract; `--check` adds to it, and a check
+    of the same name wins.
+    """
+    stated, also = (held, ()) if options.contract is None else _of_file(held, options.contract)
+    contract = contract_file.contract_in(stated)
+    named = {check.name: check for check in map(_check, options.checks)}
+    if len(named) < len(options.checks):
+        raise BadInput("--check: a name is used twice; every check needs a name of its own")
+    kept = [check for check in contract.checks if check.name not in named]
+    contract = replace(
+        contract, checks=(*kept, *named.values()), editable=(*contract.editable, *_patterns(options.editable))
+    )
+    checks = [{**asdict(check), "quarantine": None} for check in contract.checks]
+    green = stated.get("contract", "allow_green")
+    return held.with_value("contract", "allow_green", green.value, green.source).with_checks(checks, also), contract
+
+
+def _of_file(held: Settings, named: Path) -> tuple[Settings, tuple[Path, ...]]:
+    file = Path(os.path.abspath(named))
+    if not file.is_file():
+        raise BadInput(f"--contract {named}: there is no such file")
+    content = settings.read(file)
+    for name in content:
+        if name not in ("contract", "check"):
+            raise BadInput(f"--contract {named}: '{name}' has no place here; only [contract] and [[check]] count")
+    return held.stating(file, content), (file,)
+
+
+def _check(text: str) -> Check:
+    name, equals, command = text.partition("=")
+    if not equals:
+        raise BadInput(f"--check {text!r}: must be NAME=COMMAND")
+    check = Check(name=name.strip(), command=command)
+    try:
+        require_sound([check])
+    except BadInput as error:
+        raise BadInput(f"--check {text!r}: {str(error).replace('check[0].', '')}") from error
+    return check
+
+
+def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if patterns:
+        from donewhen.judge.protect import globs  # the rules of protection come with it
+
+        for pattern in patterns:
+            globs.require_sound(pattern, "--editable")
+    return patterns

@@ -1,0 +1,268 @@
+"""From what a person typed to a session that runs, and from an id to one that goes on. The only way in.
+
+    outcome = await start(options, watch)          outcome = await resume(session, watch)
+
+Bad input is found before anything is written. Who watches, and how it is shown, is handed in.
+"""
+
+import contextlib
+import os
+import secrets
+import signal
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from donewhen.errors import BadInput, DonewhenError
+from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted, StateChanged
+from donewhen.judge.contract import Contract
+from donewhen.model.base import Said
+from donewhen.session import assemble, contract_file, control, retention
+from donewhen.session import opened as opening
+from donewhen.session import options as command_line
+from donewhen.session import settings as settings_module
+from donewhen.session.asking import Person, Recalled
+from donewhen.session.gates import WORDS
+from donewhen.session.opened import Opened
+from donewhen.session.options import Options
+from donewhen.session.outcome import Outcome
+from donewhen.session.recorder import Barrier, Recorder, Told, no_barrier
+from donewhen.session.session import Session
+from donewhen.session.settings import Settings
+from donewhen.session.story import OWNED, Story, told
+from donewhen.session.trust import TrustBook
+from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.storage.archive import Archive
+from donewhen.storage.lease import Lease
+from donewhen.workspace.state import state_root
+
+Say = Callable[[str], None]
+
+
+def _silent(line: str) -> None:
+    del line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Who is told what happens, and who may be asked."""
+
+    told: Told
+    say: Say = _silent
+    """One line for a person, beside the events."""
+    person: Person | None = None
+    said: Said | None = None
+    """What a model says while it says it."""
+    barrier: Barrier = no_barrier
+
+
+def archive_of(settings: Settings) -> Archive:
+    return Archive.open(state_root(os.environ), settings.text("storage", "url"))
+
+
+def near() -> Settings:
+    return settings_module.near(Path.cwd(), os.environ, TrustBook(state_root(os.environ)))
+
+
+@contextlib.contextmanager
+def any_archive() -> Generator[Archive]:
+    """The archive for verbs that need no repository: the settings of wherever they are called."""
+    archive = archive_of(near())
+    try:
+        yield archive
+    finally:
+        archive.close()
+
+
+async def start(options: Options, watch: Watch) -> Outcome:
+    """Start a session and work on it to its end."""
+    command_line.require_sense(options)
+    where = (options.repo or Path.cwd()).absolute()
+    async with open_workplace(where) as place:
+        held, contract = command_line.contract_of(place.settings, options)
+        held = command_line.applied(held, options)
+        for line in (
+            *place.repo.notes,
+            *contract_file.warnings(place.settings, contract_file.contract_in(place.settings)),
+        ):
+            watch.say(f"note: {line}")
+        proposed: tuple[str, ...] = ()
+        if not contract.checks:
+            contract, proposed = _proposed(place, contract)
+            held = held.with_checks([{**asdict(check), "quarantine": None} for check in contract.checks], held.also)
+        held = assemble.settled(held)
+        place = replace(place, settings=held)
+        archive = archive_of(held)
+        with contextlib.closing(archive):
+            assemble.require_possible(held, archive)
+            base, parent = await _base(place, options, watch.say)
+            known = Opened(
+                session=secrets.token_hex(4),
+                intent=options.intent,
+                repo=str(place.repo.root),
+                base=base,
+                parent=parent,
+                contract=contract,
+                settings=held,
+                max_iterations=options.max_iterations or 0,
+                may_ask=not options.yes and (options.ask or watch.person is not None),
+                yes=options.yes,
+            )
+            outcome = await _begin(place, known, proposed, archive, watch)
+            await retention.forget_old(place, archive)
+            return outcome
+
+
+def _beginning(place: Workplace, known: Opened, proposed: tuple[str, ...]) -> list[Event]:
+    """What is told first, in one piece with the note that everything else stands on."""
+    contract = asdict(known.contract)
+    events: list[Event] = [
+        SessionStarted(
+            intent=known.intent,
+            repo=known.repo,
+            base=known.base,
+            engine=known.settings.text("engine", "use"),
+            model=known.settings.text("model", "use"),
+            contract=contract,
+            isolation=place.probe.level.value,
+            path_transparent=place.probe.path_transparent,
+        )
+    ]
+    if proposed:
+        events += [StateChanged(from_="created", to="proposed"), ContractProposed(contract=contract, why=proposed)]
+        if not known.yes:
+            events.append(GateOpened(gate="contract", id="contract", reason=WORDS["contract"]))
+    return events
+
+
+def _proposed(place: Workplace, contract: Contract) -> tuple[Contract, tuple[str, ...]]:
+    """What `init` would propose, and why; one line on what to type where there is nothing."""
+    from donewhen.session import proposal
+
+    plan = proposal.plan(place)
+    if not plan.checks:
+        raise BadInput(
+            f"{place.repo.root}: no contract, and nothing to propose one from; say what done means: "
+            "donewhen run INTENT --check tests='COMMAND', or put [[check]] into donewhen.toml"
+        )
+    checks = tuple(one.check for one in plan.checks)
+    return replace(contract, checks=checks), tuple(f"{one.check.name}: {one.why}" for one in plan.checks)
+
+
+async def _base(place: Workplace, options: Options, say: Say) -> tuple[str, str]:
+    """The commit to start from, and the one to land on."""
+    head = place.repo.head
+    if options.base:
+        base = await place.store.resolve(options.base)
+        return base, base
+    if options.dirty:
+        return await place.store.snapshot(), head
+    changes = [change.path for change in await place.store.uncommitted()]
+    left_out = [path for path in changes if place.settings.file != place.repo.root / path]
+    if left_out:
+        named = ", ".join(left_out[:3]) + (f" and {len(left_out) - 3} more" if len(left_out) > 3 else "")
+        say(f"note: uncommitted changes are left out ({named}); --dirty includes them")
+    return head, head
+
+
+async def resume(prefix: str, watch: Watch) -> Outcome:
+    """Go on with a session; one that has nothing left to do answers with its outcome."""
+    now = near()
+    archive = archive_of(now)
+    with contextlib.closing(archive):
+        session = archive.find(prefix)
+        story = told(archive.records(session))
+        if not story.opened:
+            raise BadInput(f"session {session} was never opened completely; there is nothing to go on with")
+        ended = story.finished
+        if ended is not None and ended["outcome"] in ("verified", "already_satisfied", "no_change", "rejected"):
+            return Outcome(session, str(ended["outcome"]), str(ended["reason"]))
+        known = opening.from_plain(story.opened, now)
+        async with open_workplace(Path(known.repo), held=known.settings) as place:
+            lease = archive.claim(session)
+            recorder = Recorder(lease, told(archive.records(session)), watch.told, watch.barrier)
+            recorder.write(note=(OWNED, {"anew": ended is not None}))
+            return await _run(place, known, recorder, archive, lease, watch)
+
+
+async def replay(prefix: str, watch: Watch) -> Outcome:
+    """Play a recorded session again, by its recorded turns and answers, as a session of its own."""
+    now = near()
+    archive = archive_of(now)
+    with contextlib.closing(archive):
+        session = archive.find(prefix)
+        story = told(archive.records(session))
+        if not story.opened:
+            raise BadInput(f"session {session} was never opened completely; there is nothing to play")
+        known = _again(opening.from_plain(story.opened, now))
+        assemble.require_possible(known.settings, archive)
+        answers = [question.answer for question in story.questions.values() if question.answer is not None]
+        async with open_workplace(Path(known.repo), held=known.settings) as place:
+            recalled = replace(watch, person=Recalled(answers)) if answers else watch
+            return await _begin(place, known, (), archive, recalled)
+
+
+def _again(known: Opened) -> Opened:
+    """The same session under another id; files of the checkout are left alone."""
+    settings = known.settings.with_value("model", "use", f"replay:{known.session}", "replay")
+    if settings.text("engine", "land") == "apply":
+        settings = settings.with_value("engine", "land", "branch", "replay")
+    return replace(known, session=secrets.token_hex(4), settings=settings)
+
+
+async def _begin(place: Workplace, known: Opened, proposed: tuple[str, ...], archive: Archive, watch: Watch) -> Outcome:
+    lease = archive.create(known.session, known.repo, known.intent)
+    recorder = Recorder(lease, Story(), watch.told, watch.barrier)
+    await place.store.keep(f"sessions/{known.session}/base", known.base)
+    recorder.write(*_beginning(place, known, proposed), note=(opening.NOTE, opening.plain(known)))
+    return await _run(place, known, recorder, archive, lease, watch)
+
+
+async def _run(
+    place: Workplace, known: Opened, recorder: Recorder, archive: Archive, lease: Lease, watch: Watch
+) -> Outcome:
+    """The session, with its door open and its signals heard."""
+    session = Session(place, known, recorder, lambda: assemble.crew(place, known, recorder.story, archive), watch)
+
+    def handle(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        match request.get("do"):
+            case "cancel":
+                session.cancel()
+                return {"ok": True}
+            case "answer":
+                return {"ok": session.questions.deliver(str(request.get("text", "")))}
+            case "decide":
+                return {"ok": session.gates.decide(bool(request.get("approved")), "another terminal")}
+            case _:
+                return {"ok": False}
+
+    outcome: Outcome | None = None
+    broken: DonewhenError | None = None
+    async with control.listening(control.door(state_root(os.environ), known.session), handle), _signals(session.cancel):
+        try:
+            outcome = await session.run()
+        except DonewhenError as error:
+            broken = error  # not through the groups, which would wrap it
+    if broken is not None:
+        raise broken
+    assert outcome is not None
+    lease.release()
+    return outcome
+
+
+@contextlib.asynccontextmanager
+async def _signals(stop: Callable[[], None]) -> AsyncGenerator[None]:
+    """An interrupt cancels, and a second one does nothing more."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async with anyio.create_task_group() as tasks:
+
+            async def listen() -> None:
+                async for _ in signals:
+                    stop()
+
+            tasks.start_soon(listen)
+            yield
+            tasks.cancel_scope.cancel()

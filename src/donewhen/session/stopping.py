@@ -1,0 +1,51 @@
+"""When enough is enough: why no further round is worked on. Rules over the story; nothing is done here."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from donewhen.session.meter import Budget
+from donewhen.session.story import Plain, Round, Story
+
+StopKind = Literal["green", "iterations", "no_progress", "model_failed", "budget", "claim"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why no further round is worked on."""
+
+    kind: StopKind
+    reason: str = ""
+
+
+def stop_after(story: Story, current: Round, budget: Budget) -> Stop | None:
+    """Why a round that was judged is the last one; None when the next may begin."""
+    attempted, judged = current.attempted or {}, current.judged or {}
+    if "claim" in attempted and not claim_refused(story, current):
+        return Stop("claim", str(attempted["claim"]["summary"]))
+    if judged.get("green"):
+        return Stop("green")
+    if reached := budget.reached():
+        return Stop("budget", reached)
+    if attempted.get("stop") == "model_failed":
+        return Stop("model_failed", str(attempted["problem"]))
+    if attempted.get("stop") == "silence":
+        return Stop("no_progress", str(attempted["problem"]))
+    if repeats(story, current) > 1:
+        return Stop("no_progress", "the same tree with the same failures again, after the engine was told")
+    return None
+
+
+def claim_refused(story: Story, current: Round) -> bool:
+    """Whether a person read the round's claim that nothing should change, and said no."""
+    gate = story.gates.get(f"no_change-{current.n}")
+    return gate is not None and gate.decision == "denied"
+
+
+def repeats(story: Story, current: Round) -> int:
+    """How many earlier rounds ended with the same tree and the same failures."""
+    return sum(one.n < current.n and _signature(one) == _signature(current) for one in story.allowed_rounds)
+
+
+def _signature(one: Round) -> tuple[Any, ...]:
+    judged: Plain = one.judged or {}
+    return (judged.get("candidate"), judged.get("refused"), str(judged.get("failing")))

@@ -1,0 +1,73 @@
+"""A program that shows a live view of whatever it is told through a pipe, for tests that hold the terminal.
+
+live_player.py PIPE        one JSON object in a line of the pipe, the last one {"end": true}
+"""
+
+import contextlib
+import fcntl
+import functools
+import json
+import signal
+import sys
+import termios
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from donewhen.cli.session_audience import watching
+from donewhen.session.asking import Person
+from donewhen.session.starting import Watch
+from donewhen.storage.record import Record
+
+
+def play(pipe: Path) -> None:
+    with watching(as_json=False) as watch, pipe.open() as lines:
+        for number, line in enumerate(lines, 1):
+            order = json.loads(line)
+            if "end" in order:
+                break
+            act(order, number, watch)
+
+
+def act(order: dict[str, Any], number: int, watch: Watch) -> None:
+    match order:
+        case {"kind": kind, "body": body}:
+            watch.told(told(kind, number, **body))
+        case {"say": text}:
+            watch.say(text)
+        case {"crash": why}:
+            raise RuntimeError(why)
+        case {"ask": prompt} if watch.person:
+            watch.say(f"typed: {anyio.run(watch.person.answer, prompt)!r}")
+        case {"decide": detail} if watch.person:
+            watch.say(f"decided: {anyio.run(functools.partial(decide, watch, watch.person, detail))}")
+        case _:
+            raise ValueError(order)
+
+
+def told(kind: str, number: int, **body: Any) -> Record:
+    return Record("5e551011", number, "2026-01-02T03:04:05.000Z", kind, body, number)
+
+
+async def decide(watch: Watch, person: Person, detail: str) -> bool | None:
+    """Ask. A signal stands for somebody else's decision meanwhile."""
+    decided: list[bool | None] = []
+    with anyio.open_signal_receiver(signal.SIGUSR1) as signals:
+        async with anyio.create_task_group() as tasks:
+
+            async def decide_elsewhere() -> None:
+                async for _ in signals:
+                    watch.told(told("gate_decided", 0, gate="amendment", id="amendment", decision="approved"))
+
+            tasks.start_soon(decide_elsewhere)
+            decided.append(await person.decide("amendment", "a person decides", detail))
+            tasks.cancel_scope.cancel()
+    return decided[0]
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(OSError):  # it is the one of a session already
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    play(Path(sys.argv[1]))
+    sys.stdout.write("the end\n")

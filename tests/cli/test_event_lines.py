@@ -1,0 +1,230 @@
+"""Events as lines: what a person is told, that it is one line, and that nothing in it moves a cursor."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded_session import ID, VERIFIED, WHOLE, call, checked, record, records, running, started, state
+
+from donewhen import events
+from donewhen.cli.endings import Ended, facts_of, next_commands, show_ending
+from donewhen.cli.event_lines import LONGEST, call_words, line_of
+from donewhen.cli.group import one_line
+from donewhen.cli.session_audience import PlainLines, watching
+from donewhen.events import Event
+from donewhen.session.outcome import EXITS, Outcome
+from donewhen.storage.record import Record
+
+LATER: dict[str, dict[str, Any]] = {
+    "planning_completed": {"subtasks": 3, "levels": 2, "prefer_single_session": False},
+    "subtask_started": {"id": "a", "index": 1, "level": 1, "total": 3},
+    "subtask_gated": {"id": "a", "status": "rejected", "reasons": ["outside its files"]},
+    "subtasks_farmed": {"accepted": 2, "total": 3},
+    "subtask_applied": {"id": "a"},
+    "union_verified": {"applied": ["a", "b"]},
+    "union_rejected": {"culprits": ["b"], "partner": "a", "reason": "build_test_failed", "detail": "tests fail"},
+    "evaluation_completed": {"status": "rejected", "scorecard": {}, "summary": "not what was asked for"},
+    "revision_started": {"round": 1},
+    "round_started": {"loop": "sweeper"},
+    "round_finished": {"loop": "sweeper", "outcome": "reported", "decision": "none"},
+}
+"""Types that no class of ours has yet."""
+
+
+def of(kind: str, **body: Any) -> str:
+    return line_of(Record(ID, 1, "2026-01-02T03:04:05.000Z", kind, body, 1))
+
+
+@pytest.mark.parametrize("kind", LATER)
+def test_types_that_engines_to_come_will_tell_have_a_line_already(kind: str) -> None:
+    assert of(kind, **LATER[kind])
+
+
+@pytest.mark.promise("events.unknown-types")
+def test_a_type_that_nobody_knows_gives_nothing() -> None:
+    assert of("weather_changed", to="rain") == ""
+    assert of("spend", tokens=3, usd=None) == ""
+
+
+def test_the_lines_of_a_session_tell_its_story() -> None:
+    lines = [line for line in map(line_of, records(WHOLE)) if line]
+    assert lines[0] == f"session {ID}: fix add"
+    assert "  ✗ tests: fail (baseline) 1.2 s, 2 passed, 1 failed; exit code 1" in lines
+    assert "  → read_file calc.py" in lines
+    assert '  → shell python -c "print(1)"' in lines
+    assert "    ERROR: no such program" in lines
+    assert lines[-3:] == [
+        "1 file changed, 1 insertion, 1 deletion",
+        f"landed on donewhen/{ID} as cccccccccccc",
+        "verified: every check passed",
+    ]
+
+
+def test_a_call_whose_preview_was_cut_still_says_what_is_meant() -> None:
+    cut = events.preview(json.dumps({"path": "src/a b.py", "content": "x" * 500}))
+    assert call_words(call("1", "write_file", cut).fields()) == "write_file src/a b.py"
+    assert call_words(call("1", "update", "[1]").fields()) == "update [1]"
+
+
+TEXTS = st.text(max_size=LONGEST + 50)
+
+
+@given(text=TEXTS, kind=st.sampled_from(["fail", "pass", "odd"]))
+def test_whatever_a_text_holds_an_event_is_one_printable_line(text: str, kind: str) -> None:
+    told: list[Event] = [
+        started(text),
+        checked(text, kind, "round", text),
+        call(text, text, text),
+        call("1", "shell", json.dumps({"command": text})),
+        events.PlanText(text=text),
+        events.ProtectedEdit(path=text, action="modified", reason=text),
+        events.PolicyDenied(command=text, rule=text, reason=text),
+        events.GateOpened(gate="contract", id="1", reason=text, detail=text),
+        events.Error(kind="x", message=text),
+    ]
+    for event in told:
+        assert one_line(line_of(record(event))).isprintable()
+
+
+# -- the last words --
+
+
+def last_words(outcome: str, *facts: Event) -> tuple[list[str], list[str]]:
+    ended = Ended(records(facts))
+    return list(facts_of(ended)), next_commands(Outcome(ID, outcome, "why"), ended)
+
+
+def test_a_verified_session_ends_with_verdicts_size_branch_cost_and_what_to_type() -> None:
+    facts, commands = last_words("verified", *WHOLE)
+    assert facts == [
+        "  ✓ lint: pass, 0.3 s",
+        "  ✓ tests: pass, 1.2 s",
+        "  1 file changed, 1 insertion, 1 deletion",
+        f"  branch donewhen/{ID} (cccccccccccc)",
+        "  2,234 tokens, 0.0125 USD, 2 rounds",
+    ]
+    assert commands == [f"donewhen diff {ID}", f"donewhen land {ID} --onto BRANCH"]
+
+
+def test_a_session_that_waits_shows_the_newest_results_and_not_those_of_an_earlier_end() -> None:
+    went_on = [state("running", "finished"), checked("tests", "fail"), checked("tests", "flaky", "rerun")]
+    facts, _ = last_words("waiting", *WHOLE, *went_on, state("waiting"))
+    assert facts[:2] == ["  ✓ lint: pass, 1.2 s", "  ~ tests: flaky, 1.2 s"]
+
+
+def test_work_that_is_in_the_checkout_already_need_not_be_landed() -> None:
+    assert f"donewhen land {ID}" in last_words("verified", started())[1]
+    applied = events.Landed(branch="main", commit="c" * 40)
+    assert last_words("verified", started(), applied)[1] == [f"donewhen diff {ID}", f"donewhen receipt {ID}"]
+
+
+def test_a_price_that_nobody_knows_is_not_shown_as_nothing() -> None:
+    assert last_words("red", events.Spend(tokens=1, usd=None))[0] == ["  1 token, price unknown"]
+
+
+@pytest.mark.parametrize("outcome", EXITS)
+def test_every_outcome_says_what_to_type_next(outcome: str) -> None:
+    commands = last_words(outcome, started("it's"))[1]
+    assert all(command.startswith("donewhen ") for command in commands)
+    assert commands
+
+
+def test_what_to_type_next_depends_on_what_waits() -> None:
+    question = events.QuestionAsked(id="q", prompt="Which?", expires_at=None)
+    answered = events.QuestionAnswered(id="q", answer="this")
+    gate = events.GateOpened(gate="amendment", id="amendment", reason="", detail="")
+    assert last_words("waiting", question)[1] == [f"donewhen answer {ID} TEXT"]
+    assert f"donewhen approve {ID}" in last_words("waiting", question, answered, gate)[1]
+    assert last_words("waiting", events.Error(kind="quota", message="used up"))[1] == [f"donewhen resume {ID}"]
+    assert last_words("already_satisfied", started("it's"))[1] == ["""donewhen run 'it'"'"'s' --allow-green"""]
+
+
+@pytest.mark.promise("run.json.human-output")
+def test_the_last_words_are_on_stderr_when_stdout_belongs_to_a_program(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for as_json in (True, False):
+        show_ending(Outcome(ID, "red", "8 rounds \x1b[2J"), as_json)
+        out, err = capsys.readouterr()
+        silent, spoken = (out, err) if as_json else (err, out)
+        assert silent == ""
+        assert spoken.splitlines()[:2] == ["red: 8 rounds \\x1b[2J", f"next: donewhen diff {ID}"]
+
+
+# -- without a terminal --
+
+
+def test_without_a_terminal_the_ending_is_left_to_the_last_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with watching(as_json=False) as watch:
+        for one in records(WHOLE):
+            watch.told(one)
+        watch.say("note: \x1b[2J")
+    out, err = capsys.readouterr()
+    assert f"session {ID}: fix add" in out
+    assert "round 2 of 8" in out
+    assert "landed" not in out
+    assert out.count("(baseline)") == 2
+    assert err == "note: \\x1b[2J\n"
+
+
+def after_every_timer(capsys: pytest.CaptureFixture[str]) -> str:
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join()
+    return capsys.readouterr().out
+
+
+def test_a_check_that_takes_long_is_announced_before_it_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = PlainLines(slow_secs=0)
+    plain.told(record(running("tests", "baseline")))
+    assert after_every_timer(capsys) == "  … tests (baseline)\n"
+    plain.told(record(checked("tests", "pass", "baseline")))
+    assert after_every_timer(capsys) == "  ✓ tests: pass (baseline) 1.2 s\n"
+
+
+def test_a_check_that_is_done_at_once_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = PlainLines(slow_secs=3600)
+    with plain.written():
+        plain.told(record(running("tests")))
+        plain.told(record(checked("tests", "pass")))
+        plain.told(record(running("lint")))
+    assert after_every_timer(capsys) == "  ✓ tests: pass 1.2 s\n"
+
+
+@pytest.mark.promise("run.json")
+def test_for_a_program_every_event_is_a_line_of_json_and_people_are_told_on_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with watching(as_json=True) as watch:
+        for one in records(VERIFIED):
+            watch.told(one)
+        watch.say("note: for a person")
+    out, err = capsys.readouterr()
+    assert [json.loads(line)["type"] for line in out.splitlines()] == [event.type() for event in VERIFIED]
+    assert err == "note: for a person\n"
+
+
+def test_a_reader_that_goes_away_does_not_end_the_work(tmp_path: Path) -> None:
+    script = tmp_path / "go_on.py"
+    script.write_text(
+        "import sys\nfrom donewhen.cli.session_audience import watching\nfrom recorded_session import WHOLE, records\n"
+        "with watching(as_json=True) as watch:\n    for _ in range(300):\n        for one in records(WHOLE):\n"
+        "            watch.told(one)\nsys.stderr.write('to the end')\n"
+    )
+    environment = {"PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b"to the end"
+    assert process.returncode == 0

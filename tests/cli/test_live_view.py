@@ -1,0 +1,307 @@
+"""The live view without a terminal: what its rows say at any size, what stays above them, what is written when."""
+
+import io
+import re
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recorded_session import (
+    BASELINE,
+    FIRST_ROUND,
+    ID,
+    SECOND_ROUND,
+    VERIFIED,
+    WHOLE,
+    call,
+    checked,
+    record,
+    records,
+    round_started,
+    running,
+    started,
+    state,
+)
+from rich.console import Console
+
+from donewhen import events
+from donewhen.cli.live import Live
+from donewhen.cli.live_region import Region
+from donewhen.cli.live_rows import rows
+from donewhen.cli.live_state import Seen
+from donewhen.events import Event
+
+CODES = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
+GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
+
+
+def seen(facts: Iterable[Event], person_here: bool = False) -> tuple[Seen, list[str]]:
+    """What is known after some facts, one a second, and the lines that they left."""
+    known = Seen(0.0, person_here)
+    kept = [line for at, event in enumerate(facts, 1) for line in known.take(record(event, at), float(at))]
+    return known, kept
+
+
+def shown(known: Seen, width: int = 80, height: int = 24, now: float = 99.0) -> list[str]:
+    return [row.plain for row in rows(known, width, height, now)]
+
+
+def test_the_rows_say_who_works_on_what_and_what_it_has_cost() -> None:
+    known, _ = seen([*BASELINE, *FIRST_ROUND[:5]])
+    found = shown(known)
+    assert found[0].startswith(f"── {ID} fix add ─")
+    assert found[1:3] == ["round 1 of 8 · native on scripted:s.json", "✓ lint 1.2 s   ✗ tests 1.2 s"]
+    assert found[3:-2] == ["I read it first.", "Then I change it.", "  → read_file calc.py"]
+    assert found[-2:] == ["1,234 tokens · — · 1:39", "1:25 → read_file calc.py"]
+
+
+def test_money_is_shown_once_it_is_known() -> None:
+    known, _ = seen([*BASELINE, events.Spend(tokens=5, usd=0.0125)])
+    assert "5 tokens · $0.0125 · 1:39" in shown(known)
+    known.take(record(events.Spend(tokens=5_000_000, usd=12.5)), 0)
+    assert "5,000,000 tokens · $12.50 · 1:39" in shown(known)
+
+
+def test_a_check_that_runs_is_the_last_row_with_its_phase_and_time() -> None:
+    known, _ = seen([*BASELINE[:3]])
+    assert shown(known)[-1] == "1:36 checking lint (baseline)"
+    assert "▸ lint 1:36   · tests" in shown(known)
+
+
+def test_of_several_calls_the_first_without_a_result_is_under_way() -> None:
+    known, _ = seen([round_started(1), call("1", "grep_files", '{"pattern": "a"}'), call("2", "list_dir", "{}")])
+    assert shown(known)[-1].endswith("→ grep_files a")
+    known.take(record(events.ToolResult(id="1", tool="grep_files", ok=True, preview="")), 4)
+    assert shown(known)[-1].endswith("→ list_dir {}")
+    known.take(record(events.ToolResult(id="2", tool="list_dir", ok=True, preview="")), 4)
+    assert shown(known)[-1].endswith("thinking")
+
+
+def test_what_was_broken_off_no_longer_goes_on() -> None:
+    known, _ = seen([*BASELINE, round_started(1), call("1", "shell", "{}"), running("tests"), state("judging")])
+    assert shown(known)[-1].endswith("judging")
+
+
+def test_the_base_in_a_later_round_does_not_overwrite_what_the_work_came_to() -> None:
+    known, _ = seen([*BASELINE, *FIRST_ROUND, *SECOND_ROUND])
+    assert "✓ lint 1.2 s   ✓ tests 1.2 s" in shown(known)
+
+
+def test_a_second_look_changes_the_state_of_a_check() -> None:
+    known, _ = seen([*BASELINE, *FIRST_ROUND, running("tests", "rerun"), checked("tests", "flaky", "rerun")])
+    assert "✓ lint 1.2 s   ~ tests flaky 1.2 s" in shown(known)
+
+
+def test_what_stays_is_a_line_for_every_finished_check_and_round() -> None:
+    _, kept = seen(WHOLE)
+    assert kept == [
+        f"session {ID}: fix add",
+        "  ✓ lint: pass (baseline) 1.2 s",
+        "  ✗ tests: fail (baseline) 1.2 s, 2 passed, 1 failed; exit code 1",
+        "model scripted:s.json: asked for",
+        "engine native: asked for",
+        "  ✓ lint: pass 1.2 s",
+        "  ✗ tests: fail 1.2 s, 2 passed, 1 failed",
+        "round 1 of 8: tests fail (2 calls, 1,234 tokens, 13 s)",
+        "  ✓ lint: pass 1.2 s",
+        "  ✓ tests: pass 1.2 s",
+        "round 2 of 8: every check passed (1 call, 1,000 tokens, 11 s)",
+    ]
+
+
+def test_a_round_that_was_broken_off_is_not_called_red_or_passed() -> None:
+    _, kept = seen([*BASELINE, *FIRST_ROUND[:4], state("finished")])
+    assert kept[-1] == "round 1 of 8: not judged (0 calls, 1,234 tokens, 4 s)"
+
+
+def test_a_session_that_goes_on_is_known_from_before_but_nothing_of_it_is_told_again() -> None:
+    stage = Stage()
+    stage.view.remember(records([*BASELINE, *FIRST_ROUND, running("tests")]))
+    stage.view.draw()
+    written = CODES.sub("", stage.written()).replace("\r", "").splitlines()
+    assert written[0].startswith(f"── {ID} fix add ─")
+    assert written[1:] == [
+        "round 1 of 8 · native on scripted:s.json",
+        "✓ lint 1.2 s   ✗ tests 1.2 s",
+        "1,234 tokens · — · 0:00",
+        "preparing",
+    ]
+
+
+def test_a_last_look_at_edits_that_nobody_approved_does_not_make_a_round_pass() -> None:
+    last_look = [running("tests", "final"), checked("tests", "pass", "final")]
+    gate = events.GateOpened(gate="amendment", id="amendment", reason="a person decides")
+    known, kept = seen([*BASELINE, *FIRST_ROUND, *last_look, gate])
+    assert kept[-2].startswith("round 1 of 8: tests fail")
+    assert kept[-1] == "  ✓ tests: pass (final) 1.2 s"
+    assert "✓ lint 1.2 s   ✗ tests 1.2 s" in shown(known)
+
+
+def test_a_question_is_a_line_only_where_nobody_here_is_asked() -> None:
+    question = events.QuestionAsked(id="q", prompt="Which one?", expires_at=None)
+    assert seen([question])[1] == ["question: Which one?"]
+    assert seen([question], person_here=True)[1] == []
+    assert shown(seen([question])[0])[-1].endswith("waiting for a person")
+
+
+def test_text_that_streams_in_is_shown_until_it_is_told_whole() -> None:
+    known, _ = seen([*BASELINE, round_started(1)])
+    for piece in ("Let me ", "look.\nThen", " I will"):
+        known.streamed(piece)
+    assert shown(known)[3:5] == ["Let me look.", "Then I will"]
+    known.take(record(events.PlanText(text="Let me look.\nThen I will see.")), 0)
+    assert shown(known)[3:5] == ["Let me look.", "Then I will see."]
+
+
+def test_on_a_small_terminal_what_goes_on_is_left_out_last() -> None:
+    known, _ = seen([*BASELINE, *FIRST_ROUND[:5]])
+    assert [len(shown(known, 40, height)) for height in (24, 8, 6, 5, 4, 3, 2, 1)] == [8, 6, 4, 3, 2, 1, 1, 1]
+    assert shown(known, 40, 1) == ["1:25 → read_file calc.py"]
+    assert shown(known, 40, 8)[1] == "round 1 of 8 · native"
+
+
+def test_many_checks_are_packed_and_the_rest_is_counted() -> None:
+    many = [checked(f"check-{number:02}", "pass") for number in range(40)]
+    found = shown(seen(many)[0])
+    assert [row.count("✓") for row in found if "✓" in row] == [4, 4, 4]
+    assert found[4].endswith("… 28 more")
+
+
+ODD = st.text(max_size=90)
+
+
+@settings(max_examples=60)
+@given(text=ODD, width=st.integers(1, 90), height=st.integers(1, 30))
+def test_no_row_is_too_wide_or_one_too_many_or_moves_the_cursor(text: str, width: int, height: int) -> None:
+    facts = [started(text), round_started(1), checked(text, text), call("1", text, text), events.PlanText(text=text)]
+    known, _ = seen(facts)
+    known.streamed(text)
+    found = rows(known, width, height, 0)
+    assert 0 < len(found) <= max(1, height - 2)
+    assert all(row.cell_len <= max(1, width - 1) and row.plain.isprintable() for row in found)
+
+
+# -- what is written --
+
+
+class Stage:
+    """A view on a terminal that is only a text; its clock stands still."""
+
+    def __init__(self, colours: bool = True, width: int = 80) -> None:
+        self.file = io.StringIO()
+        self.console = Console(
+            file=self.file, force_terminal=True, no_color=not colours, width=width, height=24, highlight=False
+        )
+        self.view = Live(self.console, now=lambda: 0.0)
+
+    def written(self) -> str:
+        """What was written since the last look."""
+        text = self.file.getvalue()
+        self.file.seek(0)
+        self.file.truncate()
+        return text
+
+
+def test_nothing_is_written_when_nothing_is_new() -> None:
+    stage = Stage()
+    stage.view.draw()
+    assert stage.written()
+    stage.view.draw()
+    stage.view.told(record(events.HintRecalled(signature="s", times_helped=1)))
+    stage.view.draw()
+    assert "a hint from memory" in stage.written()
+    stage.view.draw()
+    assert stage.written() == ""
+
+
+def test_any_number_of_events_is_one_drawing_and_being_told_writes_nothing() -> None:
+    stage = Stage()
+    for one in records(WHOLE * 50):
+        stage.view.told(one)
+    assert stage.written() == ""
+    stage.view.draw()
+    assert stage.written().count("\x1b[?25l") == 1
+
+
+def test_rows_are_written_over_and_not_wiped_out_first() -> None:
+    stage = Stage()
+    stage.view.told(record(started()))
+    stage.view.draw()
+    stage.written()
+    stage.view.told(record(events.Spend(tokens=77, usd=None)))
+    stage.view.draw()
+    frame = stage.written()
+    assert "77 tokens" in frame
+    assert "\x1b[2J" not in frame
+    assert "\x1b[2K" not in frame
+    assert frame.index("\x1b[J") > frame.index("77 tokens")
+
+
+@pytest.mark.promise("outcome.green-is-verified")
+def test_only_a_verified_session_would_be_green() -> None:
+    stage = Stage()
+    for one in records(WHOLE[: -len(VERIFIED)]):
+        stage.view.told(one)
+        stage.view.draw()
+    text = stage.written()
+    assert "\x1b[31m" in text
+    assert not GREEN.search(text)
+
+
+def test_without_colours_there_are_none() -> None:
+    stage = Stage(colours=False)
+    for one in records(WHOLE):
+        stage.view.told(one)
+        stage.view.draw()
+    assert not re.search(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9[0-7])m", stage.written())
+
+
+def test_what_a_model_or_a_repository_says_reaches_no_terminal_as_a_command() -> None:
+    stage = Stage()
+    evil = "\x1b[2J\x1b]0;title\x07\r\x9b31m\u202e"
+    for event in (started(evil), checked(evil, "fail", "round", evil), call("1", evil, evil), state(evil)):
+        stage.view.told(record(event))
+        stage.view.say(evil)
+        stage.view.streamed(evil)
+        stage.view.draw()
+    left = CODES.sub("", stage.written()).replace("\n", "").replace("\r", "")
+    assert left.isprintable()
+    assert "\\x1b[2J" in left
+
+
+def test_while_it_is_paused_nothing_is_drawn_and_afterwards_everything_is() -> None:
+    stage = Stage()
+    stage.view.draw()
+    with stage.view.paused():
+        stage.written()
+        stage.view.say("later")
+        stage.view.draw()
+        assert stage.written() == ""
+    stage.view.draw()
+    assert "later" in stage.written()
+
+
+def test_a_terminal_that_went_away_does_not_stop_the_work() -> None:
+    class Gone(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(5, "Input/output error")
+
+    view = Live(Console(file=Gone(), force_terminal=True))
+    with view.shown():
+        view.say("nobody reads this")
+        view.draw()
+
+
+@pytest.mark.parametrize(("width", "up"), [(80, 1), (40, 2), (30, 3)])
+def test_rows_that_a_narrower_terminal_broke_are_counted(width: int, up: int) -> None:
+    class Resizable(Region):
+        def size(self) -> tuple[int, int]:
+            return width, 24
+
+    file = io.StringIO()
+    region = Resizable(console := Console(file=file, force_terminal=True, width=80))
+    region.draw([console.render_str("x" * 79), console.render_str("y" * 79)])
+    file.truncate(0)
+    region.draw([])
+    assert f"\r\x1b[{up}A" in file.getvalue()

@@ -1,0 +1,99 @@
+"""Runs that die at chosen moments, and go on: `python driver.py REPO MODEL FIRST STEP`, one line of JSON for each.
+
+The moments are the barriers around every write of the session's log: before it, when an effect may be done and not
+recorded, and after it. Each run is a process of its own, forked from this one so that nothing is imported again. All
+work on one repository with one state directory: what they share is what users' runs share.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+import donewhen.engines.native.loop
+import donewhen.session.landing
+from donewhen.session.options import Options
+from donewhen.session.outcome import Outcome
+from donewhen.session.recorder import nobody
+from donewhen.session.starting import Watch, any_archive, resume, start
+
+NEVER = 1 << 30
+DIED_AGAIN = 3
+"""Every so many runs are killed once more while they recover."""
+
+
+def main() -> None:
+    repo, model, first, step = sys.argv[1:]
+    point = int(first)
+    while True:
+        intent = f"say right, number {point} of {first}"
+        died = in_a_process(partial(start, Options(intent=intent, repo=Path(repo), model=model)), point)
+        died["session"] = session_of(intent)
+        if not died["killed"]:
+            tell(died)
+            return
+        recovered = [recover(died["session"], point)] if died["session"] else []
+        tell({**died, "recovered": recovered})
+        point += int(step)
+
+
+def recover(session: str, point: int) -> dict[str, Any]:
+    go_on = partial(resume, session)
+    if point % DIED_AGAIN == 0:
+        in_a_process(go_on, 1 + point % 7)
+    return in_a_process(go_on, NEVER)
+
+
+def in_a_process(job: "Callable[[Watch], Awaitable[Outcome]]", die_at: int) -> dict[str, Any]:
+    """Do a job in a child that kills itself at the n-th moment; how that went."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os._exit(work(job, die_at, writing))
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        said = [json.loads(line) for line in lines]
+    _, status = os.waitpid(child, 0)
+    return {
+        "point": die_at,
+        "moments": said,
+        "killed": os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL,
+        "code": os.waitstatus_to_exitcode(status),
+    }
+
+
+def session_of(intent: str) -> str:
+    """The session with this intent, if anything of it was written at all."""
+    with any_archive() as archive:
+        found = [row.id for row in archive.sessions() if row.title == intent]
+        return found[0] if found and any(True for _ in archive.records(found[0])) else ""
+
+
+def work(job: "Callable[[Watch], Awaitable[Outcome]]", die_at: int, out: int) -> int:
+    passed = 0
+
+    def barrier(point: str) -> None:
+        nonlocal passed
+        passed += 1
+        os.write(out, json.dumps(point).encode() + b"\n")
+        if passed == die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return anyio.run(job, Watch(told=nobody, barrier=barrier)).exit_code
+
+
+def tell(line: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    assert donewhen.engines.native.loop and donewhen.session.landing  # loaded once, for all children
+    main()

@@ -1,0 +1,116 @@
+"""Whole runs for tests: a small repository, a scripted model, the real program, and what it told.
+
+The contract of most scenes is met when `answer.txt` says "right": quick to check, and easy to miss.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from needs import needs
+from program import PROGRAM, Answer
+from repositories import repository
+
+CHECK = '[[check]]\nname = "done"\ncommand = "grep -qx right answer.txt"\n'
+EXPECTED = """[contract]
+protect = ["expected.txt"]
+
+[[check]]
+name = "done"
+command = "cmp answer.txt expected.txt"
+"""
+"""Done when the answer is what a protected file says."""
+FILES: dict[str, str] = {"answer.txt": "wrong\n", "donewhen.toml": CHECK, ".gitignore": "*.log\n"}
+
+Step = dict[str, Any]
+
+
+def call(tool: str, /, **given: Any) -> Step:
+    return {"tool": {"name": tool, "input": given}}
+
+
+def write(path: str, content: str) -> Step:
+    return call("write_file", path=path, content=content)
+
+
+def shell(command: str) -> Step:
+    return call("shell", command=command)
+
+
+def say(text: str) -> Step:
+    return {"text": text}
+
+
+RIGHT = [write("answer.txt", "right\n"), say("it is right now")]
+WRONG = [write("answer.txt", "left\n"), say("done")]
+
+
+def scene(root: Path, files: Mapping[str, str] | None = None) -> Path:
+    needs("bwrap")
+    return repository(root, {**FILES, **(files or {})})
+
+
+def script(place: Path, steps: object) -> str:
+    """The name of a model that says these steps; kept outside of the repository."""
+    place.write_text(json.dumps(steps))
+    return f"scripted:{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    code: int
+    events: list[dict[str, Any]]
+    err: str
+
+    @property
+    def session(self) -> str:
+        return str(self.events[0]["session"])
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return self.events[-1]
+
+    def of(self, type: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["type"] == type]
+
+    def one(self, type: str) -> dict[str, Any]:
+        (event,) = self.of(type)
+        return event
+
+
+def run(
+    repo: Path, steps: object, *options: str, intent: str = "say right", env: Mapping[str, str] | None = None
+) -> Run:
+    """`donewhen run … --json` with a scripted model."""
+    model = script(repo.parent / "script.json", steps)
+    return told(repo, "run", intent, "--model", model, "--json", *options, env=env)
+
+
+def told(repo: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Run:
+    """A verb that answers with events; every line of stdout must be one."""
+    answer = called(repo, *arguments, env=env)
+    assert "Traceback" not in answer.err, answer.err
+    return Run(answer.code, [json.loads(line) for line in answer.out.splitlines()], answer.err)
+
+
+def called(
+    repo: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 120, given: str = ""
+) -> Answer:
+    finished = subprocess.run(
+        [PROGRAM, *arguments],
+        cwd=repo,
+        env={**os.environ, **(env or {})},
+        input=given.encode(),
+        capture_output=True,
+        check=False,
+        timeout=timeout,
+    )
+    return Answer(finished.returncode, finished.stdout.decode(), finished.stderr.decode())

@@ -1,0 +1,74 @@
+"""Kill -9 before and after every durable write of a run, and again inside recovery: nothing lost, nothing doubled."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.session.starting import any_archive
+from repositories import git
+from runs.scenes import Step, run, say, scene, script, shell, write
+
+DRIVER = Path(__file__).with_name("driver.py")
+STEPS: list[Step] = [
+    shell("echo once >> trace.txt"),
+    write("answer.txt", "left\n"),
+    say("done"),
+    {"tools": [{"name": "read_file", "input": {"path": "answer.txt"}}, {"name": "list_dir", "input": {}}]},
+    shell("echo twice >> trace.txt; sed -i s/left/right/ answer.txt"),
+    say("done now"),
+]
+
+
+def witness(repo: Path, session: str) -> dict[str, Any]:
+    """All that must be the same however often a run died."""
+    with any_archive() as archive:
+        events = list(archive.events(session))
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    kinds = [event.kind for event in events]
+    counted = ("landed", "tool_call", "tool_result", "model_turn", "plan_text", "iteration_started", "diff_ready")
+    last = events[-1]
+    branches = git(repo, "for-each-ref", "--format=%(objecttype)", f"refs/heads/donewhen/{session}")
+    return {
+        "last": last.kind,
+        **{key: last.body[key] for key in ("outcome", "tree", "iterations")},
+        **{kind: kinds.count(kind) for kind in counted},
+        "branches": branches,
+        "tree that landed": git(repo, "rev-parse", f"donewhen/{session}^{{tree}}"),
+        "trace": git(repo, "show", f"donewhen/{session}:trace.txt"),
+    }
+
+
+def test_a_run_that_is_killed_at_any_write_goes_on_to_the_same_tree_and_one_branch(
+    tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = scene(tmp_path / "repo")
+    monkeypatch.chdir(repo)
+    expected = witness(repo, run(repo, STEPS).session)
+    assert expected["trace"] == "once\ntwice"
+    model = script(tmp_path / "again.json", STEPS)
+    drivers = [
+        subprocess.Popen([sys.executable, DRIVER, str(repo), model, str(first), "2"], stdout=subprocess.PIPE)
+        for first in (1, 2)
+    ]
+    said = [json.loads(line) for driver in drivers for line in driver.communicate()[0].splitlines()]
+    killed = [one for one in said if one["killed"]]
+    whole = [one for one in said if not one["killed"]]
+    assert len(whole) == len(drivers)
+    assert len(killed) >= 40
+    for one in killed:
+        at = (one["point"], one["moments"][-1:])
+        if not one["session"]:
+            assert one["moments"] == ["before opened session_started"], at
+            continue
+        assert [again["code"] for again in one["recovered"]] == [0], at
+        assert witness(repo, one["session"]) == expected, at
+    twice = sum(one["point"] % 3 == 0 for one in killed)
+    show_table(f"crash points of a run: {len(killed)} killed and recovered, {twice} of them killed again in recovery")
+    assert git(repo, "status", "--porcelain") == ""
+    assert not [name for name in os.listdir(repo) if name == "trace.txt"]

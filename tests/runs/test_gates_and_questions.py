@@ -1,0 +1,195 @@
+"""What waits for a person: a proposed contract, protected edits, a question; decided through the program."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from program import PROGRAM
+from repositories import git
+from runs.scenes import EXPECTED, FILES, RIGHT, call, called, run, say, scene, script, told, write
+
+CHEAT = [write("expected.txt", "wrong\n"), say("the expectation was wrong")]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return scene(tmp_path / "repo", {"donewhen.toml": EXPECTED, "expected.txt": "right\n"})
+
+
+@pytest.mark.promise("amendment.not-graded")
+def test_protected_edits_are_told_as_not_graded_and_the_work_goes_on(repo: Path) -> None:
+    ran = run(repo, [*CHEAT, *RIGHT])
+    assert (ran.code, ran.last["iterations"]) == (0, 2)
+    assert ran.of("protected_edit")[0] | {"path": "expected.txt", "action": "modified"} == ran.of("protected_edit")[0]
+    assert git(repo, "show", f"donewhen/{ran.session}:expected.txt") == "right"
+
+
+@pytest.mark.promise("amendment.waits")
+@pytest.mark.promise("exit.waiting")
+@pytest.mark.promise("events.gates")
+@pytest.mark.promise("amendment.approved")
+@pytest.mark.promise("command.approve")
+def test_work_that_is_green_only_with_its_protected_edits_waits_and_lands_when_approved(repo: Path) -> None:
+    ran = run(repo, CHEAT, "--max-iterations", "1")
+    assert ran.code == 3
+    gate = ran.one("gate_opened")
+    assert gate["gate"] == "amendment"
+    assert "-right" in gate["detail"]
+    assert "+wrong" in gate["detail"]
+    assert "session_finished" not in ran.types
+    assert git(repo, "branch", "--list", "donewhen/*") == ""
+    approved = told(repo, "approve", ran.session, "--json")
+    assert (approved.code, approved.last["outcome"]) == (0, "verified")
+    assert approved.one("landed")["branch"] == f"donewhen/{ran.session}"
+    assert git(repo, "show", f"donewhen/{ran.session}:expected.txt") == "wrong"
+    assert json.loads(called(repo, "receipt", ran.session).out)["amended"] is True
+    seen = called(repo, "log", ran.session, "--json").out.splitlines()
+    assert [json.loads(line)["seq"] for line in seen] == list(range(1, len(seen) + 1))
+    assert any(json.loads(line).get("decision") == "approved" for line in seen)
+
+
+@pytest.mark.promise("amendment.denied")
+@pytest.mark.promise("exit.rejected")
+@pytest.mark.promise("command.deny")
+def test_denied_edits_end_the_session_as_rejected(repo: Path) -> None:
+    ran = run(repo, CHEAT, "--max-iterations", "1")
+    denied = told(repo, "deny", ran.session, "--json")
+    assert (denied.code, denied.last["outcome"]) == (1, "rejected")
+    again = called(repo, "approve", ran.session)
+    assert (again.code, "rejected" in again.one_line) == (2, True)
+
+
+def test_a_candidate_that_is_red_with_its_edits_too_does_not_wait(repo: Path) -> None:
+    ran = run(repo, [write("expected.txt", "else\n"), say("done")], "--max-iterations", "1")
+    assert (ran.code, ran.last["outcome"]) == (1, "red")
+
+
+# -- a contract that nobody wrote --
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A repository without a contract, but with a Makefile that has tests."""
+    files = {**FILES, "Makefile": "test:\n\tgrep -qx right answer.txt\n"}
+    return scene(tmp_path / "repo", {**files, "donewhen.toml": ""})
+
+
+@pytest.mark.promise("contract.none.proposed")
+@pytest.mark.promise("events.contract-proposed")
+def test_without_a_contract_the_proposed_one_waits_for_a_person(bare: Path) -> None:
+    ran = run(bare, RIGHT)
+    assert ran.code == 3
+    proposed = ran.one("contract_proposed")
+    assert proposed["contract"]["checks"]
+    assert proposed["why"]
+    assert "model_turn" not in ran.types
+    approved = told(bare, "approve", ran.session, "--json")
+    assert (approved.code, approved.last["outcome"]) == (0, "verified")
+
+
+@pytest.mark.promise("run.yes")
+def test_yes_takes_the_proposed_contract(bare: Path) -> None:
+    ran = run(bare, RIGHT, "--yes")
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    assert "gate_opened" not in ran.types
+
+
+def test_a_refused_contract_ends_as_rejected(bare: Path) -> None:
+    ran = run(bare, RIGHT)
+    denied = told(bare, "deny", ran.session, "--json")
+    assert (denied.code, denied.last["outcome"]) == (1, "rejected")
+
+
+def test_where_nothing_can_be_proposed_one_line_says_what_to_type(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo", {"donewhen.toml": ""})
+    answer = called(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT))
+    assert (answer.code, "--check" in answer.one_line) == (2, True)
+
+
+# -- questions --
+
+
+def asking(repo: Path, *options: str, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":
+    steps = [call("ask_user", prompt="which one?"), *RIGHT]
+    model = script(repo.parent / "script.json", steps)
+    command = [PROGRAM, "run", "x", "--model", model, "--json", *options]
+    return subprocess.Popen(
+        command,
+        cwd=repo,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(program: "subprocess.Popen[str]", type: str) -> list[dict[str, Any]]:
+    """What a program tells until an event of this type."""
+    assert program.stdout is not None
+    seen: list[dict[str, Any]] = []
+    for line in program.stdout:
+        seen.append(json.loads(line))
+        if seen[-1]["type"] == type:
+            return seen
+    raise AssertionError(f"it ended without {type}: {seen[-1:]}")
+
+
+@pytest.mark.promise("run.ask")
+@pytest.mark.promise("tools.ask-user")
+@pytest.mark.promise("events.questions")
+@pytest.mark.promise("command.answer")
+def test_a_question_is_answered_from_another_terminal_while_the_run_waits(repo: Path) -> None:
+    program = asking(repo, "--ask")
+    seen = until(program, "question_asked")
+    assert seen[-1]["prompt"] == "which one?"
+    assert seen[-1]["expires_at"]
+    answer = called(repo, "answer", seen[0]["session"], "the left one")
+    rest, _ = program.communicate(timeout=60)
+    events = [*seen, *map(json.loads, rest.splitlines())]
+    types = [event["type"] for event in events]
+    assert (answer.code, program.returncode) == (0, 0)
+    start = types.index("question_asked")
+    assert types[start - 1] == "tool_call"
+    assert types[start + 1 : start + 3] == ["question_answered", "tool_result"]
+    assert events[start + 2]["preview"] == "the left one"
+
+
+def test_without_ask_and_without_a_terminal_the_question_tool_is_not_there(repo: Path) -> None:
+    ran = run(repo, [call("ask_user", prompt="which one?"), *RIGHT])
+    assert ran.code == 0
+    assert ran.of("tool_result")[0]["preview"].startswith("ERROR: ")
+    assert "question_asked" not in ran.types
+
+
+def test_cancel_releases_a_question_at_once(repo: Path) -> None:
+    program = asking(repo, "--ask")
+    seen = until(program, "question_asked")
+    assert called(repo, "cancel", seen[0]["session"]).code == 0
+    program.communicate(timeout=30)
+    assert program.returncode == 130
+
+
+@pytest.mark.promise("engine.on-question")
+def test_a_question_survives_the_death_of_its_process_and_is_answered_later(repo: Path) -> None:
+    program = asking(repo, "--ask")
+    seen = until(program, "question_asked")
+    program.kill()
+    program.communicate()
+    session = seen[0]["session"]
+    assert "which one?" in called(repo, "show", session).out
+    answered = told(repo, "answer", session, "the left one", "--json")
+    assert (answered.code, answered.last["outcome"]) == (0, "verified")
+    assert answered.of("tool_result")[0]["preview"] == "the left one"
+    log = [json.loads(line) for line in called(repo, "log", session, "--json").out.splitlines()]
+    assert [event["type"] for event in log].count("question_asked") == 1
+
+
+def test_an_answer_without_a_question_is_one_clear_line(repo: Path) -> None:
+    ran = run(repo, RIGHT)
+    answer = called(repo, "answer", ran.session, "hello")
+    assert (answer.code, "no question waits" in answer.one_line) == (2, True)

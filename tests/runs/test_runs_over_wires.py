@@ -1,0 +1,138 @@
+"""Whole runs on every wire, against a server that speaks it: streaming, retries, broken answers, keys, prices."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from repositories import git
+from runs.scenes import CHECK, Run, scene, told
+from wire_server import Act, Answer, Cuts, Refuses, SaidCall, Says, WireServer, serving
+
+KEYS = {"OPENAI_API_KEY": "sk-run-secret", "ANTHROPIC_API_KEY": "sk-run-secret", "GEMINI_API_KEY": "sk-run-secret"}
+NAMES = {
+    "openai-chat": "openai-chat:gpt-4o",
+    "openai-responses": "openai-responses:gpt-4o",
+    "anthropic": "anthropic:claude-sonnet-4-5",
+    "google": "google:gemini-2.5-flash",
+}
+
+
+def calls(tool: str, id: str = "call_1", **given: str) -> Answer:
+    return Answer(calls=(SaidCall(id, tool, json.dumps(given)),), input=1000, output=100)
+
+
+RIGHT: list[Act] = [
+    Says(calls("read_file", path="answer.txt")),
+    Says(calls("write_file", "call_2", path="answer.txt", content="right\n")),
+    Says(Answer(text="it is right now", input=1000, output=10)),
+]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return scene(tmp_path / "repo")
+
+
+def run_on(repo: Path, server: WireServer, model: str, *options: str, **more: str) -> Run:
+    url = f"{server.url}/v1" if model.startswith("openai") else server.url
+    env = {**KEYS, "DONEWHEN__MODEL__BASE_URL": url, **more}
+    return told(repo, "run", "say right", "--model", model, "--json", *options, env=env)
+
+
+@pytest.mark.promise("model.providers")
+@pytest.mark.promise("model.base-url")
+@pytest.mark.parametrize("wire", NAMES)
+def test_a_run_over_each_wire_survives_refusals_and_half_answers_and_is_verified(repo: Path, wire: str) -> None:
+    trouble: list[Act] = [
+        Refuses(429, headers={"Retry-After": "0"}),
+        RIGHT[0],
+        Refuses(500),
+        Cuts(calls("shell", command="touch never"), events=2),
+        *RIGHT[1:],
+    ]
+    with serving(*trouble) as server:
+        ran = run_on(repo, server, NAMES[wire])
+    assert ran.code == 0, (ran.err, ran.events[-3:])
+    assert len(server.received) == len(trouble)
+    assert [event["tool"] for event in ran.of("tool_call")] == ["read_file", "write_file"]
+    assert "never" not in git(repo, "ls-tree", "--name-only", f"donewhen/{ran.session}")
+    assert ran.of("model_turn")[0]["usage"] | {"input": 1000, "output": 100} == ran.of("model_turn")[0]["usage"]
+    assert ran.of("spend")[-1]["usd"] > 0
+    assert "sk-run-secret" not in json.dumps(ran.events) + ran.err
+
+
+@pytest.mark.parametrize("wire", NAMES)
+def test_a_refused_key_makes_the_session_wait_and_resume_goes_on_with_a_good_one(repo: Path, wire: str) -> None:
+    with serving(Refuses(401, b'{"error": {"message": "invalid key"}}'), *RIGHT) as server:
+        ran = run_on(repo, server, NAMES[wire])
+        assert ran.code == 3
+        assert ran.one("error")["kind"] == "sign_in"
+        assert ran.types[-1] == "state_changed"
+        resumed = told(repo, "resume", ran.session, "--json", env=KEYS)
+    assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
+
+
+def test_an_exhausted_quota_waits(repo: Path) -> None:
+    body = json.dumps({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}).encode()
+    with serving(Refuses(429, body)) as server:
+        ran = run_on(repo, server, NAMES["openai-chat"])
+    assert (ran.code, ran.one("error")["kind"]) == (3, "quota")
+
+
+@pytest.mark.promise("run.max-usd")
+def test_used_up_money_ends_the_work(repo: Path) -> None:
+    with serving(Says(calls("write_file", path="answer.txt", content="left\n")), *RIGHT) as server:
+        ran = run_on(repo, server, NAMES["anthropic"], "--max-usd", "0.001")
+    assert (ran.code, ran.last["outcome"]) == (5, "budget")
+    assert ran.last["reason"].startswith("usd: used 0.00")
+
+
+@pytest.mark.promise("model.fallback")
+def test_a_model_that_fails_is_replaced_by_the_next_and_that_is_told(repo: Path) -> None:
+    with serving(Refuses(500), *RIGHT) as server:
+        fallback = {"DONEWHEN__MODEL__FALLBACK": "openai-chat:gpt-4o-mini"}
+        ran = run_on(repo, server, NAMES["openai-chat"], **fallback)
+    assert ran.code == 0
+    assert ran.one("model_fallback")["model"] == "openai-chat:gpt-4o-mini"
+    assert ran.one("model_fallback")["reason"]
+
+
+@pytest.mark.promise("model.auto")
+def test_auto_takes_a_model_whose_key_is_there(repo: Path) -> None:
+    nothing = dict.fromkeys(("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OLLAMA_HOST"), "")
+    with serving(*RIGHT) as server:
+        env = {**nothing, "OPENAI_API_KEY": "sk-run-secret", "OPENAI_BASE_URL": f"{server.url}/v1"}
+        ran = told(repo, "run", "say right", "--json", env=env)
+    assert ran.code == 0
+    assert ran.one("model_selected")["model"].startswith("openai:")
+    assert ran.one("model_selected")["reason"]
+
+
+@pytest.mark.promise("engine.context")
+def test_a_fresh_context_starts_each_round_anew_and_a_carried_one_goes_on(repo: Path) -> None:
+    wrong: list[Act] = [
+        Says(calls("write_file", path="answer.txt", content="left\n")),
+        Says(Answer(text="done", input=10, output=1)),
+    ]
+    lengths: dict[str, int] = {}
+    for context in ("fresh", "carry"):
+        with serving(*wrong, *RIGHT) as server:
+            ran = run_on(repo, server, NAMES["openai-chat"], DONEWHEN__ENGINE__CONTEXT=context)
+        assert ran.code == 0
+        second_round = json.loads(server.received[2].body)["messages"]
+        assert "## done: fail (exit code 1)" in json.dumps(second_round)
+        lengths[context] = len(second_round)
+    assert lengths["fresh"] == 2
+    assert lengths["carry"] > lengths["fresh"]
+
+
+@pytest.mark.promise("contract.description")
+def test_the_prompt_holds_the_contract_with_its_description_and_the_task(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo", {"donewhen.toml": f'[contract]\ndescription = "say it right"\n{CHECK}'})
+    with serving(*RIGHT) as server:
+        run_on(repo, server, NAMES["openai-chat"])
+    system, user = json.loads(server.received[0].body)["messages"]
+    assert "say it right" in system["content"]
+    assert "grep -qx right answer.txt" in system["content"]
+    assert "say right" in user["content"]
