@@ -4,7 +4,7 @@ import json
 
 import click
 
-from donewhen.cli.group import one_line
+from donewhen.cli.group import one_line, say
 from donewhen.server import methods
 
 
@@ -13,7 +13,7 @@ from donewhen.server import methods
 @click.option("--limit", type=int, default=50, show_default=True, help="At most so many; 0 for all.")
 def command(as_json: bool, limit: int) -> int:
     """The sessions of this user, the newest first."""
-    for row in methods.session_list(limit=limit):
+    for row in methods.session_list(limit=limit, say=say):
         if as_json:
             click.echo(json.dumps(row))
             continue

@@ -4,7 +4,7 @@ An engine works in a maker tree and writes down what it would need to go on afte
 more about the judge than the words of the contract and of the feedback.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -85,6 +85,8 @@ class Job:
     asker: Asker | None = None
     """None: nobody can be asked, and the tool is not offered."""
     max_turns: int = 24
+    redact: Callable[[str], str] = str
+    """Takes secret values out of what commands print; nothing else of it may reach a model or the log."""
     said: Said | None = None
     """Told what a model says while it says it, for people who watch."""
 

@@ -18,7 +18,7 @@ from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session import control
 from donewhen.session.gates import Gates
 from donewhen.session.recorder import Recorder, nobody
-from donewhen.session.starting import any_archive
+from donewhen.session.starting import Say, any_archive
 from donewhen.session.story import Story, told
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
@@ -32,9 +32,13 @@ END_SECS = 5.0
 LOOK_SECS = 0.02
 
 
-def session_list(repo: str = "", limit: int = 0) -> list[dict[str, Any]]:
+def _silent(line: str) -> None:
+    del line
+
+
+def session_list(repo: str = "", limit: int = 0, say: Say = _silent) -> list[dict[str, Any]]:
     """All sessions, the newest first; of one repository when it is named."""
-    with any_archive() as archive:
+    with any_archive(say) as archive:
         rows = archive.sessions(repo or None, limit or None)
         return [{**asdict(row), "live": _is_live(archive.owner(row.id))} for row in rows]
 

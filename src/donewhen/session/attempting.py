@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import anyio
@@ -9,8 +10,10 @@ import anyio
 from donewhen.engines.base import Asker, Attempt, Engine, Job, NoChange
 from donewhen.errors import DonewhenError, NeedsPerson
 from donewhen.events import Error
+from donewhen.judge.tail import redacted
 from donewhen.model.base import Said
 from donewhen.session import feedback
+from donewhen.session.checking import secrets_of
 from donewhen.session.meter import Budget
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder, RungNotebook
@@ -75,6 +78,7 @@ class Workbench:
             meter=self.budget,
             asker=self.asker,
             max_turns=rung.max_turns,
+            redact=partial(redacted, secrets=self._secrets()),
             said=self.said,
         )
 
@@ -104,7 +108,7 @@ class Workbench:
                     tasks.start_soon(listen)
                 try:
                     attempt = await self._tried(engine, job)
-                except (NeedsPerson, Fenced) as error:
+                except DonewhenError as error:
                     problem = error  # not through the group, which would wrap it
                 tasks.cancel_scope.cancel()
         if problem is not None:
@@ -121,6 +125,11 @@ class Workbench:
             words = str(error) if isinstance(error, DonewhenError) else f"{type(error).__name__}: {error}"
             self.recorder.emit(Error(kind="engine", message=words))
             return Attempt(stop="model_failed", problem=words)
+
+    def _secrets(self) -> dict[str, str]:
+        settings, root = self.opened.settings, self.place.repo.root
+        shared = tuple(root / name for name in settings.texts("workspace", "share"))
+        return secrets_of(settings.texts("workspace", "env"), shared)
 
     @property
     def _silence_secs(self) -> float:

@@ -105,12 +105,12 @@ def surroundings(place: Workplace, contract: Contract) -> Surroundings:
         digest="" if reaches_out else digest.hexdigest(),
         tools=installed,
         passed={name: os.environ[name] for name in config.env if name in os.environ},
-        secrets=_secrets(config.env, shared),
+        secrets=secrets_of(config.env, shared),
         sites=tools.python_sites(path, shared),
     )
 
 
-def _secrets(names: tuple[str, ...], shared: tuple[Path, ...]) -> dict[str, str]:
+def secrets_of(names: tuple[str, ...], shared: tuple[Path, ...]) -> dict[str, str]:
     """Values that must not be shown: variables that are passed through, and assignments in shared files."""
     found = {name: os.environ[name] for name in names if name in os.environ}
     for file in shared:

@@ -59,8 +59,12 @@ class Watch:
     barrier: Barrier = no_barrier
 
 
-def archive_of(settings: Settings) -> Archive:
-    return Archive.open(state_root(os.environ), settings.text("storage", "url"))
+def archive_of(settings: Settings, say: Say = _silent) -> Archive:
+    """Where sessions are kept; what was found damaged there is said."""
+    archive = Archive.open(state_root(os.environ), settings.text("storage", "url"))
+    for line in archive.warnings:
+        say(f"note: {line}")
+    return archive
 
 
 def near() -> Settings:
@@ -68,9 +72,9 @@ def near() -> Settings:
 
 
 @contextlib.contextmanager
-def any_archive() -> Generator[Archive]:
+def any_archive(say: Say = _silent) -> Generator[Archive]:
     """The archive for verbs that need no repository: the settings of wherever they are called."""
-    archive = archive_of(near())
+    archive = archive_of(near(), say)
     try:
         yield archive
     finally:
@@ -95,7 +99,7 @@ async def start(options: Options, watch: Watch) -> Outcome:
             held = held.with_checks([{**asdict(check), "quarantine": None} for check in contract.checks], held.also)
         held = assemble.settled(held)
         place = replace(place, settings=held)
-        archive = archive_of(held)
+        archive = archive_of(held, watch.say)
         with contextlib.closing(archive):
             assemble.require_possible(held, archive)
             base, parent = await _base(place, options, watch.say)
@@ -171,7 +175,7 @@ async def _base(place: Workplace, options: Options, say: Say) -> tuple[str, str]
 async def resume(prefix: str, watch: Watch) -> Outcome:
     """Go on with a session; one that has nothing left to do answers with its outcome."""
     now = near()
-    archive = archive_of(now)
+    archive = archive_of(now, watch.say)
     with contextlib.closing(archive):
         session = archive.find(prefix)
         story = told(archive.records(session))

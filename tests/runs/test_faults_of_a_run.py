@@ -1,0 +1,115 @@
+"""What goes wrong around a run: a damaged database, a full disk, two owners, a changed contract, a killed owner."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from needs import leave_out, needs
+from program import PROGRAM
+from repositories import git
+from repositories import write as put
+from runs.scenes import CHECK, RIGHT, WRONG, called, run, say, scene, script, shell, told, write
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return scene(tmp_path / "repo")
+
+
+def test_a_session_goes_on_although_the_database_was_destroyed(repo: Path) -> None:
+    ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
+    database = Path(os.environ["XDG_STATE_HOME"], "donewhen", "sessions.db")
+    with database.open("r+b") as file:
+        file.write(b"\xff" * 4096)
+    listed = called(repo, "list")
+    assert ran.session in listed.out
+    assert "damaged" in listed.err
+    resumed = told(repo, "resume", ran.session, "--json")
+    assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
+    assert resumed.events[0]["seq"] == ran.last["seq"] + 1
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Generator[Path]:
+    place.mkdir()
+    mounted = subprocess.run(
+        [needs("mount"), "-t", "tmpfs", "-o", f"size={size}", "none", place], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        leave_out("the right to mount a tmpfs")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_when_there_is_room_again(
+    repo: Path, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk", "24m") as disk:
+        kept = {"XDG_STATE_HOME": str(disk / "state")}
+        (disk / "state").mkdir()
+        fill = shell("head -c 60000000 /dev/zero > big.log; true")
+        steps = [write("answer.txt", "left\n"), fill, say("done"), shell("rm -f big.log"), *RIGHT]
+        ran = run(repo, steps, env=kept)
+        assert ran.code in (0, 4), ran.err
+        if ran.code == 4:
+            for big in disk.glob("state/donewhen/repos/*/trees/*/upper/big.log"):
+                big.unlink()
+            rows = [json.loads(row) for row in called(repo, "list", "--json", env=kept).out.splitlines()]
+            ran = told(repo, "resume", rows[0]["id"], "--json", env=kept)
+        assert (ran.code, ran.last["outcome"]) == (0, "verified"), ran.err
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_only_one_process_works_on_a_session(repo: Path) -> None:
+    model = script(repo.parent / "s.json", [{**say("late"), "delay": 60}])
+    program = subprocess.Popen([PROGRAM, "run", "x", "--model", model, "--json"], cwd=repo, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    session = ""
+    for line in program.stdout:
+        session = json.loads(line)["session"]
+        if b'"iteration_started"' in line:
+            break
+    second = called(repo, "resume", session)
+    assert (second.code, "is being worked on by process" in second.one_line) == (2, True)
+    program.kill()
+    program.communicate()
+    assert called(repo, "cancel", session).code == 0
+    assert json.loads(called(repo, "log", session, "--json").out.splitlines()[-1])["outcome"] == "cancelled"
+
+
+def test_an_owner_that_does_not_answer_is_killed_by_cancel(repo: Path) -> None:
+    model = script(repo.parent / "s.json", [{**say("late"), "delay": 60}])
+    program = subprocess.Popen([PROGRAM, "run", "x", "--model", model, "--json"], cwd=repo, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    session = json.loads(program.stdout.readline())["session"]
+    program.send_signal(signal.SIGSTOP)
+    assert called(repo, "cancel", session).code == 0
+    program.communicate(timeout=10)
+    assert program.returncode == -9
+    assert "cancelled" in called(repo, "show", session).out
+
+
+def test_a_session_keeps_to_the_contract_that_it_began_with(repo: Path) -> None:
+    ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
+    put(repo, {"donewhen.toml": CHECK.replace("right", "up"), "answer.txt": "mine\n"})
+    resumed = told(repo, "resume", ran.session, "--json")
+    assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
+    assert (repo / "answer.txt").read_text() == "mine\n"
+
+
+def test_values_that_commands_get_are_neither_told_to_the_model_nor_kept(repo: Path) -> None:
+    env = {"GREETING": "hunter2-hunter2", "DONEWHEN__WORKSPACE__ENV": "GREETING"}
+    ran = run(repo, [shell("echo said $GREETING"), *RIGHT], env=env)
+    assert ran.code == 0
+    assert ran.of("tool_result")[0]["preview"].startswith("said [GREETING]")
+    state = Path(os.environ["XDG_STATE_HOME"], "donewhen")
+    for file in (state / "sessions.db", *state.glob("logs/*")):
+        assert b"hunter2" not in file.read_bytes()
