@@ -1,18 +1,23 @@
 """`donewhen policy COMMAND`: what the policy says about a command, and which rule says so. Nothing is run.
 
-No rule lives here; `workspace.policy` decides. The parser is loaded only when the verb is called.
+No rule lives here; `workspace.policy` decides, asked as an engine asks it. The parser is loaded only when the verb is
+called.
 """
 
 import json
 import os
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from donewhen.cli.group import one_line
 from donewhen.errors import BadInput
 from donewhen.session import settings
+
+if TYPE_CHECKING:
+    from donewhen.workspace.policy import Policy, Ruling
 
 EXIT_CODES = {"allow": 0, "deny": 1, "ask": 3}
 
@@ -29,6 +34,8 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
     text = words[0] if len(words) == 1 else shlex.join(words)
     if not text.strip():
         raise BadInput("policy: the command is empty")
+    import anyio
+
     from donewhen.workspace.policy import Policy
 
     here = Path.cwd()
@@ -40,7 +47,7 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
     except BadInput as error:
         key = str(error).partition("[")[0].removeprefix("policy.")
         raise BadInput(f"{found.get('policy', key).source}: {error}") from error
-    ruling = policy.decide(text)
+    ruling = anyio.run(_ruling, policy, text)
     answer = {
         "decision": ruling.decision.value,
         "rule": ruling.rule,
@@ -52,6 +59,14 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
     else:
         click.echo(one_line(f"{answer['decision']}  {ruling.rule}  {ruling.reason}: {ruling.command}"))
     return EXIT_CODES[answer["decision"]]
+
+
+async def _ruling(policy: "Policy", text: str) -> "Ruling":
+    from donewhen.workspace.consulting.asking import consult
+    from donewhen.workspace.process import Launcher
+
+    async with Launcher.open() as launcher:
+        return await consult(launcher, policy, text)
 
 
 def tree_root(start: Path) -> Path:

@@ -63,6 +63,7 @@ def test_words_are_what_the_program_would_get(command: str, words: list[str]) ->
         ("read x; ls $x", ["ls", HOLE]),
         ("x=(a b); ls ${x[0]} $x", ["ls", HOLE, HOLE]),
         ("ls a${IFS}b", ["ls", "a", "b"]),
+        ('x=a; y=b; ls "$x $y" "${x}  ${y} $(echo c) $((1))\n $x"', ["ls", "a b", "a  b c 0\n a"]),
     ],
 )
 def test_variables_that_the_script_sets_are_known(command: str, words: list[str]) -> None:

@@ -6,6 +6,9 @@ A pure room: the standard library and a parser, no files, no processes. Start re
     policy   decides              reader, expand, quoting, assignments, printed   text to steps
     rules/   what is unwanted     unwrap, prefixes, shells, repeaters, gitcall    a step to the steps inside it
     narrowing   operator rules    paths, targets                                  where files are, which are written
+    grammar  the parser           plain                                           what it is certain to get through
+
+The parser may hang or die over a command. Whoever must survive that asks through `workspace.consulting`.
 """
 
 from donewhen.workspace.policy.policy import Policy

@@ -101,7 +101,9 @@ class Expander:
         parts: list[Part] = []
         for child in node.named_children:
             if child.type in EXPANSIONS:
-                parts.append(self._between(start, child.start_byte))
+                # In `"$a $b"` the grammar takes the blank for a part of the second variable.
+                blanks = len(self.parsed.text(child)) - len(self.parsed.text(child).lstrip())
+                parts.append(self._between(start, child.start_byte + blanks))
                 parts.append(self._expansion(child, trail)._replace(live=False))
                 start = child.end_byte
         return [*parts, self._between(start, end)]
@@ -110,7 +112,7 @@ class Expander:
         return Part((double_quoted(self.parsed.source[start:end].decode(errors="replace")),))
 
     def _expansion(self, node: Node, trail: Trail) -> Part:
-        text = self.parsed.text(node)
+        text = self.parsed.text(node).lstrip()
         match node.type:
             case "simple_expansion":
                 return self._variable(text[1:], trail)

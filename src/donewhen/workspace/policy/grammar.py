@@ -3,7 +3,8 @@
 The parser is linear in time and memory for ordinary text, but not for all text (a few thousand backticks cost a
 gigabyte), and it cannot be stopped. So a script is measured before it is parsed. What is written into a file through
 a here-document is the one ordinary thing that is long; it is cut out first and put back by whoever meets its place
-in the tree.
+in the tree. Some text within the bounds still takes minutes: `plain` says which never does, and whoever cannot wait
+asks about the rest in another process (`workspace.consulting`).
 
 Nor is it safe for all text. Where a brace may open `{1..3}`, it looks up what follows in a table of 256 characters
 without asking how large the character is, and what lies behind that table decides between a wrong answer and the
@@ -11,6 +12,7 @@ death of the process. So it never sees a larger character there: see `harmless`.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -65,13 +67,36 @@ class Parsed:
         return self.source[node.start_byte : node.end_byte].decode(errors="replace")
 
 
+Parse = Callable[[str], Parsed]
+"""A way from text to tree; `Unread` when some part of the text is not certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A script that is not too much for the parser, as the parser gets it."""
+
+    text: str
+    bodies: tuple[str, ...]
+    signs: int
+
+    def parsed(self) -> Parsed:
+        root = _parser().parse(harmless(self.text)).root_node
+        if root.has_error:
+            raise Unread("unparsed")
+        return Parsed(root, self.text.encode(), self.bodies)
+
+
 @cache
 def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
 def parse(text: str) -> Parsed:
-    """The tree of a whole script, or `Unread` when some part of it is not certain."""
+    """The tree of a whole script. It may take minutes, or kill the process."""
+    return measured(text).parsed()
+
+
+def measured(text: str) -> Measured:
     if len(text) > LONGEST:
         raise Unread("too-long")
     if _ODD.search(text):
@@ -79,18 +104,11 @@ def parse(text: str) -> Parsed:
     text, bodies = without_heredocs(text)
     # The grammar reads `$a/$b/c` as two words; with braces it does not.
     text = _BARE.sub(r"${\1}", text)
-    if _too_much(text):
-        raise Unread("too-long")
-    root = _parser().parse(harmless(text)).root_node
-    if root.has_error:
-        raise Unread("unparsed")
-    return Parsed(root, text.encode(), bodies)
-
-
-def _too_much(text: str) -> bool:
-    pipes = text.count("|") - 2 * text.count("||") if "<" in text else 0
     signs = len(_SIGN.findall(text))
-    return len(text) > MOST_TEXT or signs > MOST_SIGNS or text.count("`") > MOST_BACKTICKS or pipes > MOST_PIPES
+    pipes = text.count("|") - 2 * text.count("||") if "<" in text else 0
+    if len(text) > MOST_TEXT or signs > MOST_SIGNS or text.count("`") > MOST_BACKTICKS or pipes > MOST_PIPES:
+        raise Unread("too-long")
+    return Measured(text, bodies, signs)
 
 
 def harmless(text: str) -> bytes:

@@ -6,12 +6,13 @@ reader follows, and the sandbox holds whatever the policy allows.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from donewhen.workspace.policy.grammar import as_typed
+from donewhen.workspace.policy.grammar import Parse, as_typed, parse
 from donewhen.workspace.policy.narrowing import Pattern, patterns
 from donewhen.workspace.policy.paths import NOWHERE, tree_root
+from donewhen.workspace.policy.plain import NotPlain, PlainParser, unreadable
 from donewhen.workspace.policy.rules.built_in import BUILT_IN
 from donewhen.workspace.policy.rules.rule import Rule, check
 from donewhen.workspace.policy.ruling import Decision, Ruling, shown
@@ -30,24 +31,49 @@ class Policy:
     def load(cls, deny: Sequence[str] = (), ask: Sequence[str] = (), root: str = NOWHERE) -> "Policy":
         """A policy for the tree at `root`; the operator's entries can only make it stricter."""
         checked()
+        return cls.again(deny, ask, root)
+
+    @classmethod
+    def again(cls, deny: Sequence[str], ask: Sequence[str], root: str) -> "Policy":
+        """A policy that was loaded before, elsewhere: the built-in rules have passed their examples."""
         path = tree_root(root)
         return cls(Place(path, path), (*patterns(deny, Decision.DENY), *patterns(ask, Decision.ASK)))
 
-    def decide(self, command: str) -> Ruling:
-        """The strictest answer that any rule gives on any part of the command; of equals, the first."""
+    def entries(self, decision: Decision) -> list[str]:
+        """The operator's entries of one kind, as they were given."""
+        return [pattern.source for pattern in self.patterns if pattern.decision is decision]
+
+    def at_once(self, command: str) -> Ruling | None:
+        """What `decide` says, if that is certain to be neither slow nor deadly; None for every other command."""
+        if any(pattern.expression for pattern in self.patterns):
+            return None  # nobody knows how long an expression takes
+        try:
+            return self.decide(command, PlainParser())
+        except NotPlain:
+            return None
+
+    def unread(self, command: str) -> Ruling:
+        """The answer on text of which nothing can be told."""
+        return replace(self, patterns=()).decide(command, unreadable)
+
+    def decide(self, command: str, parse: Parse = parse) -> Ruling:
+        """The strictest answer that any rule gives on any part of the command; of equals, the first.
+
+        Some text takes the parser minutes, or kills the process: see `at_once` and `workspace.consulting`.
+        """
         best = Ruling(Decision.ALLOW, "none", "no rule speaks against it", shown(command.strip()))
-        for ruling in self._rulings(command):
+        for ruling in self._rulings(command, parse):
             if ruling.decision is Decision.DENY:
                 return ruling
             if ruling.decision.strictness > best.decision.strictness:
                 best = ruling
         return best
 
-    def _rulings(self, command: str) -> Iterator[Ruling]:
+    def _rulings(self, command: str, parse: Parse) -> Iterator[Ruling]:
         for pattern in self.patterns:
             if pattern.in_text(command):
                 yield Ruling(pattern.decision, pattern.key, pattern.reason, shown(command.strip()))
-        for step in steps_of(command, self.place):
+        for step in steps_of(command, self.place, parse):
             for rule in rules_for(step.name):
                 if rule.matches(step):
                     yield Ruling(rule.decision, rule.id, rule.reason, _shown(step))
@@ -59,11 +85,11 @@ def _shown(step: Step) -> str:
     return shown(as_typed(step.text.replace(HOLE, "…").strip()))
 
 
-def steps_of(command: str, place: Place) -> Iterator[Step]:
-    yield from every_step(command, place)
+def steps_of(command: str, place: Place, parse: Parse = parse) -> Iterator[Step]:
+    yield from every_step(command, place, parse)
     # The grammar takes a line that goes on in the next one as two words where the shell makes it one.
     if "\\\n" in command:
-        yield from every_step(_CONTINUED.sub(r"\1", command), place)
+        yield from every_step(_CONTINUED.sub(r"\1", command), place, parse)
 
 
 @cache

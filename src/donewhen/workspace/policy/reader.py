@@ -12,12 +12,12 @@ from tree_sitter import Node
 
 from donewhen.workspace.policy.assignments import assignments
 from donewhen.workspace.policy.expand import EXPANSIONS, Expander, substitutions
-from donewhen.workspace.policy.grammar import Parsed, Unread, parse
+from donewhen.workspace.policy.grammar import Parse, Parsed, Unread
 from donewhen.workspace.policy.naming import command
 from donewhen.workspace.policy.paths import HOME, resolved
 from donewhen.workspace.policy.printed import stream_of
 from donewhen.workspace.policy.redirection import REDIRECTS, Channels, Redirections
-from donewhen.workspace.policy.step import HOLE, Place, Step, Stream, Word, doubt, plain
+from donewhen.workspace.policy.step import HOLE, Nested, Place, Step, Stream, Word, doubt, plain
 
 DEEPEST = 40
 """Statements within statements; beyond that nobody reads a command any more, and neither does this."""
@@ -47,21 +47,22 @@ RESERVED = frozenset(
 NONE = Channels()
 
 
-def read(text: str, place: Place, given: dict[str, str] | None = None, stdin: Stream | None = None) -> list[Step]:
+def read(script: Nested, parse: Parse) -> list[Step]:
     """The steps of a script. What cannot be understood is a step too: a doubt."""
     try:
-        return Reader(parse(text), place, given or {}).everything(Channels(stdin))
+        return Reader(script, parse).everything(Channels(script.stdin))
     except Unread as unread:
-        return [doubt(unread.kind, text, place)]
+        return [doubt(unread.kind, script.text, script.place)]
 
 
 class Reader:
-    def __init__(self, parsed: Parsed, place: Place, given: dict[str, str]) -> None:
-        self.parsed = parsed
+    def __init__(self, script: Nested, parse: Parse) -> None:
+        self.parse = parse
+        self.parsed: Parsed = parse(script.text)
         self.steps: list[Step] = []
         self.depth = 0
-        self.expander = Expander(parsed, self.substitution, given, place)
-        self.redirections = Redirections(parsed, self.expander)
+        self.expander = Expander(self.parsed, self.substitution, script.given, script.place)
+        self.redirections = Redirections(self.parsed, self.expander)
 
     def everything(self, channels: Channels) -> list[Step]:
         if any(sign in self.parsed.source for sign in (b"=", b" in ", b"read", b"printf")):
@@ -74,7 +75,7 @@ class Reader:
         if len(self.redirections.met) != len(self.parsed.bodies):
             raise Unread("unparsed")
         for script in self.redirections.scripts:
-            self.steps += read(script, self.expander.place)
+            self.steps += read(Nested(script, self.expander.place), self.parse)
         return self.steps
 
     def visit(self, node: Node, channels: Channels) -> None:

@@ -1,8 +1,9 @@
 """Every step of a command, with what runs inside it and inside that, within bounds."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from donewhen.workspace.policy.grammar import MOST_TEXT
+from donewhen.workspace.policy.grammar import MOST_TEXT, Parse, parse
 from donewhen.workspace.policy.reader import MOST_STEPS, read
 from donewhen.workspace.policy.step import HOLE, Nested, Place, Step, doubt
 from donewhen.workspace.policy.unwrap import unwrap
@@ -17,18 +18,19 @@ class _Spent(Exception):
     """The command holds more than is looked through."""
 
 
-def every_step(text: str, place: Place) -> Iterator[Step]:
+def every_step(text: str, place: Place, parse: Parse = parse) -> Iterator[Step]:
     """The steps in the order in which they are met. The last is a doubt when something had to be left out."""
-    walk = _Walk()
+    walk = _Walk(parse)
     try:
-        for step in read(text, place):
+        for step in read(Nested(text, place), parse):
             yield from walk.around(step, 0)
     except _Spent:
         yield doubt("too-deep", text, place)
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, parse: Parse) -> None:
+        self.parse = parse
         self.steps = 0
         self.characters = 0
 
@@ -47,7 +49,7 @@ class _Walk:
         if self.characters > MOST_NESTED:
             raise _Spent
         # A hole is read as a variable that nobody has set.
-        steps = read(script.text.replace(HOLE, "${_}"), script.place, script.given, script.stdin)
+        steps = read(replace(script, text=script.text.replace(HOLE, "${_}")), self.parse)
         if HOLE in script.text:
             steps.append(doubt("unknown-script", script.text.replace(HOLE, "…"), script.place))
         return steps

@@ -5,6 +5,7 @@ from donewhen.engines.native.tools.clip import clipped, printed
 from donewhen.engines.native.tools.tool import ERROR, Outcome, Parameter, Tool, ToolFailed, Use
 from donewhen.events import PolicyDenied
 from donewhen.workspace.command import End, Finished
+from donewhen.workspace.consulting.asking import consult
 from donewhen.workspace.output import Output
 from donewhen.workspace.policy import Decision, Ruling
 from donewhen.workspace.sandbox.room import ShellCommand
@@ -22,7 +23,7 @@ async def shell(use: Use) -> Outcome:
         raise ToolFailed("shell: command is empty")
     if "\0" in command:
         raise ToolFailed("shell: command holds a NUL, which no program can be given")
-    ruling = use.bench.policy.decide(command)
+    ruling = await consult(use.bench.maker.trees.store.bare.launcher, use.bench.policy, command)
     if ruling.decision is not Decision.ALLOW:
         refusal = await _refusal(use, ruling)
         if refusal:

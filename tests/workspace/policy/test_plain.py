@@ -1,0 +1,84 @@
+"""What is decided on the spot: nearly every real command, as the policy would, and nothing that stalls the parser."""
+
+import pytest
+from attack_commands import DENIED, DOUBTED
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from ordinary_commands import ORDINARY
+from stalling_text import SHORT, STALLING
+
+from donewhen.workspace.policy import Policy, Ruling
+from donewhen.workspace.policy.plain import MOST_PIPES, MOST_SCRIPTS, MOST_SIGNS, MOST_TEXT
+
+POLICY = Policy.load(deny=["frobnicate"], root="/home/me/project")
+PIECES = [
+    *"ab |&;<>(){}$`'\"\\[]=!\n…",
+    "${x:-",
+    "$(",
+    "<<E\n",
+    "\nE\n",
+    "[[ ",
+    "sh -c ",
+    "eval ",
+    "x=",
+    "$x",
+    "git push ",
+]
+
+
+def test_ordinary_commands_are_decided_on_the_spot() -> None:
+    assert [command for command in ORDINARY if POLICY.at_once(command) is None] == []
+
+
+@pytest.mark.parametrize("command", [*ORDINARY, *DENIED, *DOUBTED], ids=lambda command: ascii(command)[:40])
+def test_an_answer_on_the_spot_is_the_answer_of_the_policy(command: str) -> None:
+    assert POLICY.at_once(command) in (None, POLICY.decide(command))
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
+@example("frobnicate")
+@example("x='git push'; eval $x")
+def test_any_short_text_gets_the_same_answer_on_the_spot_or_none(text: str) -> None:
+    assert POLICY.at_once(text) in (None, POLICY.decide(text))
+
+
+@pytest.mark.parametrize(
+    ("plain", "more"),
+    [
+        ("a" * MOST_TEXT, "a"),
+        ("a" + ";a" * MOST_SIGNS, ";a"),
+        ("a" + "|a" * MOST_PIPES, "|a"),
+        ("echo " + "a" * 20, "…"),
+        ("eval a;" * (MOST_SCRIPTS - 1), "eval a"),
+    ],
+    ids=["length", "signs", "pipes", "beyond ASCII", "scripts"],
+)
+def test_one_more_of_what_makes_the_parser_slow_is_not_decided_on_the_spot(plain: str, more: str) -> None:
+    assert POLICY.at_once(plain) == POLICY.decide(plain)
+    assert POLICY.at_once(plain + more) is None
+
+
+def test_a_long_here_document_does_not_make_a_command_long() -> None:
+    command = "cat > notes.md <<'E'\n" + "| a | table | of | words | …\n" * 400 + "E\n"
+    assert POLICY.at_once(command) == POLICY.decide(command)
+
+
+@pytest.mark.parametrize("command", [STALLING, SHORT, f"ls; sh -c '{STALLING}'"], ids=["plain", "eval", "sh"])
+def test_what_the_parser_stalls_at_is_never_decided_on_the_spot(command: str) -> None:
+    assert POLICY.at_once(command) is None
+
+
+def test_a_short_text_may_hold_a_long_script() -> None:
+    assert len(SHORT) < MOST_TEXT
+    assert SHORT.count("|") < MOST_PIPES
+
+
+def test_no_command_is_decided_on_the_spot_where_an_expression_has_a_say() -> None:
+    assert Policy.load(ask=["re:a"]).at_once("ls") is None
+
+
+def test_text_that_could_not_be_read_is_asked_about_as_any_that_does_not_parse() -> None:
+    assert POLICY.unread("  git push ") == Ruling(
+        POLICY.decide("echo 'x").decision, "unparsed", "could not be parsed", "git push"
+    )
