@@ -11,6 +11,6 @@ from donewhen.session import afterwards
 @click.argument("session")
 def command(session: str) -> int:
     """Remove the trees and the branch of SESSION. Its log stays."""
-    if left := anyio.run(afterwards.discard, session):
-        click.echo(one_line(left))
+    left = anyio.run(afterwards.discard, session)
+    click.echo(one_line(left or "its trees and its branch are removed; its log stays"))
     return 0

@@ -28,7 +28,7 @@ NEXT = {
     "no_change": ("donewhen log {id}",),
 }
 GATES = {
-    "contract": ("donewhen approve {id}", "donewhen answer {id} 'WHAT TO CHANGE'", "donewhen deny {id}"),
+    "contract": ("donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}"),
     "landing": ("donewhen approve {id}", "donewhen land {id} --onto BRANCH", "donewhen deny {id}"),
 }
 ANY_GATE = ("donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}")

@@ -94,7 +94,9 @@ def _declined(body: Body) -> str:
 
 
 def _proposed(body: Body) -> str:
-    return "there is no contract yet; proposed is: " + "; ".join(short(one) for one in body.get("why", ()))
+    checks = body.get("contract", {}).get("checks", ())
+    said = "; ".join(f"{short(one.get('name'))}: {short(one.get('command'))}" for one in checks)
+    return f"there is no contract yet; proposed is: {said}"
 
 
 def _protected(body: Body) -> str:

@@ -5,6 +5,7 @@ import json
 import click
 
 from donewhen.cli.group import one_line, say
+from donewhen.cli.show import state_of
 from donewhen.server import methods
 
 
@@ -17,6 +18,6 @@ def command(as_json: bool, limit: int) -> int:
         if as_json:
             click.echo(json.dumps(row))
             continue
-        state = row["outcome"] or (row["state"] if row["live"] or row["state"] == "waiting" else "interrupted")
+        state = row["outcome"] or state_of(row)
         click.echo(one_line(f"{row['id']}  {row['created_at'][:16].replace('T', ' ')}  {state:<17}  {row['title']}"))
     return 0

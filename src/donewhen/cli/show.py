@@ -33,11 +33,17 @@ def command(session: str, config: bool, as_json: bool) -> int:
     return 0
 
 
+def state_of(known: dict[str, Any]) -> str:
+    """The state in words: work that nobody does any more was interrupted."""
+    return known["state"] if known["live"] or known["state"] in ("waiting", "finished") else "interrupted"
+
+
 def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield f"session   {known['id']}{' (running)' if known['live'] else ''}"
     yield f"intent    {known['intent']}"
     yield f"repo      {known['repo']} at {known['base'][:12]}"
-    yield f"state     {known['outcome'] or known['state']}" + (f": {known['reason']}" if known["reason"] else "")
+    state = known["outcome"] or state_of(known)
+    yield f"state     {state}" + (f": {known['reason']}" if known["reason"] else "")
     yield f"engine    {known['engine']} on {known['model']}, isolation {known['isolation']}"
     cost = "price unknown" if known["usd"] is None else f"{known['usd']:.4f} USD"
     yield f"spent     {known['tokens']} tokens, {cost}, {known['active_secs']:.0f} s"
@@ -55,4 +61,5 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
         yield f"          donewhen answer {known['id']} TEXT"
     if known["gate"]:
         yield f"waits     {known['gate']['kind']}: {known['gate']['reason']}"
+        yield from (f"          {line}" for line in known["gate"]["detail"].splitlines())
         yield f"          donewhen approve {known['id']}  |  donewhen deny {known['id']}"

@@ -16,7 +16,7 @@ from donewhen.storage.record import Record
 @click.argument("session")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line.")
 def command(session: str, as_json: bool) -> int:
-    """Follow SESSION until it ends or waits for a person."""
+    """Follow SESSION until it ends, or is left to wait for a person."""
     return anyio.run(_follow, session, as_json)
 
 

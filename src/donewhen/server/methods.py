@@ -76,7 +76,7 @@ def about(story: Story) -> dict[str, Any]:
         "usd": story.usd,
         "active_secs": round(story.active_secs, 3),
         "question": {"id": question.id, "prompt": question.prompt} if question else None,
-        "gate": {"id": gate.id, "kind": gate.kind, "reason": gate.reason} if gate else None,
+        "gate": {"id": gate.id, "kind": gate.kind, "reason": gate.reason, "detail": gate.detail} if gate else None,
         "landed": dict(story.landed) if story.landed else None,
         "tree": (story.landing or last).get("tree"),
     }

@@ -15,7 +15,7 @@ from donewhen.session.ending import landing_plan
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder, nobody
 from donewhen.session.starting import any_archive, near
-from donewhen.session.story import Plain, Story, told
+from donewhen.session.story import DISCARDED, Plain, Story, told
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive
 from donewhen.workspace import leftovers
@@ -38,6 +38,8 @@ async def found(prefix: str) -> AsyncGenerator[Found]:
         story = told(archive.records(session))
         if not story.opened:
             raise BadInput(f"session {session} was never opened completely")
+        if story.discarded:
+            raise BadInput(f"session {session} was discarded; only its log is left")
         known = opening.from_plain(story.opened, near())
         async with open_workplace(Path(known.repo), held=known.settings) as place:
             yield Found(archive, place, known, story)
@@ -113,6 +115,8 @@ async def discard(prefix: str) -> str:
     async with found(prefix) as at:
         lease = at.archive.claim(at.known.session)
         try:
-            return await discarding.discard(at.place, at.archive, at.known.session)
+            left = await discarding.discard(at.place, at.archive, at.known.session)
+            lease.write(note=(DISCARDED, {}))
+            return left
         finally:
             lease.release()

@@ -61,7 +61,9 @@ class Ending:
         )
         moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
         self._recorder.write(*told, *moved, finished, sync=True)
-        if name not in WELL:
+        if name in WELL:
+            handoff.place(opened.session).unlink(missing_ok=True)  # of an earlier ending
+        else:
             handoff.write(opened, story)
         return Outcome(opened.session, name, reason)
 

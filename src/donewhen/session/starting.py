@@ -138,7 +138,8 @@ def _beginning(place: Workplace, known: Opened, proposed: tuple[str, ...]) -> li
     if proposed:
         events += [StateChanged(from_="created", to="proposed"), ContractProposed(contract=contract, why=proposed)]
         if not known.yes:
-            events.append(GateOpened(gate="contract", id="contract", reason=WORDS["contract"]))
+            detail = known.contract.render()
+            events.append(GateOpened(gate="contract", id="contract", reason=WORDS["contract"], detail=detail))
     return events
 
 
@@ -181,6 +182,8 @@ async def resume(prefix: str, watch: Watch) -> Outcome:
         story = told(archive.records(session))
         if not story.opened:
             raise BadInput(f"session {session} was never opened completely; there is nothing to go on with")
+        if story.discarded:
+            raise BadInput(f"session {session} was discarded; there is nothing to go on with")
         ended = story.finished
         if ended is not None and ended["outcome"] in ("verified", "already_satisfied", "no_change", "rejected"):
             return Outcome(session, str(ended["outcome"]), str(ended["reason"]))

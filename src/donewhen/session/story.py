@@ -13,8 +13,8 @@ from typing import Any
 from donewhen.engines.base import Note
 from donewhen.storage.record import Record
 
-OPENED, OWNED, TREE, ROUND, ATTEMPTED, JUDGED, LANDING = (
-    "opened", "owned", "tree", "round", "attempted", "judged", "landing"
+OPENED, OWNED, TREE, ROUND, ATTEMPTED, JUDGED, LANDING, DISCARDED = (
+    "opened", "owned", "tree", "round", "attempted", "judged", "landing", "discarded"
 )  # fmt: skip
 """The kinds of a session's own notes. An engine's are RUNG.KIND."""
 
@@ -38,6 +38,8 @@ class Gate:
     decision: str = ""
     """Empty while it waits for a person."""
     reason: str = ""
+    detail: str = ""
+    """What the decision is about, in full."""
 
 
 @dataclass(slots=True)
@@ -83,6 +85,7 @@ class Story:
         self.gates: dict[str, Gate] = {}
         self.landing: Plain | None = None
         self.landed: Plain | None = None
+        self.discarded = False
         self.finished: Plain | None = None
         """The last `session_finished`; a session that goes on after it has none."""
         self.position = 0
@@ -152,6 +155,8 @@ class Story:
                 self.rounds[-1].judged = body
             case "landing":
                 self.landing = body
+            case "discarded":
+                self.discarded = True
             case _:
                 pass
 
@@ -186,7 +191,9 @@ class Story:
             case "question_expired":
                 self.questions[body["id"]].expired = True
             case "gate_opened":
-                self.gates[body["id"]] = Gate(body["id"], body["gate"], reason=str(body.get("reason", "")))
+                self.gates[body["id"]] = Gate(
+                    body["id"], body["gate"], reason=str(body.get("reason", "")), detail=str(body.get("detail", ""))
+                )
             case "gate_decided":
                 self.gates[body["id"]].decision = str(body["decision"])
             case _:

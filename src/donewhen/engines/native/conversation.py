@@ -54,6 +54,8 @@ class Conversation:
     iteration: int = 0
     messages: list[Message] = field(default_factory=list[Message])
     turns: Turns = field(default_factory=Turns)
+    model: str = ""
+    """The one that answered last; a change is told once."""
     last: Reply | None = field(default=None, init=False)
     """The last reply of this round."""
     answers: dict[str, ToolAnswer] = field(default_factory=dict[str, ToolAnswer], init=False)
@@ -115,6 +117,7 @@ class Conversation:
         self.last, self.claim, self.repeated = None, None, Repeated()
 
     def _take_reply(self, reply: Reply) -> None:
+        self.model = reply.model or self.model
         self.last = reply
         self.answers, self.snapshots = {}, {}
         self.ids.update(call.id for call in reply.calls)

@@ -128,7 +128,8 @@ class Round:
         reply = with_ids(reply, self.talk.ids, self.job.iteration, turn)
         body = {"iteration": self.job.iteration, "turn": turn, "reply": to_plain(reply)}
         spent = self.job.meter.spent(reply.usage, reply.cost_usd)
-        self._write(Note("turn", {"role": self.config.role, **body}), *_told(self.config.role, reply, spent))
+        told = _told(self.config.role, reply, spent, self.talk.model)
+        self._write(Note("turn", {"role": self.config.role, **body}), *told)
 
     def _take_failure(self, failure: ModelFailed) -> None:
         body = {"role": self.config.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
@@ -179,7 +180,7 @@ class Round:
 
     def _take_outcome(self, call: Call, outcome: Outcome) -> None:
         reproach = self._reproach(call, outcome)
-        text = clipped(outcome.text, MOST_BYTES - len(reproach)) + reproach
+        text = clipped(self.job.redact(outcome.text), MOST_BYTES - len(reproach)) + reproach
         body: dict[str, Any] = {"call_id": call.id, "text": text, "ok": outcome.ok, "failed": outcome.failed}
         if outcome.claim is not None:
             body["claim"] = asdict(outcome.claim)
@@ -197,7 +198,7 @@ class Round:
         self.talk.take(note)
 
 
-def _told(role: str, reply: Reply, spent: Event) -> Iterator[Event]:
+def _told(role: str, reply: Reply, spent: Event, before: str) -> Iterator[Event]:
     """What a reply is to those who watch."""
     yield ModelTurn(
         role=role,
@@ -207,7 +208,7 @@ def _told(role: str, reply: Reply, spent: Event) -> Iterator[Event]:
         model=reply.model,
     )
     yield spent
-    if reply.fallback:
+    if reply.fallback and reply.model != before:
         yield ModelFallback(model=reply.model, reason=reply.fallback)
     if reply.text.strip():
         yield PlanText(text=reply.text)

@@ -1,0 +1,44 @@
+"""Old sessions are forgotten, and nothing that is unfinished or unsaved is."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from donewhen.session import retention
+from donewhen.session.starting import any_archive
+from donewhen.session.workplace import open_workplace
+from repositories import git
+from runs.scenes import RIGHT, WRONG, called, run, scene
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_landed_and_discarded_sessions_go_when_there_are_too_many_and_unsaved_work_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = scene(tmp_path / "repo")
+    monkeypatch.chdir(repo)
+    red = run(repo, WRONG, "--max-iterations", "1").session
+    waiting = run(repo, [{"error": "x"}, *WRONG], "--max-iterations", "1", "--land", "none").session
+    thrown = run(repo, WRONG, "--max-iterations", "1").session
+    landed = run(repo, RIGHT).session
+    assert called(repo, "discard", thrown).code == 0
+    async with open_workplace(repo) as place:
+        with any_archive() as archive:
+            gone = await retention.forget_old(place, archive, most=0)
+            left = {row.id for row in archive.sessions()}
+    assert set(gone) == {landed, thrown}
+    assert left == {red, waiting}
+    assert git(repo, "rev-parse", "--verify", f"donewhen/{landed}")
+    assert "+left" in called(repo, "diff", red).out
+    assert (called(repo, "show", landed).code, os.path.isdir(repo)) == (2, True)
+
+
+def test_a_discarded_session_says_so(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo")
+    session = run(repo, WRONG, "--max-iterations", "1").session
+    assert called(repo, "discard", session).code == 0
+    for verb in ("resume", "land", "diff"):
+        answer = called(repo, verb, session)
+        assert (answer.code, "was discarded" in answer.one_line) == (2, True)
