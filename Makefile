@@ -16,7 +16,7 @@ $(STAMP): requirements.lock pyproject.toml scripts/venv
 packages: ## the Debian packages that the tests need
 	@scripts/debian-packages tests
 
-demo: venv ## work that is not done is refused, a command that breaks out stays in
+demo: venv ## a run to a verified branch; cheats that are refused; a command that stays in
 	@scripts/debian-packages wall
 	@scripts/demo
 

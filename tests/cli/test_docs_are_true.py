@@ -1,0 +1,136 @@
+"""Every command of README.md and docs/guide.md is typed in order, and what the pages show is what is printed.
+
+No network: the models of the guide are scripted, and the provider of the README is a server on this machine that
+speaks its language. The `make` lines are looked up and not run: they belong to the checkout, and tests of their own.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from followed_page import Reader, blocks, is_shown, plain_variables
+
+from donewhen.session import settings
+from needs import needs
+from program import PROGRAM
+from wire_server import Answer, SaidCall, Says, serving
+
+ROOT = Path(__file__).parents[2]
+README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+MAKE = re.compile(r"make ([a-z]+)")
+
+
+@pytest.fixture
+def reader(home: Path, tmp_path: Path) -> Iterator[Reader]:
+    """Somebody new, in their home, with git and our program and nothing else set up."""
+    needs("bwrap")
+    (home / ".gitconfig").write_text("[user]\n\tname = You\n\temail = you@example.com\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "donewhen").symlink_to(PROGRAM)
+    someone = Reader(home, home, plain_variables(home, programs))
+    yield someone
+    someone.close()
+
+
+def test_the_guide_can_be_followed_word_by_word(reader: Reader) -> None:
+    reader.follow(GUIDE)
+    typed = {words[1] for words in (command.split() for command in reader.ran) if words[0] == "donewhen"}
+    assert {"init", "trust", "check", "run", "watch", "answer", "approve", "cancel", "resume", "land"} <= typed
+    assert {"list", "show", "log", "diff", "receipt", "verify", "discard", "models", "replay"} <= typed
+
+
+def test_the_readme_can_be_followed_word_by_word(reader: Reader) -> None:
+    """From a checkout to a branch; the repository of the reader is the one of the guide."""
+    shop, checkout = reader.home / "shop", reader.home / "donewhen"
+    shop.mkdir()
+    for block in blocks(GUIDE):
+        if block.word in ("price.py", "test_price.py"):
+            (shop / block.word).write_text(block.text)
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "donewhen").symlink_to(PROGRAM)
+    makes = {command.split("#")[0].strip(): f"make -n -C {ROOT} {target}" for command, target in make_lines()}
+    reader.aside = {**makes, "cd ~/shop": "cd ~/shop && git init -q -b main && git add . && git commit -q -m Prices"}
+    reader.directory = checkout
+    with serving(*(Says(answer) for answer in provider_answers())) as provider:
+        reader.variables["ANTHROPIC_BASE_URL"] = provider.url
+        reader.follow(README)
+    assert len(provider.received) == 2
+
+
+def make_lines() -> Iterator[tuple[str, str]]:
+    for block in blocks(README):
+        for command in block.commands:
+            if block.language == "sh" and (target := MAKE.match(command)):
+                yield command, target[1]
+
+
+def provider_answers() -> Iterator[Answer]:
+    edit = {"path": "price.py", "old": "sum(prices)", "new": "sum(prices) * (100 - discount) // 100"}
+    yield Answer(calls=(SaidCall("call_1", "edit_file", json.dumps(edit)),))
+    yield Answer(text="The discount is a percentage of the sum.")
+
+
+def test_every_setting_that_a_page_shows_is_one(tmp_path: Path) -> None:
+    shown = [block for page in PAGES for block in blocks(page) if block.language == "toml"]
+    assert len(shown) > 3
+    for number, block in enumerate(shown):
+        tomllib.loads(block.text)
+        file = tmp_path / f"{number}.toml"
+        file.write_text(block.text)
+        settings.read(file)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+# -- the reader itself --
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("a\n", "a\n", True),
+        ("a\n", "a\nb\n", False),
+        ("a\n…\n", "a\nb\nc\n", True),
+        ("…\nc\n", "a\nb\n", False),
+        ("sha256:…\n", "sha256:0f\n", True),
+        ("took 0.1 s\n", "took 12.3 s\n", True),
+        ("round 1\n", "round 2\n", False),
+        ("session ID: x\n", "session 0a1b2c3d: x\n", True),
+    ],
+)
+def test_what_is_shown_is_compared_line_by_line(shown: str, printed: str, same: bool) -> None:
+    assert is_shown(shown, printed) is same
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "```sh\nfalse\n```\n",
+        "```sh\ntrue   # exit 1\n```\n",
+        "```sh\necho one\n```\n\n```text\ntwo\n```\n",
+        "```sh first-terminal\necho one\n```\n\n```text first-terminal\ntwo\n```\n",
+        "```sh first-terminal\nexit 7\n```\n",
+    ],
+    ids=["a failure", "a success", "other words", "other words in the first terminal", "a failure there"],
+)
+def test_a_page_that_is_not_true_is_found_out(reader: Reader, tmp_path: Path, page: str) -> None:
+    untrue = tmp_path / "untrue.md"
+    untrue.write_text(page)
+    with pytest.raises(AssertionError):
+        reader.follow(untrue)
+
+
+def test_a_terminal_remembers_its_directory_and_variables(reader: Reader, tmp_path: Path) -> None:
+    page = tmp_path / "true.md"
+    page.write_text('```sh\nmkdir a && cd a\nexport B="b c"\necho $(basename $PWD) $B\n```\n\n```text\na b c\n```\n')
+    reader.follow(page)
