@@ -18,10 +18,11 @@ import anyio
 
 import donewhen.engines.native.loop
 import donewhen.session.landing
+from donewhen.session.archives import any_archive
 from donewhen.session.options import Options
 from donewhen.session.outcome import Outcome
 from donewhen.session.recorder import nobody
-from donewhen.session.starting import Watch, any_archive, resume, start
+from donewhen.session.starting import Watch, resume, start
 
 NEVER = 1 << 30
 DIED_AGAIN = 3

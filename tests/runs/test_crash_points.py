@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.session.starting import any_archive
+from donewhen.session.archives import any_archive
 from repositories import git
 from runs.scenes import Step, run, say, scene, script, shell, write
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.session import retention
-from donewhen.session.starting import any_archive
+from donewhen.session.archives import any_archive
 from donewhen.session.workplace import open_workplace
 from repositories import git
 from runs.scenes import RIGHT, WRONG, called, run, scene

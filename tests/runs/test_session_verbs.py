@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import postgres
+from donewhen.errors import BadInput
+from donewhen.server import methods
 from program import PROGRAM
 from repositories import commit, git
 from repositories import write as put
@@ -220,3 +222,9 @@ def test_ten_sessions_on_one_repository_at_once_do_not_disturb_each_other(repo: 
     for branch in branches:
         files = git(repo, "ls-tree", "--name-only", branch).split()
         assert len([name for name in files if name.startswith("mine-")]) == 1
+
+
+def test_every_method_of_the_table_can_be_called_by_a_surface() -> None:
+    assert all(callable(methods.method(name)) for name in methods.METHODS)
+    with pytest.raises(BadInput, match=r"session\.fly"):
+        methods.method("session.fly")

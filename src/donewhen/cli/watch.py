@@ -8,7 +8,7 @@ import click
 
 from donewhen.cli.event_lines import line_of
 from donewhen.cli.group import one_line
-from donewhen.session.starting import any_archive
+from donewhen.session.archives import any_archive
 from donewhen.storage.record import Record
 
 

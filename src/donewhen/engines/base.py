@@ -6,11 +6,13 @@ more about the judge than the words of the contract and of the feedback.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from donewhen.events import Emit, Event
 from donewhen.model.base import Said, Usage
-from donewhen.workspace.maker import Maker
+
+if TYPE_CHECKING:
+    from donewhen.workspace.maker import Maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Job:
     reds: int = 0
     """How many rounds in a row were judged red by now."""
     hint: str = ""
-    maker: Maker
+    maker: "Maker"
     notebook: Notebook
     meter: Meter
     asker: Asker | None = None

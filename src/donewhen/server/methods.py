@@ -5,6 +5,7 @@ business of the surfaces.
 """
 
 import contextlib
+import importlib
 import os
 import signal
 import time
@@ -16,9 +17,9 @@ from typing import Any, NamedTuple
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session import control
+from donewhen.session.archives import Say, any_archive, silent
 from donewhen.session.gates import Gates
 from donewhen.session.recorder import Recorder, nobody
-from donewhen.session.starting import Say, any_archive
 from donewhen.session.story import Story, told
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
@@ -32,11 +33,7 @@ END_SECS = 5.0
 LOOK_SECS = 0.02
 
 
-def _silent(line: str) -> None:
-    del line
-
-
-def session_list(repo: str = "", limit: int = 0, say: Say = _silent) -> list[dict[str, Any]]:
+def session_list(repo: str = "", limit: int = 0, say: Say = silent) -> list[dict[str, Any]]:
     """All sessions, the newest first; of one repository when it is named."""
     with any_archive(say) as archive:
         rows = archive.sessions(repo or None, limit or None)
@@ -238,3 +235,31 @@ def _door(session: str) -> Path:
 
 def _is_live(owner: Owner | None) -> bool:
     return owner is not None and owner.is_alive()
+
+
+METHODS: Mapping[str, str] = {
+    "session.start": "donewhen.session.starting:start",
+    "session.list": "donewhen.server.methods:session_list",
+    "session.get": "donewhen.server.methods:session_get",
+    "session.events": "donewhen.server.methods:session_events",
+    "session.answer": "donewhen.server.methods:session_answer",
+    "session.approve": "donewhen.server.methods:session_approve",
+    "session.deny": "donewhen.server.methods:session_deny",
+    "session.cancel": "donewhen.server.methods:session_cancel",
+    "session.resume": "donewhen.session.starting:resume",
+    "session.replay": "donewhen.session.starting:replay",
+    "session.land": "donewhen.session.afterwards:land",
+    "session.discard": "donewhen.session.afterwards:discard",
+    "session.diff": "donewhen.session.afterwards:diff",
+    "session.receipt": "donewhen.session.afterwards:receipt",
+    "models.list": "donewhen.server.methods:models_list",
+}
+"""Name → what carries it out, by its place, so that looking at a session does not load what working on one needs."""
+
+
+def method(name: str) -> Callable[..., Any]:
+    """The function of a name; those that work in a repository are coroutines."""
+    if name not in METHODS:
+        raise BadInput(f"there is no method {name!r}")
+    module, _, function = METHODS[name].partition(":")
+    return getattr(importlib.import_module(module), function)

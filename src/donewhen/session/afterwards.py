@@ -10,11 +10,11 @@ from donewhen.events import Landed
 from donewhen.judge.verdict import Verdict
 from donewhen.session import discarding, landing, receipts
 from donewhen.session import opened as opening
+from donewhen.session.archives import any_archive, near
 from donewhen.session.checking import judge_tree
 from donewhen.session.ending import landing_plan
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder, nobody
-from donewhen.session.starting import any_archive, near
 from donewhen.session.story import DISCARDED, Plain, Story, told
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive

@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from donewhen.model.base import Said
 from donewhen.session import assemble, contract_file, control, retention
 from donewhen.session import opened as opening
 from donewhen.session import options as command_line
-from donewhen.session import settings as settings_module
+from donewhen.session.archives import Say, archive_of, near, silent
 from donewhen.session.asking import Person, Recalled
 from donewhen.session.gates import WORDS
 from donewhen.session.opened import Opened
@@ -31,19 +31,11 @@ from donewhen.session.options import Options
 from donewhen.session.outcome import Outcome
 from donewhen.session.recorder import Barrier, Recorder, Told, no_barrier
 from donewhen.session.session import Session
-from donewhen.session.settings import Settings
 from donewhen.session.story import OWNED, Story, told
-from donewhen.session.trust import TrustBook
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Lease
 from donewhen.workspace.state import state_root
-
-Say = Callable[[str], None]
-
-
-def _silent(line: str) -> None:
-    del line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,34 +43,12 @@ class Watch:
     """Who is told what happens, and who may be asked."""
 
     told: Told
-    say: Say = _silent
+    say: Say = silent
     """One line for a person, beside the events."""
     person: Person | None = None
     said: Said | None = None
     """What a model says while it says it."""
     barrier: Barrier = no_barrier
-
-
-def archive_of(settings: Settings, say: Say = _silent) -> Archive:
-    """Where sessions are kept; what was found damaged there is said."""
-    archive = Archive.open(state_root(os.environ), settings.text("storage", "url"))
-    for line in archive.warnings:
-        say(f"note: {line}")
-    return archive
-
-
-def near() -> Settings:
-    return settings_module.near(Path.cwd(), os.environ, TrustBook(state_root(os.environ)))
-
-
-@contextlib.contextmanager
-def any_archive(say: Say = _silent) -> Generator[Archive]:
-    """The archive for verbs that need no repository: the settings of wherever they are called."""
-    archive = archive_of(near(), say)
-    try:
-        yield archive
-    finally:
-        archive.close()
 
 
 async def start(options: Options, watch: Watch) -> Outcome:

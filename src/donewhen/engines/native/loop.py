@@ -169,7 +169,7 @@ class Round:
             return
         body: dict[str, str] = {"call_id": call.id}
         try:
-            body["snapshot"] = await self.job.maker.snapshot()
+            body["snapshot"] = await self.job.maker.checkpoint()
         except CandidateRefused as refused:
             body.update(snapshot=self.talk.saved or await self._base(), refused=str(refused))
         self._write(Note("begun", body))
