@@ -1,6 +1,8 @@
 """Running a real test runner as the judge would, without the wall: asked for evidence, then read."""
 
+import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,19 +72,29 @@ def run(root: Path, command: str, environment: Mapping[str, str], asked: Ask | N
     for old in sidecar.iterdir():
         old.unlink()
     asked = asked or ask(command, root, str(sidecar))
-    ran = subprocess.run(
-        ["/bin/sh", "-c", asked.command],
+    code, output = to_its_end(asked.command, root, {**environment, **asked.variables})
+    reports = {path.name: path.read_bytes() for path in sidecar.iterdir()}
+    found = read(reports, left_in(root), output, asked)
+    return Ran(code, output, *(found or (None, "")))
+
+
+def to_its_end(command: str, root: Path, environment: Mapping[str, str]) -> tuple[int, bytes]:
+    """Run a command, and whatever it leaves behind dies with it: a worker whose runner was killed may spin for ever."""
+    program = subprocess.Popen(
+        ["/bin/sh", "-c", command],
         cwd=root,
-        env={**environment, **asked.variables},
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        check=False,
-        timeout=240,
+        start_new_session=True,
     )
-    reports = {path.name: path.read_bytes() for path in sidecar.iterdir()}
-    found = read(reports, left_in(root), ran.stdout, asked)
-    return Ran(ran.returncode, ran.stdout, *(found or (None, "")))
+    try:
+        output, _ = program.communicate(timeout=240)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+    return program.returncode, output
 
 
 def left_in(root: Path) -> dict[str, bytes]:
