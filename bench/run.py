@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-PARTS = ("processes", "trees", "capture", "judge", "log_follow", "model_turns")
+PARTS = ("processes", "trees", "capture", "judge", "log_follow", "model_turns", "echo_agents")
 
 
 def main() -> None:

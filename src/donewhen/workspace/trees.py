@@ -32,7 +32,7 @@ from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.store import Store
 
 if TYPE_CHECKING:
-    from donewhen.workspace.capture import Candidate
+    from donewhen.workspace.capture import Candidate, Sighting
     from donewhen.workspace.sandbox.room import Place
     from donewhen.workspace.sandbox.view import Bind, Overlay
 
@@ -74,6 +74,10 @@ class Tree:
     directory: Path
     place: "Place"
     lock: int = field(repr=False)
+    kept: str = ""
+    """The capture that this process has pinned and written down; another of the same needs neither again."""
+    sighting: "Sighting | None" = field(default=None, repr=False)
+    """How the tree looked at that capture."""
 
     @property
     def upper(self) -> Path:
@@ -133,14 +137,26 @@ class Trees:
         """What was made in a tree, as a tree id in the store; everything in it must be dead."""
         from donewhen.workspace import capture
 
+        tree.sighting = None
         if tree.facts.copied:
             candidate = await capture.capture_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
+            sighting = None
         else:
-            candidate = await capture.capture_layer(self.store, tree.facts.base, tree.upper)
-        await self.store.keep(f"trees/{tree.facts.name}", candidate.tree)
-        tree.facts = replace(tree.facts, saved=candidate.tree)
-        write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
+            candidate, sighting = await capture.capture_layer_and_look(self.store, tree.facts.base, tree.upper)
+        if candidate.tree != tree.kept:
+            tree.kept = ""  # when this is interrupted, nobody knows how much of it was done
+            await self.store.keep(f"trees/{tree.facts.name}", candidate.tree)
+            tree.facts = replace(tree.facts, saved=candidate.tree)
+            write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
+            tree.kept = candidate.tree
+        tree.sighting = sighting
         return candidate
+
+    async def checkpoint(self, tree: Tree) -> str:
+        """A tree id to come back to: that of the last capture, while nothing was written since."""
+        if tree.sighting is not None and tree.sighting.still_holds():
+            return tree.kept
+        return (await self.capture(tree)).tree
 
     async def restore(self, tree: Tree, to: str) -> None:
         """Make the files of a tree those of an earlier capture again; ignored files stay where they can."""

@@ -1,6 +1,7 @@
 """A candidate as data: what was made in a tree becomes a tree id in our store, and no git of its own is ever asked.
 
     walk        what is on disk, as a layer over the base
+    again       whether it is still what was captured last
     known       what belongs to it
     refusals    what no candidate may bring
     record      what counts, into the store
@@ -13,11 +14,13 @@ is kept whatever it is. What cannot be held is refused by name, never left out. 
 asked here.
 """
 
+import time
 from pathlib import Path
 
 import anyio.to_thread
 
 from donewhen.workspace.capture import walk
+from donewhen.workspace.capture.again import Sighting, sighting_of
 from donewhen.workspace.capture.candidate import Candidate, take
 from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.capture.restore import restore_copy, restore_layer
@@ -29,8 +32,10 @@ from donewhen.workspace.store.bare import replace
 __all__ = [
     "Candidate",
     "CandidateRefused",
+    "Sighting",
     "capture_copy",
     "capture_layer",
+    "capture_layer_and_look",
     "changed_in_copy",
     "restore_copy",
     "restore_layer",
@@ -42,8 +47,16 @@ __all__ = [
 
 async def capture_layer(store: Store, base_commit: str, upper: Path) -> Candidate:
     """What was written into the upper directory of an overlay over this commit. Costs as much as the changes."""
+    return (await capture_layer_and_look(store, base_commit, upper))[0]
+
+
+async def capture_layer_and_look(store: Store, base_commit: str, upper: Path) -> tuple[Candidate, Sighting | None]:
+    """The same, and something that can tell later whether anything was written since."""
     base = await store.skeletons.of(await store.tree_of(base_commit))
-    return await take(store, base, walk.read_upper(upper, base.directories))
+    began = time.time_ns()
+    layer = walk.read_upper(upper, base.directories)
+    candidate = await take(store, base, layer)
+    return candidate, sighting_of(layer, began)
 
 
 async def stamp(directory: Path, record: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from donewhen.workspace.objects import RULES, parents
 
@@ -35,6 +35,19 @@ class Item:
     """Whether a file may be run."""
 
 
+class Look(NamedTuple):
+    """What shows whether a path was touched since."""
+
+    mode: int
+    inode: int
+    changed_ns: int
+    size: int
+
+
+def look_of(status: os.stat_result) -> Look:
+    return Look(status.st_mode, status.st_ino, status.st_ctime_ns, status.st_size)
+
+
 @dataclass(slots=True)
 class Layer:
     """Directory → name → what is there now. What is not listed is as in the base."""
@@ -47,6 +60,8 @@ class Layer:
     """Directories through which nothing of the base shows."""
     unseen: list[bytes] = field(default_factory=list[bytes])
     """Directories that the base does not have; see `enter`."""
+    seen: dict[bytes, dict[bytes, Look]] = field(default_factory=dict[bytes, dict[bytes, Look]])
+    """For an overlay: how all that is listed looked."""
     unchanged: Callable[[bytes, os.stat_result], bool] = field(default=lambda _path, _status: False)
 
     def items(self) -> Iterator[tuple[bytes, Item]]:
@@ -99,6 +114,7 @@ def _read(layer: Layer, directory: bytes, known: Collection[bytes]) -> list[byte
     """Take in one directory; those below it that the base has too are given back."""
     place = joined(layer.root, directory) if directory else layer.root
     names = layer.listing.setdefault(directory, {})
+    looks = layer.seen.setdefault(directory, {}) if layer.overlay else {}
     found: list[bytes] = []
     try:
         with os.scandir(place) as entries:
@@ -107,6 +123,7 @@ def _read(layer: Layer, directory: bytes, known: Collection[bytes]) -> list[byte
                 status = entry.stat(follow_symlinks=False)
                 if path == b".git" or layer.unchanged(path, status):
                     continue
+                looks[entry.name] = look_of(status)
                 names[entry.name] = item = _item(entry.path, status, layer.overlay)
                 if item.kind == "directory":
                     (found if path in known else layer.unseen).append(path)
