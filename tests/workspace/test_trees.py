@@ -125,9 +125,18 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
             os.close(tree.lock)
         half_made = place.trees.directory / "trees" / "half"
         half_made.mkdir()
+        os.utime(half_made, (0, 0))
         assert await leftovers.sweep(place.trees) == [with_work.facts.name]
         assert [entry.name for entry in (place.trees.directory / "trees").iterdir()] == [with_work.facts.name]
         assert (with_work.upper / "y").exists()
+
+
+async def test_a_tree_that_is_just_being_made_is_left_alone_by_a_sweep(root: Path) -> None:
+    async with opened(root) as (place, _):
+        begun = place.trees.directory / "trees" / "begun"
+        begun.mkdir(parents=True)
+        assert await leftovers.sweep(place.trees) == []
+        assert begun.exists()
 
 
 async def test_a_tree_whose_owner_lives_is_left_alone_by_a_sweep(root: Path) -> None:
