@@ -4,6 +4,7 @@ Nothing that only some tests need lives here; a room's fixtures stand next to th
 """
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import pytest
 
 HOME_OF_BEFORE = Path(os.environ.get("HOME") or Path.home())
 """Read at import, before any test has a home of its own."""
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background of a script: what the tests start would ignore interrupts as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

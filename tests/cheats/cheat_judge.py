@@ -151,9 +151,12 @@ class TakenOff:
     """Whether the defence that the cheat names stops it where all the others are off."""
 
 
-async def taken_off(candidate: Hearing, said: Said, defence: str) -> TakenOff:
+async def taken_off(candidate: Hearing, said: Said, defence: str, behind: bool) -> TakenOff:
+    """Without the defence that a cheat names; with `behind` also what else stands in its way, one after the other."""
     off = [defence]
     alone = end = await candidate.said(defence)
+    if not behind:
+        return TakenOff(alone, (), end, said.refused_by == defence or alone != said)
     while not end.accepted and end.refused_by in SWITCHES and end.refused_by not in off:
         off.append(end.refused_by)
         end = await candidate.said(*off, *NOT_REPEATED)
@@ -170,11 +173,11 @@ class Heard:
     """Nothing where the defence has no switch, or the candidate was no candidate."""
 
 
-async def heard(tree: Path, defence: str) -> Heard:
+async def heard(tree: Path, defence: str, behind: bool = True) -> Heard:
     """The verdict on a tree, and what it is without one defence."""
     try:
         async with hearing(tree) as candidate:
             said = await candidate.said()
-            return Heard(said, await taken_off(candidate, said, defence) if has_switch(defence) else None)
+            return Heard(said, await taken_off(candidate, said, defence, behind) if has_switch(defence) else None)
     except DonewhenError as error:
         return Heard(refusal(error), None)

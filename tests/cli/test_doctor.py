@@ -19,9 +19,11 @@ MISSING = Probe(Level.NONE, None, "", "bubblewrap is not installed", True, "", 0
 @pytest.mark.promise("command.doctor")
 def test_doctor_names_the_level_that_is_really_enforced(tmp_path: Path) -> None:
     needs("bwrap")
-    answer = donewhen("doctor", cwd=tmp_path)
+    answer = donewhen("doctor", cwd=tmp_path, env={"ANTHROPIC_API_KEY": "sk-doctor-secret"})
     assert (answer.code, answer.err) == (0, "")
     assert "level bubblewrap" in answer.out
+    assert "anthropic:" in answer.out
+    assert "sk-doctor-secret" not in answer.out
 
 
 def test_doctor_as_json_is_one_object_with_every_finding(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What goes wrong around a run: a damaged database, a full disk, two owners, a changed contract, a killed owner."""
 
+import contextlib
 import json
 import os
 import signal
@@ -53,19 +54,32 @@ def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_when_there_is_room_a
     repo: Path, tmp_path: Path
 ) -> None:
     with small_disk(tmp_path / "disk", "24m") as disk:
-        kept = {"XDG_STATE_HOME": str(disk / "state")}
         (disk / "state").mkdir()
-        fill = shell("head -c 60000000 /dev/zero > big.log; true")
-        steps = [write("answer.txt", "left\n"), fill, say("done"), shell("rm -f big.log"), *RIGHT]
-        ran = run(repo, steps, env=kept)
-        assert ran.code in (0, 4), ran.err
-        if ran.code == 4:
-            for big in disk.glob("state/donewhen/repos/*/trees/*/upper/big.log"):
-                big.unlink()
-            rows = [json.loads(row) for row in called(repo, "list", "--json", env=kept).out.splitlines()]
-            ran = told(repo, "resume", rows[0]["id"], "--json", env=kept)
-        assert (ran.code, ran.last["outcome"]) == (0, "verified"), ran.err
+        kept = {**os.environ, "XDG_STATE_HOME": str(disk / "state")}
+        steps = [write("answer.txt", "left\n"), {**write("other.txt", "x\n"), "delay": 2}, *RIGHT]
+        command = [PROGRAM, "run", "x", "--model", script(tmp_path / "s.json", steps), "--json"]
+        program = subprocess.Popen(command, cwd=repo, env=kept, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert program.stdout is not None
+        first = next(line for line in program.stdout if b'"tool_result"' in line)
+        fill(disk / "filler")
+        _, errors = program.communicate(timeout=60)
+        assert program.returncode == 4
+        assert errors.decode().splitlines()[-1].startswith("donewhen: ")
+        assert b"Traceback" not in errors
+        (disk / "filler").unlink()
+        resumed = told(repo, "resume", json.loads(first)["session"], "--json", env=kept)
+    assert (resumed.code, resumed.last["outcome"]) == (0, "verified"), resumed.err
     assert git(repo, "status", "--porcelain") == ""
+
+
+def fill(file: Path) -> None:
+    """Write until there is no room left at all."""
+    with file.open("wb", buffering=0) as out, contextlib.suppress(OSError):
+        while True:
+            out.write(b"x" * 65536)
+    with file.open("ab", buffering=0) as out, contextlib.suppress(OSError):
+        while True:
+            out.write(b"x")
 
 
 def test_only_one_process_works_on_a_session(repo: Path) -> None:
