@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import postgres
 import pytest
 import real_projects as real
 
+import postgres
 from needs import needs
 from program import Answer, donewhen
 from repositories import git, write

@@ -121,16 +121,25 @@ class Judge:
     async def _result(self, proof: Proof, check: Check) -> Result:
         phase = self._case.phase
         self._emit(events.CheckStarted(name=check.name, phase=phase))
-        ran = await proof.bench.run(check, proof.judged.tree)
+        result = await self._weighed(proof, check, await proof.bench.run(check, proof.judged.tree))
+        self._tell(result, phase)
+        if result.status is Status.TIMEOUT and self._case.overloaded():
+            # A time limit that ran out on a machine with too much to do says nothing about the work: once more.
+            self._emit(events.CheckStarted(name=check.name, phase="rerun"))
+            result = await self._weighed(proof, check, await proof.bench.again(check, proof.judged.tree), attempt=2)
+            result = replace(result, reasons=(*result.reasons, "timed out at first, on an overloaded machine"))
+            self._tell(result, "rerun")
+        return result
+
+    async def _weighed(self, proof: Proof, check: Check, ran: Ran, attempt: int = 1) -> Result:
+        """What one run of a check is worth."""
         trouble = self._case.surroundings.trouble
         status, reason = (Status.INFRA, trouble) if trouble else evidence.outcome(check, ran)
         reasons = [reason] if reason else []
         if status is Status.PASS:
             doubts = await proof.doubts(check, ran)
             status, reasons = evidence.worst(doubts), [line for _, line in doubts]
-        result = self._made(check, ran, status, reasons)
-        self._tell(result, phase)
-        return result
+        return self._made(check, ran, status, reasons, attempt)
 
     def _made(self, check: Check, ran: Ran, status: Status, reasons: list[str], attempt: int = 1) -> Result:
         quarantined = check.in_quarantine(self._case.today)

@@ -16,6 +16,7 @@ from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.evidence import Doubt
 from donewhen.judge.ground import Surroundings
 from donewhen.judge.judged import Judged
+from donewhen.judge.load import is_overloaded
 from donewhen.judge.ran import Ran
 from donewhen.judge.verdict import Phase, Status
 from donewhen.workspace.objects import raw
@@ -39,6 +40,8 @@ class Case:
     as_is: bool = False
     """Judge the candidate as it is, without protection."""
     defences: Defences = ALL
+    overloaded: Callable[[], bool] = is_overloaded
+    """Whether a time limit that ran out may be the machine's fault; asked when one did."""
 
 
 @dataclass(slots=True)

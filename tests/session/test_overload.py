@@ -1,0 +1,72 @@
+"""A time limit that runs out: the work's fault on an idle machine, tried once more on an overloaded one."""
+
+import datetime
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from donewhen.events import Event
+from donewhen.judge.cache import Runs
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.judge import Judge
+from donewhen.judge.proof import Case
+from donewhen.judge.verdict import Status, Verdict
+from donewhen.session.checking import surroundings
+from donewhen.session.workplace import open_workplace
+from needs import needs
+from repositories import repository
+
+pytestmark = pytest.mark.anyio
+
+
+@contextmanager
+def answering(*words: str) -> Generator[int]:
+    """A server that gives each caller the next word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for word in words:
+                caller, _ = server.accept()
+                with caller:
+                    caller.sendall(word.encode())
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+
+
+async def judged(root: Path, port: int, overloaded: bool) -> tuple[Verdict, list[Event]]:
+    asks = f"import socket, time; word = socket.create_connection(('localhost', {port})).recv(9)"
+    check = Check(name="slow", command=f"python3 -c \"{asks}; time.sleep(60 * (word == b'slow'))\"", timeout_secs=5)
+    contract, told = Contract(checks=(check,), min_evidence="exit"), list[Event]()
+    async with open_workplace(root) as place:
+        case = Case(
+            base=place.repo.head,
+            candidate=await place.store.tree_of(place.repo.head),
+            surroundings=surroundings(place, contract),
+            today=datetime.datetime.now().astimezone().date(),
+            overloaded=lambda: overloaded,
+        )
+        runs = Runs(place.trees.directory / "kept-runs", False)
+        return await Judge(place, contract, case, runs, told.append).verdict(), told
+
+
+@pytest.mark.parametrize(("overloaded", "status"), [(True, Status.PASS), (False, Status.TIMEOUT)])
+async def test_a_timeout_is_tried_again_only_where_the_machine_had_too_much_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overloaded: bool, status: Status
+) -> None:
+    needs("bwrap")
+    root = repository(tmp_path / "repo")
+    with answering("slow", "quick") as port:
+        monkeypatch.setenv("DONEWHEN__WORKSPACE__REACH", f"localhost:{port}")
+        verdict, told = await judged(root, port, overloaded)
+    (result,) = verdict.results
+    assert result.status is status
+    assert result.attempt == (2 if overloaded else 1)
+    assert [event.fields()["phase"] for event in told if event.type() == "check_started"] == (
+        ["final", "rerun"] if overloaded else ["final"]
+    )
+    assert ("timed out at first, on an overloaded machine" in result.reasons) is overloaded
