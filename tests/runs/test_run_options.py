@@ -173,6 +173,13 @@ def test_bad_options_are_one_line_and_nothing_is_started(repo: Path, options: li
     assert called(repo, "list").out == ""
 
 
+def test_limits_that_would_allow_nothing_are_refused_with_their_source(repo: Path) -> None:
+    model = script(repo.parent / "s.json", RIGHT)
+    answer = called(repo, "run", "x", "--model", model, env={"DONEWHEN__NATIVE__MAX_ITERATIONS": "0"})
+    assert answer.code == 2
+    assert answer.one_line == "donewhen: DONEWHEN__NATIVE__MAX_ITERATIONS: 'native.max_iterations' must be 1 or more"
+
+
 @pytest.mark.promise("config.empty-command")
 def test_an_empty_command_in_the_file_is_one_line_with_file_and_key(repo: Path) -> None:
     put(repo, {"donewhen.toml": '[[check]]\nname = "done"\ncommand = ""\n'})

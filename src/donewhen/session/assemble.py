@@ -40,6 +40,10 @@ def require_possible(settings: Settings, archive: Archive) -> None:
             raise BadInput(f"'{engine}' is not an engine; known are {', '.join(ENGINES)}")
         if kind not in BUILT:
             raise BadInput(f"the engine '{kind}' is not part of this version; use native")
+    for key in ("max_iterations", "max_turns", "max_tokens_per_turn"):
+        with settings.blaming("native", key):
+            if settings.whole("native", key) < 1:
+                raise BadInput(f"'native.{key}' must be 1 or more")
     _model(settings, archive, os.environ)
 
 

@@ -232,13 +232,17 @@ class Session:
         )
 
     async def _land(self, plan: Plain) -> Outcome:
+        landed: Outcome | None = None
         try:
-            return await self._ending.land(plan)
+            with anyio.CancelScope(shield=True):  # it has landed or it has not; there is nothing between
+                landed = await self._ending.land(plan)
         except Fenced:
             raise
         except DonewhenError as error:
             self._recorder.emit(Error(kind="landing", message=str(error)))
             return await self._not_landed(plan, str(error))
+        assert landed is not None  # a shielded scope is not cancelled
+        return landed
 
     async def _not_landed(self, plan: Plain, why: str) -> Outcome:
         tries = sum(kind_of(id) == "landing" for id in self._recorder.story.gates)
