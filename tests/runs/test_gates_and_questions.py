@@ -68,6 +68,28 @@ def test_a_candidate_that_is_red_with_its_edits_too_does_not_wait(repo: Path) ->
     assert (ran.code, ran.last["outcome"]) == (1, "red")
 
 
+def test_work_that_cannot_be_landed_waits_and_lands_when_the_way_is_free(repo: Path) -> None:
+    git(repo, "branch", "donewhen")  # a branch of this name leaves no room for donewhen/ID
+    ran = run(repo, RIGHT)
+    assert ran.code == 3
+    assert ran.one("gate_opened")["gate"] == "landing"
+    again = told(repo, "resume", ran.session, "--json")
+    assert again.code == 3
+    git(repo, "branch", "-D", "donewhen")
+    approved = told(repo, "approve", ran.session, "--json")
+    assert (approved.code, approved.last["outcome"]) == (0, "verified")
+    assert git(repo, "rev-parse", f"donewhen/{ran.session}^{{tree}}") == approved.last["tree"]
+
+
+def test_a_refused_landing_ends_as_rejected_and_is_not_tried_again(repo: Path) -> None:
+    git(repo, "branch", "donewhen")
+    ran = run(repo, RIGHT)
+    git(repo, "branch", "-D", "donewhen")
+    denied = told(repo, "deny", ran.session, "--json")
+    assert (denied.code, denied.last["outcome"]) == (1, "rejected")
+    assert git(repo, "branch", "--list", "donewhen/*") == ""
+
+
 # -- a contract that nobody wrote --
 
 

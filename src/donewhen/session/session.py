@@ -19,7 +19,7 @@ import anyio.lowlevel
 from donewhen.errors import DonewhenError, MachineryBroke, NeedsPerson
 from donewhen.events import BaselineCompleted, Error, ModelSelected
 from donewhen.judge.contract import Contract
-from donewhen.judge.verdict import Verdict
+from donewhen.judge.verdict import Phase, Verdict
 from donewhen.model.base import ModelWaits, Said
 from donewhen.session import receipts
 from donewhen.session.asking import Person, Questions
@@ -113,12 +113,14 @@ class Session:
         if "contract" in story.gates and (ended := await self._proposed_contract()) is not None:
             return ended
         if story.baseline is None:
-            await self._baseline()
+            self._recorder.move("judging")
+            verdict = await self._judge(await self._place.store.tree_of(self._opened.base), "baseline")
+            self._recorder.write(BaselineCompleted(results=tuple(plain_results(verdict))))
         wanted = self._opened.settings.flag("contract", "allow_green")
         if not wanted and baseline_is_green(story, self._opened.contract):
             return await self._ending.finish("already_satisfied", "every check is green without any work")
         if story.landing is not None:
-            return await self._land(story.landing)
+            return await self._land_again(story.landing)
         if "amendment" in story.gates:
             return await self._amendment()
         return await self._conclude(await self._climb())
@@ -131,17 +133,11 @@ class Session:
             return self._ending.wait(reason=WORDS["contract"])
         return None if decision else await self._ending.finish("rejected", "the proposed contract was refused")
 
-    async def _baseline(self) -> None:
-        self._recorder.move("judging")
-        verdict = await judge_tree(
-            self._place,
-            self._opened.contract,
-            base=self._opened.base,
-            candidate=await self._place.store.tree_of(self._opened.base),
-            emit=self._recorder.emit,
-            phase="baseline",
+    async def _judge(self, candidate: str, phase: Phase, as_is: bool = False) -> Verdict:
+        base, emit = self._opened.base, self._recorder.emit
+        return await judge_tree(
+            self._place, self._opened.contract, base=base, candidate=candidate, emit=emit, phase=phase, as_is=as_is
         )
-        self._recorder.write(BaselineCompleted(results=tuple(plain_results(verdict))))
 
     # -- the work --
 
@@ -178,7 +174,7 @@ class Session:
         if stop.kind == "claim":
             return await self._claimed(last)
         judged = story.last_judged or {}
-        if judged.get("edits") and (await self._as_is(str(judged["candidate"]))).green:
+        if judged.get("edits") and (await self._judge(str(judged["candidate"]), "final", as_is=True)).green:
             return await self._amendment()
         names = {"iterations": "red", "no_progress": "no_progress", "model_failed": "failed", "budget": "budget"}
         name = names[stop.kind]
@@ -212,7 +208,7 @@ class Session:
             return self._ending.wait(reason=WORDS["amendment"])
         if not decision:
             return await self._ending.finish("rejected", "a person refused the edits of protected paths")
-        verdict = await self._as_is(candidate)
+        verdict = await self._judge(candidate, "final", as_is=True)
         if not verdict.green:
             return await self._ending.finish(outcome(verdict), f"approved, but judged again: {summary(verdict)}")
         story = self._recorder.story
@@ -220,16 +216,14 @@ class Session:
         text = await receipts.made(self._place, verdict, self._opened.contract, costs, as_is=True, amended=True)
         return await self._land(await self._ending.intend(verdict.tree, text, plain_results(verdict)))
 
-    async def _as_is(self, candidate: str) -> Verdict:
-        return await judge_tree(
-            self._place,
-            self._opened.contract,
-            base=self._opened.base,
-            candidate=candidate,
-            emit=self._recorder.emit,
-            phase="final",
-            as_is=True,
-        )
+    async def _land_again(self, plan: Plain) -> Outcome:
+        """A landing that was interrupted or refused; going on with the session is a yes to trying it again."""
+        story = self._recorder.story
+        if any(gate.kind == "landing" and gate.decision == "denied" for gate in story.gates.values()):
+            return await self._ending.finish("rejected", "a person refused the landing", tree=str(plan["tree"]))
+        if story.gate is not None and story.gate.kind == "landing":
+            self.gates.decide(True, "the session goes on")
+        return await self._land(plan)
 
     async def _land(self, plan: Plain) -> Outcome:
         landed: Outcome | None = None
