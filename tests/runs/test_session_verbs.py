@@ -161,6 +161,19 @@ def test_an_unknown_session_is_one_clear_line(repo: Path, verb: str) -> None:
     assert (answer.code, "nosuch" in answer.one_line) == (2, True)
 
 
+def test_an_empty_id_means_no_session_even_where_there_is_only_one(repo: Path) -> None:
+    ran = run(repo, RIGHT)
+    answer = called(repo, "discard", "")
+    assert (answer.code, answer.one_line) == (2, "donewhen: the id of a session is empty")
+    assert git(repo, "rev-parse", "--verify", f"donewhen/{ran.session}")
+    assert called(repo, "list", "--limit", "-1").code == 2
+
+
+def test_words_of_a_model_that_no_file_can_hold_do_not_break_the_ending(repo: Path) -> None:
+    ran = run(repo, [{"text": "done \ud800"}], "--max-iterations", "1")
+    assert (ran.code, ran.last["outcome"]) == (1, "red")
+
+
 @pytest.mark.promise("storage.url")
 def test_sessions_may_be_kept_by_a_postgresql_server(repo: Path) -> None:
     with postgres.running() as port:

@@ -23,7 +23,8 @@ def place(session: str) -> Path:
 def write(opened: Opened, story: Story) -> None:
     file = place(opened.session)
     private_directory(file.parent)
-    write_atomically(file, "\n".join(_lines(opened, story)) + "\n")
+    text = "\n".join(_lines(opened, story)) + "\n"
+    write_atomically(file, text.encode("utf-8", "replace").decode())  # a model may say what no file can hold
 
 
 def _lines(opened: Opened, story: Story) -> Iterator[str]:

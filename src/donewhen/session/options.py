@@ -47,6 +47,10 @@ def require_sense(options: Options) -> None:
     """Refuse what can be refused without looking at a repository."""
     if not options.intent.strip():
         raise BadInput("the intent is empty; say in words what you want")
+    try:
+        options.intent.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"the intent is not UTF-8 at character {error.start + 1}") from error
     if "\0" in options.intent:
         raise BadInput("the intent holds a NUL byte")
     if options.dirty and options.base:

@@ -79,7 +79,9 @@ class Archive:
         return Owner.read(known[1]) if known else None
 
     def find(self, prefix: str, repo: str | None = None) -> str:
-        """The one session whose id begins so."""
+        """The one session whose id begins so; nothing at all begins no id, or a slip would choose the only one."""
+        if not prefix:
+            raise BadInput("the id of a session is empty")
         found = beginning_with(self._connection, prefix, None if repo is None else storable(repo))
         if prefix in found or len(found) == 1:
             return prefix if prefix in found else found[0]
