@@ -3,12 +3,9 @@
 import json
 import os
 import signal
-import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ import pytest
 from program import PROGRAM
 from repositories import git
 from runs.scenes import RIGHT, WRONG, call, called, run, say, scene, script, shell, told, write
+from word_server import answering
 
 GREEN = {"answer.txt": "right\n"}
 
@@ -61,21 +59,6 @@ def test_only_flaky_checks_in_the_way_end_flaky(tmp_path: Path) -> None:
         ran = run(repo, RIGHT, "--max-iterations", "1", env=reach)
     assert (ran.code, ran.last["outcome"]) == (1, "flaky")
     assert [one["status"] for one in ran.last["results"]] == ["flaky"]
-
-
-@contextmanager
-def answering(*words: str) -> Generator[int]:
-    """A server that gives each caller the next word."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            for word in words:
-                caller, _ = server.accept()
-                with caller:
-                    caller.sendall(word.encode())
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield server.getsockname()[1]
 
 
 @pytest.mark.promise("exit.no-progress")

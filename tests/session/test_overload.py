@@ -1,10 +1,6 @@
 """A time limit that runs out: the work's fault on an idle machine, tried once more on an overloaded one."""
 
 import datetime
-import socket
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,23 +15,9 @@ from donewhen.session.checking import surroundings
 from donewhen.session.workplace import open_workplace
 from needs import needs
 from repositories import repository
+from word_server import answering
 
 pytestmark = pytest.mark.anyio
-
-
-@contextmanager
-def answering(*words: str) -> Generator[int]:
-    """A server that gives each caller the next word."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            for word in words:
-                caller, _ = server.accept()
-                with caller:
-                    caller.sendall(word.encode())
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield server.getsockname()[1]
 
 
 async def judged(root: Path, port: int, overloaded: bool) -> tuple[Verdict, list[Event]]:

@@ -4,13 +4,13 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.session import afterwards
+from donewhen.server import methods
 
 
 @click.command("discard")
 @click.argument("session")
 def command(session: str) -> int:
     """Remove the trees and the branch of SESSION. Its log stays."""
-    left = anyio.run(afterwards.discard, session)
+    left = anyio.run(methods.method("session.discard"), session)
     click.echo(one_line(left or "its trees and its branch are removed; its log stays"))
     return 0

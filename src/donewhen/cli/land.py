@@ -4,8 +4,8 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.session import afterwards
-from donewhen.session.landing import Refused
+from donewhen.server import methods
+from donewhen.session.landing import Landing, Refused
 
 
 @click.command("land")
@@ -13,7 +13,7 @@ from donewhen.session.landing import Refused
 @click.option("--onto", default="", help="The branch; default: donewhen/SESSION.")
 def command(session: str, onto: str) -> int:
     """Bring the judged tree of SESSION into a branch. A branch that has moved on is judged again first."""
-    landed = anyio.run(afterwards.land, session, onto)
+    landed: Landing | Refused = anyio.run(methods.method("session.land"), session, onto)
     if isinstance(landed, Refused):
         say(f"donewhen: not landed: {landed.reason}")
         return 1

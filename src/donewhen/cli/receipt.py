@@ -3,12 +3,12 @@
 import anyio
 import click
 
-from donewhen.session import afterwards
+from donewhen.server import methods
 
 
 @click.command("receipt")
 @click.argument("session")
 def command(session: str) -> int:
     """The receipt of SESSION on stdout; `donewhen verify` judges it again."""
-    click.echo(anyio.run(afterwards.receipt, session), nl=False)
+    click.echo(anyio.run(methods.method("session.receipt"), session), nl=False)
     return 0

@@ -7,7 +7,8 @@ import click
 
 from donewhen.cli.endings import show_ending
 from donewhen.cli.session_audience import watching
-from donewhen.session.starting import replay
+from donewhen.server import methods
+from donewhen.session.outcome import Outcome
 
 
 @click.command("replay")
@@ -16,6 +17,6 @@ from donewhen.session.starting import replay
 def command(session: str, as_json: bool) -> int:
     """Play SESSION again by its recorded model turns: the same trees, verdicts and events, as a session of its own."""
     with watching(as_json, may_ask=False) as watch:
-        outcome = anyio.run(partial(replay, session, watch))
+        outcome: Outcome = anyio.run(partial(methods.method("session.replay"), session, watch))
     show_ending(outcome, as_json)
     return outcome.exit_code

@@ -8,7 +8,7 @@ import click
 from donewhen.cli.endings import show_ending
 from donewhen.cli.session_audience import watching
 from donewhen.server import methods
-from donewhen.session.starting import resume
+from donewhen.session.outcome import Outcome
 
 
 @click.command("resume")
@@ -21,6 +21,6 @@ def command(session: str, as_json: bool) -> int:
 
 def go_on(session: str, as_json: bool) -> int:
     with watching(as_json, before=methods.session_events(session)) as watch:
-        outcome = anyio.run(partial(resume, session, watch))
+        outcome: Outcome = anyio.run(partial(methods.method("session.resume"), session, watch))
     show_ending(outcome, as_json)
     return outcome.exit_code

@@ -9,8 +9,9 @@ import click
 
 from donewhen.cli.endings import show_ending
 from donewhen.cli.session_audience import watching
+from donewhen.server import methods
 from donewhen.session.options import Options
-from donewhen.session.starting import start
+from donewhen.session.outcome import Outcome
 
 
 @click.command("run")
@@ -41,6 +42,6 @@ def command(as_json: bool, **given: Any) -> int:
     """
     options = Options(**given)
     with watching(as_json, may_ask=not options.yes) as watch:
-        outcome = anyio.run(partial(start, options, watch))
+        outcome: Outcome = anyio.run(partial(methods.method("session.start"), options, watch))
     show_ending(outcome, as_json)
     return outcome.exit_code

@@ -6,6 +6,7 @@
 import datetime
 import re
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -121,6 +122,11 @@ def _line(lines: list[str], oddity: Oddity) -> int:
 
 def _key(oddity: Oddity) -> str:
     return f"check[{oddity.check}].{oddity.key}" if oddity.check >= 0 else oddity.key
+
+
+def tables_of(contract: Contract) -> list[dict[str, Any]]:
+    """The checks of a contract as entries of `[[check]]`, for those who only ask which are held out."""
+    return [{**asdict(check), "quarantine": None} for check in contract.checks]
 
 
 def held_back(text: bytes) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
+from donewhen.session.contract_file import tables_of
 from donewhen.session.settings import Setting, Settings
 
 NOTE = "opened"
@@ -63,10 +64,9 @@ def from_plain(known: Mapping[str, Any], now: Settings) -> Opened:
     values.update({(table, key): Setting(value, source) for table, key, value, source in known["settings"]})
     file, *also = known["files"]
     settings = Settings(values, Path(file) if file else None)
-    checks = [{**asdict(check), "quarantine": None} for check in contract.checks]
     return Opened(
         contract=contract,
-        settings=settings.with_checks(checks, tuple(map(Path, also))),
+        settings=settings.with_checks(tables_of(contract), tuple(map(Path, also))),
         **{
             key: known[key]
             for key in ("session", "intent", "repo", "base", "parent", "max_iterations", "may_ask", "yes")

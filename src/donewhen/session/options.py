@@ -7,7 +7,7 @@ that there is one place where each value is looked up.
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,7 @@ def contract_of(held: Settings, options: Options) -> tuple[Settings, Contract]:
     contract = replace(
         contract, checks=(*kept, *named.values()), editable=(*contract.editable, *_patterns(options.editable))
     )
-    checks = [{**asdict(check), "quarantine": None} for check in contract.checks]
+    checks = contract_file.tables_of(contract)
     green = stated.get("contract", "allow_green")
     return held.with_value("contract", "allow_green", green.value, green.source).with_checks(checks, also), contract
 

@@ -66,7 +66,7 @@ async def start(options: Options, watch: Watch) -> Outcome:
         proposed: tuple[str, ...] = ()
         if not contract.checks:
             contract, proposed = _proposed(place, contract)
-            held = held.with_checks([{**asdict(check), "quarantine": None} for check in contract.checks], held.also)
+            held = held.with_checks(contract_file.tables_of(contract), held.also)
         held = assemble.settled(held)
         place = replace(place, settings=held)
         archive = archive_of(held, watch.say)
