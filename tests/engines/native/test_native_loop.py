@@ -17,6 +17,7 @@ from donewhen.workspace.maker import Maker
 from donewhen.workspace.merged import Files
 from donewhen.workspace.output import Watch
 from donewhen.workspace.policy import Policy
+from donewhen.workspace.sandbox.guest import Guest
 from donewhen.workspace.sandbox.room import Sandbox, ShellCommand
 
 pytestmark = pytest.mark.anyio
@@ -321,6 +322,9 @@ class Late:
         with anyio.fail_after(60):
             await self.other.wait()
         return await self.room.run(command, stdout, stderr)
+
+    def hosting(self, guest: Guest) -> Sandbox:
+        return self.room.hosting(guest)
 
 
 class Noticing(Maker):

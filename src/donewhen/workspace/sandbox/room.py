@@ -22,6 +22,7 @@ from donewhen.workspace.output import KEEP_BYTES, Watch
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import bubblewrap, environment, home, machine, view
 from donewhen.workspace.sandbox.config import RoomConfig
+from donewhen.workspace.sandbox.guest import ADDRESS, NO_GUEST, Guest
 from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.sandbox.limits import OOM_SCORE
 
@@ -65,37 +66,58 @@ class Sandbox(Protocol):
         self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None
     ) -> Finished: ...
 
+    def hosting(self, guest: Guest) -> "Sandbox":
+        """The same tree behind the same wall, for a program that is given more."""
+        ...
+
 
 class Room:
     """The sandbox of one tree."""
 
-    def __init__(self, launcher: Launcher, probe: Probe, place: Place, config: RoomConfig) -> None:
+    def __init__(
+        self, launcher: Launcher, probe: Probe, place: Place, config: RoomConfig, guest: Guest = NO_GUEST
+    ) -> None:
         self._launcher = launcher
         self._probe = probe
         self._place = place
         self._config = config
         self._services = config.services
+        self._doors = guest.doors
         # Without a mount namespace there is no /tmp of its own.
         scratch = {"TMPDIR": place.scratch} if probe.level is Level.LANDLOCK else {}
-        self._env = environment.scrubbed(os.environ, config.env, scratch)
+        self._env = environment.scrubbed(os.environ, config.env, {**scratch, **guest.env})
+
+    def hosting(self, guest: Guest) -> "Room":
+        if self._probe.level is not Level.BUBBLEWRAP:
+            raise MachineryBroke("an agent can be confined only by bubblewrap, which this machine does not allow")
+        place = replace(self._place, layers=(*self._place.layers, *guest.binds))
+        return Room(self._launcher, self._probe, place, replace(self._config, network=False), guest)
 
     async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:
         cwd = str(Path(self._place.root, command.dir))
         prepared = self._prepare(command, cwd)
-        if not self._services:
+        if not self._has_openings:
             return await self._launcher.run(prepared, Ears(stdout=stdout, stderr=stderr))
         finished: Finished | None = None
         async with anyio.create_task_group() as tasks:
 
-            def relay_to_host(listening: "list[socket]") -> None:
-                from donewhen.workspace.sandbox import relay
+            def attend(listening: "list[socket]") -> None:
+                relayed = listening[: len(listening) - len(self._doors)]
+                for door, listener in zip(self._doors, listening[len(relayed) :], strict=True):
+                    tasks.start_soon(door.serve, listener)
+                if relayed:
+                    from donewhen.workspace.sandbox import relay
 
-                tasks.start_soon(relay.serve, self._services, listening)
+                    tasks.start_soon(relay.serve, self._services, relayed)
 
-            finished = await self._launcher.run(prepared, Ears(stdout=stdout, stderr=stderr, listeners=relay_to_host))
+            finished = await self._launcher.run(prepared, Ears(stdout=stdout, stderr=stderr, listeners=attend))
             tasks.cancel_scope.cancel()
         assert finished is not None
         return finished
+
+    @property
+    def _has_openings(self) -> bool:
+        return bool(self._services or self._doors)
 
     def _prepare(self, command: ShellCommand, cwd: str) -> Command:
         if self._probe.level is Level.BUBBLEWRAP:
@@ -135,13 +157,13 @@ class Room:
         )
         return self._held(
             Confinement(
-                wall=bubblewrap.wall(self._probe.bwrap, config.network or bool(self._services)),
+                wall=bubblewrap.wall(self._probe.bwrap, config.network or self._has_openings),
                 mounts=view.of_machine(wanted),
                 layers=tuple(layer.step() for layer in wanted.tree),
                 shelf=view.SHELF,
-                private_net=bool(self._services) and not config.network,
+                private_net=self._has_openings and not config.network,
                 addresses=tuple(address for service in self._services for address in service.addresses),
-                listen=_listeners(self._services),
+                listen=(*_listeners(self._services), *((ADDRESS, door.port) for door in self._doors)),
                 # The host's abstract sockets belong to its network; where that is shared, only Landlock hides them.
                 landlock=_scopes(self._probe.landlock_abi) if config.network else None,
                 memory_files=(seccomp.program(kernel.machine()),),

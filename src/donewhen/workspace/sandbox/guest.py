@@ -1,0 +1,35 @@
+"""A program that is given more than the commands of a tree: files of its own, variables, doors to the world.
+
+Somebody else's agent is one. It sees the same tree behind the same wall; its network is a private one, and the only
+ways out are doors: listening sockets made inside it, served from outside by whoever hands them in.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from donewhen.workspace.sandbox.view import Bind
+
+if TYPE_CHECKING:
+    from socket import socket
+
+ADDRESS = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A port on the loopback inside, and who serves it until it is cancelled."""
+
+    port: int
+    serve: "Callable[[socket], Coroutine[Any, Any, None]]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    binds: tuple[Bind, ...] = ()
+    """On top of the tree, in this order."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    doors: tuple[Door, ...] = ()
+
+
+NO_GUEST = Guest()

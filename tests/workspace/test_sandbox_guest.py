@@ -1,0 +1,108 @@
+"""What a program is given that lives in the sandbox of a tree with things of its own: files, variables, doors."""
+
+import os
+import socket
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import anyio
+import pytest
+from rooms import Yard, output, run, write, yard
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.sandbox.guest import Door, Guest
+from donewhen.workspace.sandbox.level import Level
+from donewhen.workspace.sandbox.room import RoomConfig
+from donewhen.workspace.sandbox.view import Bind
+
+pytestmark = pytest.mark.anyio
+ASK = (
+    "/usr/bin/python3 -c 'import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); "
+    "print(s.recv(99).decode())' 127.0.0.1 {port}"
+)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+def own(place: Yard) -> Path:
+    directory = place.state / "own"
+    directory.mkdir()
+    return directory
+
+
+async def greet(listener: socket.socket) -> None:
+    with listener:
+        while True:
+            await anyio.wait_readable(listener)
+            inside, _ = listener.accept()
+            with inside:
+                inside.send(b"good day")
+
+
+async def test_a_guest_has_a_directory_of_its_own_that_it_may_write_to(place: Yard) -> None:
+    directory = own(place)
+    write(directory, {"settings": "mine"})
+    at = os.path.expanduser("~/.guest")
+    room = place.room().hosting(Guest(binds=(Bind(str(directory), at, writable=True),)))
+    assert await output(room, f"cat {at}/settings; echo more > {at}/kept; echo work > file") == "mine"
+    assert (directory / "kept").read_text() == "more\n"
+    assert (place.upper / "file").read_text() == "work\n"
+    assert not os.path.exists(at)
+
+
+async def test_one_file_of_the_host_can_be_let_in_and_written_to_but_not_replaced(place: Yard) -> None:
+    credentials = own(place) / "token"
+    credentials.write_text("old")
+    at = os.path.expanduser("~/.tool/token")
+    room = place.room().hosting(Guest(binds=(Bind(str(credentials), at, writable=True),)))
+    assert await output(room, f"ls ~/.tool; printf new > {at}; rm {at} 2>/dev/null || echo stays") == "token\nstays"
+    assert credentials.read_text() == "new"
+
+
+async def test_a_file_of_the_tree_can_be_covered_without_being_changed(place: Yard) -> None:
+    write(place.checkout, {".tool/hooks.json": "run me", "kept": "yes"})
+    nothing = own(place)
+    room = place.room()
+    covered = room.hosting(Guest(binds=(Bind(str(nothing), str(place.checkout / ".tool")),)))
+    assert await output(covered, "ls -A .tool; cat kept; touch .tool/x 2>/dev/null || echo closed") == "yesclosed"
+    assert await output(room, "cat .tool/hooks.json") == "run me"
+    assert list(place.upper.iterdir()) == []
+
+
+async def test_variables_of_a_guest_are_not_seen_by_other_commands(place: Yard) -> None:
+    room = place.room()
+    assert await output(room.hosting(Guest(env={"MINE": "a b"})), 'echo "$MINE"') == "a b"
+    assert await output(room, 'echo "[$MINE]"') == "[]"
+
+
+async def test_a_door_is_served_from_outside_and_is_the_only_way_out(place: Yard) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as host:
+        room = place.room(RoomConfig(network=True)).hosting(Guest(doors=(Door(4711, greet),)))
+        assert await output(room, ASK.format(port=4711)) == "good day"
+        assert await output(room, ASK.format(port=4711)) == "good day"
+        assert not (await run(room, ASK.format(port=host.getsockname()[1]))).ok
+        host.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            host.accept()
+
+
+async def test_two_doors_are_not_mixed_up(place: Yard) -> None:
+    async def say_no(listener: socket.socket) -> None:
+        with listener:
+            await anyio.wait_readable(listener)
+            inside, _ = listener.accept()
+            with inside:
+                inside.send(b"no")
+
+    room = place.room().hosting(Guest(doors=(Door(4711, greet), Door(4712, say_no))))
+    text = f"{ASK.format(port=4712)}; {ASK.format(port=4711)}"
+    assert await output(room, text) == "no\ngood day"
+
+
+async def test_behind_a_weaker_wall_there_is_no_room_for_a_guest(place: Yard) -> None:
+    with pytest.raises(MachineryBroke, match="bubblewrap"):
+        place.plain_room(Level.LANDLOCK).hosting(Guest())
