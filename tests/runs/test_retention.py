@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from donewhen.session import retention
@@ -42,3 +43,22 @@ def test_a_discarded_session_says_so(tmp_path: Path) -> None:
     for verb in ("resume", "land", "diff"):
         answer = called(repo, verb, session)
         assert (answer.code, "was discarded" in answer.one_line) == (2, True)
+
+
+async def test_runs_that_forget_the_same_sessions_at_once_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = scene(tmp_path / "repo")
+    monkeypatch.chdir(repo)
+    landed = {run(repo, RIGHT).session for _ in range(3)}
+    gone: list[str] = []
+
+    async def forget() -> None:
+        with any_archive() as archive:
+            gone.extend(await retention.forget_old(place, archive, most=0))
+
+    async with open_workplace(repo) as place:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(forget)
+    assert sorted(gone) == sorted(landed)

@@ -38,7 +38,7 @@ def test_without_any_file_every_value_is_the_default(top: Path, environment: dic
     found = load(top, environment)
     assert found.text("workspace", "network") == "none"
     assert found.text("workspace", "isolation") == "required"
-    assert {setting.source for _, setting in found.items()} == {"default"}
+    assert {setting.source for _, setting in found.by_key()} == {"default"}
 
 
 @pytest.mark.promise("config.environment")

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from donewhen.cli.endings import price
 from donewhen.cli.group import one_line
+from donewhen.model.prices import is_free
 from donewhen.server import methods
 
 
@@ -45,7 +47,7 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     state = known["outcome"] or state_of(known)
     yield f"state     {state}" + (f": {known['reason']}" if known["reason"] else "")
     yield f"engine    {known['engine']} on {known['model']}, isolation {known['isolation']}"
-    cost = "price unknown" if known["usd"] is None else f"{known['usd']:.4f} USD"
+    cost = price(known["usd"], is_free(str(known["model"])))
     yield f"spent     {known['tokens']} tokens, {cost}, {known['active_secs']:.0f} s"
     for one in known["results"] or known["baseline"]:
         yield f"check     {one['name']}: {one['status']}"
@@ -54,6 +56,8 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
         yield f"round {one['n']:<3} {'green' if one['green'] else failing or one['stop'] or 'under way'}"
     for path, action, _ in known["edits"]:
         yield f"edit      {path} ({action}), not graded"
+    if known["lost_records"]:
+        yield f"damaged   {known['lost_records']} records of its log are lost"
     if known["landed"]:
         yield f"landed    {known['landed']['branch']} {known['landed']['commit'][:12]}"
     if known["question"]:

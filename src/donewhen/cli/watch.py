@@ -1,5 +1,11 @@
-"""`donewhen watch`: follow a session that runs elsewhere, from its beginning to its end."""
+"""`donewhen watch`: follow a session that runs elsewhere, from its beginning to its end.
 
+It ends when nobody works on the session any more: with its outcome, with 3 where it is left to wait for a person, with
+4 where it was interrupted. A question to which somebody may still answer is not the end: the session lives, and goes on
+by itself when the time for an answer is over.
+"""
+
+import contextlib
 import json
 import sys
 
@@ -7,33 +13,29 @@ import anyio
 import click
 
 from donewhen.cli.event_lines import line_of
-from donewhen.cli.group import one_line
-from donewhen.session.archives import any_archive
-from donewhen.storage.record import Record
+from donewhen.cli.group import one_line, say
+from donewhen.server import methods
+from donewhen.session.outcome import EXITS
 
 
 @click.command("watch")
 @click.argument("session")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line.")
 def command(session: str, as_json: bool) -> int:
-    """Follow SESSION until it ends, or is left to wait for a person."""
-    return anyio.run(_follow, session, as_json)
+    """Follow SESSION until it ends, or is left to wait for a person. Its outcome is the exit code, as with `run`."""
+    anyio.run(_follow, session, as_json)
+    known = methods.session_get(session)
+    if known["state"] not in ("finished", "waiting"):
+        say(f"nobody works on it any more; to go on: donewhen resume {known['id']}")
+    return EXITS[known["outcome"] or ("waiting" if known["state"] == "waiting" else "failed")]
 
 
-async def _follow(session: str, as_json: bool) -> int:
-    with any_archive() as archive:
-        id = archive.find(session)
-        known = max((record.seq or 0 for record in archive.events(id)), default=0)
-        async for record in archive.follow(id):
+async def _follow(session: str, as_json: bool) -> None:
+    async with contextlib.aclosing(methods.session_follow(session)) as records:
+        async for record in records:
             line = json.dumps(record.line()) if as_json else one_line(line_of(record))
             if line:
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
-            if _is_last(record) and (record.seq or 0) >= known:
-                break
-    return 0
-
-
-def _is_last(record: Record) -> bool:
-    waits = record.kind == "state_changed" and record.body["to"] == "waiting"
-    return waits or record.kind == "session_finished"
+            if record.kind == "question_asked" and not as_json:
+                say(f"to answer: donewhen answer {record.session} TEXT")

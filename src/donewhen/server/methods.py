@@ -9,17 +9,15 @@ import importlib
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.errors import BadInput, MachineryBroke
-from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
-from donewhen.session import control
+from donewhen.session import control, entries
 from donewhen.session.archives import Say, any_archive, silent
-from donewhen.session.gates import Gates
-from donewhen.session.recorder import Recorder, nobody
+from donewhen.session.recorder import Recorder
 from donewhen.session.story import Story, told
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
@@ -75,6 +73,7 @@ def about(story: Story) -> dict[str, Any]:
         "question": {"id": question.id, "prompt": question.prompt} if question else None,
         "gate": {"id": gate.id, "kind": gate.kind, "reason": gate.reason, "detail": gate.detail} if gate else None,
         "landed": dict(story.landed) if story.landed else None,
+        "lost_records": story.lost,
         "tree": (story.landing or last).get("tree"),
     }
 
@@ -103,28 +102,25 @@ def session_events(session: str, after_seq: int = 0) -> Iterator[Record]:
         yield from archive.events(archive.find(session), after_seq)
 
 
+async def session_follow(session: str) -> AsyncGenerator[Record]:
+    """What happened and what happens, for as long as somebody works on it."""
+    with any_archive() as archive:
+        id = archive.find(session)
+        async with contextlib.aclosing(archive.follow(id, is_over=lambda: not _is_live(archive.owner(id)))) as records:
+            async for record in records:
+                yield record
+
+
 def session_answer(session: str, text: str) -> dict[str, Any]:
     """Answer the question that waits. `live` tells whether somebody goes on with it right now."""
     request = {"do": "answer", "text": text}
-
-    def record(recorder: Recorder) -> bool:
-        question = recorder.story.question
-        if question is not None:
-            recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
-        return question is not None
-
-    return _tell(session, request, record, "no question waits for an answer")
+    return _tell(session, request, lambda log: entries.answer(log, text), "no question waits for an answer")
 
 
 def session_decide(session: str, approved: bool) -> dict[str, Any]:
     """Decide the gate that waits."""
     request = {"do": "decide", "approved": approved}
-    return _tell(
-        session,
-        request,
-        lambda recorder: Gates(recorder, None).decide(approved, "a person"),
-        "nothing waits for a decision",
-    )
+    return _tell(session, request, lambda log: entries.decide(log, approved), "nothing waits for a decision")
 
 
 def session_approve(session: str) -> dict[str, Any]:
@@ -143,27 +139,21 @@ def _tell(session: str, request: Mapping[str, Any], record: Callable[[Recorder],
             answer = control.ask(_door(id), request, END_SECS)
             if answer is None:
                 raise MachineryBroke(f"session {id}: its process does not answer")
+            if "problem" in answer:
+                raise MachineryBroke(f"session {id}: {answer['problem']}")
             if not answer.get("ok"):
                 raise BadInput(f"session {id}: {nothing}")
             return {"id": id, "live": True}
-        with _owning(archive, id) as recorder:
+        with entries.owning(archive, id) as recorder:
             if not record(recorder):
                 raise BadInput(f"session {id}: {nothing}{_ended(recorder.story)}")
         return {"id": id, "live": False}
 
 
 def _ended(story: Story) -> str:
+    if story.discarded:
+        return "; it was discarded"
     return f"; it ended as {story.finished['outcome']}" if story.finished else ""
-
-
-@contextlib.contextmanager
-def _owning(archive: Archive, session: str, seize: bool = False) -> Generator[Recorder]:
-    """The log of a session that nobody works on, for one entry."""
-    lease = archive.claim(session, seize=seize)
-    try:
-        yield Recorder(lease, told(archive.records(session)), nobody)
-    finally:
-        lease.release()
 
 
 class Cancelled(NamedTuple):
@@ -182,10 +172,15 @@ def session_cancel(session: str) -> Cancelled:
         owner = archive.owner(id)
         if owner is not None and owner.is_alive():
             _stop(archive, id, owner)
-        if told(archive.records(id, kinds=("state_changed",))).state != "finished":
-            with _owning(archive, id, seize=True) as recorder:
-                _write_cancelled(recorder)
-        return Cancelled(id, "cancelled")
+        story = told(archive.records(id))
+        if story.state != "finished":
+            with entries.owning(archive, id, seize=True) as recorder:
+                entries.cancel(recorder)
+                story = recorder.story
+        outcome = (story.finished or {}).get("outcome")
+        return Cancelled(
+            id, "cancelled" if outcome == "cancelled" else f"it ended as {outcome} before it could be stopped"
+        )
 
 
 def _stop(archive: Archive, session: str, owner: Owner) -> None:
@@ -199,20 +194,6 @@ def _stop(archive: Archive, session: str, owner: Owner) -> None:
     if owner.host == os.uname().nodename and owner.is_alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(owner.pid, signal.SIGKILL)
-
-
-def _write_cancelled(recorder: Recorder) -> None:
-    story = recorder.story
-    results = (story.last_judged or story.baseline or {}).get("results", [])
-    finished = SessionFinished(
-        outcome="cancelled",
-        reason="a person stopped it",
-        iterations=story.iterations,
-        results=tuple(results),
-        summary="cancelled",
-        tree=str((story.last_judged or {}).get("tree", "")),
-    )
-    recorder.write(StateChanged(from_=story.state, to="finished"), finished, sync=True)
 
 
 def models_list() -> list[dict[str, Any]]:
@@ -247,11 +228,12 @@ METHODS: Mapping[str, str] = {
     "session.deny": "donewhen.server.methods:session_deny",
     "session.cancel": "donewhen.server.methods:session_cancel",
     "session.resume": "donewhen.session.starting:resume",
-    "session.replay": "donewhen.session.starting:replay",
+    "session.replay": "donewhen.session.replaying:replay",
     "session.land": "donewhen.session.afterwards:land",
     "session.discard": "donewhen.session.afterwards:discard",
     "session.diff": "donewhen.session.afterwards:diff",
     "session.receipt": "donewhen.session.afterwards:receipt",
+    "agents.list": "donewhen.session.agents:agents_list",
     "models.list": "donewhen.server.methods:models_list",
 }
 """Name → what carries it out, by its place, so that looking at a session does not load what working on one needs."""

@@ -8,13 +8,14 @@ from pathlib import Path
 from donewhen.errors import BadInput
 from donewhen.events import Landed
 from donewhen.judge.verdict import Verdict
-from donewhen.session import discarding, landing, receipts
+from donewhen.session import discarding, entries, landing, receipts
 from donewhen.session import opened as opening
 from donewhen.session.archives import any_archive, near
 from donewhen.session.checking import judge_tree
-from donewhen.session.ending import landing_plan
+from donewhen.session.ending import Ending, landing_plan
+from donewhen.session.gates import Gates
 from donewhen.session.opened import Opened
-from donewhen.session.recorder import Recorder, nobody
+from donewhen.session.recorder import Recorder
 from donewhen.session.story import DISCARDED, Plain, Story, told
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive
@@ -83,21 +84,35 @@ async def land(prefix: str, onto: str) -> landing.Landing | landing.Refused:
     """Bring a verified session into a branch: its own, or the one that is named."""
     async with found(prefix) as at:
         plan = landing_plan(at.known, _verified(at))
-        lease = at.archive.claim(at.known.session)
-        try:
-            recorder = Recorder(lease, told(at.archive.records(at.known.session)), nobody)
+        with entries.owning(at.archive, at.known.session) as recorder:
+            _require_there(recorder)
             landed = await (_onto(at, plan, onto, recorder) if onto else landing.land_branch(at.place, plan))
             if isinstance(landed, landing.Landing):
-                recorder.write(Landed(branch=landed.branch, commit=landed.commit, note=landed.note), sync=True)
+                await _tell_landed(at, recorder, plan.tree, landed)
             return landed
-        finally:
-            lease.release()
+
+
+def _require_there(recorder: Recorder) -> None:
+    """Somebody else may have taken it away before the log was ours."""
+    if recorder.story.discarded:
+        raise BadInput(f"session {recorder.session} was discarded; only its log is left")
+
+
+async def _tell_landed(at: Found, recorder: Recorder, tree: str, landed: landing.Landing) -> None:
+    """A session that waited for its landing, or died in it, has come to its end with this."""
+    event = Landed(branch=landed.branch, commit=landed.commit, note=landed.note)
+    if recorder.story.state == "finished":
+        recorder.write(event, sync=True)
+        return
+    Gates(recorder, None).decide(True, "land")
+    await Ending(at.place, at.known, recorder).finish("verified", "every check passed", event, tree=tree)
 
 
 async def _onto(at: Found, plan: landing.Plan, branch: str, recorder: Recorder) -> landing.Landing | landing.Refused:
     """A branch that has moved on is judged again, as the session was, and gets a receipt of its own."""
     contract, story = at.known.contract, at.story
-    amended = "amendment" in story.gates
+    gate = story.gates.get("amendment")
+    amended = gate is not None and gate.decision == "approved"
 
     async def rejudge(base: str, tree: str) -> Verdict:
         return await judge_tree(at.place, contract, base=base, candidate=tree, emit=recorder.emit, as_is=amended)
@@ -113,10 +128,11 @@ async def _onto(at: Found, plan: landing.Plan, branch: str, recorder: Recorder) 
 async def discard(prefix: str) -> str:
     """Remove the trees and the branch of a session; what was left alone, in one line."""
     async with found(prefix) as at:
-        lease = at.archive.claim(at.known.session)
-        try:
+        with entries.owning(at.archive, at.known.session) as recorder:
+            _require_there(recorder)
             left = await discarding.discard(at.place, at.archive, at.known.session)
-            lease.write(note=(DISCARDED, {}))
+            if recorder.story.state == "finished":
+                recorder.write(note=(DISCARDED, {}))
+            else:
+                entries.end(recorder, "a person discarded it", note=(DISCARDED, {}))
             return left
-        finally:
-            lease.release()

@@ -4,7 +4,7 @@ A question that was asked before a crash is not asked again: its answer, or the 
 """
 
 import datetime
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
 
 import anyio
@@ -21,30 +21,13 @@ WAIT_SECS = 600.0
 class Person(Protocol):
     """Somebody at the terminal."""
 
-    async def answer(self, prompt: str) -> str:
-        """What they type."""
+    async def answer(self, prompt: str) -> str | None:
+        """What they type; None when it is known that no answer will come."""
         ...
 
     async def decide(self, gate: str, reason: str, detail: str) -> bool | None:
         """Yes or no; None when they leave it for later."""
         ...
-
-
-class Recalled:
-    """A person of an earlier time: gives the answers that were given then."""
-
-    def __init__(self, answers: Sequence[str]) -> None:
-        self._left = list(answers)
-
-    async def answer(self, prompt: str) -> str:
-        del prompt
-        if not self._left:
-            await anyio.sleep_forever()
-        return self._left.pop(0)
-
-    async def decide(self, gate: str, reason: str, detail: str) -> bool | None:
-        del gate, reason, detail
-        return None
 
 
 class StillWaiting(NeedsPerson):
@@ -107,5 +90,9 @@ class Questions:
         if question.answer is None:
             self._recorder.write(QuestionExpired(id=question.id))
 
-    async def _listen(self, answer: Callable[[str], Awaitable[str]], prompt: str) -> None:
-        self.deliver(await answer(prompt))
+    async def _listen(self, answer: Callable[[str], Awaitable[str | None]], prompt: str) -> None:
+        text = await answer(prompt)
+        if text is None:
+            self._answered.set()
+        else:
+            self.deliver(text)

@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 from anyio.abc import SocketStream
 
+from donewhen.errors import DonewhenError
 from donewhen.workspace.state import private_directory
 
 LONGEST = 1 << 20
@@ -57,10 +58,23 @@ async def listening(path: Path, handle: Handler) -> AsyncGenerator[None]:
 
 
 async def _answer(stream: SocketStream, handle: Handler) -> None:
+    """Whatever comes in, the session goes on. What its log cannot take is not done, and the caller hears why."""
     with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
         async with stream:
-            request = json.loads(await _line(stream))
-            await stream.send(json.dumps(dict(handle(request))).encode() + b"\n")
+            request = _request(await _line(stream))
+            try:
+                answer: Mapping[str, Any] = {"ok": False} if request is None else handle(request)
+            except DonewhenError as error:
+                answer = {"ok": False, "problem": str(error)}
+            await stream.send(json.dumps(dict(answer)).encode() + b"\n")
+
+
+def _request(line: bytes) -> Mapping[str, Any] | None:
+    """What was asked for; None for anything but one object of JSON."""
+    with contextlib.suppress(ValueError, RecursionError):
+        request = json.loads(line)
+        return request if isinstance(request, dict) else None  # pyright: ignore[reportUnknownVariableType] - any object of JSON
+    return None
 
 
 async def _line(stream: SocketStream) -> bytes:

@@ -5,13 +5,14 @@ from donewhen.session.story import told
 from donewhen.session.workplace import Workplace
 from donewhen.storage.archive import Archive
 from donewhen.workspace import leftovers
+from donewhen.workspace.files import remove_tree
 
 
 async def discard(place: Workplace, archive: Archive, session: str) -> str:
     """Remove everything of a session but its log; what was left alone, in one line."""
     left = await landing.discard(place, session)
     await _remove_tree(place, archive, session)
-    handoff.place(session).unlink(missing_ok=True)
+    handoff.remove(session)
     return left
 
 
@@ -20,11 +21,12 @@ async def forget(place: Workplace, archive: Archive, session: str) -> None:
     await _remove_tree(place, archive, session)
     for part in ("base", "candidate", "judged", "landed", "onto"):
         await place.store.release(f"sessions/{session}/{part}")
-    handoff.place(session).unlink(missing_ok=True)
+    handoff.remove(session)
     archive.delete(session)
 
 
 async def _remove_tree(place: Workplace, archive: Archive, session: str) -> None:
+    remove_tree(place.own_directory(session))
     name = told(archive.records(session, kinds=("tree",))).tree
     if not name:
         return

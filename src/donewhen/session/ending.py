@@ -62,9 +62,9 @@ class Ending:
         moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
         self._recorder.write(*told, *moved, finished, sync=True)
         if name in WELL:
-            handoff.place(opened.session).unlink(missing_ok=True)  # of an earlier ending
+            handoff.remove(opened.session)  # of an earlier ending
         else:
-            handoff.write(opened, story)
+            handoff.write(opened.session, story)
         return Outcome(opened.session, name, reason)
 
     def wait(self, *events: Event, reason: str) -> Outcome:

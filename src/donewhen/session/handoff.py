@@ -3,11 +3,12 @@
 A file for people, made from the story; nothing reads it back.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from donewhen.session.opened import Opened
+from donewhen.errors import BadInput
 from donewhen.session.story import Round, Story
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.state import private_directory, state_root
@@ -20,18 +21,25 @@ def place(session: str) -> Path:
     return state_root(os.environ) / "handoffs" / f"{session}.md"
 
 
-def write(opened: Opened, story: Story) -> None:
-    file = place(opened.session)
-    private_directory(file.parent)
-    text = "\n".join(_lines(opened, story)) + "\n"
-    write_atomically(file, text.encode("utf-8", "replace").decode())  # a model may say what no file can hold
+def write(session: str, story: Story) -> None:
+    """Where there is no room for it, the session has ended all the same, and its log says the same."""
+    file = place(session)
+    text = "\n".join(_lines(session, story)) + "\n"
+    with contextlib.suppress(OSError, BadInput):
+        private_directory(file.parent)
+        write_atomically(file, text.encode("utf-8", "replace").decode())  # a model may say what no file can hold
 
 
-def _lines(opened: Opened, story: Story) -> Iterator[str]:
+def remove(session: str) -> None:
+    with contextlib.suppress(OSError):
+        place(session).unlink()
+
+
+def _lines(session: str, story: Story) -> Iterator[str]:
     finished = story.finished or {}
-    yield f"# {opened.session}: {finished.get('outcome')}"
+    yield f"# {session}: {finished.get('outcome')}"
     yield ""
-    yield opened.intent
+    yield str(story.started.get("intent", ""))
     yield ""
     yield f"Why it ended: {finished.get('reason')}"
     yield f"Spent: {story.tokens} tokens, {'unknown' if story.usd is None else f'{story.usd:.4f}'} USD."
@@ -46,9 +54,9 @@ def _lines(opened: Opened, story: Story) -> Iterator[str]:
     if words:
         yield from ("", "## What is red", "", words)
     yield from ("", "## How to go on", "")
-    yield f"- `donewhen diff {opened.session}`: what was made so far"
-    yield f"- `donewhen resume {opened.session}`: another allowance of rounds, on top of it"
-    yield f"- `donewhen discard {opened.session}`: remove its trees and its branch"
+    yield f"- `donewhen diff {session}`: what was made so far"
+    yield f"- `donewhen resume {session}`: another allowance of rounds, on top of it"
+    yield f"- `donewhen discard {session}`: remove its trees and its branch"
 
 
 def _round(one: Round) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """What earlier sessions tell: which model led to verified work at which cost, and the turns to replay one by."""
 
+import anyio.lowlevel
+
 from donewhen.errors import BadInput
-from donewhen.model.base import Reply
+from donewhen.model.base import Reply, Said, Turn
 from donewhen.model.recording import Failure, Replay, failure_from, reply_from
 from donewhen.model.router import Experience
 from donewhen.session.story import told
@@ -22,6 +24,14 @@ def outcomes_by_model(archive: Archive) -> list[Experience]:
     return found
 
 
+class Recollection(Replay):
+    """Recorded turns at whose place a session can be stopped, as it could while the model thought."""
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        await anyio.lowlevel.checkpoint()
+        return await super().reply(turn, said)
+
+
 def recorded_turns(archive: Archive, name: str) -> Replay:
     """The model that says again what a session's model said."""
     session = archive.find(name.removeprefix("replay:"))
@@ -34,4 +44,4 @@ def recorded_turns(archive: Archive, name: str) -> Replay:
             turns.setdefault(record.body["role"], []).append(failure_from(record.body))
     if not turns:
         raise BadInput(f"{name}: session {session} has no recorded turns")
-    return Replay(name, turns)
+    return Recollection(name, turns)

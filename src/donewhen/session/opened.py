@@ -5,6 +5,7 @@ contract, the base. Secrets are not in it: variables are named there, never told
 """
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,6 +37,10 @@ class Opened:
     may_ask: bool
     """Whether somebody is there to be asked."""
     yes: bool
+
+
+def new_id() -> str:
+    return secrets.token_hex(4)
 
 
 def plain(opened: Opened) -> dict[str, Any]:

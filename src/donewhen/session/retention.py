@@ -3,8 +3,10 @@
 Work that was made and is in no branch is unsaved: such a session stays until a person lands or discards it.
 """
 
+import contextlib
 import datetime
 
+from donewhen.errors import DonewhenError
 from donewhen.session import discarding
 from donewhen.session.story import told
 from donewhen.session.workplace import Workplace
@@ -22,8 +24,9 @@ async def forget_old(place: Workplace, archive: Archive, most: int = MOST_SESSIO
     for number, row in enumerate(rows):
         old = number >= most or datetime.datetime.fromisoformat(row.last_at) < oldest
         if old and row.state == "finished" and archive.owner(row.id) is None and _is_saved(archive, row.id):
-            await discarding.forget(place, archive, row.id)
-            gone.append(row.id)
+            with contextlib.suppress(DonewhenError):  # another run that ended just now may be at it as well
+                await discarding.forget(place, archive, row.id)
+                gone.append(row.id)
     return gone
 
 

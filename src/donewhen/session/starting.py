@@ -5,18 +5,16 @@
 Bad input is found before anything is written. Who watches, and how it is shown, is handed in.
 """
 
+import asyncio
 import contextlib
 import os
-import secrets
 import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import anyio
-
-from donewhen.errors import BadInput, DonewhenError
+from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted, StateChanged
 from donewhen.judge.contract import Contract
 from donewhen.model.base import Said
@@ -24,7 +22,7 @@ from donewhen.session import assemble, contract_file, control, retention
 from donewhen.session import opened as opening
 from donewhen.session import options as command_line
 from donewhen.session.archives import Say, archive_of, near, silent
-from donewhen.session.asking import Person, Recalled
+from donewhen.session.asking import Person
 from donewhen.session.gates import WORDS
 from donewhen.session.opened import Opened
 from donewhen.session.options import Options
@@ -35,7 +33,17 @@ from donewhen.session.story import OWNED, Story, told
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Lease
+from donewhen.storage.record import Record
 from donewhen.workspace.state import state_root
+
+
+def never(record: Record | None) -> bool:
+    del record
+    return False
+
+
+FINAL = ("verified", "already_satisfied", "no_change", "rejected")
+"""Outcomes after which there is nothing to go on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,40 @@ class Watch:
     said: Said | None = None
     """What a model says while it says it."""
     barrier: Barrier = no_barrier
+    stops: Callable[[Record | None], bool] = never
+    """Whether the session is to be cancelled, asked at its beginning and after every event."""
+
+
+class _Interrupts:
+    """Signals that ask to stop. One that comes before there is something to stop counts as well."""
+
+    def __init__(self) -> None:
+        self._came = False
+        self._stop: Callable[[], None] | None = None
+
+    def come(self) -> None:
+        self._came = True
+        if self._stop is not None:
+            self._stop()
+
+    def lead_to(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        if self._came:
+            stop()
+
+
+@contextlib.contextmanager
+def _interrupts() -> Generator[_Interrupts]:
+    """Heard from before the first word of a session is written: its log is complete however early it is stopped."""
+    interrupts, loop = _Interrupts(), asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for one in signals:
+        loop.add_signal_handler(one, interrupts.come)
+    try:
+        yield interrupts
+    finally:
+        for one in signals:
+            loop.remove_signal_handler(one)
 
 
 async def start(options: Options, watch: Watch) -> Outcome:
@@ -71,10 +113,10 @@ async def start(options: Options, watch: Watch) -> Outcome:
         place = replace(place, settings=held)
         archive = archive_of(held, watch.say)
         with contextlib.closing(archive):
-            assemble.require_possible(held, archive)
+            await assemble.require_possible(place, options.intent, archive)
             base, parent = await _base(place, options, watch.say)
             known = Opened(
-                session=secrets.token_hex(4),
+                session=opening.new_id(),
                 intent=options.intent,
                 repo=str(place.repo.root),
                 base=base,
@@ -85,7 +127,7 @@ async def start(options: Options, watch: Watch) -> Outcome:
                 may_ask=not options.yes and (options.ask or watch.person is not None),
                 yes=options.yes,
             )
-            outcome = await _begin(place, known, proposed, archive, watch)
+            outcome = await begin(place, known, proposed, archive, watch)
             await retention.forget_old(place, archive)
             return outcome
 
@@ -152,54 +194,55 @@ async def resume(prefix: str, watch: Watch) -> Outcome:
         story = told(archive.records(session))
         if not story.opened:
             raise BadInput(f"session {session} was never opened completely; there is nothing to go on with")
-        if story.discarded:
-            raise BadInput(f"session {session} was discarded; there is nothing to go on with")
-        ended = story.finished
-        if ended is not None and ended["outcome"] in ("verified", "already_satisfied", "no_change", "rejected"):
-            return Outcome(session, str(ended["outcome"]), str(ended["reason"]))
+        if (said := _said_already(session, story)) is not None:
+            return said
+        if story.lost:
+            raise BadInput(
+                f"session {session} cannot go on: {story.lost} records of its log are lost; "
+                f"what was made is in: donewhen diff {session}"
+            )
         known = opening.from_plain(story.opened, now)
         async with open_workplace(Path(known.repo), held=known.settings) as place:
-            lease = archive.claim(session)
-            recorder = Recorder(lease, told(archive.records(session)), watch.told, watch.barrier)
-            recorder.write(note=(OWNED, {"anew": ended is not None}))
-            return await _run(place, known, recorder, archive, lease, watch)
+            with _interrupts() as interrupts, _owned(archive.claim(session)) as lease:
+                story = told(archive.records(session))  # somebody else may have gone on with it a moment ago
+                if (said := _said_already(session, story)) is not None:
+                    return said
+                recorder = Recorder(lease, story, watch.told, watch.barrier)
+                recorder.write(note=(OWNED, {"anew": story.finished is not None}))
+                return await _run(place, known, recorder, archive, watch, interrupts)
 
 
-async def replay(prefix: str, watch: Watch) -> Outcome:
-    """Play a recorded session again, by its recorded turns and answers, as a session of its own."""
-    now = near()
-    archive = archive_of(now)
-    with contextlib.closing(archive):
-        session = archive.find(prefix)
-        story = told(archive.records(session))
-        if not story.opened:
-            raise BadInput(f"session {session} was never opened completely; there is nothing to play")
-        known = _again(opening.from_plain(story.opened, now))
-        assemble.require_possible(known.settings, archive)
-        answers = [question.answer for question in story.questions.values() if question.answer is not None]
-        async with open_workplace(Path(known.repo), held=known.settings) as place:
-            recalled = replace(watch, person=Recalled(answers)) if answers else watch
-            return await _begin(place, known, (), archive, recalled)
+def _said_already(session: str, story: Story) -> Outcome | None:
+    """The outcome of a session that has nothing left to do."""
+    if story.discarded:
+        raise BadInput(f"session {session} was discarded; there is nothing to go on with")
+    ended = story.finished
+    if ended is not None and ended["outcome"] in FINAL:
+        return Outcome(session, str(ended["outcome"]), str(ended["reason"]))
+    return None
 
 
-def _again(known: Opened) -> Opened:
-    """The same session under another id; files of the checkout are left alone."""
-    settings = known.settings.with_value("model", "use", f"replay:{known.session}", "replay")
-    if settings.text("engine", "land") == "apply":
-        settings = settings.with_value("engine", "land", "branch", "replay")
-    return replace(known, session=secrets.token_hex(4), settings=settings)
+async def begin(place: Workplace, known: Opened, proposed: tuple[str, ...], archive: Archive, watch: Watch) -> Outcome:
+    """Write down what a session is about, and work on it. `proposed` says why the contract is what it is."""
+    with _interrupts() as interrupts, _owned(archive.create(known.session, known.repo, known.intent)) as lease:
+        recorder = Recorder(lease, Story(), watch.told, watch.barrier)
+        await place.store.keep(f"sessions/{known.session}/base", known.base)
+        recorder.write(*_beginning(place, known, proposed), note=(opening.NOTE, opening.plain(known)))
+        return await _run(place, known, recorder, archive, watch, interrupts)
 
 
-async def _begin(place: Workplace, known: Opened, proposed: tuple[str, ...], archive: Archive, watch: Watch) -> Outcome:
-    lease = archive.create(known.session, known.repo, known.intent)
-    recorder = Recorder(lease, Story(), watch.told, watch.barrier)
-    await place.store.keep(f"sessions/{known.session}/base", known.base)
-    recorder.write(*_beginning(place, known, proposed), note=(opening.NOTE, opening.plain(known)))
-    return await _run(place, known, recorder, archive, lease, watch)
+@contextlib.contextmanager
+def _owned(lease: Lease) -> Generator[Lease]:
+    """A lease that is given back, whatever happens in the block."""
+    try:
+        yield lease
+    finally:
+        with contextlib.suppress(MachineryBroke):  # what was written counts; the lease ends with this process at last
+            lease.release()
 
 
 async def _run(
-    place: Workplace, known: Opened, recorder: Recorder, archive: Archive, lease: Lease, watch: Watch
+    place: Workplace, known: Opened, recorder: Recorder, archive: Archive, watch: Watch, interrupts: _Interrupts
 ) -> Outcome:
     """The session, with its door open and its signals heard."""
     session = Session(place, known, recorder, lambda: assemble.crew(place, known, recorder.story, archive), watch)
@@ -216,30 +259,23 @@ async def _run(
             case _:
                 return {"ok": False}
 
+    def stop_by(record: Record | None) -> None:
+        if watch.stops(record):
+            session.cancel()
+
+    recorder.also_told = stop_by
+    stop_by(None)
+    interrupts.lead_to(session.cancel)
     outcome: Outcome | None = None
     broken: DonewhenError | None = None
-    async with control.listening(control.door(state_root(os.environ), known.session), handle), _signals(session.cancel):
+    async with control.listening(control.door(state_root(os.environ), known.session), handle):
         try:
             outcome = await session.run()
         except DonewhenError as error:
             broken = error  # not through the groups, which would wrap it
+        except OSError as error:
+            broken = MachineryBroke(str(error))
     if broken is not None:
         raise broken
     assert outcome is not None
-    lease.release()
     return outcome
-
-
-@contextlib.asynccontextmanager
-async def _signals(stop: Callable[[], None]) -> AsyncGenerator[None]:
-    """An interrupt cancels, and a second one does nothing more."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-        async with anyio.create_task_group() as tasks:
-
-            async def listen() -> None:
-                async for _ in signals:
-                    stop()
-
-            tasks.start_soon(listen)
-            yield
-            tasks.cancel_scope.cancel()

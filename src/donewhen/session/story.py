@@ -13,8 +13,8 @@ from typing import Any
 from donewhen.engines.base import Note
 from donewhen.storage.record import Record
 
-OPENED, OWNED, TREE, ROUND, ATTEMPTED, JUDGED, LANDING, DISCARDED = (
-    "opened", "owned", "tree", "round", "attempted", "judged", "landing", "discarded"
+OPENED, OWNED, CLOCK, TREE, ROUND, ATTEMPTED, JUDGED, LANDING, DISCARDED = (
+    "opened", "owned", "clock", "tree", "round", "attempted", "judged", "landing", "discarded"
 )  # fmt: skip
 """The kinds of a session's own notes. An engine's are RUNG.KIND."""
 
@@ -29,6 +29,13 @@ class Round:
     rung: str
     attempted: Plain | None = None
     judged: Plain | None = None
+    resumed: bool = False
+    """Whether the session was gone on with since."""
+
+    @property
+    def counts(self) -> bool:
+        """One that ended because only a person or time helps is not held against the limits."""
+        return (self.attempted or {}).get("stop") != "waits"
 
 
 @dataclass(slots=True)
@@ -69,7 +76,11 @@ class Story:
         self.started: Plain = {}
         self.baseline: Plain | None = None
         self.engine = ""
+        self.agent = ""
+        """The last agent of others that worked on it."""
         self.model = ""
+        self.declined: set[str] = set()
+        """Engines that are not asked again."""
         self.tree = ""
         """The name of the maker tree."""
         self.rounds: list[Round] = []
@@ -78,7 +89,7 @@ class Story:
         self.tokens = 0
         self.usd: float | None = 0.0
         self.active_secs = 0.0
-        """How long somebody worked on it, pauses between owners left out."""
+        """How long somebody worked on it: pauses between owners and jumps of the clock are left out."""
         self.before = Before()
         """What was used up before the allowances began anew."""
         self.questions: dict[str, Question] = {}
@@ -89,7 +100,12 @@ class Story:
         self.finished: Plain | None = None
         """The last `session_finished`; a session that goes on after it has none."""
         self.position = 0
+        self.count = 0
+        """How many records were taken; fewer than the position of the last one when some were lost."""
+        self._is_over = False
+        """From its end until somebody goes on with it."""
         self._since: datetime.datetime | None = None
+        self._generation = 0
 
     @property
     def iterations(self) -> int:
@@ -100,6 +116,11 @@ class Story:
     def allowed_rounds(self) -> list[Round]:
         """Those that count against the limits now."""
         return self.rounds[self.before.rounds :]
+
+    @property
+    def lost(self) -> int:
+        """How many records of the log could not be read; to be asked when all of it was taken."""
+        return self.position - self.count
 
     @property
     def last_judged(self) -> Plain | None:
@@ -113,13 +134,14 @@ class Story:
 
     @property
     def gate(self) -> Gate | None:
-        """The one that waits for a decision."""
-        waiting = [one for one in self.gates.values() if not one.decision]
+        """The one that waits for a decision. That of a session which has ended waits again when it goes on."""
+        waiting = [one for one in self.gates.values() if not one.decision and not self._is_over]
         return waiting[-1] if waiting else None
 
     def take(self, record: Record) -> None:
         """Let one more record count."""
         self.position = record.position
+        self.count += 1
         self._tick(record)
         if record.seq is None:
             self._take_note(record.kind, record.body)
@@ -129,9 +151,9 @@ class Story:
     def _tick(self, record: Record) -> None:
         now = datetime.datetime.fromisoformat(record.at)
         self.created_at = self.created_at or record.at
-        if self._since is not None and record.kind != OWNED:
+        if self._since is not None and record.generation == self._generation:
             self.active_secs += max(0.0, (now - self._since).total_seconds())
-        self._since = now
+        self._since, self._generation = now, record.generation
 
     def _take_note(self, kind: str, body: Plain) -> None:
         rung, dot, inner = kind.partition(".")
@@ -143,16 +165,18 @@ class Story:
         match kind:
             case "opened":
                 self.opened = body
-            case "owned" if body.get("anew"):
-                self.before = Before(len(self.rounds), self.tokens, self.usd or 0.0, self.active_secs)
+            case "owned":
+                self._go_on(anew=bool(body.get("anew")))
+            case "clock":
+                self.active_secs = max(0.0, self.active_secs + body["secs"])
             case "tree":
                 self.tree = str(body["name"])
             case "round":
                 self.rounds.append(Round(body["n"], body["rung"]))
             case "attempted":
-                self.rounds[-1].attempted = body
+                self._round(body["n"]).attempted = body
             case "judged":
-                self.rounds[-1].judged = body
+                self._round(body["n"]).judged = body
             case "landing":
                 self.landing = body
             case "discarded":
@@ -160,17 +184,34 @@ class Story:
             case _:
                 pass
 
+    def _go_on(self, anew: bool) -> None:
+        self._is_over = False
+        for one in self.rounds[-1:]:
+            one.resumed = True
+        if anew:
+            self.before = Before(len(self.rounds), self.tokens, self.usd or 0.0, self.active_secs)
+            self.declined.clear()
+
+    def _round(self, n: int) -> Round:
+        """The newest; where the record that began it was lost, one that says nothing about itself."""
+        if not self.rounds or self.rounds[-1].n != n:
+            self.rounds.append(Round(n, "?"))
+        return self.rounds[-1]
+
     def _take_event(self, kind: str, body: Plain) -> None:
         match kind:
             case "session_started":
                 self.started = body
             case "state_changed":
                 self.state = str(body["to"])
-                self.finished = None if self.state != "finished" else self.finished
+                self._is_over = self.state == "finished"
+                self.finished = self.finished if self._is_over else None
             case "baseline_completed":
                 self.baseline = body
             case "engine_selected":
-                self.engine = str(body["engine"])
+                self.engine, self.agent = str(body["engine"]), str(body.get("agent", "")) or self.agent
+            case "engine_declined":
+                self.declined.add(str(body["engine"]))
             case "model_selected" | "model_fallback":
                 self.model = str(body["model"])
             case "spend":
@@ -179,23 +220,28 @@ class Story:
                 self.landed = body
             case "session_finished":
                 self.finished = body
+                for question in self.questions.values():
+                    question.expired |= question.answer is None  # whoever asked does not listen any more
             case _:
                 self._take_decision(kind, body)
 
     def _take_decision(self, kind: str, body: Plain) -> None:
+        """What was answered or decided counts, even where the record of what was asked is lost."""
+        asked = self.questions
         match kind:
             case "question_asked":
-                self.questions[body["id"]] = Question(body["id"], body["prompt"], body["expires_at"])
+                asked[body["id"]] = Question(body["id"], body["prompt"], body["expires_at"])
             case "question_answered":
-                self.questions[body["id"]].answer = str(body["answer"])
+                asked.setdefault(body["id"], Question(body["id"], "", None)).answer = str(body["answer"])
             case "question_expired":
-                self.questions[body["id"]].expired = True
+                asked.setdefault(body["id"], Question(body["id"], "", None)).expired = True
             case "gate_opened":
                 self.gates[body["id"]] = Gate(
                     body["id"], body["gate"], reason=str(body.get("reason", "")), detail=str(body.get("detail", ""))
                 )
             case "gate_decided":
-                self.gates[body["id"]].decision = str(body["decision"])
+                gate = self.gates.setdefault(body["id"], Gate(body["id"], body["gate"]))
+                gate.decision = str(body["decision"])
             case _:
                 pass
 

@@ -7,7 +7,7 @@ server of PostgreSQL looks after itself.
 
 import contextlib
 import re
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -104,14 +104,18 @@ class Archive:
         found = pages(self._connection, session, "seq", after_seq)
         return read(found, session, self._mirror(session), self.warnings)
 
-    async def follow(self, session: str, after_seq: int = 0) -> AsyncGenerator[Record]:
-        """The events there are, then those that come, each once and in order. Ends when the session is deleted."""
+    async def follow(
+        self, session: str, after_seq: int = 0, is_over: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[Record]:
+        """The events there are, then those that come, each once and in order. Ends when the session is deleted, or
+        with the events of before the moment from which nothing more is to be expected."""
         import anyio.lowlevel
 
         if last_seq(self._connection, session) is None:
             raise _unknown(session)
         seen, delay, token = after_seq, _FASTEST, object()
         while True:
+            is_last_look = is_over()
             before, token = token, self._connection.token()
             if token is None or token != before:
                 newest = last_seq(self._connection, session)
@@ -123,6 +127,8 @@ class Archive:
                     if seen % PAGE == 0:
                         await anyio.lowlevel.checkpoint()  # a long replay lets others have their turn
                 seen = max(seen, newest)
+            if is_last_look:
+                return
             await anyio.sleep(delay)
             delay = min(delay * _SLOWING, _SLOWEST)
 

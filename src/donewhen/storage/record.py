@@ -7,7 +7,7 @@ carries a checksum over all of it, the same in the database and in the log file 
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ class Record:
     kind: str
     body: dict[str, Any]
     seq: int | None
+    generation: int = field(default=0, compare=False)
+    """Which of its owners wrote it."""
 
     def line(self) -> dict[str, Any]:
         """As the public stream of events has it."""
@@ -65,7 +67,7 @@ class Written(NamedTuple):
         )
 
     def read(self, session: str) -> Record:
-        return Record(session, self.position, self.at, self.kind, json.loads(self.body), self.seq)
+        return Record(session, self.position, self.at, self.kind, json.loads(self.body), self.seq, self.generation)
 
 
 def checksum(payload: str) -> int:

@@ -1,0 +1,60 @@
+"""One entry in the log of a session that nobody works on: a decision, an answer, its end. Nobody goes on here."""
+
+import contextlib
+from collections.abc import Generator
+
+from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
+from donewhen.session import handoff
+from donewhen.session.gates import Gates
+from donewhen.session.recorder import Recorder, nobody
+from donewhen.session.story import told
+from donewhen.storage.archive import Archive
+from donewhen.storage.lease import Note
+
+STOPPED = "a person stopped it"
+
+
+@contextlib.contextmanager
+def owning(archive: Archive, session: str, seize: bool = False) -> Generator[Recorder]:
+    """The log of a session, for as long as the block runs. `Owned` while somebody is at work on it."""
+    lease = archive.claim(session, seize=seize)
+    try:
+        yield Recorder(lease, told(archive.records(session)), nobody)
+    finally:
+        lease.release()
+
+
+def answer(recorder: Recorder, text: str) -> bool:
+    """Answer the question that waits; False when none does."""
+    question = recorder.story.question
+    if question is None or recorder.story.discarded:
+        return False
+    recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
+    return True
+
+
+def decide(recorder: Recorder, approved: bool) -> bool:
+    """Decide the gate that waits; False when none does."""
+    return not recorder.story.discarded and Gates(recorder, None).decide(approved, "a person")
+
+
+def cancel(recorder: Recorder) -> None:
+    """End a session, and leave what helps to go on with it."""
+    end(recorder, STOPPED)
+    handoff.write(recorder.session, recorder.story)
+
+
+def end(recorder: Recorder, reason: str, note: Note | None = None) -> None:
+    """The last word about a session that a person wants to end."""
+    story = recorder.story
+    results = (story.last_judged or story.baseline or {}).get("results", [])
+    passed = sum(one["status"] == "pass" for one in results)
+    finished = SessionFinished(
+        outcome="cancelled",
+        reason=reason,
+        iterations=story.iterations,
+        results=tuple(results),
+        summary=f"cancelled: {passed} of {len(results)} checks passed",
+        tree=str((story.last_judged or {}).get("tree", "")),
+    )
+    recorder.write(StateChanged(from_=story.state, to="finished"), finished, note=note, sync=True)

@@ -1,0 +1,45 @@
+"""The driver with something left out that recovery stands on: the control, in which dying must do harm.
+
+`forgetful_driver.py REPO MODEL FIRST STEP LEFT_OUT`; all else is as in `driver`.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import warm_program
+from donewhen.events import Event
+from donewhen.session.recorder import Recorder
+from donewhen.workspace.maker import Maker
+from runs import driver
+
+
+def leave_out_undo() -> None:
+    """A change without a result is not taken back before it is made again."""
+
+    async def restore(self: Maker, tree: str) -> None:
+        del self, tree
+
+    Maker.restore = restore
+
+
+def leave_out_intent() -> None:
+    """A change is made without having been written down before."""
+    write = Recorder.write
+
+    def forgetful(
+        self: Recorder, *events: Event, note: tuple[str, Mapping[str, Any]] | None = None, sync: bool = False
+    ) -> None:
+        if note is None or note[0] != "native.begun":
+            write(self, *events, note=note, sync=sync)
+
+    Recorder.write = forgetful
+
+
+LEFT_OUT = {"undo": leave_out_undo, "intent": leave_out_intent}
+
+
+if __name__ == "__main__":
+    warm_program.load()
+    LEFT_OUT[sys.argv.pop()]()
+    driver.main()

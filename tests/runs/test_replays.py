@@ -1,0 +1,126 @@
+"""Sessions that were stopped, ended or left to wait and then went on, played again: same events, trees, verdicts."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from program import PROGRAM
+from runs.scenes import EXPECTED, RIGHT, WRONG, Step, call, called, run, say, scene, script, told, write
+
+SHOWN = ("type", "tool", "ok", "status", "phase", "outcome", "iterations", "n", "max", "tree", "preview", "text", "to",
+         "gate", "decision", "answer", "results")  # fmt: skip
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return scene(tmp_path / "repo")
+
+
+def facts(repo: Path, session: str) -> list[dict[str, Any]]:
+    """The log without what may differ: times, paths, costs."""
+    events = map(json.loads, called(repo, "log", session, "--json").out.splitlines())
+    told_then = [{key: event[key] for key in SHOWN if key in event} for event in events]
+    for fact in told_then:
+        for result in fact.get("results", ()):
+            result.pop("duration_ms")
+    return told_then
+
+
+def assert_plays_again(repo: Path, session: str, code: int = 0) -> None:
+    replayed = told(repo, "replay", session, "--json")
+    assert facts(repo, replayed.session) == facts(repo, session)
+    assert replayed.code == code
+
+
+def stopped_in(repo: Path, steps: list[Step], after: bytes, sign: signal.Signals, *options: str) -> str:
+    """A run that gets a signal when it has told something; its session."""
+    model = script(repo.parent / "script.json", steps)
+    command = [PROGRAM, "run", "x", "--model", model, "--json", *options]
+    program = subprocess.Popen(command, cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    session = json.loads(next(line for line in program.stdout if after in line))["session"]
+    program.send_signal(sign)
+    program.communicate(timeout=60)
+    return session
+
+
+SLOW: list[Step] = [write("b.txt", "b\n"), {**write("answer.txt", "left\n"), "delay": 600}, say("done"), *RIGHT]
+
+
+def hurried(repo: Path) -> None:
+    steps = json.loads((repo.parent / "script.json").read_text())
+    script(repo.parent / "script.json", [{**step, "delay": 0} for step in steps])
+
+
+def test_a_session_that_was_cancelled_and_went_on(repo: Path) -> None:
+    session = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGINT)
+    assert_plays_again(repo, session, code=130)
+    hurried(repo)
+    assert called(repo, "resume", session).code == 0
+    assert_plays_again(repo, session)
+
+
+def test_a_session_that_was_killed_and_went_on_or_was_cancelled_then(repo: Path) -> None:
+    session = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGKILL)
+    hurried(repo)
+    assert called(repo, "resume", session).code == 0
+    assert_plays_again(repo, session)
+    other = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGKILL)
+    assert called(repo, "cancel", other).code == 0
+    replayed = told(repo, "replay", other, "--json")
+    assert (replayed.code, len(replayed.of("tool_result"))) == (130, 1)
+
+
+def test_a_session_that_used_up_its_rounds_and_went_on(repo: Path) -> None:
+    ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
+    assert called(repo, "resume", ran.session).code == 0
+    assert_plays_again(repo, ran.session)
+
+
+def test_a_proposed_contract_and_its_approval(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo", {"donewhen.toml": "", "Makefile": "test:\n\tgrep -qx right answer.txt\n"})
+    ran = run(repo, RIGHT)
+    assert ran.code == 3
+    assert called(repo, "approve", ran.session).code == 0
+    assert_plays_again(repo, ran.session)
+
+
+def test_an_amendment_that_was_approved_or_cancelled(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo", {"donewhen.toml": EXPECTED, "expected.txt": "right\n"})
+    steps = [write("expected.txt", "wrong\n"), say("the expectation was wrong")]
+    approved, left = (run(repo, steps, "--max-iterations", "1").session for _ in range(2))
+    assert_plays_again(repo, left, code=3)
+    assert called(repo, "approve", approved).code == 0
+    assert_plays_again(repo, approved)
+    assert called(repo, "cancel", left).code == 0
+    assert_plays_again(repo, left, code=130)
+
+
+def test_a_question_that_was_answered_after_its_process_had_died(repo: Path) -> None:
+    session = stopped_in(
+        repo, [call("ask_user", prompt="which?"), *RIGHT], b'"question_asked"', signal.SIGKILL, "--ask"
+    )
+    assert called(repo, "answer", session, "this").code == 0
+    assert_plays_again(repo, session)
+
+
+def test_a_question_that_nobody_answered_is_not_waited_for_again(repo: Path) -> None:
+    session = stopped_in(repo, [call("ask_user", prompt="which?"), *RIGHT], b'"question_asked"', signal.SIGINT, "--ask")
+    assert called(repo, "resume", session).code == 0
+    assert_plays_again(repo, session)
+    assert json.loads(called(repo, "show", session, "--json").out)["question"] is None
+
+
+def test_a_replay_that_is_stopped_itself_does_not_go_on(repo: Path) -> None:
+    ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
+    assert called(repo, "resume", ran.session).code == 0
+    program = subprocess.Popen([PROGRAM, "replay", ran.session, "--json"], cwd=repo, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    program.stdout.readline()
+    program.send_signal(signal.SIGINT)
+    program.communicate(timeout=60)
+    assert program.returncode == 130

@@ -1,0 +1,51 @@
+"""The door of a session that runs: whatever knocks, the session goes on."""
+
+import json
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from donewhen.errors import MachineryBroke
+from donewhen.session import control
+
+pytestmark = pytest.mark.anyio
+
+
+def handle(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    if request.get("do") == "break":
+        raise MachineryBroke("no room is left on the disk")
+    return {"ok": request.get("do") == "cancel"}
+
+
+def said(door: Path, line: bytes) -> object:
+    """What comes back; empty when the door was shut."""
+    with socket.socket(socket.AF_UNIX) as knocking:
+        knocking.settimeout(30)
+        knocking.connect(str(door))
+        knocking.sendall(line)
+        knocking.shutdown(socket.SHUT_WR)
+        answer = knocking.makefile("rb").readline()
+    return json.loads(answer) if answer else ""
+
+
+async def test_whatever_is_sent_the_door_stays_open(tmp_path: Path) -> None:
+    door = tmp_path / "s.sock"
+    async with control.listening(door, handle):
+        for line, answer in {
+            b"garbage\n": {"ok": False},
+            b"[1, 2]\n": {"ok": False},
+            b"\xff\xfe\n": {"ok": False},
+            b"[" * 100_000 + b"\n": {"ok": False},
+            b'"' + b"x" * (control.LONGEST + 10) + b'"\n': {"ok": False},
+            b'{"do": "cancel"': "",
+            b'{"do": "break"}\n': {"ok": False, "problem": "no room is left on the disk"},
+            b'{"do": "cancel"}\n': {"ok": True},
+        }.items():
+            with anyio.fail_after(30):
+                assert await anyio.to_thread.run_sync(said, door, line) == answer, line[:40]
+    assert not door.exists()

@@ -1,0 +1,78 @@
+"""The hand that writes the log: whoever listens cannot disturb it, and neither can the clock of the machine."""
+
+import datetime
+import errno
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from donewhen.events import PlanText
+from donewhen.session.recorder import Recorder, nobody
+from donewhen.session.story import CLOCK, Story, told
+from donewhen.storage.archive import Archive
+from donewhen.storage.record import Record
+
+SAID = PlanText(text="said")
+HOUR = 3600.0
+
+
+class Clock:
+    """One that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive.open(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EPIPE, errno.EBADF])
+def test_a_listener_whose_terminal_or_disk_is_gone_does_not_end_the_work(archive: Archive, number: int) -> None:
+    def gone(record: Record) -> None:
+        raise OSError(number, record.kind)
+
+    recorder = Recorder(archive.create("a", "/r", "t"), Story(), gone)
+    recorder.write(SAID)
+    recorder.write(SAID)
+    assert recorder.story.position == 2
+    archive.close()
+
+
+def test_time_that_the_clock_of_the_machine_does_not_show_is_counted(archive: Archive) -> None:
+    clock = Clock()
+    recorder = Recorder(archive.create("a", "/r", "t"), Story(), nobody, clock=clock)
+    for _ in range(3):
+        recorder.write(SAID)
+        clock.now += HOUR  # the clock was set back, or stands still
+    recorder.write(SAID)
+    later = told(archive.records("a"))
+    assert later.active_secs == pytest.approx(3 * HOUR, abs=60)
+    assert later.active_secs == recorder.story.active_secs
+    archive.close()
+
+
+def test_time_that_only_the_clock_of_the_machine_shows_is_not_counted(archive: Archive, tmp_path: Path) -> None:
+    recorder = Recorder(archive.create("a", "/r", "t"), Story(), nobody)
+    recorder.write(SAID)
+    tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+    with sqlite3.connect(tmp_path / "sessions.db") as database:
+        database.execute("UPDATE donewhen_sessions SET last_at = ?", (tomorrow.isoformat().replace("+00:00", "Z"),))
+    recorder.write(SAID)
+    later = told(archive.records("a"))
+    assert later.active_secs < HOUR
+    assert [record.kind for record in archive.records("a")] == ["plan_text", "plan_text", CLOCK]
+    archive.close()
+
+
+def test_a_clock_that_runs_well_leaves_no_trace(archive: Archive) -> None:
+    recorder = Recorder(archive.create("a", "/r", "t"), Story(), nobody)
+    for _ in range(50):
+        recorder.write(SAID)
+    assert {record.kind for record in archive.records("a")} == {"plan_text"}
+    archive.close()
