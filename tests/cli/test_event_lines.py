@@ -128,6 +128,29 @@ def test_a_price_that_nobody_knows_is_not_shown_as_nothing() -> None:
     assert last_words("red", events.Spend(tokens=1, usd=None))[0] == ["  1 token, price unknown"]
 
 
+def turn_of(model: str, usd: float | None = None) -> list[Event]:
+    usage = {"input": 1, "output": 0, "cache_read": 0, "cache_write": 0}
+    turn = events.ModelTurn(role="maker", usage=usage, cost_usd=usd, duration_ms=1, model=model)
+    return [turn, events.Spend(tokens=1, usd=usd)]
+
+
+def cost(*facts: Event) -> str:
+    return last_words("red", *facts)[0][-1].strip()
+
+
+@pytest.mark.parametrize("model", ["scripted:steps.json", "replay:5e55", "ollama:qwen3-coder"])
+def test_a_model_that_is_known_to_cost_nothing_is_free(model: str) -> None:
+    assert cost(*turn_of(model)) == "1 token, free"
+
+
+def test_only_a_session_in_which_nothing_else_worked_is_free() -> None:
+    free, dear = turn_of("scripted:a"), turn_of("openai:unknown")
+    assert cost(*dear) == cost(*free, *dear) == cost(*dear, *free) == "1 token, price unknown"
+    other = events.EngineSelected(engine="external:x", reason="")
+    assert cost(other, *free) == "1 token, price unknown"
+    assert cost(*turn_of("scripted:a", 0.5)) == "1 token, 0.5000 USD"
+
+
 @pytest.mark.parametrize("outcome", EXITS)
 def test_every_outcome_says_what_to_type_next(outcome: str) -> None:
     commands = last_words(outcome, started("it's"))[1]

@@ -53,7 +53,17 @@ def test_the_rows_say_who_works_on_what_and_what_it_has_cost() -> None:
     assert found[0].startswith(f"── {ID} fix add ─")
     assert found[1:3] == ["round 1 of 8 · native on scripted:s.json", "✓ lint 1.2 s   ✗ tests 1.2 s"]
     assert found[3:-2] == ["I read it first.", "Then I change it.", "  → read_file calc.py"]
-    assert found[-2:] == ["1,234 tokens · — · 1:39", "1:25 → read_file calc.py"]
+    assert found[-2:] == ["1,234 tokens · free · 1:39", "1:25 → read_file calc.py"]
+
+
+def test_a_price_that_is_not_known_is_neither_nothing_nor_free() -> None:
+    known, _ = seen(
+        [*BASELINE, events.ModelFallback(model="openai:new", reason="busy"), events.Spend(tokens=5, usd=None)]
+    )
+    assert "5 tokens · — · 1:39" in shown(known)
+    known.take(record(events.EngineSelected(engine="external:x", reason="")), 0)
+    known.take(record(events.ModelSelected(model="scripted:s", reason="")), 0)
+    assert "5 tokens · — · 1:39" in shown(known)
 
 
 def test_money_is_shown_once_it_is_known() -> None:
@@ -124,7 +134,7 @@ def test_a_session_that_goes_on_is_known_from_before_but_nothing_of_it_is_told_a
     assert written[1:] == [
         "round 1 of 8 · native on scripted:s.json",
         "✓ lint 1.2 s   ✗ tests 1.2 s",
-        "1,234 tokens · — · 0:00",
+        "1,234 tokens · free · 0:00",
         "preparing",
     ]
 

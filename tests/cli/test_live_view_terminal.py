@@ -338,6 +338,18 @@ def test_the_rows_follow_the_width_of_the_terminal_and_leave_nothing_behind(tmp_
             assert sum("1,234 tokens" in line for line in found) == 1
 
 
+def test_lines_above_the_rows_survive_a_terminal_that_becomes_narrower_and_wider_again(tmp_path: Path) -> None:
+    with on_screen(tmp_path, 100, 30) as screen:
+        screen.orders.tell(started(LONG), *BASELINE[1:], *FIRST_ROUND[:5])
+        for number in range(3):
+            screen.orders.give(say=f"note: {number}")
+        screen.wait_until(lambda lines: "note: 2" in lines and drawn_at(100, "→ read_file calc.py")(lines))
+        for width in (50, 110, 40, 100):
+            screen.resize(width, 30)
+            found = screen.wait_until(drawn_at(width, "→ read_file calc.py"))
+            assert [line for line in found if line.startswith("note: ")] == ["note: 0", "note: 1", "note: 2"]
+
+
 def test_lines_above_the_rows_stay_and_nothing_is_drawn_twice(tmp_path: Path) -> None:
     with on_screen(tmp_path, 80, 24) as screen:
         screen.orders.tell(*BASELINE, *FIRST_ROUND[:5])

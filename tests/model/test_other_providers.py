@@ -85,6 +85,39 @@ async def test_a_bad_request_to_another_provider_is_not_asked_again(monkeypatch:
     assert (failed.value.kind, failed.value.final, len(server.received)) == ("bad_request", True, 1)
 
 
+@pytest.mark.parametrize("name", ["vllm:m", "litellm:m", "deepseek:m", "together:m"])
+async def test_a_configured_address_counts_for_every_provider_of_the_library(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/elsewhere")
+    for variable in ("DEEPSEEK_API_KEY", "TOGETHER_API_KEY"):
+        monkeypatch.setenv(variable, "k")
+    with serving(FINE) as server:
+        model = open_model(name, ModelConfig(base_url=f"{server.url}/v1"), {}, World().outside())
+        try:
+            assert (await model.reply(first_turn())).text == "fine"
+        finally:
+            await close_model(model)
+    assert [request.path for request in server.received] == ["/v1/chat/completions"]
+
+
+def test_a_configured_address_of_a_fallback_with_another_provider_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VLLM_BASE_URL", raising=False)
+    config = ModelConfig(base_url="http://127.0.0.1:9/v1", fallback=("vllm:m",))
+    with pytest.raises(BadInput, match="VLLM_BASE_URL"):
+        open_model("openai-chat:m", config, {})
+
+
+def test_an_address_that_is_none_is_refused_for_providers_of_the_library_too() -> None:
+    with pytest.raises(BadInput, match=r"^model\.base_url: not an address of http or https$"):
+        open_model("vllm:m", ModelConfig(base_url="localhost:8000"), {})
+
+
+def test_a_provider_that_nobody_knows_is_named_with_the_way_to_find_one() -> None:
+    with pytest.raises(BadInput, match=r"^nope:m: there is no provider 'nope'; `donewhen models` names some$"):
+        open_model("nope:m", ModelConfig(), {})
+
+
 @pytest.mark.parametrize("name", ["no-such-provider:m", "mistral:m", "deepseek:deepseek-chat"])
 def test_a_provider_that_is_unknown_or_not_usable_is_one_line(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)

@@ -1,6 +1,7 @@
 """Scripted models: steps by role and number, honest failures, and one line for every mistake in a file."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,8 @@ MISTAKES: list[tuple[Any, str]] = [
     ([{"text": "a", "delay": True}], "delay is a number"),
     ([{"error": ""}], "error needs a message"),
     ({"planner": [{"text": "a"}, {}]}, "step 2 of planner"),
+    ({"Maker": [{"text": "a"}]}, "'Maker' is no role; there are maker, planner, evaluator, checker and worker:SUBTASK"),
+    ({"text": "a"}, "'text' is no role"),
 ]
 
 
@@ -134,6 +137,19 @@ def test_a_script_that_cannot_be_read_is_one_line(file: str) -> None:
     with pytest.raises(BadInput) as wrong:
         open_scripted(file)
     assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "/dev/null", "pipe"])
+def test_a_script_that_is_a_device_or_a_pipe_is_refused_at_once(tmp_path: Path, file: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="it is a pipe or a device, not a file"):
+        open_scripted(str(tmp_path / file))
+
+
+async def test_a_script_of_one_step_is_told_as_one(script: Write) -> None:
+    model = open_scripted(script([{"text": "a"}]))
+    with pytest.raises(ModelFailed, match=r"^the script has 1 step for maker, and turn 2 was asked for$"):
+        await said_by(model, 1)
 
 
 JSON = st.recursive(

@@ -2,19 +2,11 @@
 
 import json
 import os
-import tempfile
-from functools import partial
 from pathlib import Path
 
-import anyio
 import click
 
 from donewhen.cli import demo_scene
-from donewhen.cli.endings import show_ending
-from donewhen.cli.session_audience import watching
-from donewhen.session.options import Options
-from donewhen.session.starting import start
-from donewhen.workspace.state import private_directory
 
 
 @click.command("demo")
@@ -23,6 +15,16 @@ def command() -> int:
 
     Everything is real but the model, which is scripted: no key is needed and nothing leaves this machine.
     """
+    # Help and completion are asked for often, and need nothing of this.
+    from functools import partial
+
+    import anyio
+
+    from donewhen.cli.endings import show_ending
+    from donewhen.cli.session_audience import watching
+    from donewhen.session.options import Options
+    from donewhen.session.starting import start
+
     place = _place()
     repo = place / "repository"
     anyio.run(_make, repo)
@@ -44,6 +46,10 @@ def command() -> int:
 
 
 def _place() -> Path:
+    import tempfile
+
+    from donewhen.workspace.state import private_directory
+
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(tempfile.mkdtemp(prefix="demo-", dir=private_directory(Path(cache) / "donewhen")))
 

@@ -15,7 +15,7 @@ from donewhen.session.diagnosis import Finding, diagnose
 def command(as_json: bool) -> int:
     """What is missing on this machine and what it costs you.
 
-    Exit code 0 when the full wall stands, 1 when something is missing.
+    Exit code 0 when nothing is missing: the full wall stands, and a model can be used. 1 when something is.
     """
     findings = anyio.run(diagnose)
     if as_json:

@@ -1,6 +1,5 @@
 """The last words of a session on the command line: what came of it, and what to type next."""
 
-import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,6 +9,7 @@ import click
 from donewhen.cli.event_lines import DECIDING, MARKS, counted, diff_words
 from donewhen.cli.group import one_line
 from donewhen.errors import DonewhenError
+from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.session import handoff
 from donewhen.session.outcome import Outcome
@@ -44,6 +44,8 @@ class Ended:
         """What waits for a person, by id: `question`, or the kind of a gate."""
         self.checks: dict[str, Mapping[str, Any]] = {}
         """The newest result of each check on the work."""
+        self.paid: set[str] = set()
+        """Who worked and may have cost something: engines of other people, and models that are not known to be free."""
         for record in records:
             self._take(record)
 
@@ -57,6 +59,10 @@ class Ended:
                 self.open[str(body.get("id"))] = str(body.get("gate"))
             case "question_answered" | "question_expired" | "gate_decided":
                 self.open.pop(str(body.get("id")), None)
+            case "engine_selected" if body.get("engine") != "native":
+                self.paid.add(str(body.get("engine")))
+            case "model_turn" if not is_free(str(body.get("model"))):
+                self.paid.add(str(body.get("model")))
             case "check_completed" if body.get("phase") in DECIDING:
                 self.checks[str(body.get("name"))] = body
             case "state_changed" if body.get("to") != "finished":
@@ -73,13 +79,12 @@ class Ended:
 
 def show_ending(outcome: Outcome, as_json: bool) -> None:
     """On stderr when stdout belongs to a program."""
-    colour = False if os.environ.get("NO_COLOR") else None
     ended = Ended(_records(outcome.session))
     for line in facts_of(ended):
-        click.echo(one_line(line), err=as_json, color=colour)
+        click.echo(one_line(line), err=as_json)
     green = "green" if outcome.name == "verified" else None
     line = one_line(f"{outcome.name}: {outcome.reason}")
-    click.secho(line, fg=green, bold=True, err=as_json, color=colour)
+    click.secho(line, fg=green, bold=True, err=as_json)
     if handoff.place(outcome.session).exists():
         click.echo(one_line(f"what was tried: {handoff.place(outcome.session)}"), err=as_json)
     for number, command in enumerate(next_commands(outcome, ended)):
@@ -103,10 +108,15 @@ def facts_of(ended: Ended) -> Iterator[str]:
     if landed := ended.get("landed"):
         yield f"  branch {landed['branch']} ({str(landed['commit'])[:12]})"
     if spent := ended.get("spend"):
-        usd = spent.get("usd")
-        money = "price unknown" if usd is None else f"{usd:.4f} USD"
+        money = price(spent.get("usd"), free=bool(ended.get("model_turn")) and not ended.paid)
         rounds = ended.get("session_finished").get("iterations")
         yield f"  {counted(spent['tokens'], 'token')}, {money}" + (f", {counted(rounds, 'round')}" if rounds else "")
+
+
+def price(usd: float | None, free: bool) -> str:
+    if usd is None:
+        return "free" if free else "price unknown"
+    return f"{usd:.4f} USD"
 
 
 def next_commands(outcome: Outcome, ended: Ended) -> list[str]:

@@ -1,13 +1,15 @@
 """The click side of the program: verbs loaded on use, and errors as one line with their exit code."""
 
+import difflib
 import importlib
+import io
 import os
 import signal
 import sys
 
 import click
 
-from donewhen.cli.verbs import VERBS, help_text
+from donewhen.cli.verbs import LATER, VERBS, help_text
 from donewhen.errors import DonewhenError
 
 
@@ -21,8 +23,22 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            raise click.UsageError(_no_verb(args[0]))
+        return super().resolve_command(ctx, args)
+
     def get_help(self, ctx: click.Context) -> str:
         return help_text()
+
+
+def _no_verb(name: str) -> str:
+    if name in LATER:
+        return f"{name} is not part of this version; `donewhen --help` names what is"
+    near = difflib.get_close_matches(name, VERBS, 1, cutoff=0.7)
+    return f"there is no command {name!r}; " + (f"did you mean {near[0]}?" if near else "see: donewhen --help")
 
 
 @click.group(cls=LazyGroup, name="donewhen", context_settings={"help_option_names": ["-h", "--help"]})
@@ -43,8 +59,12 @@ def one_line(text: str) -> str:
 
 def run(arguments: list[str]) -> int:
     """Run one verb; the exit code. Verbs return their exit code or raise a DonewhenError."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without ✓ is no reason to stop
+    colour = False if os.environ.get("NO_COLOR") else None
     try:
-        code: object = app.main(arguments, prog_name="donewhen", standalone_mode=False)
+        code: object = app.main(arguments, prog_name="donewhen", standalone_mode=False, color=colour)
     except click.ClickException as error:
         say(f"donewhen: {error.format_message()}")
         return 2

@@ -23,6 +23,8 @@ class Region:
         self._console = console
         self._drawn: list[int] = []
         """How many columns each row took that stands on the terminal now; the cursor is in the last one."""
+        self._columns = 0
+        """Of the terminal when they were drawn."""
         self._lost = False
 
     def size(self) -> tuple[int, int]:
@@ -46,8 +48,10 @@ class Region:
     def _frame(self, rows: Sequence[Text], lines: Iterable[Text]) -> str:
         scrolled = "".join(f"{self._coded(line)}\n" for line in lines)
         body = "\n".join(self._coded(row) + _REST_OF_ROW for row in rows)
-        # Lines of any length may leave something of the old rows behind; rows alone never do.
-        wiped = self._wiped() if scrolled or not rows else ""
+        # Lines of any length may leave something of the old rows behind; rows alone never do, unless the terminal broke
+        # them when it became narrower: what it does not see erased it would join again when it becomes wider.
+        broken, self._columns = self._columns != self.size()[0], self.size()[0]
+        wiped = self._wiped() if scrolled or not rows or broken else ""
         return _BEGIN + self._to_top() + wiped + scrolled + body + (_BELOW if rows else "") + "\r" + _END
 
     def clear(self, lines: Iterable[Text] = ()) -> None:

@@ -60,7 +60,8 @@ def _who(seen: Seen, width: int) -> Text:
 
 
 def _cost(seen: Seen, now: float) -> Text:
-    return Text(f"{seen.tokens:,} tokens · {money(seen.usd)} · {clock(now - seen.began)}", "dim")
+    cost = "free" if seen.usd is None and seen.is_free else money(seen.usd)
+    return Text(f"{seen.tokens:,} tokens · {cost} · {clock(now - seen.began)}", "dim")
 
 
 def _doing(seen: Seen, now: float) -> Text:

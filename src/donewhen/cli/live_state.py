@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from donewhen.cli.event_lines import DECIDING, LONGEST, SAID_AT_THE_END, Body, call_words, counted, line_of, short
+from donewhen.model.prices import is_free
 from donewhen.storage.record import Record
 
 LATEST = 6
@@ -57,6 +58,11 @@ class Seen:
         self.latest: deque[str] = deque(maxlen=LATEST)
         self.partial = ""
         """What a model is writing."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether whoever works now is known to cost nothing."""
+        return self.engine == "native" and is_free(self.model)
 
     def take(self, record: Record, now: float) -> list[str]:
         """Let one more event count; the lines that stay."""

@@ -5,7 +5,6 @@ import json
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.server import methods
 
 
 @click.command("models")
@@ -15,6 +14,8 @@ def command(as_json: bool) -> int:
 
     Whatever else pydantic-ai can name may be named as well. Keys are looked for, never shown.
     """
+    from donewhen.server import methods
+
     for one in methods.models_list():
         if as_json:
             click.echo(json.dumps(one))

@@ -4,8 +4,6 @@ A reader that goes away does not end the work: it is all in the log.
 """
 
 import contextlib
-import io
-import json
 import os
 import sys
 import threading
@@ -14,6 +12,7 @@ from typing import TextIO
 
 from donewhen.cli.event_lines import SAID_AT_THE_END, line_of
 from donewhen.cli.group import one_line
+from donewhen.cli.lines import json_text
 from donewhen.session.asking import Person
 from donewhen.session.starting import Watch
 from donewhen.storage.record import Record
@@ -28,9 +27,6 @@ def watching(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ())
 
     `before` are the events of a session that goes on; they are read only where something is shown of them.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without ✓ is no reason to stop
     if as_json:
         yield Watch(told=_print_json, say=_say)
     elif sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb"):
@@ -110,7 +106,7 @@ class PlainLines:
 
 
 def _print_json(record: Record) -> None:
-    _write(sys.stdout, json.dumps(record.line(), ensure_ascii=False).encode("utf-8", "replace").decode())
+    _write(sys.stdout, json_text(record.line()))
 
 
 def _say(line: str) -> None:

@@ -19,7 +19,7 @@ def show(verdict: Verdict) -> None:
                 click.echo(f"    {one_line(line)}")
     for line in remarks(verdict):
         click.echo(one_line(line))
-    click.echo(checking.summary(verdict))
+    click.echo(one_line(checking.summary(verdict)))
 
 
 def remarks(verdict: Verdict) -> list[str]:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from donewhen import events
+from donewhen.cli.group import one_line
 from donewhen.cli.verdict_lines import TAIL_LINES, evidence, remarks, status, tests, time
 from donewhen.events import Emit, Event
 from donewhen.judge.verdict import Result, Status, Verdict
@@ -23,7 +24,8 @@ class Live:
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
-        self._status = self._console.status("judging")
+        # The spinner is not green: only what is verified is.
+        self._status = self._console.status("judging", spinner_style="cyan")
 
     @contextmanager
     def watching(self) -> Generator[Emit]:
@@ -41,12 +43,21 @@ class Live:
             if result.status is not Status.PASS:
                 self._show_red(result)
         for line in remarks(verdict):
-            self._console.print(line, style="dim", markup=False, soft_wrap=True)
-        self._console.print(checking.summary(verdict), style="bold green" if verdict.green else "bold red")
+            self._console.print(one_line(line), style="dim", markup=False, soft_wrap=True)
+        self._console.print(
+            one_line(checking.summary(verdict)), markup=False, style="bold green" if verdict.green else "bold red"
+        )
 
     def _show_red(self, result: Result) -> None:
         self._console.rule(escape(result.name), align="left", style="dim")
-        self._console.print(Text.from_ansi("\n".join(result.output_tail.splitlines()[-TAIL_LINES:])), soft_wrap=True)
+        self._console.print(_coloured("\n".join(result.output_tail.splitlines()[-TAIL_LINES:])), soft_wrap=True)
+
+
+def _coloured(output: str) -> Text:
+    """What a check printed, with its colours and with nothing else that a terminal would obey."""
+    text = Text.from_ansi(output)
+    text.plain = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text.plain)
+    return text
 
 
 def _table(verdict: Verdict) -> Table:
@@ -55,6 +66,6 @@ def _table(verdict: Verdict) -> Table:
         table.add_column(heading, justify="right" if heading in ("tests", "time") else "left")
     for result in verdict.results:
         shown = Text(status(result), style=COLOURS.get(result.status, "red"))
-        reasons = Text("; ".join(result.reasons))
+        reasons = Text(one_line("; ".join(result.reasons)))
         table.add_row(result.name, shown, tests(result), evidence(result), time(result), reasons)
     return table

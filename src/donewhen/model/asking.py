@@ -8,10 +8,13 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from donewhen.model.base import Call, ModelFailed, ModelWaits, Reply, Usage
+import anyio
+import anyio.to_thread
+
+from donewhen.model import prices
+from donewhen.model.base import Bill, Call, ModelFailed, ModelWaits, Reply, Usage
 from donewhen.model.draft import Draft, calls_of, whole_text
 from donewhen.model.outside import Outside
-from donewhen.model.prices import cost_usd
 from donewhen.model.retrying import Retries, Spent
 from donewhen.model.setback import Setback
 
@@ -33,6 +36,7 @@ class Answerer:
 
 @dataclass(slots=True)
 class Asking:
+    by: Answerer
     retries: Retries
     outside: Outside
     secs: float
@@ -40,7 +44,7 @@ class Asking:
     began: float = field(init=False)
     spent: Spent = field(default_factory=Spent, init=False)
     used: Usage = field(default_factory=Usage, init=False)
-    """What all answers cost, those that were thrown away included."""
+    """By all requests, those included whose answer broke off or was thrown away."""
     heard: int = field(default=0, init=False)
     draft: Draft = field(default_factory=Draft, init=False)
     calls: tuple[Call, ...] = field(default=(), init=False)
@@ -52,32 +56,52 @@ class Asking:
         """Ask until there is an answer; `ModelFailed` or `ModelWaits` when there will be none."""
         while True:
             try:
-                self._hear(await ask(), known_ids)
+                self._hear(await self._asked(ask), known_ids)
                 setback = self._unreadable()
             except Setback as caught:
                 setback = caught
+                self.used += caught.usage
             if setback is None or not (gives_way(setback) or await self._waited(setback)):
                 return
 
-    def reply(self, by: Answerer, tag: str) -> Reply:
+    async def _asked(self, ask: Ask) -> Draft:
+        """One request; meanwhile the price list is loaded, which takes longer than all else here together."""
+        if not self.by.prices or prices.is_loaded():
+            return await ask()
+        answer: Draft | Setback = Draft()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, prices.load)
+            try:
+                answer = await ask()
+            except Setback as caught:
+                answer = caught  # not through the group, which would wrap it
+        if isinstance(answer, Setback):
+            raise answer
+        return answer
+
+    def reply(self, tag: str) -> Reply:
         raw: Any = None
         if self.draft.raw is not None and len(self.calls) == len(self.draft.wishes):
-            raw = {"wire": tag, "model": by.model, "items": self.draft.raw}
+            raw = {"wire": tag, "model": self.by.model, "items": self.draft.raw}
         return Reply(
             text=whole_text(self.draft.text),
             calls=self.calls,
             usage=self.used,
-            cost_usd=cost_usd(by.prices, by.model, self.used),
+            filled=self.draft.usage.input,
+            cost_usd=self._bill().usd,
             duration_ms=round((self.outside.monotonic() - self.began) * 1000),
-            model=by.name,
+            model=self.by.name,
             stop=self.draft.stop,
             raw=raw,
         )
 
+    def _bill(self) -> Bill:
+        return Bill(self.used, prices.cost_usd(self.by.prices, self.by.model, self.used))
+
     def _hear(self, draft: Draft, known_ids: Collection[str]) -> None:
         self.heard += 1
         self.draft, self.calls = draft, calls_of(draft, known_ids)
-        self.used = _sum(self.used, draft.usage)
+        self.used += draft.usage
 
     def _unreadable(self) -> Setback | None:
         """A call that cannot be read may be whole the second time, but not one that was cut at the limit of tokens."""
@@ -92,17 +116,9 @@ class Asking:
             if self.outside.monotonic() - self.began > self.secs:
                 raise self.retries.failure(setback, self.spent)
             await self.retries.wait(setback, self.spent)
-        except (ModelFailed, ModelWaits):
+        except (ModelFailed, ModelWaits) as failure:
             if not self.heard:
+                failure.bill = self._bill()
                 raise
             return False
         return True
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        one.input + other.input,
-        one.output + other.output,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-    )

@@ -92,6 +92,32 @@ class Usage:
     def total(self) -> int:
         return self.input + self.output
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What was used for a turn, and what that costs."""
+
+    usage: Usage = field(default_factory=Usage)
+    usd: float | None = None
+    """None when no price is known; never a guess."""
+
+    def __add__(self, other: "Bill") -> "Bill":
+        """Where nothing was used, nothing is unknown either."""
+        if not other.usage.total:
+            return self
+        if not self.usage.total:
+            return other
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Bill(self.usage + other.usage, usd)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
@@ -107,6 +133,8 @@ class Reply:
     """`length`: the reply was cut at `max_tokens`."""
     raw: Any = None
     """Plain JSON that the same wire wants back in later turns, such as signatures; None when the rest says it all."""
+    filled: int = 0
+    """Tokens of the prompt that was answered. `usage` has those of all requests that the turn took."""
     fallback: str = ""
     """Why another model than the first answered; empty when the first did."""
 
@@ -135,6 +163,8 @@ class ModelFailed(MachineryBroke):
         """network, timeout, overloaded, rate_limited, malformed, refused, bad_request, script …"""
         self.final = final
         """Whether the same turn can only fail again."""
+        self.bill = Bill()
+        """What the provider said that it costs all the same."""
 
 
 class ModelWaits(NeedsPerson):
@@ -145,3 +175,5 @@ class ModelWaits(NeedsPerson):
         self.kind = kind
         self.reset_at = reset_at
         """When the provider said it: the time, in UTC as events have it."""
+        self.bill = Bill()
+        """What the requests before the last one cost."""

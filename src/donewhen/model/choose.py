@@ -64,4 +64,4 @@ def _open(name: str, config: ModelConfig, environment: Mapping[str, str], outsid
     from donewhen.model.retrying import Retries
     from donewhen.model.wires.pydantic import open_other
 
-    return open_other(name, config.deadlines, Retries(config.retry, outside))
+    return open_other(name, config.base_url, config.deadlines, Retries(config.retry, outside))

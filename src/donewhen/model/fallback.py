@@ -6,7 +6,7 @@ provider still has its beginning.
 
 from dataclasses import dataclass, field, replace
 
-from donewhen.model.base import Model, ModelFailed, ModelWaits, Reply, Said, Turn
+from donewhen.model.base import Bill, Model, ModelFailed, ModelWaits, Reply, Said, Turn
 from donewhen.model.closing import close_model
 
 FAULT_OF_THE_REQUEST = "bad_request"
@@ -25,11 +25,13 @@ class Fallback:
 
     async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
         failures: list[ModelFailed | ModelWaits] = []
+        spent = Bill()
         current, why = self._stays.get(turn.role, (self.models[0], ""))
         for model in (current, *(other for other in self.models if other is not current)):
             try:
                 reply = await model.reply(turn, said)
             except (ModelFailed, ModelWaits) as failure:
+                spent = failure.bill = spent + failure.bill
                 if isinstance(failure, ModelFailed) and failure.kind == FAULT_OF_THE_REQUEST:
                     raise
                 failures.append(failure)
@@ -37,12 +39,23 @@ class Fallback:
                 continue
             why = "" if model is self.models[0] else why
             self._stays[turn.role] = (model, why)
-            return replace(reply, fallback=why)
-        raise _most_hopeful(failures)
+            return replace(_with(spent, reply), fallback=why)
+        failure = _most_hopeful(failures)
+        failure.bill = spent
+        raise failure
 
     async def close(self) -> None:
         for model in self.models:
             await close_model(model)
+
+
+def _with(spent: Bill, reply: Reply) -> Reply:
+    """The reply, with what the failures before it cost."""
+    if not spent.usage.total:
+        return reply
+    usd = None if reply.cost_usd is None else (spent + Bill(reply.usage, reply.cost_usd)).usd
+    filled = reply.filled or reply.usage.input
+    return replace(reply, usage=spent.usage + reply.usage, cost_usd=usd, filled=filled)
 
 
 def _most_hopeful(failures: list[ModelFailed | ModelWaits]) -> ModelFailed | ModelWaits:

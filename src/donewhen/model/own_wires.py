@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from donewhen.model.asking import Answerer
 from donewhen.model.limits import Deadlines, RetryBudget
 from donewhen.model.outside import Outside
-from donewhen.model.providers import PROVIDERS, Address, address_of, key_of
+from donewhen.model.providers import PROVIDERS, Address, Provider, address_of, key_of
 from donewhen.model.retrying import Retries
 from donewhen.model.transport import Transport
 from donewhen.model.wired import Endpoint, WiredModel
@@ -28,11 +28,19 @@ def open_wired(
 ) -> WiredModel:
     provider = PROVIDERS[name.partition(":")[0]]
     address = address_of(provider, base_url, environment)
-    endpoint = Endpoint(_base(address, provider.wire), key_of(name, provider, address, environment))
+    key = key_of(name, provider, address, environment)
+    endpoint = Endpoint(_base(address, provider.wire), key, _about_key(provider, environment))
     wires = _wires(name, address.at_home)
     answerer = Answerer(name, wires[0].model, provider.prices)
     deadlines, retry = limits
     return WiredModel(answerer, endpoint, wires, Transport(deadlines, outside), Retries(retry, outside))
+
+
+def _about_key(provider: Provider, environment: Mapping[str, str]) -> str:
+    for variable in provider.key_variables:
+        if environment.get(variable, "").strip():
+            return f"the key is that of {variable}"
+    return f"no key was sent: set {' or '.join(provider.key_variables)}"
 
 
 def _base(address: Address, wire: str) -> str:

@@ -1,9 +1,29 @@
 """What a turn cost, from the price list that is installed; nothing is fetched. No price known means None, never 0."""
 
+import importlib
+import sys
+
 from donewhen.model.base import Usage
+
+FREE = ("scripted", "replay", "ollama")
+"""Providers whose models cost nothing, whatever they do. Their turns have no price all the same: none was looked up."""
 
 _unpriced: set[tuple[str, str]] = set()
 """A name that is in no list is looked for in all of it, so it is looked for once."""
+
+
+def is_free(model: str) -> bool:
+    """Whether a model, PROVIDER:NAME, is known to cost nothing."""
+    return model.partition(":")[0] in FREE
+
+
+def is_loaded() -> bool:
+    return "genai_prices" in sys.modules
+
+
+def load() -> None:
+    """Costs a good part of a second; from any thread, while something else is waited for."""
+    importlib.import_module("genai_prices")
 
 
 def cost_usd(provider: str, model: str, usage: Usage) -> float | None:

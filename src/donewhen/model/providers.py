@@ -62,10 +62,10 @@ class Address:
 def address_of(provider: Provider, base_url: str, environment: Mapping[str, str]) -> Address:
     """Where to send requests: what is configured, else what the environment says, else the provider's own."""
     if base_url:
-        return Address(_checked(base_url, "model.base_url"), _same_host(base_url, provider.url))
+        return Address(checked_url(base_url, "model.base_url"), _same_host(base_url, provider.url))
     for variable in provider.url_variables:
         if value := environment.get(variable, "").strip():
-            url = _checked(_host_as_url(value) if variable == "OLLAMA_HOST" else value, variable)
+            url = checked_url(_host_as_url(value) if variable == "OLLAMA_HOST" else value, variable)
             return Address(url, _same_host(url, provider.url))
     return Address(provider.url, True)
 
@@ -82,7 +82,8 @@ def key_of(name: str, provider: Provider, address: Address, environment: Mapping
     return ""
 
 
-def _checked(url: str, where: str) -> str:
+def checked_url(url: str, where: str) -> str:
+    """An address as it is written, but for slashes at its end; `BadInput` names where it is written."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)

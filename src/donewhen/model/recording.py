@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from donewhen.model.base import (
     Answers,
     Assistant,
+    Bill,
     Call,
     Message,
     ModelFailed,
@@ -36,6 +37,7 @@ def to_plain(reply: Reply) -> dict[str, Any]:
         "model": reply.model,
         "stop": reply.stop,
         "raw": reply.raw,
+        "filled": reply.filled,
         "fallback": reply.fallback,
     }
 
@@ -67,16 +69,21 @@ def message_from(plain: Plain) -> Message:
 
 
 def failure_to_plain(failure: Failure) -> dict[str, Any]:
+    billed = {"usage": asdict(failure.bill.usage), "cost_usd": failure.bill.usd}
     if isinstance(failure, ModelWaits):
-        return {"message": str(failure), "waits": failure.kind, "reset_at": failure.reset_at}
-    return {"message": str(failure), "kind": failure.kind, "final": failure.final}
+        return {"message": str(failure), "waits": failure.kind, "reset_at": failure.reset_at, **billed}
+    return {"message": str(failure), "kind": failure.kind, "final": failure.final, **billed}
 
 
 def failure_from(plain: Plain) -> Failure:
+    """What `failure_to_plain` wrote; an older record does not say what the failure cost."""
     if "waits" in plain:
         kind = cast("Literal['sign_in', 'quota']", plain["waits"])
-        return ModelWaits(plain["message"], kind, plain["reset_at"])
-    return ModelFailed(plain["message"], plain["kind"], plain["final"])
+        failure: Failure = ModelWaits(plain["message"], kind, plain["reset_at"])
+    else:
+        failure = ModelFailed(plain["message"], plain["kind"], plain["final"])
+    failure.bill = Bill(Usage(**plain.get("usage", {})), plain.get("cost_usd"))
+    return failure
 
 
 def _call_to_plain(call: Call) -> dict[str, Any]:

@@ -5,9 +5,10 @@ is opened, so that a mistake in step 20 is not found after 19 turns.
 """
 
 import json
+import os
+import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import anyio
@@ -18,6 +19,9 @@ from donewhen.model.base import Call, ModelFailed, Reply, Said, Turn, Usage
 LARGEST_BYTES = 64 * 1024 * 1024
 ANSWERS = ("tool", "tools", "text")
 KEYS = {*ANSWERS, "say", "usage", "delay", "error"}
+ROLES = ("maker", "planner", "evaluator", "checker")
+WORKER = "worker:"
+"""Before the name of a subtask."""
 
 Pause = Callable[[float], Awaitable[None]]
 
@@ -42,7 +46,8 @@ class Scripted:
     async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
         steps = self.steps.get(turn.role, ())
         if turn.number >= len(steps):
-            told = f"the script has {len(steps)} steps for {turn.role}, and turn {turn.number + 1} was asked for"
+            count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+            told = f"the script has {count} for {turn.role}, and turn {turn.number + 1} was asked for"
             raise ModelFailed(told, kind="script", final=True)
         step = steps[turn.number]
         if step.delay:
@@ -64,19 +69,22 @@ def open_scripted(file: str, pause: Pause = anyio.sleep) -> Scripted:
 
 def _roles(file: str) -> Iterator[tuple[str, list[Any]]]:
     content = _content(file)
-    by_role = cast("dict[str, Any]", content) if isinstance(content, dict) else {"maker": content}
-    for role, steps in by_role.items():
+    if isinstance(content, list):
+        yield "maker", cast("list[Any]", content)
+        return
+    if not isinstance(content, dict):
+        raise BadInput(f"{file}: not a list of steps nor an object of them")
+    for role, steps in cast("dict[str, Any]", content).items():
+        if role not in ROLES and not role.startswith(WORKER):
+            raise BadInput(f"{file}: {role[:40]!r} is no role; there are {', '.join(ROLES)} and {WORKER}SUBTASK")
         if not isinstance(steps, list):
-            what = (
-                f"{role} is not a list of steps" if by_role is content else "not a list of steps nor an object of them"
-            )
-            raise BadInput(f"{file}: {what}")
+            raise BadInput(f"{file}: {role} is not a list of steps")
         yield role, cast("list[Any]", steps)
 
 
 def _content(file: str) -> Any:
     try:
-        data = Path(file).read_bytes()
+        data = _bytes(file)
     except (OSError, ValueError) as error:
         raise BadInput(f"{file}: the script cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > LARGEST_BYTES:
@@ -85,6 +93,15 @@ def _content(file: str) -> Any:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{file}: not JSON: {error}") from error
+
+
+def _bytes(file: str) -> bytes:
+    """A pipe would make everybody wait, could be read only once, and a device may have no end."""
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        mode = os.fstat(opened.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise ValueError("Is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
+        return opened.read(LARGEST_BYTES + 1)
 
 
 def _no_number(literal: str) -> None:

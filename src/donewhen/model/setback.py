@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from donewhen.model.base import Usage
 from donewhen.readers.json import fields, items, words
 
 LONGEST_MESSAGE = 300
@@ -62,6 +63,8 @@ class Setback(Exception):
     reset_at: float | None = None
     """For a quota: seconds since the epoch, when the server said it."""
     status: int = field(default=0, init=False)
+    usage: Usage = field(default_factory=Usage, init=False)
+    """What the provider had counted before it went wrong; it is paid for all the same."""
 
     def __str__(self) -> str:
         return self.message

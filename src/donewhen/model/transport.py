@@ -9,6 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -83,7 +84,7 @@ class Transport:
     async def ask(self, request: Request, listener: Listener) -> None:
         """Let the listener hear the answer to its end, or raise `Setback`."""
         limits, hearing = self.deadlines, _Hearing(listener, self.deadlines)
-        with anyio.move_on_after(limits.total) as total, hearing.watch, _setbacks():
+        with anyio.move_on_after(limits.total) as total, hearing.watch, _setbacks(request.url):
             await self._exchange(request, hearing)
         if total.cancelled_caught:
             raise Setback(f"the answer took longer than {limits.total:g} seconds", "timeout", retry=True)
@@ -136,7 +137,7 @@ async def _start_of(response: "httpx2.Response") -> bytes:
 
 
 @contextmanager
-def _setbacks() -> Generator[None]:
+def _setbacks(url: str) -> Generator[None]:
     """Whatever can go wrong between here and the server, as a setback."""
     import httpx2
 
@@ -145,16 +146,27 @@ def _setbacks() -> Generator[None]:
     except BrokenStream as error:
         raise Setback(f"the answer is broken: {error}", "malformed", retry=True) from error
     except httpx2.ConnectTimeout as error:
-        raise Setback("no connection within the time for it", "timeout", retry=True) from error
+        told = f"no connection to {_host(url)} within the time for it"
+        raise Setback(told, "timeout", retry=True) from error
     except httpx2.ProxyError as error:
         raise Setback(f"the proxy refused: {error}", "proxy") from error
     except httpx2.ConnectError as error:
         certificate = _is_about_certificates(error)
-        raise Setback(f"no connection: {error}", "tls" if certificate else "network", retry=not certificate) from error
+        told = f"no connection to {_host(url)}: {error}"
+        raise Setback(told, "tls" if certificate else "network", retry=not certificate) from error
     except httpx2.DecodingError as error:
         raise Setback(f"the answer is broken: {error}", "malformed", retry=True) from error
     except httpx2.TransportError as error:
         raise Setback(f"the connection broke: {error or type(error).__name__}", "network", retry=True) from error
+
+
+def host_and_path(url: str) -> str:
+    """An address as it may be shown: without the password and without the key that it may hold."""
+    return _host(url) + urlsplit(url).path
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def _is_about_certificates(error: BaseException | None) -> bool:

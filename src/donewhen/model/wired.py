@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from donewhen.model.asking import Answerer, Asking
-from donewhen.model.base import Assistant, Message, Reply, Said, Turn
+from donewhen.model.base import Assistant, Message, Reply, Said, Turn, Usage
 from donewhen.model.draft import Draft
 from donewhen.model.retrying import Retries
 from donewhen.model.setback import Setback
 from donewhen.model.sse import BrokenStream
-from donewhen.model.transport import Request, Transport
+from donewhen.model.transport import Request, Transport, host_and_path
 from donewhen.model.wires.base import END, Opening, Wire
 
 MOST_CONVERSATIONS = 32
@@ -26,6 +26,8 @@ class Endpoint:
 
     url: str = field(repr=False)
     key: str = field(repr=False)
+    about_key: str = ""
+    """Which variable it is from, or which one would hold it."""
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class WiredModel:
         return self.answerer.name
 
     async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
-        asking = Asking(self.retries, self.transport.outside, self.transport.deadlines.total)
+        asking = Asking(self.answerer, self.retries, self.transport.outside, self.transport.deadlines.total)
         wire, conversation = self.wires[0], self._conversation(turn)
 
         async def ask() -> Draft:
@@ -80,7 +82,7 @@ class WiredModel:
             return await self._ask(wire, conversation, said)
 
         await asking.settle(ask, conversation.ids, lambda setback: self._gives_way(setback, wire, conversation))
-        return asking.reply(self.answerer, wire.tag)
+        return asking.reply(wire.tag)
 
     async def close(self) -> None:
         """Let go of the connections that were kept for a next turn."""
@@ -94,8 +96,11 @@ class WiredModel:
             await self.transport.ask(Request(self.endpoint.url + wire.path, headers, body), listener)
             return listener.draft()
         except BrokenStream as error:
-            raise Setback(f"the answer is broken: {error}", "malformed", retry=True) from error
+            setback = Setback(f"the answer is broken: {error}", "malformed", retry=True)
+            setback.usage = listener.usage or Usage()
+            raise setback from error
         except Setback as setback:
+            setback.usage = listener.usage or Usage()
             # Some servers repeat the key that they refuse.
             if self.endpoint.key:
                 setback.message = setback.message.replace(self.endpoint.key, "…")
@@ -114,6 +119,16 @@ class WiredModel:
         return found
 
     def _gives_way(self, setback: Setback, wire: Wire, asked: Conversation) -> bool:
+        """Whether it can be asked in another way; if not, what is known here and not to the server is told with it."""
+        if self._has_another_way(setback, wire, asked):
+            return True
+        if setback.waits == "sign_in" and self.endpoint.about_key:
+            setback.message += f"; {self.endpoint.about_key}"
+        elif setback.kind == "not_found":
+            setback.message += f"; asked was {host_and_path(self.endpoint.url + wire.path)}"
+        return False
+
+    def _has_another_way(self, setback: Setback, wire: Wire, asked: Conversation) -> bool:
         """Take the other wire where the server lacks this one; leave out an optional field that it refused by name.
 
         Another turn may have done so already while this one was under way.

@@ -11,7 +11,22 @@ from workshop import Failing, Heard, Person, Purse, Until, calls, done, read, sc
 
 from donewhen.engines.base import NoChange
 from donewhen.events import PREVIEW_BYTES
-from donewhen.model.base import Answers, Assistant, Call, Message, ModelWaits, Reply, ToolAnswer, Usage, User
+from donewhen.model.base import (
+    Answers,
+    Assistant,
+    Bill,
+    Call,
+    Message,
+    ModelFailed,
+    ModelWaits,
+    Reply,
+    Said,
+    ToolAnswer,
+    Turn,
+    Usage,
+    User,
+)
+from donewhen.model.recording import failure_from
 from donewhen.workspace.command import Finished
 from donewhen.workspace.maker import Maker
 from donewhen.workspace.merged import Files
@@ -205,6 +220,41 @@ async def test_a_failure_that_can_only_come_again_ends_at_once(root: Path) -> No
     async with workshop(root) as shop:
         assert (await shop.attempt(Failing("bad_request", final=True))).problem == "no reply 0"
         assert (await shop.attempt(script(), iteration=2)).stop == "model_failed"
+
+
+@dataclass(frozen=True)
+class Dear:
+    """A model that fails, and is paid for it."""
+
+    failure: type[ModelFailed] | type[ModelWaits]
+    name: str = "test:dear"
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        del turn, said
+        failure = self.failure("broken off", "quota")
+        failure.bill = Bill(Usage(100, 10), 0.5)
+        raise failure
+
+
+async def test_what_a_failed_turn_cost_is_counted_and_stays_in_the_record(root: Path) -> None:
+    async with workshop(root) as shop:
+        assert (await shop.attempt(Dear(ModelFailed))).stop == "model_failed"
+        assert [event["tokens"] for event in shop.pages.told("spend")] == [110, 220, 330]
+        recorded = [failure_from(note.body) for note in shop.pages.pages if note.kind == "turn_failed"]
+        assert [failure.bill for failure in recorded] == [Bill(Usage(100, 10), 0.5)] * 3
+
+
+async def test_what_was_spent_before_a_person_is_needed_is_counted(root: Path) -> None:
+    async with workshop(root) as shop:
+        with pytest.raises(ModelWaits):
+            await shop.attempt(Dear(ModelWaits))
+        assert shop.pages.told("spend") == [{"tokens": 110, "usd": 0.5}]
+
+
+async def test_a_prompt_that_was_sent_again_and_again_fills_the_window_once(root: Path) -> None:
+    async with workshop(root) as shop:
+        model = script(calls(read("a.txt"), usage=Usage(95), filled=19), done())
+        assert (await shop.attempt(model, {"window_tokens": 100})).stop == "done"
 
 
 async def test_a_model_that_needs_a_person_first_stops_the_work_where_it_is(root: Path) -> None:

@@ -170,7 +170,14 @@ class Workshop:
         given: dict[str, Any] = {
             "intent": "make add right", "contract": "tests: `sh check.sh` exits 0", "iteration": 1, **more,
         }  # fmt: skip
-        return Job(maker=self.maker, notebook=self.pages, meter=self.purse, asker=self.person, **given)
+        return Job(
+            maker=self.maker,
+            own=self.maker.tree.directory / "own",
+            notebook=self.pages,
+            meter=self.purse,
+            asker=self.person,
+            **given,
+        )
 
     async def attempt(self, model: Model, config: Mapping[str, Any] | None = None, **job: Any) -> Attempt:
         engine = NativeEngine(model, NativeConfig(policy=self.rules, **(config or {})))

@@ -124,7 +124,7 @@ class Conversation:
         self.turns.here += 1
         self.turns.replies += 1
         self.turns.failures = 0
-        self.turns.filled = reply.usage.input
+        self.turns.filled = reply.filled or reply.usage.input
         empty = not reply.calls and not reply.text.strip()
         self.messages.append(Assistant(NO_WORDS) if empty else Assistant(reply.text, reply.calls, reply.raw))
         if reply.stop == "length" and not reply.calls:

@@ -16,12 +16,13 @@ import anyio.to_thread
 
 from donewhen.engines.base import Attempt, Job, Note, OutOfBudget
 from donewhen.engines.native import prompt
+from donewhen.engines.native.bounds import bounded
 from donewhen.engines.native.conversation import Conversation
 from donewhen.engines.native.naming import with_ids
 from donewhen.engines.native.tools import ERROR, Outcome, Workbench, carry_out, effect_of, offered
 from donewhen.engines.native.tools.clip import MOST_BYTES, clipped
 from donewhen.events import Emit, Error, Event, ModelFallback, ModelTurn, PlanText, ToolCall, ToolResult, preview
-from donewhen.model.base import Call, Model, ModelFailed, Reply, Turn
+from donewhen.model.base import Call, Model, ModelFailed, ModelWaits, Reply, Turn
 from donewhen.model.recording import failure_to_plain, to_plain
 from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.policy import Policy
@@ -80,6 +81,10 @@ class Round:
                 return Attempt(stop="budget")
             try:
                 self._take(await self.model.reply(self._turn(), self.job.said))
+            except ModelWaits as waits:
+                if waits.bill.usage.total:
+                    self.job.notebook.write(None, self.job.meter.spent(waits.bill.usage, waits.bill.usd))
+                raise
             except ModelFailed as failure:
                 self._take_failure(failure)
                 if failure.final or self.talk.turns.failures >= FAILURES_IN_A_ROW:
@@ -125,7 +130,7 @@ class Round:
 
     def _take(self, reply: Reply) -> None:
         turn = self.talk.turns.here
-        reply = with_ids(reply, self.talk.ids, self.job.iteration, turn)
+        reply = with_ids(bounded(reply), self.talk.ids, self.job.iteration, turn)
         body = {"iteration": self.job.iteration, "turn": turn, "reply": to_plain(reply)}
         spent = self.job.meter.spent(reply.usage, reply.cost_usd)
         told = _told(self.config.role, reply, spent, self.talk.model)
@@ -133,7 +138,9 @@ class Round:
 
     def _take_failure(self, failure: ModelFailed) -> None:
         body = {"role": self.config.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
-        self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)))
+        bill = failure.bill
+        spent = [self.job.meter.spent(bill.usage, bill.usd)] if bill.usage.total else []
+        self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)), *spent)
 
     # -- the tools --
 

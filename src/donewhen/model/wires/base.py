@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol, cast
 
-from donewhen.model.base import Assistant, Call, Message, Said, ToolSpec
+from donewhen.model.base import Assistant, Call, Message, Said, ToolSpec, Usage
 from donewhen.model.draft import Draft, parsed
 from donewhen.model.sse import BrokenStream, ServerEvent
 from donewhen.model.transport import Listener
@@ -48,6 +48,11 @@ class Opening:
 
 
 class Hears(Listener, Protocol):
+    @property
+    def usage(self) -> Usage | None:
+        """What the provider has counted so far, be the answer whole or not."""
+        ...
+
     def draft(self) -> Draft:
         """What was heard; `BrokenStream` when it is not complete."""
         ...

@@ -125,7 +125,8 @@ class ResponsesListener:
             case "error":
                 raise of_stream_error(fields(heard.get("error")) or heard)
             case "response.failed":
-                raise of_stream_error(fields(fields(heard.get("response")).get("error")))
+                self.final = fields(heard.get("response"))
+                raise of_stream_error(fields(self.final.get("error")))
             case "response.output_text.delta":
                 if self.said:
                     self.said(words(heard.get("delta")))
@@ -136,6 +137,10 @@ class ResponsesListener:
             case _:
                 pass
         return kind not in MEAN_NOTHING
+
+    @property
+    def usage(self) -> Usage:
+        return usage_of(fields(self.final.get("usage")))
 
     def draft(self) -> Draft:
         if not self.done:
@@ -148,7 +153,7 @@ class ResponsesListener:
             if item.get("type") == "function_call"
         ]
         text = "".join(_texts(found))
-        return Draft(text, wishes, usage_of(fields(self.final.get("usage"))), self._stop(bool(wishes)), _raw(found))
+        return Draft(text, wishes, self.usage, self._stop(bool(wishes)), _raw(found))
 
     def _stop(self, calls: bool) -> Stop:
         if self.final.get("status") == "completed":

@@ -1,11 +1,12 @@
 """Every other provider that pydantic-ai knows, through its direct requests. Loaded only when such a model is opened.
 
 It serialises the whole conversation anew for each turn, which our own wires do not. Deadlines, retries and the kinds of
-failure are ours here, too; keys and addresses are read from the environment by the library itself.
+failure are ours here, too; keys are read from the environment by the library itself, and so are addresses unless one is
+configured.
 """
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,9 +29,11 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model as LibraryModel
-from pydantic_ai.models import ModelRequestParameters, infer_model
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from donewhen.errors import BadInput
 from donewhen.model.asking import Answerer, Asking
@@ -40,20 +43,25 @@ from donewhen.model.limits import Deadlines
 from donewhen.model.retrying import Retries
 from donewhen.model.setback import Setback, of_response
 from donewhen.model.wires.base import arguments_of, own_items, wire_id, wire_name
+from donewhen.model.wires.pydantic_address import provider_at
 
 TAG = "pydantic"
 STOPS: Mapping[str, Stop] = {"stop": "done", "tool_call": "calls", "length": "length"}
 
 
-def open_other(name: str, deadlines: Deadlines, retries: Retries) -> "OtherModel":
+def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries) -> "OtherModel":
     """A model of a provider that has no wire of ours; `BadInput` when the library does not know or cannot use it."""
+    provider = name.partition(":")[0]
     try:
-        return OtherModel(name, infer_model(name), deadlines, retries)
-    except ImportError as error:
-        why = str(error)
-    except (exceptions.UserError, ValueError) as error:
-        why = str(error)
-    raise BadInput(f"{name}: {' '.join(why.split())[:300]}")
+        infer_provider_class(provider)
+    except ImportError:
+        pass  # it is known; what has to be installed is told below
+    except ValueError:
+        raise BadInput(f"{name}: there is no provider '{provider}'; `donewhen models` names some") from None
+    try:
+        return OtherModel(name, infer_model(name, provider_at(base_url)), deadlines, retries)
+    except (ImportError, exceptions.UserError, ValueError) as error:
+        raise BadInput(f"{name}: {' '.join(str(error).split())[:300]}") from error
 
 
 @dataclass(slots=True)
@@ -65,17 +73,26 @@ class OtherModel:
     takes_temperature: bool = True
 
     async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
-        asking = Asking(self.retries, self.retries.outside, self.deadlines.total)
+        provider, _, model = self.name.partition(":")
+        by = Answerer(self.name, model, provider)
+        asking = Asking(by, self.retries, self.retries.outside, self.deadlines.total)
         known_ids = {call.id for message in turn.messages if isinstance(message, Assistant) for call in message.calls}
         await asking.settle(lambda: self._ask(turn, said), known_ids - {""}, self._gives_way)
-        provider, _, model = self.name.partition(":")
-        return asking.reply(Answerer(self.name, model, provider), TAG)
+        return asking.reply(TAG)
 
     async def close(self) -> None:
         async with self.library:
             pass  # leaving it closes the connections that the library keeps
 
     async def _ask(self, turn: Turn, said: Said | None) -> Draft:
+        begun: list[StreamedResponse] = []
+        try:
+            return await self._answer(turn, said, begun.append)
+        except Setback as setback:
+            setback.usage = _usage(begun[-1].usage) if begun else Usage()
+            raise
+
+    async def _answer(self, turn: Turn, said: Said | None, begins: Callable[[StreamedResponse], None]) -> Draft:
         limits = self.deadlines
         watch = anyio.CancelScope(deadline=anyio.current_time() + limits.first_event)
         with anyio.move_on_after(limits.total), watch, _setbacks():
@@ -86,6 +103,7 @@ class OtherModel:
                 model_request_parameters=ModelRequestParameters(function_tools=[*_tools(turn)]),
             )
             async with request as stream:
+                begins(stream)
                 async for event in stream:
                     watch.deadline = anyio.current_time() + limits.silence
                     piece = _text_of(event)
@@ -138,13 +156,11 @@ class OtherModel:
         if reason not in STOPS and (wishes or reason is not None):
             raise Setback(f"the answer finished for an unknown reason, {reason!r}", "malformed", retry=True)
         stop: Stop = "length" if reason == "length" else "calls" if wishes else "done"
-        usage = Usage(
-            response.usage.input_tokens,
-            response.usage.output_tokens,
-            response.usage.cache_read_tokens,
-            response.usage.cache_write_tokens,
-        )
-        return Draft(text, wishes, usage, stop, _raw(response))
+        return Draft(text, wishes, _usage(response.usage), stop, _raw(response))
+
+
+def _usage(told: RequestUsage) -> Usage:
+    return Usage(told.input_tokens, told.output_tokens, told.cache_read_tokens, told.cache_write_tokens)
 
 
 def _tools(turn: Turn) -> Iterator[ToolDefinition]:

@@ -1,6 +1,6 @@
 """Landing: the only code that writes to the user's repository. No git runs there; git's own protocols are followed.
 
-    commits      a commit in our store, with the user's own name on it
+    commits      a commit in our store, with the user's own name on it (included, config_text: where that is found)
     delivery     the objects that the user's repository lacks, before anything names them
     branches     a branch made, moved or removed by compare-and-swap
     reflog       what a moved branch leaves in the history of references

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
+from donewhen.workspace.landing.included import Configuration
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store import Store
 
@@ -33,16 +34,16 @@ def commit_for(store: Store, repo: Repo, *, tree: str, parent: str, message: str
 
 def who(repo: Repo, role: Role, environment: Mapping[str, str] = os.environ) -> str:
     """A person as a commit or a reflog names one. Half a person is none."""
-    told = {part: _told(repo, role, part, environment) for part in NOBODY}
+    settings = Configuration.of(repo).values
+    told = {part: _told(settings, role, part, environment) for part in NOBODY}
     person = told if all(told.values()) else NOBODY
     return f"{person['name']} <{person['email']}>"
 
 
-def _told(repo: Repo, role: Role, part: str, environment: Mapping[str, str]) -> str:
-    variables = [f"GIT_{role.upper()}_{part.upper()}"]
-    settings = [repo.setting(f"{role}.{part}"), repo.setting(f"user.{part}")]
-    fallback = [environment.get("EMAIL", "")] if part == "email" else []
-    said = [*(environment.get(name, "") for name in variables), *settings, *fallback]
+def _told(settings: Mapping[str, str], role: Role, part: str, environment: Mapping[str, str]) -> str:
+    said = [environment.get(f"GIT_{role.upper()}_{part.upper()}", "")]
+    said += [settings.get(f"{section}.{part}", "") for section in (role, "user")]
+    said += [environment.get("EMAIL", "")] if part == "email" else []
     return next((name for name in map(_without_crud, said) if name), "")
 
 

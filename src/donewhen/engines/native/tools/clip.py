@@ -8,7 +8,7 @@ import re
 MOST_BYTES = 16 * 1024
 TERMINAL_CODES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
-    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links and other strings
+    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles, links and other strings; never more than a line
     r"|\x1b[ -/]*[0-~]?"
 )
 NOT_PRINTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -18,6 +18,12 @@ ROOM_FOR_NOTICE = 80
 def clean(text: str) -> str:
     """Without terminal codes and without what cannot be sent as UTF-8."""
     return TERMINAL_CODES.sub("", text).encode("utf-8", "replace").decode()
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as grep, git and editors count them, each with its end. Python would end one at a form feed as well."""
+    *whole, last = text.replace("\r\n", "\n").split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
 def printed(data: bytes) -> str:

@@ -17,9 +17,12 @@ P = TypeVar("P")
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Whether a path beneath the root is meant by a pattern."""
     alternatives = [_parts(one) for one in expanded(pattern)]
+    literal = pattern.strip("/").removeprefix("./")
 
     def matches(path: str) -> bool:
         names = path.split("/")
+        if path == literal or names[-1] == pattern:
+            return True  # a name like `[id].tsx` is meant as it stands, too
         return any(_fits(parts, names, _is_any_depth, _name_fits) for parts in alternatives)
 
     return matches

@@ -20,7 +20,7 @@ def explain_miss(path: str, text: str, old: str) -> str:
     plain, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
     if wanted in plain:
         return f"old is not in {path} as it stands: only the line ends differ (the file has {_ends(text)})"
-    lines, sought = plain.splitlines()[:MOST_LINES], wanted.strip("\n").splitlines() or [wanted]
+    lines, sought = plain.split("\n")[:MOST_LINES], wanted.strip("\n").split("\n")
     start = _same_but_for_blanks(lines, sought)
     if start >= 0:
         shown = _numbered(lines, start, len(sought))

@@ -5,7 +5,7 @@ import os
 
 import anyio.to_thread
 
-from donewhen.engines.native.tools.clip import MOST_BYTES, clean
+from donewhen.engines.native.tools.clip import MOST_BYTES, clean, lines_of
 from donewhen.engines.native.tools.tool import Outcome, Parameter, Tool, ToolFailed, Use
 from donewhen.workspace.merged import Entry, FileProblem, Files, IsDirectory, NotText, NotThere
 
@@ -17,6 +17,7 @@ MOST_SHOWN = MOST_BYTES - 512
 MOST_LISTED = 500
 MOST_NAMES = 3
 SNIFFED = 8192
+NOT_UTF8 = ", not UTF-8, so that some bytes are shown as ?"
 
 
 async def read_file(use: Use) -> Outcome:
@@ -37,16 +38,25 @@ def _read(files: Files, path: str, start: int | None, end: int | None) -> str:
     if size > MOST_WHOLE:
         return _read_part(files, path, start, end)
     text = files.read_text(path, MOST_WHOLE)
-    lines = text.splitlines(keepends=True) if "\r" not in text else text.replace("\r\n", "\n").splitlines(keepends=True)
+    lines = lines_of(text)
     total, first, last = len(lines), start or 1, end or len(lines)
     if start is not None and start > max(total, 1):
         raise ToolFailed(f"{path} has {total} lines; there is no line {start}")
-    ends = ", line ends are CRLF" if "\r\n" in text else ""
+    odd = (", line ends are CRLF" if "\r\n" in text else "") + ("" if is_utf8(text) else NOT_UTF8)
     shown, upto = _fitting(lines[first - 1 : last], first)
-    if first == 1 and upto == total and not ends:
+    if first == 1 and upto == total and not odd:
         return shown or f"[{path} is empty]"
     more = f"; read on with start={upto + 1}" if upto < total else ""
-    return f"[{path}: lines {first}-{upto} of {total}, {size} bytes{ends}{more}]\n{shown}"
+    return f"[{path}: lines {first}-{upto} of {total}, {size} bytes{odd}{more}]\n{shown}"
+
+
+def is_utf8(text: str) -> bool:
+    """Whether no byte of a file stands in its text as a surrogate escape."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fitting(lines: list[str], first: int) -> tuple[str, int]:
@@ -85,8 +95,7 @@ def _read_part(files: Files, path: str, start: int | None, end: int | None) -> s
             number += piece.endswith(b"\n")
     if not shown:
         raise ToolFailed(f"{path} has no line {start}")
-    lines = shown.decode("utf-8", "replace").replace("\r\n", "\n").splitlines(keepends=True)
-    text, upto = _fitting(lines, start)
+    text, upto = _fitting(lines_of(shown.decode("utf-8", "replace")), start)
     return f"[{path}: lines {start}-{upto}, {size} bytes in all]\n{text}"
 
 
@@ -117,16 +126,17 @@ def near_names(files: Files, path: str) -> str:
     above, _, name = path.rstrip("/").rpartition("/")
     try:
         beside = {entry.path.rpartition("/")[2]: entry.path for entry in files.entries(above or ".")}
+        beside.pop(name, None)  # a link that leads nowhere is there, and is not what was meant
         near = [beside[found] for found in difflib.get_close_matches(name, beside, MOST_NAMES)]
         if not near:
-            same_name = (entry.path for entry in files.walk(most=20_000, deepest=12))
-            near = [found for found in same_name if found.rpartition("/")[2] == name][:MOST_NAMES]
+            others = (entry.path for entry in files.walk(most=20_000, deepest=12) if entry.path != path)
+            near = [found for found in others if found.rpartition("/")[2] == name][:MOST_NAMES]
     except FileProblem:
         return ""
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-PATH = Parameter("path", "string", "Path relative to the root.")
+PATH = Parameter("path", "string", "Path relative to the root.", filled=True)
 
 READ_FILE = Tool(
     "read_file",

@@ -1,54 +1,30 @@
 """The tool that runs commands: `shell`. The policy is asked first, the sandbox holds whatever it allows."""
 
-from donewhen.engines.base import NobodyAnswered
 from donewhen.engines.native.tools.clip import clipped, printed
 from donewhen.engines.native.tools.tool import ERROR, Outcome, Parameter, Tool, ToolFailed, Use
-from donewhen.events import PolicyDenied
+from donewhen.engines.permission import refusal
 from donewhen.workspace.command import End, Finished
-from donewhen.workspace.consulting.asking import consult
 from donewhen.workspace.output import Output
-from donewhen.workspace.policy import Decision, Ruling
 from donewhen.workspace.sandbox.room import ShellCommand
 
 DEFAULT_SECS = 120
 MOST_SECS = 600
 MOST_OUTPUT = 15 * 1024
 """Room for what is said about it."""
-YES = frozenset({"y", "yes", "ok", "okay", "allow", "allowed", "approve", "approved", "sure", "go", "true", "1"})
 
 
 async def shell(use: Use) -> Outcome:
     command = use.text("command")
-    if not command.strip():
-        raise ToolFailed("shell: command is empty")
     if "\0" in command:
         raise ToolFailed("shell: command holds a NUL, which no program can be given")
-    ruling = await consult(use.bench.maker.trees.store.bare.launcher, use.bench.policy, command)
-    if ruling.decision is not Decision.ALLOW:
-        refusal = await _refusal(use, ruling)
-        if refusal:
-            denied = PolicyDenied(command=ruling.command, rule=ruling.rule, reason=ruling.reason)
-            return Outcome(f"{ERROR}{refusal}", ok=False, failed=True, events=(denied,))
+    bench = use.bench
+    refused = await refusal(bench.maker.trees.store.bare.launcher, bench.policy, command, bench.asker, use.id)
+    if refused is not None:
+        return Outcome(f"{ERROR}{refused.why}", ok=False, failed=True, events=(refused.event,))
     wanted = use.number("timeout_secs") or DEFAULT_SECS
     limit = min(wanted, MOST_SECS)
     finished = await use.bench.maker.room.run(ShellCommand(text=command, timeout_secs=limit))
     return _told(finished, limit)
-
-
-async def _refusal(use: Use, ruling: Ruling) -> str:
-    """Why the command is not run; empty when a person lets it run."""
-    if ruling.decision is Decision.DENY:
-        return f"denied by the policy, rule {ruling.rule}: {ruling.reason} ({ruling.command})"
-    if use.bench.asker is None:
-        return f"denied, rule {ruling.rule} asks a person and nobody can be asked: {ruling.reason} ({ruling.command})"
-    question = f"May this run? {ruling.command}\nRule {ruling.rule}: {ruling.reason}. Answer yes or no."
-    try:
-        answer = await use.bench.asker.ask(f"{use.id}-policy", question)
-    except NobodyAnswered:
-        return f"denied, rule {ruling.rule} asks a person and nobody answered: {ruling.reason} ({ruling.command})"
-    if (answer.split() or [""])[0].casefold().strip(".,!") in YES:
-        return ""
-    return f"a person was asked because of rule {ruling.rule}, and said: {answer}"
 
 
 def _told(finished: Finished, limit: float) -> Outcome:
@@ -84,7 +60,7 @@ SHELL = Tool(
     "Run a command with /bin/sh at the root, in a sandbox. Output and errors come together, with the exit code in the"
     " last line. Every command is a fresh shell; nothing keeps running after it.",
     (
-        Parameter("command", "string", "The command."),
+        Parameter("command", "string", "The command.", filled=True),
         Parameter("timeout_secs", "integer", f"Default {DEFAULT_SECS}, at most {MOST_SECS}.", required=False, least=1),
     ),
     "changes",

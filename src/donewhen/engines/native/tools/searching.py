@@ -4,6 +4,7 @@ Text is searched by the machine's own grep inside the sandbox, where a terrible 
 installed packages and caches are left out unless they are asked for by name.
 """
 
+import os
 import shlex
 from collections.abc import Iterator
 
@@ -11,15 +12,16 @@ import anyio.to_thread
 
 from donewhen.engines.native.tools.clip import printed
 from donewhen.engines.native.tools.globs import matcher
-from donewhen.engines.native.tools.reading import near_names
+from donewhen.engines.native.tools.reading import is_utf8, near_names
 from donewhen.engines.native.tools.tool import Outcome, Parameter, Tool, ToolFailed, Use
 from donewhen.workspace.command import End
-from donewhen.workspace.merged import Entry, Files, NotDirectory, NotThere
+from donewhen.workspace.merged import Entry, Files, NotDirectory, NotFile, NotThere
 from donewhen.workspace.sandbox.room import ShellCommand
 
 MOST_FOUND = 300
 MOST_MATCHES = 200
 LONGEST_LINE = 300
+LONGEST_PATTERN = 10_000
 MOST_ENTRIES = 200_000
 SEARCH_SECS = 30
 KEPT_BYTES = 256 * 1024
@@ -79,6 +81,7 @@ def _below(files: Files, path: str, asked_for: str = "") -> Iterator[tuple[Entry
 
 
 async def grep_files(use: Use) -> Outcome:
+    _require_one_line(use.text("pattern"))
     paths = await anyio.to_thread.run_sync(_to_search, use)
     if not paths:
         return Outcome("[no files to search]")
@@ -94,10 +97,23 @@ async def grep_files(use: Use) -> Outcome:
         finished = await use.bench.maker.room.run(command)
     if finished.end is End.TIMED_OUT:
         raise ToolFailed(f"the search took longer than {SEARCH_SECS} s; give a simpler pattern, a path or a glob")
-    said = printed(finished.stderr.whole()).strip()
+    said = printed(finished.stderr.whole()).strip().removeprefix("grep: ")
     if finished.end is not End.EXITED or finished.exit_code == 2:
-        raise ToolFailed(f"grep_files: {said.removeprefix('grep: ') or finished.reason or 'the search broke off'}")
-    return Outcome(_matches(printed(finished.stdout.head), use.text("pattern"), said))
+        raise ToolFailed(f"grep_files: {said or finished.reason or 'the search broke off'}")
+    # A terminal would write over what stands before a carriage return: here that is the path.
+    found = finished.stdout.head.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    return Outcome(_matches(printed(found), use.text("pattern"), said))
+
+
+def _require_one_line(pattern: str) -> None:
+    if "\n" in pattern:
+        raise ToolFailed(
+            "grep_files: the pattern has several lines, and lines are searched one by one; give one of them"
+        )
+    if "\0" in pattern or not is_utf8(pattern):
+        raise ToolFailed("grep_files: the pattern is no text")
+    if len(pattern) > LONGEST_PATTERN:
+        raise ToolFailed(f"grep_files: the pattern has more than {LONGEST_PATTERN} characters")
 
 
 def _to_search(use: Use) -> list[str]:
@@ -106,7 +122,9 @@ def _to_search(use: Use) -> list[str]:
     try:
         below = list(_below(files, path, asked_for=glob))
     except NotDirectory:
-        return [path.removeprefix(f"{use.bench.maker.root}/")]
+        if files.stat(path).kind != "file":
+            raise NotFile(f"{path} is a device, a pipe or a socket") from None
+        return [os.path.normpath(path.removeprefix(f"{use.bench.maker.root}/"))]
     return [
         entry.path
         for entry, inner in below
@@ -115,10 +133,10 @@ def _to_search(use: Use) -> list[str]:
 
 
 def _matches(text: str, pattern: str, said: str) -> str:
-    lines = [_shortened(line.removeprefix("./")) for line in text.splitlines()]
-    notes = [f"[grep: {said.splitlines()[0]}]"] if said else []
+    lines = [_shortened(line.removeprefix("./")) for line in text.removesuffix("\n").split("\n") if text]
+    notes = [f"[not all of it could be searched: {said.splitlines()[0]}]"] if said else []
     if not lines:
-        return "\n".join([f"[nothing matches {pattern}]", *notes])
+        return "\n".join([f"[nothing {'was found that ' if said else ''}matches {pattern}]", *notes])
     if len(lines) > MOST_MATCHES:
         notes.append(f"[… more than {MOST_MATCHES} matches; narrow the pattern, or give a path or a glob …]")
     return "\n".join([*lines[:MOST_MATCHES], *notes])

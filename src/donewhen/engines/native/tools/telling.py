@@ -9,8 +9,6 @@ KINDS = ("premise_wrong", "deliberate_behavior", "non_code_decision")
 
 
 async def ask_user(use: Use) -> Outcome:
-    if not use.text("prompt").strip():
-        raise ToolFailed("ask_user: prompt is empty")
     if use.bench.asker is None:
         raise ToolFailed("nobody can be asked here; decide yourself and say what you assumed")
     try:
@@ -20,9 +18,6 @@ async def ask_user(use: Use) -> Outcome:
 
 
 async def report_no_change(use: Use) -> Outcome:
-    for name in ("summary", "evidence"):
-        if not use.text(name).strip():
-            raise ToolFailed(f"report_no_change: {name} is empty")
     if not await use.bench.maker.pristine():
         raise ToolFailed("files have been changed; undo every change first, or finish the work")
     claim = NoChange(cast(Any, use.text("kind")), use.text("summary"), use.text("evidence"))
@@ -33,7 +28,7 @@ ASK_USER = Tool(
     "ask_user",
     "Ask the person a question and wait. Only for what a person alone can give: a decision, a missing fact, consent to"
     " something destructive.",
-    (Parameter("prompt", "string", "The question, with all that is needed to answer it."),),
+    (Parameter("prompt", "string", "The question, with all that is needed to answer it.", filled=True),),
     "talks",
     ask_user,
 )
@@ -43,8 +38,8 @@ REPORT_NO_CHANGE = Tool(
     " meant so, or it is a decision that code cannot make. Only while no file is changed.",
     (
         Parameter("kind", "string", "Why nothing should change.", choices=KINDS),
-        Parameter("summary", "string", "The claim in a few sentences."),
-        Parameter("evidence", "string", "What shows it: files, lines, output."),
+        Parameter("summary", "string", "The claim in a few sentences.", filled=True),
+        Parameter("evidence", "string", "What shows it: files, lines, output.", filled=True),
     ),
     "talks",
     report_no_change,

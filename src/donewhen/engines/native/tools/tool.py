@@ -39,6 +39,8 @@ class Parameter:
     required: bool = True
     choices: tuple[str, ...] = ()
     least: int | None = None
+    filled: bool = False
+    """Whether nothing but blanks is nothing."""
 
     def schema(self) -> dict[str, Any]:
         more: dict[str, Any] = {"enum": list(self.choices)} if self.choices else {}
@@ -126,6 +128,8 @@ class Tool:
                 raise ToolFailed(f"{self.name} needs {parameter.name}: {parameter.form}")
             if value is not None and not parameter.fits(value):
                 raise ToolFailed(f"{self.name}: {parameter.name} must be {parameter.form}, not {_shown(value)}")
+            if parameter.filled and not str(value).strip():
+                raise ToolFailed(f"{self.name}: {parameter.name} is empty")
         return {name: value for name, value in given.items() if value is not None}
 
 

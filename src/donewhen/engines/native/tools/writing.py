@@ -2,8 +2,9 @@
 
 import anyio.to_thread
 
+from donewhen.engines.native.tools.clip import lines_of
 from donewhen.engines.native.tools.nearest import explain_miss
-from donewhen.engines.native.tools.reading import near_names
+from donewhen.engines.native.tools.reading import PATH, is_utf8, near_names
 from donewhen.engines.native.tools.tool import Outcome, Parameter, Tool, ToolFailed, Use
 from donewhen.workspace.merged import NotThere, TooBig
 
@@ -13,9 +14,11 @@ MOST_PLACES = 5
 
 async def write_file(use: Use) -> Outcome:
     path, content = use.text("path"), use.text("content")
+    if path.endswith("/"):
+        raise ToolFailed(f"{path} is the name of a directory; give that of a file in it")
     _require_text("content", content)
     new = await anyio.to_thread.run_sync(use.bench.maker.files.write, path, content.encode())
-    count = len(content.splitlines())
+    count = len(lines_of(content))
     return Outcome(f"{'created' if new else 'replaced'} {path} ({count} {'line' if count == 1 else 'lines'})")
 
 
@@ -33,8 +36,10 @@ async def edit_file(use: Use) -> Outcome:
         raise ToolFailed(f"{error}{near_names(files, path)}; a new file is made by write_file") from error
     except TooBig as error:
         raise ToolFailed(f"{path} has {error.size} bytes, too many for edit_file; use shell") from error
-    if _all_crlf(text) and "\r" not in old:
-        old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
+    if not new.isascii() and not is_utf8(text):
+        raise ToolFailed(f"{path} is not in UTF-8, so that edit_file can put only ASCII into it; use shell")
+    if _all_crlf(text):
+        old, new = _with_crlf(old), _with_crlf(new)
     count = text.count(old)
     if not count:
         raise ToolFailed(await anyio.to_thread.run_sync(explain_miss, path, text, old))
@@ -48,11 +53,13 @@ def _all_crlf(text: str) -> bool:
     return "\r\n" in text and text.count("\r\n") == text.count("\n")
 
 
+def _with_crlf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
 def _require_text(name: str, text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ToolFailed(f"{name} is no text: it holds half of a character") from None
+    if not is_utf8(text):
+        raise ToolFailed(f"{name} is no text: it holds half of a character")
 
 
 def _ambiguous(path: str, text: str, old: str, count: int) -> str:
@@ -77,15 +84,13 @@ def _where(text: str, old: str, new: str, count: int) -> str:
     first = _line_of(text, text.find(old))
     if count > 1:
         return f"the first in line {first}"
-    last = first + max(len(new.splitlines()) - 1, 0)
+    last = first + max(len(lines_of(new)) - 1, 0)
     return f"line {first}" if last == first else f"lines {first}-{last}"
 
 
 def _line_of(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
 
-
-PATH = Parameter("path", "string", "Path relative to the root.")
 
 WRITE_FILE = Tool(
     "write_file",

@@ -1,0 +1,42 @@
+"""Whether a command may run: the policy says so, or a person whom it asks. The same for every engine."""
+
+from dataclasses import dataclass
+
+from donewhen.engines.base import Asker, NobodyAnswered
+from donewhen.events import PolicyDenied
+from donewhen.workspace.consulting.asking import consult
+from donewhen.workspace.policy import Decision, Policy, Ruling
+from donewhen.workspace.process import Launcher
+
+YES = frozenset({"y", "yes", "ok", "okay", "allow", "allowed", "approve", "approved", "sure", "go", "true", "1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    why: str
+    """For whoever wanted to run it."""
+    event: PolicyDenied
+
+
+async def refusal(launcher: Launcher, policy: Policy, command: str, asker: Asker | None, id: str) -> Refusal | None:
+    """Why a command must not run; None when it may. `id` names the question, should one be asked."""
+    ruling = await consult(launcher, policy, command)
+    if ruling.decision is Decision.ALLOW:
+        return None
+    why = await _why(ruling, asker, id)
+    return Refusal(why, PolicyDenied(command=ruling.command, rule=ruling.rule, reason=ruling.reason)) if why else None
+
+
+async def _why(ruling: Ruling, asker: Asker | None, id: str) -> str:
+    if ruling.decision is Decision.DENY:
+        return f"denied by the policy, rule {ruling.rule}: {ruling.reason} ({ruling.command})"
+    if asker is None:
+        return f"denied, rule {ruling.rule} asks a person and nobody can be asked: {ruling.reason} ({ruling.command})"
+    question = f"May this run? {ruling.command}\nRule {ruling.rule}: {ruling.reason}. Answer yes or no."
+    try:
+        answer = await asker.ask(f"{id}-policy", question)
+    except NobodyAnswered:
+        return f"denied, rule {ruling.rule} asks a person and nobody answered: {ruling.reason} ({ruling.command})"
+    if (answer.split() or [""])[0].casefold().strip(".,!") in YES:
+        return ""
+    return f"a person was asked because of rule {ruling.rule}, and said: {answer}"

@@ -1,0 +1,131 @@
+"""What a terminal is given: nothing that it would obey, in whatever encoding it has; and how shells complete."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from needs import needs
+from program import PROGRAM, donewhen
+from repositories import commit, repository, write
+
+CONTRACT = '[[check]]\nname = "t"\ncommand = "sh t.sh"\n'
+OBEYED = re.compile(r"\x1b(?!\[[0-9;]*[mKAJ]|\[\?25[hl]|\[2K|\[1A)|[\x07\x08\x80-\x9f\u202e]")
+"""Anything but colours and what the program itself does to its own rows."""
+
+
+def on_a_terminal(*arguments: str, cwd: Path, **env: str) -> str:
+    """Everything that the program writes to a terminal."""
+    master, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", **env}
+    with subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=cwd, env=environment):
+        os.close(slave)
+        shown = bytearray()
+        try:
+            while piece := os.read(master, 65536):
+                shown += piece
+        except OSError:
+            pass  # that is how a terminal ends when nobody holds its other side any more
+    os.close(master)
+    return shown.decode("utf-8", "replace")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    needs("bwrap")
+    return repository(tmp_path / "repository", {"donewhen.toml": CONTRACT, "t.sh": "true\n"})
+
+
+def test_names_of_files_do_not_reach_a_terminal_as_orders(root: Path) -> None:
+    name = "tests/test_\x1b]0;pwned\x07\x1b[2J\u202e.py"
+    write(root, {name: "def test_a(): pass\n"})
+    commit(root)
+    write(root, {name: "def test_a(): assert 1\n"})
+    shown = on_a_terminal("check", cwd=root)
+    assert r"not graded: tests/test_\x1b]0;pwned\x07\x1b[2J\u202e.py modified" in shown
+    assert not OBEYED.search(shown)
+
+
+def test_what_a_check_prints_reaches_a_terminal_with_its_colours_and_without_orders(root: Path) -> None:
+    printed = r"A\033[31mred\033[0m \033]0;pwned\007\033[2J \342\200\256 \302\233 end\n"
+    write(root, {"t.sh": f"printf '{printed}'; false\n"})
+    commit(root)
+    shown = on_a_terminal("check", cwd=root)
+    assert "A\x1b[31mred\x1b[0m" in shown
+    assert "end" in shown
+    assert not OBEYED.search(shown)
+
+
+def test_nothing_is_green_while_it_is_judged(root: Path) -> None:
+    write(root, {"t.sh": "false\n"})
+    commit(root)
+    assert not re.search(r"\x1b\[[0-9;]*32m", on_a_terminal("check", cwd=root))
+
+
+def test_without_colour_there_is_none_in_any_answer(root: Path) -> None:
+    assert "\x1b[31m" in on_a_terminal("doctor", cwd=root) or donewhen("doctor", cwd=root).code == 0
+    assert "\x1b[" not in on_a_terminal("doctor", cwd=root, NO_COLOR="1")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_an_encoding_that_lacks_a_letter_is_no_reason_to_stop(root: Path, encoding: str) -> None:
+    env = {"PYTHONIOENCODING": encoding}
+    asked = donewhen("policy", "echo \u2713", cwd=root, env=env)
+    assert (asked.code, asked.err) == (0, "")
+    write(root, {"t.sh": "printf '\\342\\234\\223 \\360\\237\\230\\200\\n'; false\n"})
+    commit(root)
+    judged = donewhen("check", cwd=root, env=env)
+    assert (judged.code, judged.err) == (1, "")
+    lines = [json.loads(line) for line in donewhen("check", "--json", cwd=root, env=env).out.splitlines()]
+    tails = [line["output_tail"] for line in lines if line["type"] == "check_completed"]
+    assert tails and set(tails) == {"\u2713 \U0001f600"}
+
+
+# -- words that are typed --
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("chekc", "donewhen: there is no command 'chekc'; did you mean check?"),
+        ("zzz", "donewhen: there is no command 'zzz'; see: donewhen --help"),
+        ("inbox", "donewhen: inbox is not part of this version; `donewhen --help` names what is"),
+    ],
+)
+def test_a_command_that_is_none_is_answered_with_what_may_help(tmp_path: Path, typed: str, told: str) -> None:
+    answer = donewhen(typed, cwd=tmp_path)
+    assert (answer.code, answer.one_line) == (2, told)
+
+
+def test_every_option_of_run_says_what_it_is_for(tmp_path: Path) -> None:
+    shown = donewhen("run", "--help", cwd=tmp_path).out
+    assert re.findall(r"^  (--\S+)(?: [A-Z=]+)?$\n(?! {10})", shown, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("verb", ["run", "demo", "models"])
+def test_the_help_of_a_verb_does_not_load_what_doing_it_needs(verb: str) -> None:
+    code = f"import sys, donewhen.cli.{verb}; print(*(m for m in sys.modules if m.startswith('donewhen.session')))"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_told_how_a_line_may_go_on(tmp_path: Path, shell: str) -> None:
+    def completed(line: str) -> str:
+        words = line.split(" ")
+        # One shell gives the place of the word, another the word itself.
+        place = words[-1] if shell == "fish" else str(len(words) - 1)
+        env = {"_DONEWHEN_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": place}
+        answer = donewhen(cwd=tmp_path, env=env)
+        assert answer.err == ""
+        return answer.out
+
+    assert "donewhen" in donewhen(cwd=tmp_path, env={"_DONEWHEN_COMPLETE": f"{shell}_source"}).out
+    assert all(verb in completed("donewhen re") for verb in ("resume", "receipt", "replay"))
+    assert all(name in completed("donewhen run x --land ") for name in ("branch", "apply", "none"))
+    assert "native" in completed("donewhen run x --engine na")
+    assert "--max-minutes" in completed("donewhen run --max")

@@ -1,0 +1,101 @@
+"""What a person is told about a request that failed: which key, which server, which address. Never the secret in it."""
+
+import subprocess
+import sys
+
+import pytest
+from talking import KEY, World, first_turn, talking
+
+from donewhen.model.base import ModelFailed, ModelWaits
+from donewhen.model.choose import ModelConfig, open_model
+from donewhen.model.closing import close_model
+from donewhen.model.limits import RetryBudget
+from wire_server import Act, Refuses, serving
+
+pytestmark = pytest.mark.anyio
+
+ONCE = RetryBudget(per_turn=0)
+
+
+async def words(name: str, base_url: str, environment: dict[str, str]) -> str:
+    model = open_model(name, ModelConfig(base_url=base_url, retry=ONCE), environment, World().outside())
+    try:
+        with pytest.raises((ModelFailed, ModelWaits)) as failed:
+            await model.reply(first_turn())
+    finally:
+        await close_model(model)
+    return str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "told"),
+    [
+        ("anthropic:m", {"ANTHROPIC_API_KEY": KEY}, "the key is that of ANTHROPIC_API_KEY"),
+        ("google:m", {"GEMINI_API_KEY": KEY}, "the key is that of GEMINI_API_KEY"),
+        ("openai-chat:m", {}, "no key was sent: set OPENAI_API_KEY"),
+    ],
+    ids=["anthropic", "second variable", "none"],
+)
+async def test_a_refused_key_is_named_by_its_variable(name: str, environment: dict[str, str], told: str) -> None:
+    with serving(Refuses(401, b'{"error": {"message": "bad key"}}')) as server:
+        assert await words(name, server.url, environment) == f"bad key (HTTP 401); {told}"
+
+
+@pytest.mark.parametrize("act", [Refuses(404, b"404 page not found"), Refuses(404, b'{"error": {"message": "no m"}}')])
+async def test_what_is_not_found_is_told_with_where_it_was_looked_for(act: Act) -> None:
+    with serving(act, again=True) as server:
+        address = server.url.replace("http://", "http://me:secret@") + "/elsewhere"
+        said = await words("openai-chat:m", address, {})
+        assert said.endswith(f"(HTTP 404); asked was {server.url.removeprefix('http://')}/elsewhere/chat/completions")
+    assert "secret" not in said
+
+
+async def test_a_server_that_cannot_be_reached_is_named() -> None:
+    said = await words("anthropic:m", "http://me:secret@127.0.0.1:1", {"ANTHROPIC_API_KEY": KEY})
+    assert said.startswith("no connection to 127.0.0.1:1: ")
+    assert "secret" not in said
+
+
+ASKS_ONCE = """
+import sys, threading, anyio
+from donewhen.model.base import Turn, User
+from donewhen.model.choose import ModelConfig, open_model
+from wire_server import Answer, Decides, Says, serving
+
+begins, answers = threading.Event(), []
+
+def hook(event, given):
+    if event == "import" and given[0].startswith("genai_prices"):
+        begins.set()
+
+sys.addaudithook(hook)
+
+def answer(received):
+    answers.append(begins.wait(30))
+    return Says(Answer(text="fine"))
+
+async def main():
+    with serving(Decides(answer)) as server:
+        model = open_model("anthropic:claude-sonnet-4-5", ModelConfig(base_url=server.url), {"ANTHROPIC_API_KEY": "k"})
+        assert not begins.is_set()
+        reply = await model.reply(Turn(role="maker", number=0, system="", messages=(User("hi"),)))
+        assert reply.cost_usd, reply
+
+anyio.run(main)
+print(*answers)
+"""
+
+
+def test_prices_are_loaded_while_the_first_answer_is_on_its_way() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", ASKS_ONCE], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True
+    )
+    assert (shown.stdout, shown.returncode) == (b"True\n", 0), shown.stderr
+
+
+async def test_a_request_that_is_refused_while_prices_are_loaded_fails_as_any_other() -> None:
+    with serving(Refuses(400)) as server:
+        async with talking(server, "anthropic", name="anthropic:claude-sonnet-4-5") as model:
+            with pytest.raises(ModelFailed) as failed:
+                await model.reply(first_turn())
+    assert failed.value.kind == "bad_request"
