@@ -3,10 +3,10 @@ PY := .venv/bin/python
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check fmt bench clean lock packages
+.PHONY: help venv demo test test-agents check fmt bench clean lock packages
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## the virtual environment in .venv, exactly as requirements.lock says
 
@@ -24,6 +24,10 @@ test: venv packages ## every test
 	@scripts/test-runners
 	@scripts/test-projects
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal
+
+test-agents: venv packages ## the external engine with the real programs of others, against a scripted model
+	@scripts/test-agents
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" DONEWHEN_REAL_AGENTS=1 $(PY) -m pytest -n 2 --dist worksteal tests/real_agents
 
 check: venv ## format, lint, types, import rules
 	@.venv/bin/ruff format --check --quiet .

@@ -3,9 +3,10 @@
 Nothing that only some tests need lives here; a room's fixtures stand next to that room's tests.
 """
 
+import itertools
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ import pytest
 HOME_OF_BEFORE = Path(os.environ.get("HOME") or Path.home())
 """Read at import, before any test has a home of its own."""
 
+
+collect_ignore = [] if os.environ.get("DONEWHEN_REAL_AGENTS") else ["real_agents"]
+"""They need programs of other people, which `make test-agents` installs."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a script: what the tests start would ignore interrupts as well.
@@ -30,10 +34,17 @@ def real_home() -> Path:
     return HOME_OF_BEFORE
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Places for homes. There are thousands: among the other directories, every new one would look through them all."""
+    above = tmp_path_factory.mktemp("homes")
+    return (above / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home, state, config and cache; settings in the caller's environment do not reach a test."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
     monkeypatch.setenv("HOME", str(home))
     for variable, place in {
         "XDG_STATE_HOME": home / ".local" / "state",

@@ -4,10 +4,12 @@
 the tester's, with whatever a scene configures; the git of the program under test never goes through this module.
 """
 
+import functools
 import hashlib
 import os
 import stat
 import subprocess
+import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -57,18 +59,42 @@ def write(root: Path, files: Files) -> None:
 
 
 def commit(root: Path, message: str = "a commit") -> str:
+    add_and_commit(root, message)
+    return git(root, "rev-parse", "HEAD")
+
+
+def add_and_commit(root: Path, message: str) -> None:
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--allow-empty", "-m", message)
-    return git(root, "rev-parse", "HEAD")
 
 
 def repository(root: Path, files: Files = ONE_FILE, *options: str) -> Path:
     """A repository on branch `main` with one commit of these files."""
     root.mkdir(parents=True)
-    git(root, "init", "--quiet", "--template=", "-b", "main", *options)
+    if options:
+        git(root, "init", "--quiet", "--template=", "-b", "main", *options)
+    else:
+        unpack(root, empty_repository())
     write(root, files)
-    commit(root, "the first commit")
+    add_and_commit(root, "the first commit")
     return root
+
+
+@functools.cache
+def empty_repository() -> dict[str, bytes | None]:
+    """What `git init` makes, by path; None for a directory. It is the same a thousand times, so git is asked once."""
+    with tempfile.TemporaryDirectory() as name:
+        git(Path(name), "init", "--quiet", "--template=", "-b", "main")
+        made = sorted(Path(name).rglob("*"))
+        return {str(path.relative_to(name)): None if path.is_dir() else path.read_bytes() for path in made}
+
+
+def unpack(root: Path, made: Mapping[str, bytes | None]) -> None:
+    for name, content in made.items():
+        if content is None:
+            (root / name).mkdir()
+        else:
+            (root / name).write_bytes(content)
 
 
 def lfs_repository(root: Path) -> tuple[Path, bytes]:

@@ -142,6 +142,8 @@ class ModelFallback(Event):
 class EngineSelected(Event):
     engine: str
     reason: str
+    agent: str = ""
+    """Who works, where the engine has others work."""
 
 
 class EngineDeclined(Event):
@@ -158,7 +160,8 @@ class IterationStarted(Event):
 
 class ModelTurn(Event):
     role: str
-    usage: dict[str, int]
+    usage: dict[str, int] | None
+    """None when whoever worked does not say."""
     cost_usd: float | None
     duration_ms: int
     model: str = ""

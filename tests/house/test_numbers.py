@@ -494,7 +494,7 @@ INDEX_ADDRESS = re.compile(
     r"|://\S*(?:pypi|simple|registry|index|mirror|wheels)",
     re.IGNORECASE,
 )
-MADE_BY_TOOLS = {".git", ".venv", "node_modules", "__pycache__", "dist", "build", "out"}
+MADE_BY_TOOLS = {".cache", ".git", ".venv", "node_modules", "__pycache__", "dist", "build", "out"}
 
 
 def settings_files() -> Iterator[Path]:

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,6 @@ from typing import Any
 
 import anyio
 
-import donewhen.engines.native.loop
-import donewhen.session.landing
 from donewhen.session.archives import any_archive
 from donewhen.session.options import Options
 from donewhen.session.outcome import Outcome
@@ -25,12 +24,14 @@ from donewhen.session.recorder import nobody
 from donewhen.session.starting import Watch, resume, start
 
 NEVER = 1 << 30
+THREADS_SECS = 30
 DIED_AGAIN = 3
 """Every so many runs are killed once more while they recover."""
 
 
 def main() -> None:
     repo, model, first, step = sys.argv[1:]
+    rehearse(Options(intent=f"rehearsal {first}", repo=Path(repo), model=model))
     point = int(first)
     while True:
         intent = f"say right, number {point} of {first}"
@@ -42,6 +43,16 @@ def main() -> None:
         recovered = [recover(died["session"], point)] if died["session"] else []
         tell({**died, "recovered": recovered})
         point += int(step)
+
+
+def rehearse(options: Options) -> None:
+    """A whole run in this process, so that what every child would load and work out for itself is there already."""
+    outcome = anyio.run(start, options, Watch(told=nobody))
+    assert outcome.exit_code == 0, outcome
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join(THREADS_SECS)  # the event loop's own, which were told to end
+    assert threading.active_count() == 1, "a fork would leave threads behind"
 
 
 def recover(session: str, point: int) -> dict[str, Any]:
@@ -96,5 +107,4 @@ def tell(line: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    assert donewhen.engines.native.loop and donewhen.session.landing  # loaded once, for all children
     main()

@@ -4,15 +4,13 @@ The contract of most scenes is met when `answer.txt` says "right": quick to chec
 """
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from needs import needs
-from program import PROGRAM, Answer
+from program import Answer, donewhen
 from repositories import repository
 
 CHECK = '[[check]]\nname = "done"\ncommand = "grep -qx right answer.txt"\n'
@@ -104,13 +102,4 @@ def told(repo: Path, *arguments: str, env: Mapping[str, str] | None = None) -> R
 def called(
     repo: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 120, given: str = ""
 ) -> Answer:
-    finished = subprocess.run(
-        [PROGRAM, *arguments],
-        cwd=repo,
-        env={**os.environ, **(env or {})},
-        input=given.encode(),
-        capture_output=True,
-        check=False,
-        timeout=timeout,
-    )
-    return Answer(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
+    return donewhen(*arguments, cwd=repo, env=env, timeout=timeout, given=given)

@@ -37,10 +37,12 @@ class Answer:
     cache_write: int = 0
     stop: str = ""
     """The provider's own word for why it ended; empty for the usual one."""
+    number: int = 1
+    """Part of its id, where a program tells answers apart by that; the server counts."""
 
 
 def wire_of(path: str) -> Wire | None:
-    plain = path.partition("?")[0]
+    plain = path.partition("?")[0].replace(":generateContent", ":streamGenerateContent")
     return next((wire for wire, end in PATHS.items() if plain.endswith(end)), None)
 
 
@@ -204,7 +206,7 @@ def _anthropic(answer: Answer) -> Iterator[dict[str, Any]]:
         "output_tokens": 1,
     }
     message: dict[str, Any] = {
-        "id": "msg_1",
+        "id": f"msg_{answer.number}",
         "type": "message",
         "role": "assistant",
         "model": "scripted",

@@ -7,10 +7,11 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .answers import Answer, Wire, frames, wire_of
+from .whole import aside, offers_tools, streams, whole
 
 PING_GAP_SECS = 0.01
 COMMENT = b": still here\n\n"
@@ -94,10 +95,14 @@ class WireServer:
 
     acts: list[Act]
     again: bool = False
-    received: list[Received] = field(default_factory=list[Received])
-    closing: threading.Event = field(default_factory=threading.Event)
-    port: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    besides: Act | None = None
+    """What a request to a model that offers no tools gets (titles, summaries); None: they are part of the script."""
+    received: list[Received] = field(init=False, default_factory=list[Received])
+    asides: list[Received] = field(init=False, default_factory=list[Received])
+    """Requests that the script is not for: other paths, and those that `besides` answers."""
+    closing: threading.Event = field(init=False, default_factory=threading.Event)
+    port: int = field(init=False, default=0)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     @property
     def url(self) -> str:
@@ -105,6 +110,9 @@ class WireServer:
 
     def next_act(self, received: Received) -> Act:
         with self._lock:
+            if self.besides is not None and not offers_tools(received.body):
+                self.asides.append(received)
+                return self.besides
             self.received.append(received)
             if not self.acts:
                 return Refuses(400, b'{"error": {"message": "the script of the server has no more acts"}}')
@@ -112,10 +120,10 @@ class WireServer:
 
 
 @contextlib.contextmanager
-def serving(*acts: Act, again: bool = False) -> Generator[WireServer]:
+def serving(*acts: Act, again: bool = False, besides: Act | None = None, port: int = 0) -> Generator[WireServer]:
     """A server for as long as the block lasts."""
-    script = WireServer(list(acts), again)
-    server = _Server(("127.0.0.1", 0), _Handler)
+    script = WireServer(list(acts), again, besides)
+    server = _Server(("127.0.0.1", port), _Handler)
     server.script = script
     script.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -146,21 +154,41 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: the tests look at what was received."""
 
+    def do_HEAD(self) -> None:
+        self.server.script.asides.append(self._received())
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self._aside(self._received())
+
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", "0")))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        received = Received(self.path, headers, body, self.client_address[1])
-        act, wire = self.server.script.next_act(received), wire_of(self.path)
+        received, wire = self._received(), wire_of(self.path)
+        if wire is None:
+            self._aside(received)
+            return
+        act = self.server.script.next_act(received)
         while isinstance(act, Decides):
             act = act.act(received)
         if isinstance(act, Refuses):
             self._refuse(act)
-        elif wire is None:
-            self._refuse(Refuses(404, b'{"error": {"message": "no such path"}}'))
         elif isinstance(act, Silent):
             self._end_when_closing()
+        elif isinstance(act, Says) and not streams(self.path, received.body):
+            self._refuse(Refuses(200, whole(wire, act.answer)))
         else:
             self._stream(act, wire)
+
+    def _received(self) -> Received:
+        body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        return Received(self.path, headers, body, self.client_address[1])
+
+    def _aside(self, received: Received) -> None:
+        self.server.script.asides.append(received)
+        known = aside(received.path)
+        self._refuse(Refuses(404, b'{"error": {"message": "no such path"}}') if known is None else Refuses(200, known))
 
     def _refuse(self, act: Refuses) -> None:
         self.send_response(act.status)
@@ -187,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _pieces(self, act: Says | Sends | Cuts | Stalls | Pings, wire: Wire) -> Iterator[bytes]:
         match act:
             case Says(answer, gap):
-                for frame in frames(wire, answer):
+                for frame in frames(wire, replace(answer, number=len(self.server.script.received))):
                     yield frame
                     if gap:
                         self.server.script.closing.wait(gap)

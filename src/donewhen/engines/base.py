@@ -6,6 +6,7 @@ more about the judge than the words of the contract and of the feedback.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from donewhen.events import Emit, Event
@@ -82,6 +83,8 @@ class Job:
     """How many rounds in a row were judged red by now."""
     hint: str = ""
     maker: "Maker"
+    own: Path
+    """A private directory of this session for what an engine needs to keep as files; it outlives the maker tree."""
     notebook: Notebook
     meter: Meter
     asker: Asker | None = None
@@ -106,12 +109,16 @@ class NoChange:
 class Attempt:
     """How a round of work ended. Whatever it says, the tree is judged."""
 
-    stop: Literal["done", "turns", "model_failed", "budget", "claim"]
+    stop: Literal["done", "turns", "model_failed", "budget", "claim", "waits"]
     said: str = ""
     """The closing words."""
     problem: str = ""
     """For `model_failed`: what broke, in one line; the engine cannot go on."""
     claim: NoChange | None = None
+    waits_for: Literal["", "sign_in", "quota"] = ""
+    """For `waits`: only a person or time helps; `problem` says why."""
+    reset_at: str = ""
+    """When it is said to be over, in UTC as events have it."""
 
 
 class Engine(Protocol):

@@ -1,13 +1,18 @@
-"""Who works on a session: the only file that names concrete engines and models."""
+"""Who works on a session: the only file that names concrete engines and models.
+
+An explicit engine is the first rung; below it stand the ones that can go on with what it leaves. Where none is named,
+what is ready decides, and how complex the intent looks.
+"""
 
 import os
 from collections.abc import Mapping
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from donewhen.engines.base import Engine
 from donewhen.errors import BadInput
 from donewhen.model.base import Model
+from donewhen.model.prices import is_free
 from donewhen.session.attempting import Rung
 from donewhen.session.opened import Opened
 from donewhen.session.session import Crew
@@ -16,10 +21,16 @@ from donewhen.session.story import Story
 from donewhen.session.workplace import Workplace
 from donewhen.storage.archive import Archive
 
-FREE = ("scripted", "replay", "ollama")
-"""Models that cost nothing, whatever they do."""
+if TYPE_CHECKING:
+    from donewhen.engines.external.quarters import Hired
+    from donewhen.workspace.policy import Policy
+
 ENGINES = ("auto", "native", "external", "foreman", "planned")
-BUILT = ("auto", "native")
+BUILT = ("auto", "native", "external")
+LEAST = {
+    "native": {"max_iterations": 1, "max_turns": 1, "max_tokens_per_turn": 1},
+    "external": {"max_turns": 1, "timeout_secs": 1, "repair_invokes": 0},
+}
 
 
 def settled(settings: Settings) -> Settings:
@@ -31,50 +42,156 @@ def settled(settings: Settings) -> Settings:
     return settings
 
 
-def require_possible(settings: Settings, archive: Archive) -> None:
-    """Refuse an engine or a model that cannot work here, before anything is started."""
+def require_sense(settings: Settings) -> None:
+    """Refuse an engine, an agent or a limit that nothing can be made of."""
     engine = settings.text("engine", "use")
-    kind = engine.partition(":")[0]
+    kind, colon, name = engine.partition(":")
     with settings.blaming("engine", "use"):
-        if kind not in ENGINES or (kind in BUILT and ":" in engine):
+        if kind not in ENGINES or (colon and (kind in ("auto", "native") or not name)):
             raise BadInput(f"'{engine}' is not an engine; known are {', '.join(ENGINES)}")
         if kind not in BUILT:
-            raise BadInput(f"the engine '{kind}' is not part of this version; use native")
-    for key in ("max_iterations", "max_turns", "max_tokens_per_turn"):
-        with settings.blaming("native", key):
-            if settings.whole("native", key) < 1:
-                raise BadInput(f"'native.{key}' must be 1 or more")
-    _model(settings, archive, os.environ)
+            raise BadInput(f"the engine '{kind}' is not part of this version; use native or external")
+        if kind == "external" and name:
+            _require_agent(settings, name)
+    for table, keys in LEAST.items():
+        for key, least in keys.items():
+            with settings.blaming(table, key):
+                if settings.number(table, key) < least:
+                    raise BadInput(f"'{table}.{key}' must be {least} or more")
 
 
-def crew(place: Workplace, known: Opened, story: Story, archive: Archive) -> Crew:
+def _require_agent(settings: Settings, name: str) -> None:
+    from donewhen.session import agents
+
+    known = agents.known(settings)
+    if name not in known:
+        raise BadInput(f"'{name}' is not an agent; known are {', '.join(known)}")
+
+
+async def require_possible(place: Workplace, intent: str, archive: Archive) -> None:
+    """Refuse to start where nobody could work, before anything is written."""
+    require_sense(place.settings)
+    await _rungs(place, intent, _model_if_any(place.settings, archive))
+
+
+async def crew(place: Workplace, known: Opened, story: Story, archive: Archive) -> Crew:
     """The engines in their order, with the model that was asked for or that promises most."""
     from donewhen.model.closing import close_model
 
-    settings = known.settings
-    model, reason = _model(settings, archive, os.environ, story.model, known.session)
-    rung = Rung(
+    chosen = _model_if_any(known.settings, archive, story.model, known.session)
+    rungs = await _rungs(place, known.intent, chosen, story.agent)
+    if isinstance(chosen, BadInput):
+        return Crew(rungs=rungs, model=None, reason="", free=False, leave=_nothing_to_leave)
+    model, reason = chosen
+    free = is_free(model.name) and all(rung.name == "native" for rung in rungs if rung.engine)
+    return Crew(rungs=rungs, model=model.name, reason=reason, free=free, leave=partial(close_model, model))
+
+
+async def _nothing_to_leave() -> None:
+    return
+
+
+_Chosen = tuple[Model, str] | BadInput
+"""The model and why it is this one, or why there is none."""
+
+
+def _model_if_any(settings: Settings, archive: Archive, before: str = "", seed: str = "") -> _Chosen:
+    """Without one there is still other people's agents; a model that was named and cannot be is refused at once."""
+    try:
+        return _model(settings, archive, os.environ, before, seed)
+    except BadInput as error:
+        if settings.text("engine", "use") == "native" or settings.text("model", "use") != "auto":
+            raise
+        return error
+
+
+async def _rungs(place: Workplace, intent: str, chosen: _Chosen, before: str = "") -> tuple[Rung, ...]:
+    settings = place.settings
+    kind, _, name = settings.text("engine", "use").partition(":")
+    rungs: list[Rung] = []
+    if kind == "external" or (kind == "auto" and _delegates(settings, intent, chosen)):
+        rungs += await _external(place, name or before, asked=kind == "external")
+    if not isinstance(chosen, BadInput):
+        rungs.append(_native_rung(place, settings, chosen[0]))
+    elif not any(rung.engine for rung in rungs):
+        # The reason of an agent that was asked for says more than the list of all that would help.
+        raise BadInput("; ".join([*(rung.reason for rung in rungs), str(chosen)]))
+    return tuple(rungs)
+
+
+def _delegates(settings: Settings, intent: str, chosen: _Chosen) -> bool:
+    """Whether an agent is worth looking for although none was asked for."""
+    if isinstance(chosen, BadInput):
+        return True
+    from donewhen.session.complexity import looks_complex
+
+    return settings.text("model", "use").partition(":")[0] not in ("scripted", "replay") and looks_complex(intent)
+
+
+async def _external(place: Workplace, name: str, asked: bool) -> list[Rung]:
+    """The agent that is named, ready or not; else the first that can work, if any."""
+    from donewhen.session import agents
+    from donewhen.session.hiring import Unready, hire
+
+    known = agents.known(place.settings)
+    refused: list[Unready] = []
+    for candidate in [name] if name else known:
+        (one,) = await agents.found_by(place.settings, place.repo.root, os.environ, place.launcher, only=candidate)
+        hired = hire(known[one.name], one, place, os.environ)
+        if not isinstance(hired, Unready):
+            why = "it was asked for" if asked and name else "it is ready" if asked else "the intent looks complex"
+            return [_external_rung(place, hired, f"{one.name}: {why}")]
+        refused.append(hired)
+    if not asked:
+        return []
+    first = next((one for one in refused if one.kind == "sign_in"), refused[0]) if refused else None
+    if first is None or not name:
+        reason = "no agent is ready; see: donewhen agents"
+        return [Rung(name="external", engine=None, reason=reason, declines="not_ready")]
+    return [Rung(name="external", engine=None, reason=first.reason, declines=first.kind, agent=name)]
+
+
+def _external_rung(place: Workplace, hired: "Hired", reason: str) -> Rung:
+    from donewhen.engines.external.engine import ExternalConfig, ExternalEngine
+
+    settings = place.settings
+    config = ExternalConfig(policy=_policy(place, settings), timeout_secs=settings.number("external", "timeout_secs"))
+    return Rung(
+        name="external",
+        engine=ExternalEngine(hired, config),
+        reason=reason,
+        max_iterations=1 + settings.whole("external", "repair_invokes"),
+        max_turns=settings.whole("external", "max_turns"),
+        agent=hired.profile.name,
+    )
+
+
+def _native_rung(place: Workplace, settings: Settings, model: Model) -> Rung:
+    wanted = settings.text("engine", "use")
+    reasons = {"native": "it was asked for", "auto": "a model is configured"}
+    return Rung(
         name="native",
         engine=_native(place, settings, model),
-        reason="it was asked for" if settings.text("engine", "use") == "native" else "the only engine of this version",
+        reason=reasons.get(wanted, "the next one that can go on"),
         max_iterations=settings.whole("native", "max_iterations"),
         max_turns=settings.whole("native", "max_turns"),
     )
-    free = model.name.partition(":")[0] in FREE
-    return Crew(rungs=(rung,), model=model.name, reason=reason, free=free, leave=partial(close_model, model))
+
+
+def _policy(place: Workplace, settings: Settings) -> "Policy":
+    from donewhen.workspace.policy import Policy
+
+    deny, ask = settings.texts("policy", "deny"), settings.texts("policy", "ask")
+    return Policy.load(deny=deny, ask=ask, root=str(place.repo.root))
 
 
 def _native(place: Workplace, settings: Settings, model: Model) -> Engine:
     from donewhen.engines.native.loop import Context, NativeConfig, NativeEngine
-    from donewhen.workspace.policy import Policy
 
-    policy = Policy.load(
-        deny=settings.texts("policy", "deny"), ask=settings.texts("policy", "ask"), root=str(place.repo.root)
-    )
     config = NativeConfig(
         max_tokens_per_turn=settings.whole("native", "max_tokens_per_turn"),
         context=cast("Context", settings.text("engine", "context")),
-        policy=policy,
+        policy=_policy(place, settings),
     )
     return NativeEngine(model, config)
 
@@ -102,7 +219,9 @@ def _best(archive: Archive, environment: Mapping[str, str], seed: str) -> tuple[
 
     chosen = choose(candidates(environment), outcomes_by_model(archive), seed=int(seed or "0", 16))
     if chosen.model is None:
-        raise BadInput(f"{chosen.reason}; without a model there is: donewhen demo")
+        raise BadInput(
+            f"{chosen.reason}, or install an agent (donewhen agents lists them); without either there is: donewhen demo"
+        )
     return chosen.model, chosen.reason
 
 

@@ -30,11 +30,16 @@ class Rung:
     """One engine, and how often it may try."""
 
     name: str
-    engine: Engine
+    engine: Engine | None
+    """None when it cannot work here; `reason` says why, and it declines."""
     reason: str
     """Why it was chosen."""
-    max_iterations: int
-    max_turns: int
+    declines: str = ""
+    """In one word, why there is no engine."""
+    max_iterations: int = 0
+    max_turns: int = 0
+    agent: str = ""
+    """Who works, for an engine that has others work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +56,15 @@ class Workbench:
 
     async def attempt(self, rung: Rung, current: Round) -> None:
         """Let an engine work, and write down how that ended together with what it made."""
+        assert rung.engine is not None  # a rung that declines is not worked on
         attempt, stop = await self._in_time(rung.engine, self._job(rung, current))
         body: dict[str, Any] = {"n": current.n, "stop": stop, "said": attempt.said, "problem": attempt.problem}
         if stop == "silence":
             body["problem"] = f"nothing was heard for {self._silence_secs:g} s"
         if attempt.claim is not None:
             body["claim"] = asdict(attempt.claim)
+        if attempt.waits_for:
+            body |= {"waits_for": attempt.waits_for, "reset_at": attempt.reset_at}
         try:
             body["candidate"] = await self.place.candidate_of(await self.maker.snapshot(), self.opened.base)
             await self.place.store.keep(f"sessions/{self.opened.session}/candidate", body["candidate"])
@@ -74,6 +82,7 @@ class Workbench:
             feedback=self._feedback(before[-1]) if before else "",
             reds=len(reds),
             maker=self.maker,
+            own=self.place.own_directory(self.opened.session),
             notebook=RungNotebook(self.recorder, rung.name),
             meter=self.budget,
             asker=self.asker,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from donewhen import __version__
+from donewhen.errors import BadInput
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.command import Command
 from donewhen.workspace.files import disk_use
@@ -43,18 +44,35 @@ async def diagnose() -> list[Finding]:
     async with Launcher.open() as launcher:
         probe = await level.recorded_probe(launcher, state)
         git = await _git(launcher)
-    findings = [_isolation(probe), *_parts(probe), git, _python(), _models(), *_disk(state), _trust(state)]
+        agents, some = await _agents(launcher)
+    who = [_models(some), agents]
+    findings = [_isolation(probe), *_parts(probe), git, _python(), *who, *_disk(state), _trust(state)]
     return [replace(finding, cost="", fix="") if finding.ok else finding for finding in findings]
 
 
-def _models() -> Finding:
+def _models(agents: bool) -> Finding:
+    """A lack of models costs little where an agent is ready."""
     from donewhen.model.router import candidates
 
     ready = candidates(os.environ)
     needs = "set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OLLAMA_HOST"
-    return Finding(
-        "models", bool(ready), ", ".join(ready) or "no key found", "`run` has nobody to work; `demo` needs none", needs
-    )
+    found = ", ".join(ready) or ("no key found; an agent is ready" if agents else "no key found")
+    return Finding("models", bool(ready) or agents, found, "`run` has nobody to work; `demo` needs none", needs)
+
+
+async def _agents(launcher: Launcher) -> tuple[Finding, bool]:
+    """Those that are installed, and whether one is ready. Nobody needs one, but what was pinned should work."""
+    from donewhen.session.agents import agents_here
+
+    try:
+        here = [one for one in await agents_here(launcher=launcher) if one.status != "missing"]
+    except BadInput as error:
+        return Finding("agents", False, str(error), "agents of the settings are not found", "correct that file"), False
+    shown = ", ".join(f"{one.name} {one.version}".strip() + f" ({one.status.replace('_', ' ')})" for one in here)
+    broken = [one for one in here if one.status == "not_executable"]
+    fix = "; ".join(f"{one.name}: {one.reason}" for one in broken)
+    found = shown or "none of those that are known is installed"
+    return Finding("agents", not broken, found, "they cannot be used", fix), any(one.ready for one in here)
 
 
 def _isolation(probe: Probe) -> Finding:

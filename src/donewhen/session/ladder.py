@@ -1,35 +1,59 @@
 """The repair loop, once for every engine: attempt → judge → feedback → attempt, until a reason to stop.
 
 The ladder knows the order of things and no more: how a round is worked on is `attempting`, how it is judged `judging`,
-when enough is enough `stopping`. A round that was interrupted goes on where the log says it stopped.
+when enough is enough `stopping`. A round that was interrupted goes on where the log says it stopped, and an engine that
+has declined is not asked again.
 """
 
 from collections.abc import Sequence
 
 from donewhen.events import EngineDeclined, EngineSelected, IterationStarted
+from donewhen.model.base import ModelWaits
 from donewhen.session.attempting import Rung, Workbench
 from donewhen.session.judging import judge_round
 from donewhen.session.recorder import Recorder
 from donewhen.session.stopping import Stop, stop_after
 from donewhen.session.story import ROUND, Round, Story
 
+LAST_WORDS = ("green", "budget", "claim")
+"""Reasons to stop that no other engine can do anything about."""
+
 
 async def climb(bench: Workbench, rungs: Sequence[Rung]) -> Stop:
-    """Work on the rungs in their order; each one builds on what the one before left."""
-    stop = Stop("iterations", "no engine")
-    for number, rung in enumerate(rungs):
-        stop = await _work(bench, rung)
-        if stop.kind in ("green", "budget", "claim") or number + 1 == len(rungs):
+    """Work on the rungs in their order; each one builds on what the one before left.
+
+    The answer is that of the last rung that worked; where none did, why the last one declined.
+    """
+    worked: Stop | None = None
+    stop = Stop("declined", "no engine")
+    left = [rung for rung in rungs if rung.name not in bench.recorder.story.declined]
+    for number, rung in enumerate(left):
+        following = left[number + 1].name if number + 1 < len(left) else ""
+        stop = await _on(bench, rung, bool(following))
+        worked = stop if stop.kind != "declined" else worked
+        if stop.kind in LAST_WORDS:
             break
-        following = rungs[number + 1].name
-        bench.recorder.emit(EngineDeclined(engine=rung.name, reason=stop.kind, detail=stop.reason, next=following))
-    return stop
+        if following:
+            reason = stop.word or stop.kind
+            bench.recorder.emit(EngineDeclined(engine=rung.name, reason=reason, detail=stop.reason, next=following))
+    return worked or stop
+
+
+async def _on(bench: Workbench, rung: Rung, has_following: bool) -> Stop:
+    if rung.engine is None:
+        return Stop("declined", rung.reason, word=rung.declines)
+    try:
+        return await _work(bench, rung)
+    except ModelWaits as error:
+        if not has_following:
+            raise
+        return Stop("waits", str(error), word=error.kind)
 
 
 async def _work(bench: Workbench, rung: Rung) -> Stop:
     recorder, story = bench.recorder, bench.recorder.story
     if story.engine != rung.name:
-        recorder.emit(EngineSelected(engine=rung.name, reason=rung.reason))
+        recorder.emit(EngineSelected(engine=rung.name, reason=rung.reason, agent=rung.agent))
     while True:
         current = _last(story, rung)
         if current is not None and current.judged is not None:
@@ -39,7 +63,9 @@ async def _work(bench: Workbench, rung: Rung) -> Stop:
             current = None
         current = current or _next(recorder, rung, bench.opened.max_iterations)
         if current is None:
-            return Stop("iterations", f"{_worked(story, rung)} rounds were worked on, and the checks are not green")
+            worked = _worked(story, rung)
+            told = f"{worked} round{'s were' if worked != 1 else ' was'} worked on, and the checks are not green"
+            return Stop("iterations", told, word="red")
         if current.attempted is None:
             recorder.move("running")
             await bench.attempt(rung, current)
@@ -58,7 +84,7 @@ def _next(recorder: Recorder, rung: Rung, over_all: int) -> Round | None:
     story = recorder.story
     left = rung.max_iterations - _worked(story, rung)
     if over_all:
-        left = min(left, over_all - len(story.allowed_rounds))
+        left = min(left, over_all - sum(one.counts for one in story.allowed_rounds))
     if left <= 0:
         return None
     number = len(story.rounds) + 1
@@ -67,4 +93,4 @@ def _next(recorder: Recorder, rung: Rung, over_all: int) -> Round | None:
 
 
 def _worked(story: Story, rung: Rung) -> int:
-    return sum(one.rung == rung.name for one in story.allowed_rounds)
+    return sum(one.rung == rung.name and one.counts for one in story.allowed_rounds)

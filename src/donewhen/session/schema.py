@@ -110,6 +110,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
 AGENT: Mapping[str, Key] = {
     "command": text(),
     "path": text(),
+    "way": Key("acp or cli", lambda value: value in ("acp", "cli"), ""),
     "project_settings": flag(),
 }
 """`[agent.NAME]`: all of it widens."""

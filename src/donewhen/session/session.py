@@ -26,6 +26,7 @@ from donewhen.session.asking import Person, Questions
 from donewhen.session.attempting import Rung, Workbench, claim_in
 from donewhen.session.checking import judge_tree, outcome, summary
 from donewhen.session.ending import Ending
+from donewhen.session.entries import STOPPED
 from donewhen.session.gates import WORDS, Gates, kind_of
 from donewhen.session.judging import plain_results
 from donewhen.session.ladder import climb
@@ -65,7 +66,12 @@ class Watcher(Protocol):
 
 class Session:
     def __init__(
-        self, place: Workplace, opened: Opened, recorder: Recorder, crew: Callable[[], Crew], watcher: Watcher
+        self,
+        place: Workplace,
+        opened: Opened,
+        recorder: Recorder,
+        crew: Callable[[], Awaitable[Crew]],
+        watcher: Watcher,
     ) -> None:
         self._place = place
         self._opened = opened
@@ -89,7 +95,7 @@ class Session:
             await anyio.lowlevel.checkpoint()  # a session that is cancelled before it began does nothing
             ended = await self._to_the_end()
         if ended is None:
-            ended = await self._ending.finish("cancelled", "a person stopped it")
+            ended = await self._ending.finish("cancelled", STOPPED)
         return ended
 
     async def _to_the_end(self) -> Outcome:
@@ -102,8 +108,8 @@ class Session:
             return self._ending.wait(Error(kind=error.kind, message=f"{error}{until}"), reason=f"{error}{until}")
         except NeedsPerson as error:
             return self._ending.wait(reason=str(error))
-        except MachineryBroke as error:
-            with contextlib.suppress(MachineryBroke):
+        except (MachineryBroke, OSError) as error:
+            with contextlib.suppress(MachineryBroke, OSError):
                 self._recorder.emit(Error(kind="machinery", message=str(error)))
                 return await self._ending.finish("failed", str(error))
             raise
@@ -142,7 +148,7 @@ class Session:
     # -- the work --
 
     async def _climb(self) -> Stop:
-        crew = self._crew()
+        crew = await self._crew()
         story = self._recorder.story
         if crew.model is not None and not story.model:
             self._recorder.emit(ModelSelected(model=crew.model, reason=crew.reason))
@@ -165,6 +171,10 @@ class Session:
 
     async def _conclude(self, stop: Stop) -> Outcome:
         story = self._recorder.story
+        if stop.kind == "waits" or (stop.kind == "declined" and stop.word == "sign_in"):
+            return self._ending.wait(reason=stop.reason)
+        if stop.kind == "declined":
+            return await self._ending.finish("failed", stop.reason)
         last = story.rounds[-1]
         if stop.kind == "green":
             judged = last.judged or {}
@@ -232,7 +242,7 @@ class Session:
                 landed = await self._ending.land(plan)
         except Fenced:
             raise
-        except DonewhenError as error:
+        except (DonewhenError, OSError) as error:
             self._recorder.emit(Error(kind="landing", message=str(error)))
             return await self._not_landed(plan, str(error))
         assert landed is not None  # a shielded scope is not cancelled

@@ -18,6 +18,7 @@ from donewhen.session.trust import TrustBook
 
 FILE_NAME = "donewhen.toml"
 PREFIX = "DONEWHEN__"
+AGENT_PREFIX = "agent."
 Table = dict[str, Value]
 
 
@@ -73,6 +74,15 @@ class Settings:
         defaults = {key: spec.default for key, spec in schema.LISTS[name].items()}
         return [{**defaults, **entry} for entry in cast("list[Table]", self._content.get(name, []))]
 
+    def agents(self) -> dict[str, Table]:
+        """`[agent.NAME]` by name, with its defaults; single keys are under the table `agent.NAME`."""
+        found: dict[str, Table] = {}
+        for (table, key), setting in self._values.items():
+            if table.startswith(AGENT_PREFIX):
+                defaults = {name: spec.default for name, spec in schema.AGENT.items()}
+                found.setdefault(table.removeprefix(AGENT_PREFIX), defaults)[key] = setting.value
+        return found
+
     def with_value(self, table: str, key: str, value: Value, source: str) -> "Settings":
         """The same settings with one value decided by somebody else."""
         return Settings({**self._values, (table, key): Setting(value, source)}, self.file, self._content, self.also)
@@ -102,10 +112,6 @@ class Settings:
         """Every value by its table and key."""
         return iter(self._values.items())
 
-    def items(self) -> Iterator[tuple[str, Setting]]:
-        """Every value with its dotted name, for people."""
-        return ((f"{table}.{key}", setting) for (table, key), setting in self._values.items())
-
 
 def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBook | None) -> Settings:
     """The settings for work in `start`, a directory of the repository whose root is `top`.
@@ -124,15 +130,21 @@ def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBoo
     return Settings(values, file, content)
 
 
-def near(start: Path, environment: Mapping[str, str], trust: TrustBook) -> Settings:
-    """The settings for verbs that only ask where sessions are kept; a file that is not trusted says nothing."""
+def near(
+    start: Path, environment: Mapping[str, str], trust: TrustBook, tables: Sequence[str] = ("storage",)
+) -> Settings:
+    """The settings for verbs that only look: some tables, and a file that is not trusted says nothing."""
     values = without_repository(environment)
-    top = next((place for place in (start, *start.parents) if (place / ".git").exists()), start)
-    file = find(start, top)
+    file = find(start, repository_above(start) or start)
     if file is not None and trust.holds(file):
-        _merge(values, {"storage": read(file).get("storage", {})}, str(file))
+        _merge(values, {table: value for table, value in read(file).items() if table in tables}, str(file))
     _merge_environment(values, environment)
     return Settings(values, file)
+
+
+def repository_above(start: Path) -> Path | None:
+    """The root of the repository that a directory seems to lie in; nothing is opened."""
+    return next((place for place in (start, *start.parents) if (place / ".git").exists()), None)
 
 
 def without_repository(environment: Mapping[str, str]) -> Values:
@@ -193,10 +205,19 @@ def _check_top(file: Path, name: str, value: Value) -> None:
                 _check_table(file, f"{name}[{number}].quarantine", quarantine, schema.QUARANTINE)
     elif name == "agent":
         for agent, keys in _table(file, name, value).items():
-            _check_table(file, f"agent.{agent}", keys, schema.AGENT)
+            _check_table(file, f"{AGENT_PREFIX}{agent}", keys, schema.AGENT)
+            _check_agent(file, agent, cast("Table", keys))
     else:
         known = ", ".join([*schema.TABLES, *schema.LISTS, "agent"])
         raise BadInput(f"{file}: unknown key '{name}'; known are {known}")
+
+
+def _check_agent(file: Path, name: str, given: Table) -> None:
+    from donewhen.session.agent_tables import problem  # reads what is known about agents; most files name none
+
+    if wrong := problem(name, given):
+        key, reason = wrong
+        raise BadInput(f"{file}: '{AGENT_PREFIX}{name}{'.' if key else ''}{key}' {reason}")
 
 
 def _check_table(file: Path, name: str, value: Value, keys: Mapping[str, Key]) -> None:
@@ -257,6 +278,8 @@ def _merge(values: Values, content: Table, source: str) -> None:
     for table in schema.TABLES:
         for key, value in cast("Table", content.get(table, {})).items():
             values[table, key] = Setting(value, source)
+    for agent, keys in cast("dict[str, Table]", content.get("agent", {})).items():
+        values |= {(AGENT_PREFIX + agent, key): Setting(value, source) for key, value in keys.items()}
 
 
 def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:

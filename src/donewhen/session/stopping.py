@@ -6,7 +6,7 @@ from typing import Any, Literal
 from donewhen.session.meter import Budget
 from donewhen.session.story import Plain, Round, Story
 
-StopKind = Literal["green", "iterations", "no_progress", "model_failed", "budget", "claim"]
+StopKind = Literal["green", "iterations", "no_progress", "model_failed", "budget", "claim", "waits", "declined"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,8 @@ class Stop:
 
     kind: StopKind
     reason: str = ""
+    word: str = ""
+    """What it waits for, or why an engine declined; empty where the kind says it all."""
 
 
 def stop_after(story: Story, current: Round, budget: Budget) -> Stop | None:
@@ -26,6 +28,9 @@ def stop_after(story: Story, current: Round, budget: Budget) -> Stop | None:
         return Stop("green")
     if reached := budget.reached():
         return Stop("budget", reached)
+    if attempted.get("stop") == "waits" and not current.resumed:
+        until = f" (until {attempted['reset_at']})" if attempted.get("reset_at") else ""
+        return Stop("waits", f"{attempted['problem']}{until}", word=str(attempted["waits_for"]))
     if attempted.get("stop") == "model_failed":
         return Stop("model_failed", str(attempted["problem"]))
     if attempted.get("stop") == "silence":

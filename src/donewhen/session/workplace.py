@@ -73,6 +73,10 @@ class Workplace:
         finally:
             await self.trees.remove(tree, discard=kind != "maker")
 
+    def own_directory(self, session: str) -> Path:
+        """Where the engines of a session keep files of their own."""
+        return self.trees.directory / "engines" / session
+
     def room(self, tree: Tree, in_setup: bool = False) -> "Room":
         """The sandbox of a tree."""
         return self.room_of(tree.place, in_setup)

@@ -58,6 +58,17 @@ def _installation(directory: Path, hidden: list[Path]) -> Path:
     return prefix if any(os.path.isdir(prefix / part) for part in parts) else directory
 
 
+def installations(program: Path, emptied: list[Path]) -> list[Path]:
+    """What has to be shown for one program that lies in an emptied place, where its links lead included."""
+    found: set[Path] = set()
+    for path in (program, Path(os.path.realpath(program))):
+        if any(root in path.parents for root in emptied):
+            packages = [place for place in path.parents if place.name == "node_modules"]
+            alone = path.parent in emptied
+            found.add(packages[-1] if packages else path if alone else _installation(path.parent, emptied))
+    return sorted(found)
+
+
 def _covered(place: Path, by: list[Path]) -> bool:
     return any(other == place or other in place.parents for other in by)
 

@@ -1,0 +1,27 @@
+"""JSON of unknown shape, taken as what it should be: an agent may send anything, and nothing of it may raise."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The objects in a list; whatever else is in it is passed over."""
+    return [mapping(one) for one in sequence(value) if isinstance(one, dict)]
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def count(value: Any) -> int:
+    """A number of tokens; nothing that is not one counts."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return cast("int", value) if is_count else 0

@@ -1,0 +1,191 @@
+"""The external engine: one round is one invocation of somebody else's agent in our walls; then the tree is judged.
+
+Before an invocation the tree is noted, so that one that was cut short by the death of this process is made again from
+there. What an agent says about its success is told and not believed; that it could not start, crashed, hung or hit a
+limit ends the invocation and nothing more.
+"""
+
+from dataclasses import asdict, dataclass
+
+import anyio
+
+from donewhen.engines.base import Attempt, Job, Note
+from donewhen.engines.external import task as words
+from donewhen.engines.external.agent import Agent, Permit, Report, Task, Wish
+from donewhen.engines.external.happening import Complained
+from donewhen.engines.external.ledger import NOTHING, Ledger
+from donewhen.engines.external.network.gateway import Request
+from donewhen.engines.external.quarters import Hired, Porters, Quarters, furnish
+from donewhen.engines.permission import refusal
+from donewhen.events import Emit, Error
+from donewhen.model.base import Usage
+from donewhen.workspace.policy import Policy
+from donewhen.workspace.sandbox.room import Sandbox
+
+INVOKED, RETURNED = "invoked", "returned"
+RETRIES = 2
+"""Of an agent that died; they do not count as rounds."""
+BACK_OFF_SECS = 0.5
+REFUSED = (401, 403)
+REFUSALS = 2
+"""So many refused credentials at the gateway are no accident."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalConfig:
+    policy: Policy
+    timeout_secs: float = 1800
+    back_off_secs: float = BACK_OFF_SECS
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalEngine:
+    hired: Hired
+    config: ExternalConfig
+
+    @property
+    def name(self) -> str:
+        return "external"
+
+    async def attempt(self, job: Job, emit: Emit) -> Attempt:
+        del emit  # what is told here belongs to the notebook
+        return await _Round(self.hired, self.config, job).to_its_end()
+
+
+@dataclass(slots=True)
+class _Round:
+    hired: Hired
+    config: ExternalConfig
+    job: Job
+
+    async def to_its_end(self) -> Attempt:
+        conversation, earlier = await self._conversation()
+        ledger, report = await self._invoke(conversation, earlier)
+        if conversation and _said_nothing(ledger, report):
+            # Its memory of the conversation is gone, or was never kept: tell it everything again.
+            ledger, report = await self._invoke()
+        for number in range(RETRIES):
+            if report.end != "died" or ledger.ending:
+                break
+            await anyio.sleep(self.config.back_off_secs * 2**number)
+            ledger, report = await self._invoke(ledger.conversation, ledger.used)
+        return self._attempt(ledger, report)
+
+    async def _conversation(self) -> tuple[str, Usage]:
+        """The one to go on with, and what it has used; an invocation that was cut short is undone first."""
+        last: Note | None = None
+        for note in self.job.notebook.notes():
+            last = note if note.kind in (INVOKED, RETURNED) else last
+        if last is None:
+            return "", Usage()
+        if last.kind == INVOKED and last.body["iteration"] == self.job.iteration:
+            await self.job.maker.restore(str(last.body["tree"]))
+        return str(last.body["conversation"]), Usage(**last.body["used"])
+
+    async def _invoke(self, conversation: str = "", earlier: Usage = NOTHING) -> tuple[Ledger, Report]:
+        job, hired = self.job, self.hired
+        can_resume = bool(conversation and not hired.way.anew and (hired.kind == "acp" or hired.way.resume))
+        before, earlier = (conversation, earlier) if can_resume else ("", NOTHING)
+        body = {"iteration": job.iteration, "conversation": before, "used": asdict(earlier)}
+        job.notebook.write(Note(INVOKED, {**body, "agent": hired.profile.name, "tree": await job.maker.checkpoint()}))
+        scope, report = anyio.CancelScope(), Report(end="stopped")
+        ledger = Ledger(job, hired.profile.name, hired.provider, scope.cancel, earlier)
+        task = Task(
+            text=words.follow_up(job) if before and job.feedback else words.opening(job),
+            conversation=before,
+            model=hired.model,
+            max_turns=job.max_turns,
+            permit=self._permit(ledger),
+        )
+        with scope:
+            quarters = furnish(hired, job, task, self._porters(ledger))
+            room = job.maker.room.hosting(quarters.guest)
+            agent = _agent(hired, quarters, room, job.maker.root, self.config.timeout_secs)
+            report = await agent.work(task, ledger.take)
+        ledger.close()
+        if ledger.broken is not None:
+            raise ledger.broken
+        body = {**body, "conversation": ledger.conversation or before, "used": asdict(ledger.used)}
+        job.notebook.write(Note(RETURNED, {**body, "end": report.end, "exit_code": report.exit_code}))
+        if problem := _problem(report, self.config.timeout_secs):
+            job.notebook.write(None, Error(kind="agent", message=f"{hired.profile.name} {problem}"))
+        return ledger, report
+
+    def _attempt(self, ledger: Ledger, report: Report) -> Attempt:
+        name = self.hired.profile.name
+        if ledger.ending in ("sign_in", "quota"):
+            return Attempt(
+                stop="waits",
+                said=ledger.said,
+                problem=f"{name}: {ledger.problem}",
+                waits_for=ledger.ending,
+                reset_at=ledger.reset_at,
+            )
+        if ledger.ending:
+            return Attempt(stop=ledger.ending, said=ledger.said)
+        if report.end in ("died", "not_started"):
+            problem = f"{name} {_problem(report, self.config.timeout_secs)}"
+            return Attempt(stop="model_failed", said=ledger.said, problem=problem)
+        return Attempt(stop="turns" if report.end == "timed_out" else "done", said=ledger.said)
+
+    # -- what it may --
+
+    def _permit(self, ledger: Ledger) -> Permit:
+        job, launcher = self.job, self.job.maker.trees.store.bare.launcher
+
+        async def permit(wish: Wish) -> bool:
+            if wish.kind != "execute" or not wish.command:
+                return True  # where it may write and whom it may reach is decided by the walls
+            id = f"{self.hired.profile.name}-{job.iteration}-{ledger.calls}"
+            refused = await refusal(launcher, self.config.policy, wish.command, job.asker, id)
+            if refused is None:
+                return True
+            job.notebook.write(None, refused.event)
+            return False
+
+        return permit
+
+    def _porters(self, ledger: Ledger) -> Porters:
+        refused = 0
+
+        def requested(request: Request) -> None:
+            nonlocal refused
+            refused += request.status in REFUSED and not request.detail
+            if request.method == "POST" and request.status == 200:
+                ledger.requested()
+            if refused >= REFUSALS:
+                ledger.take(Complained("sign_in", f"the model's endpoint refuses the key ({request.status})"))
+
+        return Porters(requested, ledger.connected)
+
+
+def _agent(hired: Hired, quarters: Quarters, room: Sandbox, root: str, timeout_secs: float) -> Agent:
+    if hired.kind == "cli":
+        from donewhen.engines.external.cli import CliAgent
+
+        return CliAgent(room, quarters.argv, hired.way.stream, timeout_secs)
+    from donewhen.engines.external.acp import Manner
+    from donewhen.engines.external.acp_room import AcpInRoom
+
+    manner = Manner(cwd=root, mode=hired.way.mode, mcp_url=quarters.mcp_url)
+    return AcpInRoom(room, quarters, manner, timeout_secs)
+
+
+def _said_nothing(ledger: Ledger, report: Report) -> bool:
+    return not (ledger.turns or ledger.calls or ledger.ending) and report.end == "exited" and report.exit_code != 0
+
+
+def _problem(report: Report, timeout_secs: float) -> str:
+    """What went wrong with the invocation as such, for people; empty when it just ended."""
+    detail = f": {report.detail}" if report.detail else ""
+    match report.end:
+        case "not_started":
+            return f"could not start{detail}"
+        case "died":
+            return f"died{detail}"
+        case "timed_out":
+            return f"was ended after {timeout_secs:g} s, external.timeout_secs{detail}"
+        case "exited" if report.exit_code:
+            return f"exited with {report.exit_code}{detail}"
+        case _:
+            return ""

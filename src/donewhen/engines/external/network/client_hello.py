@@ -1,0 +1,106 @@
+"""Whom the first words of a TLS connection say it is for. Pure: bytes in, a name or a refusal out.
+
+Only the ClientHello is read, from as many records as it takes. A hello that is encrypted as a whole (ECH) shows the
+name of its outer envelope only; that the same server also answers for other names cannot be seen from here.
+"""
+
+LARGEST = 64 * 1024
+HANDSHAKE, CLIENT_HELLO = 22, 1
+SERVER_NAME, HOST_NAME = 0, 0
+LARGEST_RECORD = 16384
+MOST_RECORDS = 64
+ACCESS_DENIED = bytes.fromhex("15030300020231")
+"""A fatal alert, so that a program says why its connection was refused."""
+
+
+class NotTls(ValueError):
+    """What came is not the beginning of a TLS connection."""
+
+
+class _Short(Exception):
+    """A field is longer than what holds it."""
+
+
+class _Fields:
+    """Length-prefixed fields, read one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def take(self, count: int) -> bytes:
+        if count > self.left:
+            raise _Short
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size))
+
+    def block(self, size: int) -> "_Fields":
+        return _Fields(self.take(self.number(size)))
+
+
+def server_name(data: bytes) -> str | None:
+    """The name in the hello, empty when it has none; None while more bytes are needed. Raises `NotTls`."""
+    hello = _hello(data)
+    if hello is None:
+        return None
+    try:
+        return _name_in(_Fields(hello))
+    except _Short:
+        raise NotTls("a ClientHello that is broken") from None
+
+
+def _hello(data: bytes) -> bytes | None:
+    """The body of the ClientHello out of its records, once it is all there."""
+    message, at = bytearray(), 0
+    for _ in range(MOST_RECORDS):
+        header = data[at : at + 5]
+        if (header[:1] and header[0] != HANDSHAKE) or (header[1:2] and header[1] != 3):
+            raise NotTls("not TLS")
+        if len(header) < 5:
+            return None
+        length = int.from_bytes(header[3:5])
+        if not 0 < length <= LARGEST_RECORD:
+            raise NotTls("a TLS record that is broken")
+        message += data[at + 5 : at + 5 + length]
+        if message[0:1] and message[0] != CLIENT_HELLO:
+            raise NotTls("TLS that does not begin with a ClientHello")
+        if len(message) >= 4 and int.from_bytes(message[1:4]) > LARGEST:
+            raise NotTls("a ClientHello that is too long")
+        if len(message) >= 4 and len(message) >= 4 + int.from_bytes(message[1:4]):
+            return bytes(message[4 : 4 + int.from_bytes(message[1:4])])
+        at += 5 + length
+    raise NotTls("a ClientHello in too many pieces")
+
+
+def _name_in(hello: _Fields) -> str:
+    hello.take(2 + 32)
+    hello.block(1)
+    hello.block(2)
+    hello.block(1)
+    if not hello.left:
+        return ""
+    extensions, found = hello.block(2), list[_Fields]()
+    while extensions.left:
+        kind = extensions.number(2)
+        body = extensions.block(2)
+        if kind == SERVER_NAME:
+            found.append(body)
+    if not found:
+        return ""
+    if len(found) > 1:
+        raise NotTls("a ClientHello with two server names")
+    return _single(found[0].block(2))
+
+
+def _single(names: _Fields) -> str:
+    kind, name = names.number(1), names.block(2)
+    if kind != HOST_NAME or names.left or not name.left:
+        raise NotTls("a ClientHello with a server name that is none")
+    return name.take(name.left).decode("latin-1")

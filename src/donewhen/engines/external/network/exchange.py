@@ -1,0 +1,243 @@
+"""One request through the gateway: what the agent asks, passed to the endpoint, and the answer passed back as it comes.
+
+Nothing is kept whole, nothing is asked twice. An agent that goes away takes its request with it.
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.abc
+
+from donewhen.engines.external.network import bodies, heads
+from donewhen.engines.external.network.redaction import Redactor
+from donewhen.engines.external.network.stream import Ended, Stream
+from donewhen.engines.external.network.upstream import Upstream
+
+if TYPE_CHECKING:
+    import httpx2
+
+LONGEST_LOGGED = 400
+KEEPALIVE_SECS = 60.0
+CLOSING_SECS = 1.0
+KEPT_BACK = frozenset(("set-cookie", "set-cookie2", "alt-svc", "content-length"))
+CODINGS = frozenset(("gzip", "deflate", "identity"))
+WITHOUT_BODY = (204, 304)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What became of one request, once it is over."""
+
+    method: str
+    path: str
+    """Without its query."""
+    status: int
+    """As it was answered: 401, 403 and 429 are about the key and what it may use. 0: nobody waited for the answer."""
+    bytes_up: int = 0
+    bytes_down: int = 0
+    """Of the bodies."""
+    duration_ms: int = 0
+    detail: str = ""
+    """Why the gateway itself answered, or cut the answer; empty when the endpoint did all of it."""
+
+
+class Broken(Exception):
+    """The endpoint could not be asked, or its answer not be passed on."""
+
+
+class Line:
+    """The client of the endpoint, loaded and opened with the first request; its connections are used again."""
+
+    def __init__(self, connect_secs: float) -> None:
+        self._connect_secs = connect_secs
+        self._client: httpx2.AsyncClient | None = None
+
+    async def ask(
+        self, method: str, url: str, fields: list[tuple[str, str]], body: AsyncGenerator[bytes] | None
+    ) -> "httpx2.Response":
+        """The answer, its body still to come."""
+        import httpx2
+
+        try:
+            # Made by hand, so that no cookie, name or preference of the client's is added to it.
+            named = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
+            request = httpx2.Request(method, url, headers=named, content=body)
+            return await self._opened(url).send(request, stream=True, follow_redirects=False)
+        except (httpx2.TransportError, httpx2.InvalidURL, OSError) as error:
+            raise Broken(f"the model's endpoint cannot be reached: {error or type(error).__name__}") from error
+
+    def _opened(self, url: str) -> "httpx2.AsyncClient":
+        import ssl
+
+        import httpx2
+
+        if self._client is None:
+            # The certificates of this machine cost much to load, and a plain address needs none. All requests of a
+            # gateway go to one endpoint, so the first tells.
+            verify = True if url.lower().startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            timeout = httpx2.Timeout(None, connect=self._connect_secs)
+            limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_SECS)
+            self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, verify=verify)
+        return self._client
+
+    async def close(self) -> None:
+        if self._client is not None:
+            with anyio.move_on_after(CLOSING_SECS, shield=True):
+                await self._client.aclose()
+
+
+async def _pieces(response: "httpx2.Response", plain: bool) -> AsyncIterator[bytes]:
+    import httpx2
+
+    try:
+        async for piece in response.aiter_raw() if plain else response.aiter_bytes():
+            yield piece
+    except httpx2.RequestError as error:
+        raise Broken(f"the answer broke off: {error or type(error).__name__}") from error
+
+
+@dataclass(slots=True)
+class Exchange:
+    inside: Stream
+    upstream: Upstream
+    line: Line
+    head: heads.Head
+    may_go_on: bool = field(default=False, init=False)
+    """Whether the agent's connection is fit for another request."""
+    _began: float = field(default_factory=monotonic, init=False)
+    _heard: bool = field(default=False, init=False)
+    """Whether all of the request was read."""
+    _status: int = field(default=0, init=False)
+    _up: int = field(default=0, init=False)
+    _down: int = field(default=0, init=False)
+    _detail: str = field(default="", init=False)
+
+    def record(self) -> Request:
+        return Request(
+            method=self.head.method,
+            path=self.head.target.partition("?")[0][:LONGEST_LOGGED],
+            status=self._status,
+            bytes_up=self._up,
+            bytes_down=self._down,
+            duration_ms=round((monotonic() - self._began) * 1000),
+            detail=self._detail,
+        )
+
+    async def serve(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            try:
+                await self._pass_on(tasks)
+            except heads.BadHead as error:
+                await self._refuse(error.status, str(error))
+            except Broken as error:
+                await self._refuse(502, str(error))
+            except Ended:
+                self._detail = "the agent went away"
+            tasks.cancel_scope.cancel()
+
+    async def _refuse(self, status: int, reason: str) -> None:
+        """With an answer, unless one has begun: then all that is left is to break it off."""
+        self._detail = Redactor(self.upstream.key).whole(reason)
+        if self._status:
+            return
+        self._status = status
+        with suppress(Ended):
+            await self.inside.send(refusal(status, self._detail))
+
+    async def _pass_on(self, tasks: anyio.abc.TaskGroup) -> None:
+        if self.head.method == "TRACE":
+            raise heads.BadHead("TRACE is not passed on", 405)
+        if "websocket" in heads.words(self.head.fields, "upgrade"):
+            raise heads.BadHead("websockets are not passed on, plain requests are", 426)
+        url, fields = self.upstream.url(self.head.target), self.upstream.fields(self.head)
+        await bodies.invite(self.inside, self.head)
+        if not self.head.has_body:
+            self._all_heard(tasks)
+        body = self._body(tasks) if self.head.has_body else None
+        response = await self.line.ask(self.head.method, url, fields, body)
+        try:
+            await self._answer(response)
+        finally:
+            with anyio.move_on_after(CLOSING_SECS, shield=True):
+                await response.aclose()
+
+    async def _body(self, tasks: anyio.abc.TaskGroup) -> AsyncGenerator[bytes]:
+        async with aclosing(bodies.body(self.inside, self.head)) as pieces:
+            async for piece in pieces:
+                self._up += len(piece)
+                yield piece
+        self._all_heard(tasks)
+
+    def _all_heard(self, tasks: anyio.abc.TaskGroup) -> None:
+        """From now on the agent has nothing to say but that it is gone."""
+        self._heard = True
+        tasks.start_soon(self._until_gone, tasks.cancel_scope)
+
+    async def _until_gone(self, scope: anyio.CancelScope) -> None:
+        await self.inside.until_gone()
+        self._detail = "the agent went away"
+        scope.cancel()
+
+    async def _answer(self, response: "httpx2.Response") -> None:
+        secret = Redactor(self.upstream.key)
+        codings = {coding.strip().lower() for coding in response.headers.get("content-encoding", "").split(",")} - {""}
+        if codings - CODINGS or response.status_code < 200:
+            raise Broken("an answer that was not asked for: another coding, or another protocol")
+        plain = not codings - {"identity"}
+        framing = self._framing(response, plain)
+        goes_on = self._heard and self.head.stays_open and framing is not None
+        fields = [*_passed(response, secret, plain), *(framing or [])]
+        first = f"HTTP/1.1 {response.status_code} {heads.phrase(response.status_code)}"
+        self._status = response.status_code
+        await self.inside.send(heads.written(first, [*fields, ("connection", "keep-alive" if goes_on else "close")]))
+        if self._has_body(response):
+            await self._stream(_pieces(response, plain), secret, chunked=framing == CHUNKED)
+        self.may_go_on = goes_on
+
+    def _has_body(self, response: "httpx2.Response") -> bool:
+        return self.head.method != "HEAD" and response.status_code not in WITHOUT_BODY
+
+    def _framing(self, response: "httpx2.Response", plain: bool) -> list[tuple[str, str]] | None:
+        """How the agent finds the end of the answer; None: only by the end of the connection."""
+        length = response.headers.get("content-length")
+        if length is not None and plain and response.status_code not in WITHOUT_BODY:
+            return [("content-length", length)]
+        if not self._has_body(response):
+            return []
+        return CHUNKED if self.head.minor == 1 else None
+
+    async def _stream(self, pieces: AsyncIterator[bytes], secret: Redactor, chunked: bool) -> None:
+        async for piece in pieces:
+            await self._send(secret.feed(piece), chunked)
+        await self._send(secret.end(), chunked)
+        if chunked:
+            await self.inside.send(bodies.LAST_CHUNK)
+
+    async def _send(self, data: bytes, chunked: bool) -> None:
+        if data:  # an empty chunk would be the last one
+            self._down += len(data)
+            await self.inside.send(bodies.chunk(data) if chunked else data)
+
+
+CHUNKED = [("transfer-encoding", "chunked")]
+
+
+def refusal(status: int, reason: str) -> bytes:
+    """In the shape in which agents expect errors of a model, so that they show what it says."""
+    text = json.dumps({"error": {"type": "donewhen_gateway", "message": f"donewhen: {reason}"}}).encode()
+    fields = [("content-type", "application/json"), ("content-length", str(len(text))), ("connection", "close")]
+    if status == 426:
+        fields.append(("upgrade", "HTTP/1.1"))
+    return heads.written(f"HTTP/1.1 {status} {heads.phrase(status)}", fields) + text
+
+
+def _passed(response: "httpx2.Response", secret: Redactor, plain: bool) -> list[tuple[str, str]]:
+    """Fields of the answer that the agent gets: without cookies, without the key."""
+    read = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw)
+    dropped = KEPT_BACK if plain else KEPT_BACK | {"content-encoding"}
+    return [(secret.whole(name), secret.whole(value)) for name, value in heads.end_to_end(read) if name not in dropped]

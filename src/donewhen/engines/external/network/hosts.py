@@ -1,0 +1,158 @@
+"""Names of hosts in one spelling, and the rules which of them an agent may reach. Pure: nothing is resolved here.
+
+The same host written in another way gets the same verdict: case, a last dot, punycode, IPv4 in any form that a
+resolver would take, IPv6 that only wraps IPv4. A text that is no host at all raises `NoHost`.
+"""
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+
+from donewhen.errors import BadInput
+
+LONGEST_NAME = 253
+WEB_PORTS = (443, 80)
+LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+"""A part of an IPv4 address as resolvers read it: hexadecimal, octal after a zero, or decimal."""
+FORBIDDEN = re.compile(r"[\x00-\x20\x7f@\\%/?#]")
+
+
+class NoHost(ValueError):
+    """A text that cannot name a host; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    allowed: bool
+    reason: str
+    """Which rule lets it through, or why none does."""
+    private: bool = False
+    """Its addresses may be private ones: somebody has named exactly this endpoint."""
+    writes: bool = False
+    """Requests that change something may be sent to it in the clear; encrypted ones cannot be told apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Which hosts may be reached. Nothing said means nothing allowed."""
+
+    hosts: tuple[str, ...] = ()
+    """Names, or `*.NAME` for everything below one; on `ports` only, and only at public addresses."""
+    ports: tuple[int, ...] = WEB_PORTS
+    anything_public: bool = False
+    targets: frozenset[tuple[str, int]] = frozenset()
+    """Endpoints that were named exactly, wherever they are: a model's server, a service of the workspace."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hosts", tuple(_pattern(host) for host in self.hosts))
+        object.__setattr__(self, "targets", frozenset((_named(host), port) for host, port in self.targets))
+
+    def verdict(self, host: str, port: int) -> Verdict:
+        """About a host in its one spelling (`canonical`)."""
+        if (host, port) in self.targets:
+            return Verdict(True, f"the endpoint {host}:{port} is allowed", private=True, writes=True)
+        named = next((one for one in self.hosts if _matches(one, host)), None)
+        if named is None and not self.anything_public:
+            return Verdict(False, f"{host} is not among the hosts this agent may reach")
+        if port not in self.ports:
+            return Verdict(False, f"port {port} of {host} is not among the ports this agent may reach")
+        if self.anything_public:
+            return Verdict(True, "every public host is allowed", writes=True)
+        return Verdict(True, f"{named} is allowed")
+
+
+def canonical(text: str) -> str:
+    """The one spelling of a host: a lower-case name, an IPv4 address, or an IPv6 address without brackets."""
+    if FORBIDDEN.search(text):
+        raise NoHost("a host name with a character that no host name has")
+    if text.startswith("[") or text.endswith("]"):
+        return _ipv6(text)
+    name = (text if text.isascii() else _ascii(text)).lower().removesuffix(".")
+    if not name or len(name) > LONGEST_NAME:
+        raise NoHost("an empty host name" if not name else "a host name that is too long")
+    labels = name.split(".")
+    if NUMBER.fullmatch(labels[-1]):
+        return _ipv4(labels)
+    if not all(LABEL.fullmatch(label) for label in labels):
+        raise NoHost("a host name that is none")
+    return name
+
+
+def split_port(authority: str, default: int | None = None) -> tuple[str, int]:
+    """HOST:PORT, its host in the one spelling. A port must be there unless there is a default."""
+    found = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", authority, re.ASCII)
+    if found is None or (found[2] is None and default is None):
+        raise NoHost("not HOST:PORT")
+    port = int(found[2]) if found[2] is not None else default
+    if port is None or not 0 < port < 65536:
+        raise NoHost("a port that is none")
+    return canonical(found[1]), port
+
+
+def is_address(host: str) -> bool:
+    """Whether a host in its one spelling is an address and not a name."""
+    return ":" in host or bool(NUMBER.fullmatch(host.rpartition(".")[2]))
+
+
+def _ipv4(parts: list[str]) -> str:
+    """As `inet_aton` reads it: up to four numbers, of which the last fills what is left."""
+    if len(parts) > 4 or not all(NUMBER.fullmatch(part) for part in parts):
+        raise NoHost("an IPv4 address that is none")
+    *bytes_before, rest = [_number(part) for part in parts]
+    if any(byte > 255 for byte in bytes_before) or rest >= 256 ** (4 - len(bytes_before)):
+        raise NoHost("an IPv4 address that is none")
+    value = rest
+    for place, byte in enumerate(bytes_before):
+        value += byte << (24 - 8 * place)
+    return str(IPv4Address(value))
+
+
+def _number(part: str) -> int:
+    try:
+        if part.startswith("0x"):
+            return int(part[2:] or "0", 16)
+        return int(part, 8 if part.startswith("0") else 10)
+    except ValueError:
+        raise NoHost("an IPv4 address that is none") from None
+
+
+def _ipv6(text: str) -> str:
+    try:
+        address = IPv6Address(text.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        raise NoHost("an IPv6 address that is none") from None
+    if not (text.startswith("[") and text.endswith("]")):
+        raise NoHost("an IPv6 address that is none")
+    return str(address.ipv4_mapped or address)
+
+
+def _ascii(text: str) -> str:
+    import idna
+
+    try:
+        return idna.encode(text, uts46=True).decode("ascii")
+    except idna.IDNAError:
+        raise NoHost("an international host name that is none") from None
+
+
+def _pattern(host: str) -> str:
+    star, below = ("*.", host[2:]) if host.startswith("*.") else ("", host)
+    name = _named(below)
+    if star and is_address(name):
+        raise BadInput(f"'{host}' is not a host: nothing is below an address")
+    return star + name
+
+
+def _named(host: str) -> str:
+    """A host of a rule; a bare IPv6 address may go without brackets there."""
+    try:
+        return canonical(f"[{host}]" if ":" in host and not host.startswith("[") else host)
+    except NoHost as error:
+        raise BadInput(f"{host!r} is not a host: {error}") from None
+
+
+def _matches(pattern: str, host: str) -> bool:
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:]) and not is_address(host)
+    return host == pattern

@@ -1,0 +1,1 @@
+"""One TOML file per agent; `profile` says what may stand in it."""

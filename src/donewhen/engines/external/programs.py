@@ -1,0 +1,94 @@
+"""Where an agent's program lies: on PATH, but nowhere that others, or the repository, could have put one.
+
+Looks at directories and files; starts nothing.
+"""
+
+import os
+import shlex
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from donewhen.workspace.sandbox.home import search_path
+
+BUILT_IN = {
+    ".", ":", "[", "alias", "case", "cd", "eval", "export", "for", "if", "read", "set", "test", "trap", "umask",
+    "unset", "until", "wait", "while",
+}  # fmt: skip
+"""Words that the shell answers by itself."""
+PASSING_ON = {"exec", "command"}
+UNREADABLE = "({!$`"
+"""What a word begins with whose meaning only the shell knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    path: str
+    problem: str = ""
+    """Why it is not used, in words that follow the path."""
+    passed_over: bool = False
+    """It may work, and is not tried: of its place, not of itself."""
+
+
+def on_path(program: str, path: str, repository: Path | None) -> list[Sighting]:
+    """Every program of this name in the order of PATH, with what speaks against each."""
+    places = (f"{entry.rstrip('/')}/{program}" for entry in search_path(path))
+    return [_seen(place, repository) for place in places if os.path.isfile(place)]
+
+
+def pinned(path: str) -> Sighting:
+    """The program at a place that the user has named: wherever that is, it is taken, if it can be."""
+    if not os.path.exists(path):
+        return Sighting(path, "does not exist")
+    return Sighting(path, _unusable(path))
+
+
+def first_word(command: str) -> str:
+    """The program that a command of the shell starts with; empty where the shell itself does the work."""
+    words = shlex.split(command)
+    while words and (words[0] in PASSING_ON or _assigns(words[0])):
+        words.pop(0)
+    if not words or words[0] in BUILT_IN or words[0].startswith(tuple(UNREADABLE)):
+        return ""
+    return words[0]
+
+
+def _assigns(word: str) -> bool:
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.isidentifier()
+
+
+def _seen(place: str, repository: Path | None) -> Sighting:
+    real = os.path.realpath(place)
+    if repository is not None and any(_within(name, repository) for name in (os.path.abspath(place), real)):
+        return Sighting(place, "is not used, for it lies in the repository", passed_over=True)
+    if any(_everybody_writes(name) for name in (place, real)):
+        return Sighting(place, "is not used, for everybody may write there", passed_over=True)
+    return Sighting(place, _unusable(place))
+
+
+def _unusable(place: str) -> str:
+    if not os.path.isfile(place):
+        return "is no program"
+    return "" if os.access(place, os.X_OK) else "may not be executed"
+
+
+def _within(place: str, repository: Path) -> bool:
+    roots = (repository, Path(os.path.realpath(repository)))
+    return any(root in Path(place).parents for root in roots)
+
+
+def _everybody_writes(program: str) -> bool:
+    """Whether anybody at all could exchange the program: it, its directory, or one above that guards no names."""
+    directory = os.path.dirname(program)
+    try:
+        if os.stat(program).st_mode & stat.S_IWOTH or os.stat(directory).st_mode & stat.S_IWOTH:
+            return True
+        return any(_unguarded(place.stat().st_mode) for place in Path(directory).parents)
+    except OSError:
+        return True
+
+
+def _unguarded(mode: int) -> bool:
+    """In a sticky directory, such as /tmp, everybody may add names and nobody may change those of others."""
+    return bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX

@@ -1,0 +1,267 @@
+"""What an agent finds inside: its private directory, its variables, its doors to the world. Nothing is started here.
+
+The directory belongs to the session and is as old as it, so that an agent that is called again finds its own
+conversation. The user's credentials are bound into it as the files they are, never copied: tokens rotate. Where there
+is a key the agent does not even see that: it is given a stand-in, and the gateway puts the real one in.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import urlsplit
+
+from donewhen.engines.base import Job
+from donewhen.engines.external.agent import Task
+from donewhen.engines.external.network.gateway import Request, Upstream, serve_gateway
+from donewhen.engines.external.network.hosts import Rules
+from donewhen.engines.external.network.proxy import Connection, serve_proxy
+from donewhen.engines.external.profile import File, Profile, Provider, Way, filled
+from donewhen.workspace.merged.problems import FileProblem
+from donewhen.workspace.sandbox import machine
+from donewhen.workspace.sandbox.guest import ADDRESS, Door, Guest
+from donewhen.workspace.sandbox.home import installations
+from donewhen.workspace.sandbox.view import Bind
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from donewhen.workspace.maker import Maker
+
+GATEWAY_PORT, PROXY_PORT, MCP_PORT = 47801, 47802, 47803
+STAND_IN = "stand-in-for-the-key-that-the-gateway-holds"
+LONGEST_TASK = 96 * 1024
+"""Longer ones are handed over as a file: no program can be given a longer word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hired:
+    """An agent that was found, and the terms on which it works here."""
+
+    profile: Profile
+    kind: Literal["acp", "cli"]
+    program: str
+    """Its absolute path."""
+    begins_with: str = ""
+    """For an agent that is a command of the shell: the program it starts with."""
+    upstream: Upstream | None = None
+    """The model behind the gateway; None: it is signed in to an account of its own, or is not known to need a model."""
+    provider: str = ""
+    """Whose model that is, for its price."""
+    model: str = ""
+    rules: Rules
+    """Whom the proxy lets it reach."""
+    mcp_url: str = ""
+    project_settings: bool = False
+
+    @property
+    def way(self) -> Way:
+        return self.profile.ways[self.kind]
+
+    @property
+    def behind_gateway(self) -> Provider | None:
+        """The provider of its model; None when it works by an account of its own."""
+        providers = self.profile.providers if self.upstream is not None else ()
+        return next((one for one in providers if one.name == self.provider), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Quarters:
+    """Ready to move in."""
+
+    guest: Guest
+    argv: tuple[str, ...]
+    config: Path
+    """The private directory, as the host sees it."""
+    inside: str
+    """The same, as the agent sees it."""
+    mcp_url: str
+    """An MCP server to offer, as the agent reaches it; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Porters:
+    """Told who went through the doors."""
+
+    requested: Callable[[Request], None]
+    connected: Callable[[Connection], None]
+
+
+def furnish(hired: Hired, job: Job, task: Task, porters: Porters) -> Quarters:
+    """Write the profile's files, and say how the agent is started."""
+    outside = job.own / hired.profile.name
+    outside.mkdir(parents=True, exist_ok=True, mode=0o700)
+    inside = f"{_home()}/.donewhen-agent"
+    values = _values(hired, task, inside)
+    if len(task.text.encode()) > LONGEST_TASK:
+        (outside / "task.md").write_text(task.text)
+        values["task"] = f"Your task is in the file {inside}/task.md. Read all of it first, then do what it says."
+    for file in hired.profile.files:
+        _write(outside, file, hired, values)
+    binds = [
+        Bind(str(outside), inside, writable=True),
+        *_credentials(hired, inside),
+        *_covers(hired, job.maker, outside),
+    ]
+    binds += [Bind(place, place) for place in _installations(hired)]
+    doors = _doors(hired, porters)
+    guest = Guest(binds=tuple(binds), env={**_proxy_variables(), **_variables(hired, values)}, doors=doors)
+    return Quarters(guest, _argv(hired, task, values), outside, inside, values["mcp_url"])
+
+
+def _home() -> str:
+    home = os.environ.get("HOME", "/")
+    return "/run" if home == "/" else home
+
+
+def _values(hired: Hired, task: Task, inside: str) -> dict[str, str]:
+    provider = hired.behind_gateway
+    return {
+        "task": task.text,
+        "config": inside,
+        "gateway": f"http://{ADDRESS}:{GATEWAY_PORT}",
+        "key": STAND_IN,
+        "model": task.model or (provider.model if provider else "") or hired.profile.default_model,
+        "turns": str(task.max_turns),
+        "mcp_url": _mcp_inside(hired.mcp_url),
+        "conversation": task.conversation,
+        "provider": hired.provider,
+    }
+
+
+def _variables(hired: Hired, values: Mapping[str, str]) -> dict[str, str]:
+    """Those of the profile; one that names the model is left out when there is none to name."""
+    by = hired.behind_gateway or hired.profile.sign_in
+    every = {**hired.profile.env, **hired.way.env, **by.env}
+    return {name: filled(one, values) for name, one in every.items() if values["model"] or "{model}" not in one}
+
+
+def _argv(hired: Hired, task: Task, values: Mapping[str, str]) -> tuple[str, ...]:
+    way = hired.way
+    words = [*way.argv, *way.turns]
+    words += way.model if values["model"] else ()
+    words += way.mcp if hired.mcp_url else ()
+    words += way.resume if task.conversation else ()
+    words += hired.profile.project_argv if hired.project_settings else ()
+    return (hired.program, *(filled(word, values) for word in (*words, *way.task)))
+
+
+def _write(directory: Path, file: File, hired: Hired, values: Mapping[str, str]) -> None:
+    place = directory / file.path
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    text = filled(file.text, values)
+    if file.json is not None:
+        parts = [file.json, file.turns or {}]
+        parts += [file.gateway or {}] if hired.upstream is not None else []
+        parts += [file.model or {}] if values["model"] else []
+        parts += [file.mcp or {}] if hired.mcp_url else []
+        parts += [file.project or {}] if hired.project_settings else []
+        whole: dict[str, Any] = {}
+        for part in parts:
+            _merge(whole, cast("Mapping[str, Any]", _filled_in(part, values)))
+        text = json.dumps(whole, indent=2)
+    place.write_text(text)
+
+
+def _filled_in(value: Any, values: Mapping[str, str]) -> Any:
+    if value == "{turns}":
+        return int(values["turns"])
+    if isinstance(value, str):
+        return filled(value, values)
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {filled(key, values): _filled_in(one, values) for key, one in table.items()}
+    if isinstance(value, list):
+        return [_filled_in(one, values) for one in cast("list[Any]", value)]
+    return value
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], cast("dict[str, Any]", value))
+        else:
+            into[key] = value
+
+
+def _credentials(hired: Hired, inside: str) -> list[Bind]:
+    """Only where no key is held for it, and only files that are there."""
+    sign_in = hired.profile.sign_in
+    if hired.upstream is not None:
+        return []
+    home = _home()
+    places = [filled(place, {"config": inside}) for place in sign_in.inside]
+    pairs = zip(sign_in.files, places or [f"{home}/{name}" for name in sign_in.files], strict=True)
+    return [Bind(f"{home}/{name}", at, writable=True) for name, at in pairs if os.path.isfile(f"{home}/{name}")]
+
+
+def _covers(hired: Hired, maker: "Maker", outside: Path) -> list[Bind]:
+    """Over everything in the tree by which a repository would configure the agent."""
+    if hired.project_settings:
+        return []
+    nothing = outside.parent / "nothing"
+    (nothing / "directory").mkdir(parents=True, exist_ok=True)
+    (nothing / "file").touch()
+    files, covers = maker.files, list[Bind]()
+    for path in hired.profile.project:
+        try:
+            kind = files.stat(path).kind
+        except FileProblem:
+            continue
+        covers.append(Bind(str(nothing / ("directory" if kind == "directory" else "file")), f"{maker.root}/{path}"))
+    return covers
+
+
+def _installations(hired: Hired) -> list[str]:
+    """What must be seen for the program to run, where it lies in a place that is emptied otherwise."""
+    home = Path(_home())
+    emptied = [*machine.volatile_places(), *machine.homes(home)]
+    hidden = [home, *map(Path, emptied)]
+    programs = [Path(program) for program in (hired.program, hired.begins_with) if program]
+    return sorted({str(place) for program in programs for place in installations(program, hidden)})
+
+
+def _doors(hired: Hired, porters: Porters) -> tuple[Door, ...]:
+    async def proxy(listener: "socket") -> None:
+        await serve_proxy(listener, hired.rules, porters.connected)
+
+    doors = [Door(PROXY_PORT, proxy)]
+    upstream = hired.upstream
+    if upstream is not None:
+
+        async def gateway(listener: "socket") -> None:
+            await serve_gateway(listener, upstream, porters.requested)
+
+        doors.append(Door(GATEWAY_PORT, gateway))
+    if hired.mcp_url:
+        mcp = Upstream(base=_origin(hired.mcp_url), header="authorization", key="")
+
+        async def mcp_door(listener: "socket") -> None:
+            await serve_gateway(listener, mcp, _unheard)
+
+        doors.append(Door(MCP_PORT, mcp_door))
+    return tuple(doors)
+
+
+def _unheard(request: Request) -> None:
+    """What goes to an MCP server says nothing about the model."""
+    del request
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _mcp_inside(url: str) -> str:
+    """Where the agent finds the MCP server: behind a door of its own, by the same path."""
+    return f"http://{ADDRESS}:{MCP_PORT}{url.removeprefix(_origin(url))}" if url else ""
+
+
+def _proxy_variables() -> dict[str, str]:
+    proxy, direct = f"http://{ADDRESS}:{PROXY_PORT}", "localhost,127.0.0.1,::1"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    variables = {name: proxy for upper in names for name in (upper, upper.lower())}
+    return {**variables, "NO_PROXY": direct, "no_proxy": direct, "NODE_USE_ENV_PROXY": "1"}

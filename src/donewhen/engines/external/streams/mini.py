@@ -1,0 +1,114 @@
+"""What mini-SWE-agent prints, by version 2.4: plain text, in which a heading begins every answer of the model.
+
+Under the heading stand the model's words, then its commands between fences, then what they gave. A command that prints
+the like is not told from it: then a turn too many is counted, never one too few. Tokens are not told; money is, as a
+sum, rounded to cents, and nothing where it does not know the price.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from donewhen.engines.external.happening import (
+    Called,
+    Complained,
+    Happening,
+    Returned,
+    Spoke,
+    Totalled,
+    Trouble,
+    Turned,
+)
+from donewhen.engines.external.streams.trouble import trouble_of
+
+STEP = re.compile(r"mini-swe-agent \(step (\d+), \$([\d.]+)\):")
+RULE = re.compile("─{20,}")
+SAVED = re.compile(r"Saved trajectory to ")
+ERROR = re.compile(r"(?:\w+\.)*(\w+(?:Error|Exception|Exceeded)): .+")
+LIMITS: dict[str, Trouble] = {"LimitsExceeded": "limit", "TimeExceeded": "limit"}
+RETURN_CODE = re.compile(r"<returncode>\s*(-?\d+)")
+SUBMITS = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""A command that says so ends the work; it is told as one that was not carried out."""
+MOST_LINES = 5000
+"""Of one part."""
+
+Part = Literal["preface", "words", "command", "between", "result", "exit"]
+
+
+class Stream:
+    def __init__(self) -> None:
+        self._part: Part = "preface"
+        self._lines: list[str] = []
+        self._open: list[Called] = []
+        """Calls without a result, the oldest first."""
+        self._turns = self._calls = 0
+        self._error = ""
+
+    def value(self, value: Any) -> Iterable[Happening]:
+        return self.text(json.dumps(value, ensure_ascii=False))
+
+    def text(self, line: str) -> Iterable[Happening]:
+        if found := STEP.fullmatch(line):
+            yield from self._step(found[2])
+        elif line == "```" and self._part in ("words", "command", "between"):
+            yield from self._fence()
+        elif line == "Tool:" and self._part in ("words", "between", "result"):
+            yield from self._enters("result")
+        elif line == "Exit:" and self._part in ("words", "between", "result"):
+            yield from self._enters("exit")
+        elif RULE.match(line) or SAVED.match(line):
+            yield from self._enters("preface")
+        else:
+            self._keep(line)
+
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
+        yield from self._enters("preface")
+        if self._error:
+            name = (ERROR.fullmatch(self._error) or [self._error] * 2)[1] or self._error
+            yield Complained(LIMITS.get(name) or trouble_of(self._error), self._error)
+        elif exit_code == 0 and not self._turns:
+            yield Complained("agent", stderr or "it ended without asking a model anything")
+
+    def _keep(self, line: str) -> None:
+        if self._part == "preface" and (line in LIMITS or ERROR.fullmatch(line)):
+            self._error = line
+        if len(self._lines) < MOST_LINES:
+            self._lines.append(line)
+
+    def _step(self, money: str) -> Iterator[Happening]:
+        yield from self._enters("words")
+        self._turns += 1
+        self._error = ""
+        yield Turned()
+        if 0 < (usd := _number(money)) < 1e6:
+            yield Totalled(usd=usd)
+
+    def _fence(self) -> Iterator[Happening]:
+        if self._part == "command":
+            yield from self._enters("between")
+        else:
+            yield from self._enters("command")
+
+    def _enters(self, part: Part) -> Iterator[Happening]:
+        """The part before is over: tell what it was."""
+        whole = "\n".join(self._lines).strip()
+        self._lines.clear()
+        before, self._part = self._part, part
+        if before in ("words", "exit") and whole:
+            yield Spoke(whole)
+        elif before == "command":
+            self._calls += 1
+            self._open.append(Called(f"call-{self._calls}", "bash", {"command": whole}))
+            yield self._open[-1]
+        elif before == "result" and self._open:
+            call, code = self._open.pop(0), RETURN_CODE.match(whole)
+            worked = SUBMITS in call.input["command"] or (code is not None and code[1] == "0")
+            yield Returned(call.id, worked, whole)
+
+
+def _number(digits: str) -> float:
+    try:
+        return float(digits)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,93 @@
+"""What pi prints with `--mode json`, by version 0.74: an error is only a `stopReason`, and the exit code stays 0.
+
+An error may be followed by another try, so it is told when none comes. The last event, `agent_end`, comes before that,
+so nothing in the stream says for sure that pi has finished; it leaves by itself.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from donewhen.engines.external.acp_values import count, mapping, mappings, text
+from donewhen.engines.external.happening import Began, Called, Complained, Happening, Returned, Spoke, Turned
+from donewhen.engines.external.streams.trouble import trouble_of
+from donewhen.model.base import Usage
+
+STATUS = re.compile(r"\s*([45]\d\d)\b")
+FAILED = ("error", "aborted")
+MOST_USD = 1e6
+"""More is no price."""
+
+
+class Stream:
+    def __init__(self) -> None:
+        self._error = ""
+        self._turns = 0
+
+    def value(self, value: Any) -> Iterable[Happening]:
+        event = mapping(value)
+        match event.get("type"):
+            case "session":
+                return (Began(text(event.get("id"))),)
+            case "message_end":
+                return self._message(mapping(event.get("message")))
+            case "tool_execution_start":
+                call = mapping(event.get("args"))
+                return (Called(text(event.get("toolCallId")), text(event.get("toolName")), call),)
+            case "tool_execution_end":
+                given = _words(mapping(event.get("result")))
+                return (Returned(text(event.get("toolCallId")), event.get("isError") is not True, given),)
+            case "auto_retry_start":
+                self._error = ""
+                return ()
+            case "auto_retry_end" if event.get("success") is False:
+                self._error = text(event.get("finalError")) or self._error
+                return ()
+            case _:
+                return ()
+
+    def text(self, line: str) -> Iterable[Happening]:
+        del line
+        return ()
+
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
+        if self._error:
+            status = STATUS.match(self._error)
+            trouble = trouble_of(self._error, int(status[1]) if status else None)
+            yield Complained(trouble, self._error)
+        elif exit_code and not self._turns and stderr:
+            yield Complained(trouble_of(stderr), stderr)
+        elif exit_code == 0 and not self._turns:
+            yield Complained("agent", "it ended without a word of its model")
+
+    def _message(self, message: Mapping[str, Any]) -> Iterator[Happening]:
+        if message.get("role") != "assistant":
+            return
+        if message.get("stopReason") in FAILED:
+            self._error = text(message.get("errorMessage")) or f"it stopped: {text(message.get('stopReason'))}"
+            return
+        self._error = ""
+        self._turns += 1
+        usage = _usage(mapping(message.get("usage")))
+        yield Turned(usage, _usd(mapping(message.get("usage"))), text(message.get("model")))
+        if words := _words(message).strip():
+            yield Spoke(words)
+
+
+def _words(holder: Mapping[str, Any]) -> str:
+    blocks = mappings(holder.get("content"))
+    return "\n".join(text(block.get("text")) for block in blocks if block.get("type") == "text")
+
+
+def _usage(told: Mapping[str, Any]) -> Usage | None:
+    read, written = count(told.get("cacheRead")), count(told.get("cacheWrite"))
+    given, put_out = count(told.get("input")) + read + written, count(told.get("output"))
+    return Usage(given, put_out, read, written) if given or put_out else None
+
+
+def _usd(told: Mapping[str, Any]) -> float | None:
+    """Nothing is what pi says of a model whose price it does not know."""
+    total = mapping(told.get("cost")).get("total")
+    if isinstance(total, bool) or not isinstance(total, int | float):
+        return None
+    return float(total) if 0 < total < MOST_USD else None

@@ -1,0 +1,34 @@
+"""What an agent is told: the intent, the contract, the ground rules; and only on repair what the judge found."""
+
+from donewhen.engines.base import Job
+
+RULES = """\
+Ground rules:
+- Work only in the current directory; nothing outside of it counts or is kept.
+- Do not commit, push, tag, stash, switch branches or touch remotes. What is in the files at the end is your work.
+- Run the checks yourself before you stop, and fix what they show. They are run again afterwards, by somebody else, \
+on exactly the files you leave.
+- Files that the contract protects are graded as they were in the beginning; edits to them do not count.
+- Nobody watches. Do not wait for confirmation; when you have finished, say in a few words what you did, and stop."""
+
+
+def opening(job: Job) -> str:
+    """For an agent that knows nothing yet."""
+    parts = [f"# Task\n\n{job.intent.strip()}", f"# Done when\n\n{job.contract.strip()}", RULES]
+    if job.feedback:
+        parts.append(
+            "# What is there already\n\nEarlier work on this task is in the files. It was checked, and it is not done:"
+            f"\n\n{job.feedback.strip()}"
+        )
+    if job.hint:
+        parts.append(f"# Hint\n\n{job.hint.strip()}")
+    return "\n\n".join(parts) + "\n"
+
+
+def follow_up(job: Job) -> str:
+    """For an agent that remembers the conversation in which it was told the rest."""
+    parts = ["Your work was checked, and it is not done:", job.feedback.strip()]
+    if job.hint:
+        parts.append(f"Hint: {job.hint.strip()}")
+    parts.append("Go on with the same task, under the same ground rules, until the checks pass.")
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,82 @@
+"""On which terms an agent that was found works on a session: its model, its key, whom it may reach. Or why it may not.
+
+Keys are taken from the environment here and given to the gateway; nothing else ever holds them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from donewhen.engines.external.finding import Found
+from donewhen.engines.external.network.gateway import Upstream
+from donewhen.engines.external.network.hosts import Rules
+from donewhen.engines.external.profile import GOVERNANCE, Governance, Profile, Provider
+from donewhen.engines.external.quarters import Hired
+from donewhen.session.settings import Settings
+from donewhen.session.workplace import Workplace
+from donewhen.workspace.sandbox.level import Level
+
+OURS = ("scripted", "replay")
+"""Models that only our own engine can use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """Why an agent cannot work here."""
+
+    kind: Literal["sign_in", "not_ready", "governance", "model"]
+    reason: str
+
+
+def hire(profile: Profile, found: Found, place: Workplace, environment: Mapping[str, str]) -> Hired | Unready:
+    settings = place.settings
+    pinned, _, model = settings.text("model", "use").partition(":")
+    provider = _provider(profile, found, pinned)
+    if model and pinned not in OURS and provider is None and profile.providers:
+        names = ", ".join(one.name for one in profile.providers)
+        return Unready("model", f"{found.name} cannot use {pinned}:{model}; it knows {names}")
+    if not found.ready:
+        kind = "sign_in" if found.status in ("not_configured", "expired") else "not_ready"
+        return Unready(kind, f"{found.name}: {found.reason}")
+    if reason := _ungoverned(found, place):
+        return Unready("governance", reason)
+    base_url = settings.text("model", "base_url")
+    upstream = None
+    if provider is not None and (base_url or found.key):
+        base = (base_url or provider.base).rstrip("/").removesuffix(provider.path)
+        upstream = Upstream(base=base, header=provider.header, key=environment.get(found.key, "").strip())
+    return Hired(
+        profile=profile,
+        kind=cast("Literal['acp', 'cli']", found.way),
+        program=found.program,
+        begins_with=found.begins_with,
+        upstream=upstream,
+        provider=provider.name if provider is not None else "",
+        model=model if pinned not in OURS else "",
+        rules=_rules(profile, settings, signed_in=upstream is None),
+        mcp_url=settings.text("external", "mcp_url"),
+        project_settings=bool(settings.agents().get(found.name, {}).get("project_settings")),
+    )
+
+
+def _provider(profile: Profile, found: Found, pinned: str) -> Provider | None:
+    """The one that the model's name asks for, else the one whose key there is, else the first."""
+    by_name = {one.name: one for one in profile.providers}
+    if pinned not in ("", "auto", *OURS):
+        return by_name.get(pinned) or by_name.get(pinned.partition("-")[0])
+    return by_name.get(found.provider) or next(iter(profile.providers), None)
+
+
+def _ungoverned(found: Found, place: Workplace) -> str:
+    """Why the agent is not governed as the settings want it; empty when it is."""
+    wanted = cast("Governance", place.settings.text("external", "require"))
+    if place.probe.level is not Level.BUBBLEWRAP:
+        return f"{found.name} can be confined only by bubblewrap, which this machine does not allow"
+    if GOVERNANCE.index(found.governance) < GOVERNANCE.index(wanted):
+        return f"{found.name} is {found.governance}, and external.require wants {wanted}"
+    return ""
+
+
+def _rules(profile: Profile, settings: Settings, signed_in: bool) -> Rules:
+    everything = settings.text("workspace", "network") == "full"
+    return Rules(hosts=profile.sign_in.hosts if signed_in else (), anything_public=everything)

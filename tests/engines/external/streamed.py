@@ -1,0 +1,56 @@
+"""Recorded streams of real agents, read as the engine reads them: bytes to lines to happenings.
+
+The files in `recorded/` were printed by the real programs against the scripted model server, and trimmed since.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from donewhen.engines.external import streams
+from donewhen.engines.external.happening import Happening, Stopped, Totalled
+from donewhen.engines.external.lines import Lines, Value
+
+RECORDED = Path(__file__).parent / "recorded"
+FIELDS = (
+    "type", "subtype", "message", "content", "data", "id", "usage", "result", "is_error", "error", "errors", "text",
+    "model", "name", "input", "modelUsage", "total_cost_usd", "toolCallId", "role", "stopReason", "exitCode", "cost",
+    "session_id", "task_id", "patch", "status", "rate_limit_info", "resetsAt", "shellExecution", "statusCode",
+)  # fmt: skip
+WORDS = (
+    "assistant", "user", "system", "init", "tool_use", "tool_result", "text", "assistant.message", "session.error",
+    "tool.execution_start", "tool.execution_complete", "message_end", "tool_execution_end", "session", "error",
+    "task_updated", "rate_limit_event", "rejected", "<synthetic>",
+)  # fmt: skip
+"""What streams are made of, without the words that end one."""
+
+
+def bytes_of(shape: str, case: str) -> bytes:
+    return (RECORDED / shape / f"{case}.jsonl").read_bytes()
+
+
+def heard(shape: str, printed: bytes, exit_code: int | None = 0, stderr: str = "") -> list[Happening]:
+    """What a reader makes of a whole invocation."""
+    reader, lines = streams.reader(shape), Lines()
+    happened: list[Happening] = []
+    for line in (*lines.feed(printed), *lines.end()):
+        happened += reader.value(line.value) if isinstance(line, Value) else reader.text(line.text)
+    return [*happened, *reader.end(exit_code, stderr)]
+
+
+def anything() -> st.SearchStrategy[Any]:
+    """Any JSON at all, and JSON that is nearly what an agent would print."""
+    leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(WORDS)
+    names = st.sampled_from(FIELDS) | st.text(max_size=5)
+    return st.recursive(
+        leaves, lambda more: st.lists(more, max_size=3) | st.dictionaries(names, more, max_size=5), max_leaves=12
+    )
+
+
+def claims(shape: str, values: list[Any], text: str, exit_code: int | None) -> list[Happening]:
+    """What a reader takes for an end or a sum, of anything that may be printed."""
+    reader = streams.reader(shape)
+    happened = [one for value in values for one in reader.value(value)]
+    happened += [*reader.text(text), *reader.end(exit_code, text)]
+    return [one for one in happened if isinstance(one, Stopped | Totalled)]

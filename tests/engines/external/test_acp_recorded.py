@@ -1,0 +1,144 @@
+"""Real agents, as they spoke the protocol with this client once, played again line by line.
+
+A recording holds both sides: what we say must come in the same order, or the replay stands still and fails. Model and
+tools were scripted; `success` writes a file, `command` runs one that exits with 3, `denied` is refused the write,
+`unauthorized` has a key that its provider refuses, `cancelled` is cancelled while its command hangs.
+"""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from acp_process import Told
+
+from donewhen.engines.external.acp import AcpAgent, Manner
+from donewhen.engines.external.acp_wire import Ending, Pipe
+from donewhen.engines.external.agent import Task
+from donewhen.engines.external.happening import (
+    Began,
+    Called,
+    Complained,
+    Happening,
+    Returned,
+    Spoke,
+    Stopped,
+    Totalled,
+    Turned,
+)
+
+pytestmark = pytest.mark.anyio
+RECORDED = Path(__file__).parent / "recorded" / "acp"
+STANDSTILL_SECS = 20.0
+WARNING = "says Warning: Model metad"
+DONE = ["turn", "says All done.", "turn", "used 200 20", "stopped"]
+DENIED = ["calls edit", "failed", "turn", "says Refused then.", "turn", "used 200 20", "stopped"]
+
+
+class Replay:
+    """The agent's side of a recording; it goes on when our side has said what it said then."""
+
+    def __init__(self, name: str) -> None:
+        lines = (RECORDED / f"{name}.jsonl").read_text().splitlines()
+        self._left: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        self.modes: list[str] = [
+            one["us"]["params"]["modeId"] for one in self._left if one.get("us", {}).get("method") == "session/set_mode"
+        ]
+        self.cancelling = anyio.CancelScope()
+        self._said = anyio.Event()
+
+    async def send(self, line: bytes) -> None:
+        for one in map(json.loads, line.splitlines()):
+            expected = self._left.pop(0)["us"]
+            assert (one.get("method"), one.get("id")) == (expected.get("method"), expected.get("id"))
+            assert one.get("result") == expected.get("result")
+        self._said.set()
+        self._said = anyio.Event()
+
+    async def receive(self) -> bytes:
+        while self._left and "us" in self._left[0]:
+            if self._left[0]["us"].get("method") == "session/cancel":
+                self.cancelling.cancel()
+            await self._said.wait()
+        if not self._left:
+            raise anyio.EndOfStream
+        return json.dumps(self._left.pop(0)["agent"]).encode()
+
+    async def ended(self) -> Ending:
+        return Ending(0)
+
+    @asynccontextmanager
+    async def start(self) -> AsyncGenerator[Pipe]:
+        yield self
+
+
+def short(one: Happening) -> str:
+    match one:
+        case Spoke(text):
+            return f"says {text[:20].strip()}"
+        case Called(_, tool):
+            return f"calls {tool}"
+        case Returned(_, ok):
+            return "ok" if ok else "failed"
+        case Turned():
+            return "turn"
+        case Totalled(usage):
+            return f"used {usage.input} {usage.output}" if usage else "cost"
+        case Complained(trouble):
+            return f"complains: {trouble}"
+        case Stopped():
+            return "stopped"
+        case _:
+            return str(one)
+
+
+async def played(name: str) -> Told:
+    told, replay = Told(), Replay(name)
+    permit = told.deny if name.endswith("denied") else told.allow
+    task = Task(text="Write hello.txt", max_turns=50, permit=permit)
+    agent = AcpAgent(replay.start, Manner(cwd="/repository", mode="".join(replay.modes)))
+    with anyio.fail_after(STANDSTILL_SECS), replay.cancelling:
+        await agent.work(task, told.happenings.append)
+    return told
+
+
+EXPECTED: dict[str, list[str]] = {
+    "claude-cancelled": ["calls execute", "cost"],
+    "claude-command": ["calls execute", "failed", "turn", "cost", *DONE[1:]],
+    "claude-denied": [*DENIED[:3], "cost", *DENIED[3:]],
+    "claude-success": ["calls edit", "ok", "turn", "cost", *DONE[1:]],
+    "claude-unauthorized": ["says Invalid API key · Fi", "turn", "complains: sign_in"],
+    "codex-cancelled": [WARNING, "calls execute", "used 100 10"],
+    "codex-command": [WARNING, "calls execute", "failed", *DONE],
+    "codex-success": [WARNING, "calls execute", "ok", *DONE],
+    "codex-unauthorized": [WARNING, "turn", "complains: sign_in"],
+    "copilot-cancelled": ["calls execute", "used 100 10"],
+    "copilot-command": ["calls execute", "ok", *DONE],
+    # These two end the task with the first refusal.
+    "copilot-denied": [*DENIED[:3], "says Info: Operation canc", "turn", "used 100 10", "stopped"],
+    "copilot-success": ["calls edit", "says Info: /repository/he", "ok", *DONE],
+    # Its refused key is just words: the gateway is who knows.
+    "copilot-unauthorized": ["says Info: Request failed", "turn", "stopped"],
+    "gemini-command": ["calls execute", "ok", *DONE],
+    "gemini-denied": DENIED,
+    "gemini-success": ["calls edit", "ok", *DONE],
+    "gemini-unauthorized": ["complains: sign_in"],
+    # It tells the tokens of its last turn only.
+    "opencode-command": ["calls execute", "ok", *DONE[:3], "used 100 10", "stopped"],
+    "opencode-denied": [*DENIED[:3], "used 100 10", "stopped"],
+    "opencode-success": ["calls edit", "ok", *DONE[:3], "used 100 10", "stopped"],
+    "opencode-unauthorized": ["complains: sign_in"],
+    "qwen-command": ["calls execute", "ok", *DONE[:3], "stopped"],
+    "qwen-denied": [*DENIED[:5], "stopped"],
+    "qwen-success": ["calls edit", "ok", *DONE[:3], "stopped"],
+    "qwen-unauthorized": ["complains: sign_in"],
+}
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(RECORDED.glob("*.jsonl"))])
+async def test_a_recorded_agent_is_heard_as_it_was_meant(name: str) -> None:
+    told = await played(name)
+    assert [short(one) for one in told.news if not isinstance(one, Began)] == EXPECTED[name]

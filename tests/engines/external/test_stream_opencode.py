@@ -1,0 +1,71 @@
+"""Streams of opencode, recorded from version 1.18.33."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamed import anything, bytes_of, claims, heard
+
+from donewhen.engines.external.happening import Began, Called, Complained, Returned, Spoke, Turned
+from donewhen.model.base import Usage
+
+TURN = Turned(Usage(100, 10))
+
+
+def test_a_success_is_told_step_by_step() -> None:
+    began, *rest = heard("opencode", bytes_of("opencode", "success"))
+    assert isinstance(began, Began)
+    assert began.conversation.startswith("ses_")
+    assert rest == [
+        Spoke("I will write it."),
+        Called("call_0_0", "write", {"filePath": "/repo/hello.txt", "content": "hello\n"}),
+        Returned("call_0_0", True, "Wrote file successfully."),
+        TURN,
+        Called("call_1_1", "bash", {"command": "touch made", "description": "make"}),
+        Returned("call_1_1", True, "(no output)"),
+        Called("call_1_0", "bash", {"command": "cat nothing-here", "description": "look"}),
+        Returned("call_1_0", False, "cat: nothing-here: No such file or directory\n"),
+        TURN,
+        Spoke("It is written."),
+        TURN,
+    ]
+
+
+def test_a_refused_key_is_a_complaint() -> None:
+    _, *rest = heard("opencode", bytes_of("opencode", "unauthorized"), exit_code=1)
+    assert rest == [Complained("sign_in", "Incorrect API key provided")]
+
+
+def test_a_tool_that_is_denied_has_failed_although_the_exit_code_is_zero() -> None:
+    happened = heard("opencode", bytes_of("opencode", "denied"), exit_code=0)
+    assert {one.ok for one in happened if isinstance(one, Returned)} == {False}
+    assert len([one for one in happened if isinstance(one, Turned)]) == 3
+
+
+def test_a_price_of_nothing_is_a_price_that_is_not_known() -> None:
+    printed = bytes_of("opencode", "success")
+    assert {one.usd for one in heard("opencode", printed) if isinstance(one, Turned)} == {None}
+    priced = printed.replace(b'"cost":0}', b'"cost":0.25}')
+    assert {one.usd for one in heard("opencode", priced) if isinstance(one, Turned)} == {0.25}
+
+
+def test_tokens_from_a_cache_are_part_of_the_prompt_and_thoughts_of_the_answer() -> None:
+    tokens = b'{"input":5,"output":6,"reasoning":7,"cache":{"write":20,"read":30}}'
+    [turn] = heard("opencode", b'{"type":"step_finish","part":{"tokens":' + tokens + b',"cost":0}}')
+    assert turn == Turned(Usage(55, 13, 30, 20))
+
+
+def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+    printed = bytes_of("opencode", "success")
+    happened = heard("opencode", printed[: printed.index(b'"type":"step-finish"')], exit_code=None)
+    assert happened[-1] == Returned("call_0_0", True, "Wrote file successfully.")
+
+
+def test_an_exit_without_a_step_is_a_complaint() -> None:
+    assert heard("opencode", b"", exit_code=0, stderr="no such model") == [Complained("agent", "no such model")]
+
+
+@given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
+@settings(max_examples=60, deadline=None)
+def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+    assert not claims("opencode", values, text, code)

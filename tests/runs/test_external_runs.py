@@ -1,0 +1,273 @@
+"""Whole runs in which somebody else's agent works: what it is told, what is believed of it, and who comes next.
+
+The agents here are shell lines (`hands`): what an agent says in a protocol of its own is tested with the scripted one.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from program import PROGRAM
+from repositories import git
+from runs.hands import NO_KEYS, configure, employ, run_with
+from runs.scenes import RIGHT, called, run, scene, script, told
+
+TASK = "printf %s {task} > task.txt"
+DO_IT = "echo right > answer.txt"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return scene(tmp_path / "repo")
+
+
+def landed(repo: Path, session: str, path: str) -> str:
+    return git(repo, "show", f"donewhen/{session}:{path}")
+
+
+# -- what it is told --
+
+
+@pytest.mark.promise("agent.command")
+def test_the_task_carries_the_intent_the_contract_and_the_rules_and_no_repair_text(repo: Path) -> None:
+    ran = run_with(repo, employ(f"{TASK}; {DO_IT}"), intent="make 'it' $(say) right")
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    task = landed(repo, ran.session, "task.txt")
+    assert "make 'it' $(say) right" in task
+    assert "grep -qx right answer.txt" in task
+    assert "Do not commit, push" in task
+    assert "not done" not in task
+    assert ran.one("engine_selected") == ran.one("engine_selected") | {"engine": "external", "agent": "hand"}
+
+
+@pytest.mark.parametrize("quoted", ["{task}", '"{task}"', "'{task}'", 'a"{task}"b'])
+def test_the_task_is_one_word_however_the_command_quotes_it(repo: Path, quoted: str) -> None:
+    ran = run_with(
+        repo, employ(f"set -- {quoted}; echo $# > count.txt; {DO_IT}"), intent="a 'b' \"c\" $(d) \\ `e`\n\nf"
+    )
+    assert landed(repo, ran.session, "count.txt") == "1"
+
+
+def test_repair_text_names_what_failed_and_comes_only_with_the_repair(repo: Path) -> None:
+    once = "test -e first && " + f"{{ {TASK}; {DO_IT}; }} || {{ touch first; printf %s {{task}} > before.txt; }}"
+    ran = run_with(repo, employ(once))
+    assert (ran.code, ran.last["iterations"]) == (0, 2)
+    assert "not done" not in landed(repo, ran.session, "before.txt")
+    repair = landed(repo, ran.session, "task.txt")
+    assert "it is not done" in repair
+    assert "done: fail" in repair or "done" in repair
+    assert [event["max"] for event in ran.of("iteration_started")] == [2, 2]
+
+
+def test_repair_invokes_says_how_often_it_is_called_again(repo: Path) -> None:
+    ran = run_with(repo, employ("echo x >> calls # {task}", more="[external]\nrepair_invokes = 3\n"))
+    assert (ran.code, ran.last["outcome"]) == (1, "red")
+    assert ran.last["iterations"] == 4
+
+
+# -- what is believed --
+
+
+def test_an_agent_that_says_it_succeeded_is_not_believed(repo: Path) -> None:
+    ran = run_with(repo, employ('echo \'{"type":"result","subtype":"success"}\'; exit 0 # {task}'))
+    assert (ran.code, ran.last["outcome"]) == (1, "red")
+    assert ran.of("external_event")[0]["raw"] == {"type": "result", "subtype": "success"}
+
+
+def test_an_agent_that_fails_after_it_did_the_work_is_judged_by_the_work(repo: Path) -> None:
+    ran = run_with(repo, employ(f"{DO_IT}; echo 'no luck' >&2; exit 7 # {{task}}"))
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    assert ran.one("error") == ran.one("error") | {"kind": "agent", "message": "hand exited with 7: no luck"}
+
+
+def test_an_agent_that_is_killed_is_called_again_and_that_is_not_a_round(repo: Path) -> None:
+    twice = f"echo x >> calls; test $(wc -l < calls) = 2 && {{ {DO_IT}; exit 0; }}; kill -9 $$ # {{task}}"
+    ran = run_with(repo, employ(twice))
+    assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (0, "verified", 1)
+    assert "died" in ran.one("error")["message"]
+
+
+def test_an_agent_that_always_dies_leaves_a_tree_that_is_judged(repo: Path) -> None:
+    ran = run_with(repo, employ("kill -9 $$ # {task}"))
+    assert (ran.code, ran.last["outcome"]) == (4, "failed")
+    assert len(ran.of("error")) == 3
+    assert [event["status"] for event in ran.of("check_completed") if event["phase"] == "round"] == ["fail"]
+
+
+def test_a_program_that_vanished_is_a_failure_and_what_is_there_is_judged(repo: Path, tmp_path: Path) -> None:
+    ran = run_with(repo, employ("env no-such-program {task}"))
+    assert (ran.code, ran.last["outcome"]) == (4, "failed")
+    assert "could not start" in ran.one("error")["message"]
+    assert ran.last["results"][0]["status"] == "fail"
+
+
+def test_an_agent_that_hangs_is_ended_after_its_time_and_its_work_counts(repo: Path) -> None:
+    more = "[external]\ntimeout_secs = 1\n"
+    ran = run_with(repo, employ(f"{DO_IT}; sleep 1000 # {{task}}", more=more))
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    assert "external.timeout_secs" in ran.one("error")["message"]
+
+
+@pytest.mark.parametrize(
+    "prints",
+    [
+        "head -c 20000 /dev/urandom",
+        'printf \'{"type": "assis\'',
+        "printf '\\377\\376{}\\n[1,'",
+        "printf '\\033]0;title\\007\\033[2J'",
+        "head -c 300000000 /dev/zero",
+        "yes | head -c 100000000",
+        "echo 'Please log in: https://login.example/device'; read answer",
+        "exec sh -c 'exit 0'",
+        "cp /bin/true /usr/local/bin/hand; mv /bin/true /bin/sh",
+    ],
+)
+def test_whatever_an_agent_prints_there_is_one_outcome_and_the_contract_is_judged(repo: Path, prints: str) -> None:
+    ran = run_with(repo, employ(f"{DO_IT}; {prints} # {{task}}"))
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    assert sum(len(json.dumps(event)) for event in ran.events) < 4_000_000
+
+
+# -- who comes next --
+
+
+@pytest.mark.promise("events.engine-declined")
+def test_a_red_agent_is_followed_by_our_own_engine_on_top_of_its_work(repo: Path) -> None:
+    engine = employ("echo kept > kept.txt # {task}")
+    ran = run(repo, RIGHT, "--engine", engine)
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    assert [event["engine"] for event in ran.of("engine_selected")] == ["external", "native"]
+    declined = ran.one("engine_declined")
+    assert (declined["engine"], declined["reason"], declined["next"]) == ("external", "red", "native")
+    assert landed(repo, ran.session, "kept.txt") == "kept"
+
+
+def test_iterations_are_counted_over_all_rungs(repo: Path) -> None:
+    engine = employ("echo x >> calls # {task}")
+    ran = run(repo, RIGHT, "--engine", engine, "--max-iterations", "2")
+    assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (1, "red", 2)
+
+
+def test_an_agent_that_is_not_there_declines_and_our_own_engine_works(repo: Path) -> None:
+    configure('[agent.claude-code]\npath = "/nowhere/claude"\n')
+    ran = run(repo, RIGHT, "--engine", "external:claude-code")
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    declined = ran.one("engine_declined")
+    assert (declined["reason"], declined["next"]) == ("not_ready", "native")
+    assert "/nowhere/claude" in declined["detail"]
+
+
+def test_with_nobody_ready_nothing_is_started(repo: Path) -> None:
+    configure('[agent.claude-code]\npath = "/nowhere/claude"\n')
+    answer = called(repo, "run", "x", "--engine", "external:claude-code", env={**NO_KEYS, "PATH": "/usr/bin:/bin"})
+    assert answer.code == 2
+    assert len(answer.err.splitlines()) == 1
+    assert "/nowhere/claude" in answer.err
+    assert called(repo, "list").out == ""
+
+
+def test_an_unknown_agent_is_refused_and_nothing_is_started(repo: Path) -> None:
+    answer = called(repo, "run", "x", "--engine", "external:nobody")
+    assert (answer.code, answer.out) == (2, "")
+    assert "'nobody' is not an agent; known are claude-code" in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert called(repo, "list").out == ""
+
+
+def test_without_a_model_of_ours_a_ready_agent_is_taken_by_itself(repo: Path) -> None:
+    employ(f"{DO_IT} # {{task}}")
+    ran = run_with(repo, "auto", env={"PATH": "/usr/bin:/bin"})
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    assert ran.one("engine_selected")["agent"] == "hand"
+
+
+@pytest.mark.parametrize(("key", "value"), [("max_turns", 0), ("timeout_secs", 0), ("repair_invokes", -1)])
+def test_a_limit_that_allows_nothing_is_refused(repo: Path, key: str, value: int) -> None:
+    configure(f"[external]\n{key} = {value}\n")
+    answer = called(repo, "run", "x", "--engine", "external")
+    assert answer.code == 2
+    assert f"external.{key}" in answer.err
+
+
+# -- it can be stopped, and nothing is lost --
+
+
+def marked(mark: str) -> list[str]:
+    found = subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True, check=False).stdout
+    return found.split()
+
+
+def test_cancelling_ends_the_agent_and_everything_it_started_and_keeps_its_work(repo: Path) -> None:
+    mark = f"86399.{os.getpid()}"
+    daemon = f"setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' >/dev/null 2>&1 &"
+    engine = employ(f"echo half > half.txt; {daemon} echo up; trap '' TERM INT HUP; sleep {mark} # {{task}}")
+    command = [PROGRAM, "run", "x", "--engine", engine, "--json"]
+    with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
+        assert running.stdout is not None
+        session = ""
+        for line in running.stdout:
+            event = json.loads(line)
+            session = event["session"]
+            if event["type"] == "external_event":
+                break
+        assert marked(mark)
+        began = time.monotonic()
+        assert called(repo, "cancel", session).code == 0
+        assert time.monotonic() - began < 2
+        assert marked(mark) == []
+        running.stdout.read()
+    assert running.wait() == 130
+    assert "half.txt" in called(repo, "diff", session).out
+
+
+def test_cancelled_before_it_began_the_agent_is_not_called(repo: Path, tmp_path: Path) -> None:
+    engine = employ(f"touch {tmp_path}/called # {{task}}")
+    with subprocess.Popen(
+        [PROGRAM, "run", "x", "--engine", engine, "--json"],
+        cwd=repo,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **NO_KEYS},
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        events = [json.loads(line) for line in running.stdout]
+    assert running.wait() == 130
+    assert (events[-1]["outcome"], events[-1]["iterations"]) == ("cancelled", 0)
+    assert "external_event" not in [event["type"] for event in events]
+
+
+def test_an_invocation_that_was_cut_short_is_made_again_from_the_tree_before_it(repo: Path) -> None:
+    own = "$HOME/.donewhen-agent/second"
+    engine = employ(f"echo x >> calls; echo up; test -e {own} || {{ touch {own}; sleep 1000; }}; {DO_IT} # {{task}}")
+    command = [PROGRAM, "run", "x", "--engine", engine, "--json"]
+    with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
+        assert running.stdout is not None
+        session = ""
+        for line in running.stdout:
+            event = json.loads(line)
+            session = event["session"]
+            if event["type"] == "external_event":
+                break
+        running.kill()
+    went_on = told(repo, "resume", session, "--json", env=NO_KEYS)
+    assert (went_on.code, went_on.last["outcome"], went_on.last["iterations"]) == (0, "verified", 1)
+    assert landed(repo, session, "calls") == "x"
+
+
+def test_a_native_run_is_not_disturbed_by_agents_that_are_known(repo: Path, tmp_path: Path) -> None:
+    employ("exit 1 # {task}")
+    ran = told(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT), "--json")
+    assert (ran.code, [event["engine"] for event in ran.of("engine_selected")]) == (0, ["native"])
+
+
+def test_a_session_of_an_agent_cannot_be_played_again_and_says_so(repo: Path) -> None:
+    ran = run_with(repo, employ(f"{DO_IT} # {{task}}"))
+    answer = called(repo, "replay", ran.session)
+    assert answer.code == 2
+    assert "cannot be played again: hand worked on it" in answer.err
