@@ -1,0 +1,114 @@
+"""Looking at processes from the host: who was started by whom, who is marked, and how long they take to die."""
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE_SECS = 240
+"""On a machine that has much else to do."""
+MORTAL_SECS = 10
+"""What is still there after so long after its end was ordered survives."""
+
+
+def marked(mark: str) -> list[int]:
+    """Processes of the machine that were started with this word, wherever they hide."""
+    return [pid for pid in _every() if mark.encode() in _words(pid)]
+
+
+def confined(pid: int) -> list[int]:
+    """All below a process that live in a world of processes of their own: whoever is in its sandboxes."""
+    children: dict[int, list[int]] = {}
+    for one in _every():
+        children.setdefault(_parent(one), []).append(one)
+    found, below = list[int](), [pid]
+    while below:
+        one = below.pop()
+        found.append(one)
+        below += children.get(one, [])
+    ours = _world(os.getpid())
+    return [one for one in found if _world(one) not in ("", ours)]
+
+
+@dataclass(frozen=True, slots=True)
+class Deaths:
+    count: int
+    """So many were watched."""
+    secs: float
+    """Until the last of those that died was dead."""
+    survivors: list[int]
+
+
+def deaths(pids: Iterable[int], order: Callable[[], None], patience_secs: float = MORTAL_SECS) -> Deaths:
+    """Order the end of these processes and watch them. A number that is used again is not taken for the old process."""
+    alive = {descriptor: pid for pid in pids if (descriptor := _descriptor(pid)) is not None}
+    count, last = len(alive), 0.0
+    with select.epoll() as watch:
+        for descriptor in alive:
+            watch.register(descriptor, select.EPOLLIN)
+        began = time.monotonic()
+        order()
+        while alive and (left := began + patience_secs - time.monotonic()) > 0:
+            for descriptor, _ in watch.poll(left):
+                watch.unregister(descriptor)
+                os.close(descriptor)
+                del alive[descriptor]
+                last = time.monotonic() - began
+    for descriptor in alive:
+        os.close(descriptor)
+    return Deaths(count, last, sorted(alive.values()))
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    deaths(pids, lambda: [_kill(pid) for pid in pids] and None)
+
+
+def waited(holds: Callable[[], bool]) -> bool:
+    """Whether something came to hold; asked again and again, since nothing tells when it does."""
+    deadline = time.monotonic() + PATIENCE_SECS
+    while not (held := holds()) and time.monotonic() < deadline:
+        threading.Event().wait(0.05)
+    return held
+
+
+def _every() -> list[int]:
+    return [int(place.name) for place in Path("/proc").iterdir() if place.name.isdigit()]
+
+
+def _words(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _world(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return ""
+
+
+def _descriptor(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
