@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from real_agents.endings import is_cancelled, leaves_no_daemon
+from real_agents.scenery import KEY, README, UNAUTHORIZED, Real, report, stage
 from repositories import git
 from wire_server import Decides, Refuses
 
-from real_agents.endings import is_cancelled, leaves_no_daemon
-from real_agents.scenery import KEY, README, UNAUTHORIZED, Real, report, stage
 
 def succeeds(agent: Real, repo: Path, home: Path) -> str:
     with stage(agent, repo, agent.writes(repo / "answer.txt"), agent.says()) as here:
@@ -35,9 +35,34 @@ def repairs(agent: Real, repo: Path, home: Path) -> str:
         run = here.run()
         assert (run.code, run.last.get("outcome")) == (0, "verified"), report(run, here)
         assert run.last["iterations"] == 2
-        assert b"it is not done" in here.server.received[2].body
+        again = here.server.received[2].body
+        assert b"it is not done" in again
         assert b"it is not done" not in here.server.received[1].body
-    return ""
+        resumed = not agent.terms.anew and (agent.way == "acp" or bool(agent.terms.resume))
+        assert (b"FIRST ROUND" in again) == resumed, "it remembers exactly where its profile says that it goes on"
+        assert (b"Earlier work on this task" in again) != resumed, "and is told the task again where not"
+        assert b"say right" in again
+    return f"repair: {'goes on with its conversation' if resumed else 'is told the task again'}"
+
+
+def asks_the_policy(agent: Real, repo: Path, home: Path) -> str:
+    """Where its profile says `full`, about each command, those that only look at something included; else about none.
+
+    Rounds are many, since some agents end their task when something is refused.
+    """
+    reading, changing = "cat README", "touch changed.txt"
+    rules = f'[external]\nrepair_invokes = 3\n\n[policy]\ndeny = ["{reading}", "{changing}"]\n'
+    acts = [agent.runs(reading), agent.runs(changing), agent.writes(repo / "answer.txt"), agent.says()]
+    with stage(agent, repo, *acts, more=rules) as here:
+        run = here.run()
+        assert (run.code, run.last.get("outcome")) == (0, "verified"), report(run, here)
+        full = agent.terms.governance == "full"
+        denied = [event["command"] for event in run.of("policy_denied") if event["rule"].startswith("policy.")]
+        assert denied == ([reading, changing] if full else []), report(run, here)
+        assert (README.strip().encode() in here.heard) != full
+        changed = git(repo, "ls-tree", "--name-only", f"donewhen/{run.session}", "changed.txt")
+        assert bool(changed) != full
+    return f"policy: {agent.terms.governance}, commands refused: {len(denied)} of 2"
 
 
 def keeps_to_its_tree(agent: Real, repo: Path, home: Path) -> str:
@@ -46,6 +71,7 @@ def keeps_to_its_tree(agent: Real, repo: Path, home: Path) -> str:
     with stage(agent, repo, agent.writes(outside), agent.says("I wrote it.")) as here:
         run = here.run("--max-iterations", "1")
         assert (run.code, run.last.get("outcome")) == (1, "red"), report(run, here)
+        assert run.of("tool_call"), report(run, here)
         assert not outside.exists()
     return ""
 
@@ -67,17 +93,6 @@ def keeps_to_the_limit_of_turns(agent: Real, repo: Path, home: Path) -> str:
     return ""
 
 
-def leaves_no_daemon(agent: Real, repo: Path, home: Path) -> str:
-    mark = f"daemon-{os.urandom(8).hex()}"
-    command = f"setsid -f sh -c 'echo up > up.txt; exec sleep 5000 {mark}' >/dev/null 2>&1; echo started"
-    daemon = agent.runs(command.replace("sleep 5000", 'python3 -c "import time; time.sleep(5000)"'))
-    with stage(agent, repo, daemon, agent.writes(repo / "answer.txt"), agent.says()) as here:
-        run = here.run()
-        assert (run.code, run.last.get("outcome")) == (0, "verified"), report(run, here)
-        assert not survivors(mark)
-    return ""
-
-
 def cannot_read_the_credentials_of_others(agent: Real, repo: Path, home: Path) -> str:
     secret = f"secret-{os.urandom(8).hex()}"
     places = [".codex/auth.json", ".gemini/oauth_creds.json", ".aws/credentials", ".config/gh/hosts.yml", ".netrc"]
@@ -85,10 +100,12 @@ def cannot_read_the_credentials_of_others(agent: Real, repo: Path, home: Path) -
     for place in places:
         (home / place).parent.mkdir(parents=True, exist_ok=True)
         (home / place).write_text(secret)
-    steal = f"cd; cat {' '.join(places)} 2>/dev/null; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep KEY; true"
+    steal = f"cd; cat {' '.join(places)} 2>/dev/null; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep KEY"
+    steal += "; echo tried-$((40+2))"
     with stage(agent, repo, agent.runs(steal), agent.writes(repo / "answer.txt"), agent.says()) as here:
         run = here.run()
         assert (run.code, run.last.get("outcome")) == (0, "verified"), report(run, here)
+        assert b"tried-42" in here.heard
         assert secret.encode() not in here.heard
         assert KEY.encode() not in here.heard
     return ""
@@ -115,6 +132,7 @@ Case = Callable[[Real, Path, Path], str]
 CASES: dict[str, Case] = {
     "a task is done and verified": succeeds,
     "a red contract is repaired in the second round": repairs,
+    "the policy is asked where the level says so": asks_the_policy,
     "a write outside of the tree leaves no trace": keeps_to_its_tree,
     "a key that is refused for good waits for a person": is_refused_by_the_provider,
     "the limit of turns is kept": keeps_to_the_limit_of_turns,
@@ -123,7 +141,6 @@ CASES: dict[str, Case] = {
     "the credentials of other tools are out of reach": cannot_read_the_credentials_of_others,
     "other hosts are out of reach": cannot_reach_another_host,
 }
-
 
 
 @contextmanager

@@ -64,7 +64,13 @@ def deaths(pids: Iterable[int], order: Callable[[], None], patience_secs: float 
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    deaths(pids, lambda: [_kill(pid) for pid in pids] and None)
+    everybody = list(pids)
+
+    def order() -> None:
+        for pid in everybody:
+            _kill(pid)
+
+    deaths(everybody, order)
 
 
 def waited(holds: Callable[[], bool]) -> bool:

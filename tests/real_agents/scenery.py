@@ -8,20 +8,19 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from donewhen.engines.external.profile import Profile, Way, shipped
 from needs import leave_out, needs
 from program import PROGRAM
 from repositories import git, repository
 from runs.hands import NO_KEYS, configure
 from runs.scenes import CHECK, Run
 from wire_server import Act, Answer, SaidCall, Says, WireServer, serving
-
-from donewhen.engines.external.profile import Profile, Way, shipped
 
 INSTALLED = Path(os.environ.get("DONEWHEN_TEST_AGENTS") or Path(__file__).parents[2] / ".cache" / "test-agents")
 """Where scripts/test-agents puts them."""

@@ -5,11 +5,12 @@ So it has cases of its own for what the others do with tools: what a model would
 
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from real_agents.scenery import KEY, UNAUTHORIZED, Real, report, stage, survivors
+from real_agents.endings import row
+from real_agents.processes import confined, deaths, marked, waited
+from real_agents.scenery import KEY, UNAUTHORIZED, Real, report, stage
 from wire_server import Answer, Refuses, Says, Silent
 
 CLI = Real(
@@ -50,7 +51,9 @@ def test_a_red_contract_is_repaired_in_the_second_round(tmp_path: Path) -> None:
     with stage(CLI, tmp_path / "repo", holds("answer.txt", "left\n"), holds("answer.txt")) as here:
         run = here.run()
         assert (run.code, run.last["outcome"], run.last["iterations"]) == (0, "verified", 2), report(run, here)
-        assert b"say right" in here.server.received[1].body
+        again = here.server.received[1].body
+        assert b"say right" in again
+        assert b"Earlier work on this task" in again, "it cannot go on with a conversation, and is told the task again"
 
 
 def test_a_write_outside_of_the_tree_leaves_no_trace(tmp_path: Path) -> None:
@@ -76,15 +79,16 @@ def test_a_command_that_its_model_would_like_to_run_is_not_run(tmp_path: Path) -
         run = here.run("--max-iterations", "1")
         assert (run.code, run.last["outcome"]) == (1, "red"), report(run, here)
         assert [event["files"] for event in run.of("diff_ready")] == [0]
-        assert not survivors(mark)
+        assert not marked(mark)
 
 
 def test_it_is_cancelled_while_its_model_keeps_it_waiting(tmp_path: Path, show_table: Callable[[str], None]) -> None:
     with stage(CLI, tmp_path / "repo", Silent()) as here, here.running() as events:
-        session = next(iter(events))["session"]
-        next(event for event in events if event["type"] == "external_event")
-        began = time.monotonic()
-        assert here.call("cancel", session).returncode == 0
-        show_table(f"{CLI}: cancelled in {time.monotonic() - began:.2f} s")
+        next(iter(events))
+        assert waited(lambda: bool(here.server.received)), "it has not asked its model"
+        seen = deaths(confined(events.pid), events.interrupt)
         *_, last = events
         assert (events.code, last["outcome"]) == (130, "cancelled")
+        assert seen.count
+        assert not seen.survivors
+    show_table(f"{CLI}: {row(seen, 'it starts nothing')}")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from real_agents.scenery import CASES, Real
+from real_agents.cases import CASES
+from real_agents.scenery import Real
 
 
 def _writes(path: str, content: str) -> tuple[str, dict[str, str]]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from real_agents.scenery import CASES, Real
+from real_agents.cases import CASES
+from real_agents.scenery import Real
 
 ACP = Real(
     name="copilot",

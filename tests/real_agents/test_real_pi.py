@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from real_agents.scenery import CASES, Real
+from real_agents.cases import CASES
+from real_agents.scenery import Real
 
 CLI = Real(
     name="pi",

@@ -6,7 +6,7 @@
     streams/      readers of what agents print        happening   the one vocabulary they read it into
     task          what an agent is told
     quarters      what it finds inside: its files, its variables, its doors to the world
-    network/      those doors: a gateway that holds the model's key, a proxy that knows the allowed hosts
+    network/      those doors: a gateway that holds the key, a proxy that knows the hosts, one to a person
     finding       which agents are here, and whether they are ready
 
 It makes a tree and claims nothing about it.

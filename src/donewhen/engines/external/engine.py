@@ -5,18 +5,21 @@ there. What an agent says about its success is told and not believed; that it co
 limit ends the invocation and nothing more.
 """
 
+import itertools
 from dataclasses import asdict, dataclass
 
 import anyio
 
-from donewhen.engines.base import Attempt, Job, Note
+from donewhen.engines.base import Attempt, Job, NobodyAnswered, Note
 from donewhen.engines.external import task as words
 from donewhen.engines.external.agent import Agent, Permit, Report, Task, Wish
 from donewhen.engines.external.happening import Complained
 from donewhen.engines.external.ledger import NOTHING, Ledger
 from donewhen.engines.external.network.gateway import Request
+from donewhen.engines.external.network.questions import Ask
 from donewhen.engines.external.quarters import Hired, Porters, Quarters, furnish
 from donewhen.engines.permission import refusal
+from donewhen.errors import NeedsPerson
 from donewhen.events import Emit, Error
 from donewhen.model.base import Usage
 from donewhen.workspace.policy import Policy
@@ -156,7 +159,24 @@ class _Round:
             if refused >= REFUSALS:
                 ledger.take(Complained("sign_in", f"the model's endpoint refuses the key ({request.status})"))
 
-        return Porters(requested, ledger.connected)
+        return Porters(requested, ledger.connected, self._ask(ledger))
+
+    def _ask(self, ledger: Ledger) -> Ask | None:
+        """By the tool that any agent can be given. What only a person can decide later ends the agent, too."""
+        asker, count = self.job.asker, itertools.count(1)
+        if asker is None:
+            return None
+
+        async def ask(prompt: str) -> str:
+            try:
+                return await asker.ask(f"{self.hired.profile.name}-{self.job.iteration}-q{next(count)}", prompt)
+            except NobodyAnswered as nobody:
+                return str(nobody)
+            except NeedsPerson as waits:
+                ledger.break_off(waits)
+                return "the question waits for an answer"
+
+        return ask
 
 
 def _agent(hired: Hired, quarters: Quarters, room: Sandbox, root: str, timeout_secs: float) -> Agent:

@@ -142,6 +142,11 @@ class Ledger:
             words = f"{connection.request} {where}" if connection.request == "CONNECT" else connection.request
             self._tell(PolicyDenied(command=preview(words), rule="network", reason=connection.reason))
 
+    def break_off(self, error: DonewhenError) -> None:
+        """The invocation cannot go on, and is not over either; whoever asked for it is told."""
+        self.broken = self.broken or error
+        self._stop()
+
     def _tell(self, *events: Event) -> None:
         """A log that cannot be written any more ends the agent; who asked for it is told afterwards (`broken`)."""
         if self.broken is not None:
@@ -149,8 +154,7 @@ class Ledger:
         try:
             self._job.notebook.write(None, *events)
         except DonewhenError as error:
-            self.broken = error
-            self._stop()
+            self.break_off(error)
 
     # -- what it does --
 

@@ -18,6 +18,7 @@ from donewhen.engines.external.agent import Task
 from donewhen.engines.external.network.gateway import Request, Upstream, serve_gateway
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import Connection, serve_proxy
+from donewhen.engines.external.network.questions import Ask, serve_questions
 from donewhen.engines.external.profile import File, Profile, Provider, Way, filled
 from donewhen.workspace.merged.problems import FileProblem
 from donewhen.workspace.sandbox import machine
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from donewhen.workspace.maker import Maker
 
 GATEWAY_PORT, PROXY_PORT, MCP_PORT = 47801, 47802, 47803
+MCP_HERE = "http://here/mcp"
+"""Stands for the one that we serve ourselves, where the user names none."""
 STAND_IN = "stand-in-for-the-key-that-the-gateway-holds"
 LONGEST_TASK = 96 * 1024
 """Longer ones are handed over as a file: no program can be given a longer word."""
@@ -87,6 +90,8 @@ class Porters:
 
     requested: Callable[[Request], None]
     connected: Callable[[Connection], None]
+    ask: Ask | None = None
+    """Puts an agent's question to a person; None when nobody can be asked."""
 
 
 def furnish(hired: Hired, job: Job, task: Task, porters: Porters) -> Quarters:
@@ -94,7 +99,7 @@ def furnish(hired: Hired, job: Job, task: Task, porters: Porters) -> Quarters:
     outside = job.own / hired.profile.name
     outside.mkdir(parents=True, exist_ok=True, mode=0o700)
     inside = f"{_home()}/.donewhen-agent"
-    values = _values(hired, task, inside)
+    values = _values(hired, task, inside, asks=porters.ask is not None)
     if len(task.text.encode()) > LONGEST_TASK:
         (outside / "task.md").write_text(task.text)
         values["task"] = f"Your task is in the file {inside}/task.md. Read all of it first, then do what it says."
@@ -116,7 +121,7 @@ def _home() -> str:
     return "/run" if home == "/" else home
 
 
-def _values(hired: Hired, task: Task, inside: str) -> dict[str, str]:
+def _values(hired: Hired, task: Task, inside: str, asks: bool) -> dict[str, str]:
     provider = hired.behind_gateway
     return {
         "task": task.text,
@@ -125,7 +130,7 @@ def _values(hired: Hired, task: Task, inside: str) -> dict[str, str]:
         "key": STAND_IN,
         "model": task.model or (provider.model if provider else "") or hired.profile.default_model,
         "turns": str(task.max_turns),
-        "mcp_url": _mcp_inside(hired.mcp_url),
+        "mcp_url": _mcp_inside(hired.mcp_url or (MCP_HERE if asks else "")),
         "conversation": task.conversation,
         "provider": hired.provider,
     }
@@ -142,7 +147,7 @@ def _argv(hired: Hired, task: Task, values: Mapping[str, str]) -> tuple[str, ...
     way = hired.way
     words = [*way.argv, *way.turns]
     words += way.model if values["model"] else ()
-    words += way.mcp if hired.mcp_url else ()
+    words += way.mcp if values["mcp_url"] else ()
     words += way.resume if task.conversation else ()
     words += hired.profile.project_argv if hired.project_settings else ()
     return (hired.program, *(filled(word, values) for word in (*words, *way.task)))
@@ -156,7 +161,7 @@ def _write(directory: Path, file: File, hired: Hired, values: Mapping[str, str])
         parts = [file.json, file.turns or {}]
         parts += [file.gateway or {}] if hired.upstream is not None else []
         parts += [file.model or {}] if values["model"] else []
-        parts += [file.mcp or {}] if hired.mcp_url else []
+        parts += [file.mcp or {}] if values["mcp_url"] else []
         parts += [file.project or {}] if hired.project_settings else []
         whole: dict[str, Any] = {}
         for part in parts:
@@ -242,6 +247,12 @@ def _doors(hired: Hired, porters: Porters) -> tuple[Door, ...]:
             await serve_gateway(listener, mcp, _unheard)
 
         doors.append(Door(MCP_PORT, mcp_door))
+    elif (ask := porters.ask) is not None:
+
+        async def questions(listener: "socket") -> None:
+            await serve_questions(listener, ask)
+
+        doors.append(Door(MCP_PORT, questions))
     return tuple(doors)
 
 

@@ -9,12 +9,15 @@ Ground rules:
 - Run the checks yourself before you stop, and fix what they show. They are run again afterwards, by somebody else, \
 on exactly the files you leave.
 - Files that the contract protects are graded as they were in the beginning; edits to them do not count.
-- Nobody watches. Do not wait for confirmation; when you have finished, say in a few words what you did, and stop."""
+- {questions} When you have finished, say in a few words what you did, and stop."""
+NOBODY = "Nobody watches. Do not wait for confirmation."
+SOMEBODY = "Do not wait for confirmation. What only a person can decide, ask with the tool ask_person, if you have it."
 
 
 def opening(job: Job) -> str:
     """For an agent that knows nothing yet."""
-    parts = [f"# Task\n\n{job.intent.strip()}", f"# Done when\n\n{job.contract.strip()}", RULES]
+    rules = RULES.format(questions=NOBODY if job.asker is None else SOMEBODY)
+    parts = [f"# Task\n\n{job.intent.strip()}", f"# Done when\n\n{job.contract.strip()}", rules]
     if job.feedback:
         parts.append(
             "# What is there already\n\nEarlier work on this task is in the files. It was checked, and it is not done:"
