@@ -30,7 +30,7 @@ from donewhen.cli.live import Live
 from donewhen.cli.live_region import Region
 from donewhen.cli.live_rows import rows
 from donewhen.cli.live_state import Seen
-from donewhen.events import Event
+from donewhen.events import EngineSelected, Event
 
 CODES = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
@@ -54,6 +54,11 @@ def test_the_rows_say_who_works_on_what_and_what_it_has_cost() -> None:
     assert found[1:3] == ["round 1 of 8 · native on scripted:s.json", "✓ lint 1.2 s   ✗ tests 1.2 s"]
     assert found[3:-2] == ["I read it first.", "Then I change it.", "  → read_file calc.py"]
     assert found[-2:] == ["1,234 tokens · free · 1:39", "1:25 → read_file calc.py"]
+
+
+def test_an_agent_of_others_is_named_as_the_one_who_works() -> None:
+    known, _ = seen([*BASELINE, EngineSelected(engine="external", reason="it was asked for", agent="codex")])
+    assert "codex" in shown(known)[1].split(" · ")
 
 
 def test_a_price_that_is_not_known_is_neither_nothing_nor_free() -> None:

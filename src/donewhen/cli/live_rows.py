@@ -53,8 +53,8 @@ def _headline(seen: Seen, width: int) -> Text:
 
 
 def _who(seen: Seen, width: int) -> Text:
-    model = seen.model if width >= NARROW else ""
-    worker = " on ".join(filter(None, [seen.engine, model])) or "no engine yet"
+    model = seen.model if width >= NARROW and not seen.agent else ""
+    worker = " on ".join(filter(None, [seen.agent or seen.engine, model])) or "no engine yet"
     of = f"round {seen.round.n} of {seen.round.most}" if seen.round.n else ""
     return Text(one_line(" · ".join(filter(None, [of, worker]))))
 

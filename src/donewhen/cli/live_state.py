@@ -48,7 +48,7 @@ class Seen:
         self.began = now
         self.person_here = person_here
         """Whether questions are put to somebody right here, in more words than a line has."""
-        self.session = self.intent = self.engine = self.model = ""
+        self.session = self.intent = self.engine = self.agent = self.model = ""
         self.round = RoundSeen()
         self.checks: dict[str, CheckSeen] = {}
         self.calls: dict[str, tuple[str, float]] = {}
@@ -126,7 +126,7 @@ class Seen:
                 self._nothing_runs()
                 self._do(_STATES.get(str(body.get("to")), self.doing), now)
             case "engine_selected":
-                self.engine = str(body.get("engine"))
+                self.engine, self.agent = str(body.get("engine")), str(body.get("agent") or "")
             case "model_selected" | "model_fallback":
                 self.model = str(body.get("model"))
             case "iteration_started":
