@@ -19,6 +19,7 @@ from donewhen.engines.external.acp import AcpAgent, Manner
 from donewhen.engines.external.acp_wire import Ending
 from donewhen.engines.external.agent import Report, Task
 from donewhen.engines.external.cli import last_words, report_of
+from donewhen.engines.external.furniture import put
 from donewhen.engines.external.happening import Hear
 from donewhen.engines.external.quarters import Quarters
 from donewhen.workspace.command import End, Finished
@@ -98,9 +99,10 @@ class RoomPipe:
     # -- what it reads --
 
     def open(self) -> None:
-        self._place.unlink(missing_ok=True)
+        put(self._place.parent, self._place.name, "")  # whatever an agent left there is gone then
+        self._place.unlink()
         os.mkfifo(self._place, 0o600)
-        self._writer = os.open(self._place, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._writer = os.open(self._place, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
 
     async def send(self, line: bytes) -> None:
         left = memoryview(line)
@@ -137,7 +139,8 @@ class RoomPipe:
         self._is_alone = False
         if self._writer >= 0:
             with suppress(OSError):
-                alone = os.open(self._place, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                # Not by its path: the agent may have put something else there by now.
+                alone = os.open(f"/proc/self/fd/{self._writer}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 os.dup2(alone, self._writer, inheritable=False)
                 os.close(alone)
             self._place.unlink(missing_ok=True)

@@ -5,16 +5,16 @@ conversation. The user's credentials are bound into it as the files they are, ne
 is a key the agent does not even see that: it is given a stand-in, and the gateway puts the real one in.
 """
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from donewhen.engines.base import Job
 from donewhen.engines.external.agent import Task
+from donewhen.engines.external.furniture import content, put
 from donewhen.engines.external.network.gateway import Request, Upstream, serve_gateway
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import Connection, serve_proxy
@@ -101,10 +101,10 @@ def furnish(hired: Hired, job: Job, task: Task, porters: Porters) -> Quarters:
     inside = f"{_home()}/.donewhen-agent"
     values = _values(hired, task, inside, asks=porters.ask is not None)
     if len(task.text.encode()) > LONGEST_TASK:
-        (outside / "task.md").write_text(task.text)
+        put(outside, "task.md", task.text)
         values["task"] = f"Your task is in the file {inside}/task.md. Read all of it first, then do what it says."
     for file in hired.profile.files:
-        _write(outside, file, hired, values)
+        put(outside, file.path, content(file, _parts_of(file, hired, values), values))
     binds = [
         Bind(str(outside), inside, writable=True),
         *_credentials(hired, inside),
@@ -153,42 +153,13 @@ def _argv(hired: Hired, task: Task, values: Mapping[str, str]) -> tuple[str, ...
     return (hired.program, *(filled(word, values) for word in (*words, *way.task)))
 
 
-def _write(directory: Path, file: File, hired: Hired, values: Mapping[str, str]) -> None:
-    place = directory / file.path
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    text = filled(file.text, values)
-    if file.json is not None:
-        parts = [file.json, file.turns or {}]
-        parts += [file.gateway or {}] if hired.upstream is not None else []
-        parts += [file.model or {}] if values["model"] else []
-        parts += [file.mcp or {}] if values["mcp_url"] else []
-        parts += [file.project or {}] if hired.project_settings else []
-        whole: dict[str, Any] = {}
-        for part in parts:
-            _merge(whole, cast("Mapping[str, Any]", _filled_in(part, values)))
-        text = json.dumps(whole, indent=2)
-    place.write_text(text)
-
-
-def _filled_in(value: Any, values: Mapping[str, str]) -> Any:
-    if value == "{turns}":
-        return int(values["turns"])
-    if isinstance(value, str):
-        return filled(value, values)
-    if isinstance(value, dict):
-        table = cast("dict[str, Any]", value)
-        return {filled(key, values): _filled_in(one, values) for key, one in table.items()}
-    if isinstance(value, list):
-        return [_filled_in(one, values) for one in cast("list[Any]", value)]
-    return value
-
-
-def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
-    for key, value in more.items():
-        if isinstance(value, dict) and isinstance(into.get(key), dict):
-            _merge(into[key], cast("dict[str, Any]", value))
-        else:
-            into[key] = value
+def _parts_of(file: File, hired: Hired, values: Mapping[str, str]) -> list[Mapping[str, Any] | None]:
+    """What is put together to a file of JSON, by what applies."""
+    parts = [file.json, file.turns]
+    parts += [file.gateway] if hired.upstream is not None else []
+    parts += [file.model] if values["model"] else []
+    parts += [file.mcp] if values["mcp_url"] else []
+    return [*parts, file.project] if hired.project_settings else parts
 
 
 def _credentials(hired: Hired, inside: str) -> list[Bind]:

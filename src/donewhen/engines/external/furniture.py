@@ -1,0 +1,75 @@
+"""Files of configuration for an agent's private directory: what stands in them, and how they get there.
+
+The directory was writable for an agent before. Whatever it left there, links first of all, is replaced and never
+followed: we write as the user, and only here.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from donewhen.engines.external.profile import File, filled
+from donewhen.workspace.files import beneath
+
+
+def put(directory: Path, path: str, text: str) -> None:
+    """A file below a directory, with just this content."""
+    try:
+        _put(directory, path, text)
+    except OSError:
+        _clear(directory, path.partition("/")[0])
+        _put(directory, path, text)
+
+
+def _put(directory: Path, path: str, text: str) -> None:
+    above, _, name = path.rpartition("/")
+    with beneath(directory, above, make=True) as fd:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=fd)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, 0o600, dir_fd=fd), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+
+
+def _clear(directory: Path, name: str) -> None:
+    """Something stands in the way, of a kind that does not belong there."""
+    place = directory / name
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def content(file: File, parts: Iterable[Mapping[str, Any] | None], values: Mapping[str, str]) -> str:
+    """A file with its placeholders filled in; one of JSON is put together from its parts, later ones first."""
+    if file.json is None:
+        return filled(file.text, values)
+    whole: dict[str, Any] = {}
+    for part in parts:
+        _merge(whole, cast("Mapping[str, Any]", _filled_in(part or {}, values)))
+    return json.dumps(whole, indent=2)
+
+
+def _filled_in(value: Any, values: Mapping[str, str]) -> Any:
+    if value == "{turns}":
+        return int(values["turns"])
+    if isinstance(value, str):
+        return filled(value, values)
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {filled(key, values): _filled_in(one, values) for key, one in table.items()}
+    if isinstance(value, list):
+        return [_filled_in(one, values) for one in cast("list[Any]", value)]
+    return value
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], cast("dict[str, Any]", value))
+        else:
+            into[key] = value
