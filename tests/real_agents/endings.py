@@ -20,7 +20,7 @@ def is_cancelled(agent: Real, repo: Path, home: Path) -> str:
     with stage(agent, repo, *_script(agent, daemon, hanging)) as here, here.running() as events:
         next(iter(events))
         assert waited(lambda: all(marked(one) for one in marks)), "the commands were not started"
-        inside = confined(events.pid)
+        inside, daemons = confined(events.pid), marked(daemon)
         assert {pid for one in marks for pid in marked(one)} <= set(inside), "the watch is on all of them"
         seen = deaths(inside, events.interrupt)
         *_, last = events
@@ -28,7 +28,8 @@ def is_cancelled(agent: Real, repo: Path, home: Path) -> str:
         assert not seen.survivors
         assert not [pid for one in marks for pid in marked(one)]
         assert len(here.server.received) == 2, "nothing is asked of the model any more"
-    return row(seen, _control(agent, repo.with_name("outside"), home))
+    ours = f"{dead(seen)}, the daemon in {seen.last(daemons):.3f} s"
+    return f"cancel: {ours} | without our walls, after killpg: {_control(agent, repo.with_name('outside'), home)}"
 
 
 def leaves_no_daemon(agent: Real, repo: Path, home: Path) -> str:
@@ -49,12 +50,11 @@ def _control(agent: Real, repo: Path, home: Path) -> str:
     daemon, hanging = _mark("daemon"), _mark("hanging")
     survived = killed_as_a_group(agent, repo, home, [daemon, hanging], *_script(agent, daemon, hanging))
     assert survived[daemon], "a daemon that dies with the group would prove nothing"
-    return f"command {survived[hanging]}, daemon {survived[daemon]}"
+    return f"survivors {sum(survived.values())} (command {survived[hanging]}, daemon {survived[daemon]})"
 
 
-def row(seen: Deaths, control: str) -> str:
-    ours = f"{seen.count:2} processes dead in {seen.secs:.3f} s, survivors {len(seen.survivors)}"
-    return f"cancel: {ours} | survivors of killpg without our walls: {control}"
+def dead(seen: Deaths) -> str:
+    return f"survivors {len(seen.survivors)}, {len(seen.secs)} processes dead in {seen.last():.3f} s"
 
 
 def _script(agent: Real, daemon: str, hanging: str) -> list[Says]:

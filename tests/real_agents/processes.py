@@ -5,7 +5,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,17 +36,19 @@ def confined(pid: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Deaths:
-    count: int
-    """So many were watched."""
-    secs: float
-    """Until the last of those that died was dead."""
+    secs: Mapping[int, float]
+    """How long each that died took."""
     survivors: list[int]
+
+    def last(self, among: Iterable[int] | None = None) -> float:
+        """When the last of them was dead, or the last of some."""
+        return max((self.secs[pid] for pid in (self.secs if among is None else among) if pid in self.secs), default=0.0)
 
 
 def deaths(pids: Iterable[int], order: Callable[[], None], patience_secs: float = MORTAL_SECS) -> Deaths:
     """Order the end of these processes and watch them. A number that is used again is not taken for the old process."""
     alive = {descriptor: pid for pid in pids if (descriptor := _descriptor(pid)) is not None}
-    count, last = len(alive), 0.0
+    secs: dict[int, float] = {}
     with select.epoll() as watch:
         for descriptor in alive:
             watch.register(descriptor, select.EPOLLIN)
@@ -56,11 +58,10 @@ def deaths(pids: Iterable[int], order: Callable[[], None], patience_secs: float 
             for descriptor, _ in watch.poll(left):
                 watch.unregister(descriptor)
                 os.close(descriptor)
-                del alive[descriptor]
-                last = time.monotonic() - began
+                secs[alive.pop(descriptor)] = time.monotonic() - began
     for descriptor in alive:
         os.close(descriptor)
-    return Deaths(count, last, sorted(alive.values()))
+    return Deaths(secs, sorted(alive.values()))
 
 
 def kill_all(pids: Iterable[int]) -> None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from real_agents.endings import row
+from real_agents.endings import dead
 from real_agents.processes import confined, deaths, marked, waited
 from real_agents.scenery import KEY, UNAUTHORIZED, Real, report, stage
 from wire_server import Answer, Refuses, Says, Silent
@@ -89,6 +89,6 @@ def test_it_is_cancelled_while_its_model_keeps_it_waiting(tmp_path: Path, show_t
         seen = deaths(confined(events.pid), events.interrupt)
         *_, last = events
         assert (events.code, last["outcome"]) == (130, "cancelled")
-        assert seen.count
+        assert seen.secs
         assert not seen.survivors
-    show_table(f"{CLI}: {row(seen, 'it starts nothing')}")
+    show_table(f"{CLI}: cancel: {dead(seen)}, it starts nothing")

@@ -1,8 +1,9 @@
-"""Runs that die at chosen moments, and go on: `python driver.py REPO MODEL FIRST STEP`, one line of JSON for each.
+"""Runs that die at chosen moments, and go on: `python driver.py REPO WHO FIRST STEP`, one line of JSON for each.
 
-The moments are the barriers around every write of the session's log: before it, when an effect may be done and not
-recorded, and after it. Each run is a process of its own, forked from this one so that nothing is imported again. All
-work on one repository with one state directory: what they share is what users' runs share.
+Who works is a model, or an external engine. The moments are the barriers around every write of the session's log:
+before it, when an effect may be done and not recorded, and after it. Each run is a process of its own, forked from this
+one so that nothing is imported again. All work on one repository with one state directory: what they share is what
+users' runs share.
 """
 
 import json
@@ -30,12 +31,13 @@ DIED_AGAIN = 3
 
 
 def main() -> None:
-    repo, model, first, step = sys.argv[1:]
-    rehearse(Options(intent=f"rehearsal {first}", repo=Path(repo), model=model))
+    repo, who, first, step = sys.argv[1:]
+    engine, model = (who, "") if who.startswith("external:") else ("", who)
+    rehearse(Options(intent=f"rehearsal {first}", repo=Path(repo), engine=engine, model=model))
     point = int(first)
     while True:
         intent = f"say right, number {point} of {first}"
-        died = in_a_process(partial(start, Options(intent=intent, repo=Path(repo), model=model)), point)
+        died = in_a_process(partial(start, Options(intent=intent, repo=Path(repo), engine=engine, model=model)), point)
         died["session"] = session_of(intent)
         if not died["killed"]:
             tell(died)

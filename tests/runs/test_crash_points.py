@@ -12,6 +12,7 @@ import pytest
 
 from donewhen.session.archives import any_archive
 from repositories import git
+from runs.hands import employ, run_with
 from runs.scenes import Step, run, say, scene, script, shell, write
 
 DRIVER = Path(__file__).with_name("driver.py")
@@ -44,6 +45,17 @@ def witness(repo: Path, session: str) -> dict[str, Any]:
     }
 
 
+def driven(repo: Path, who: str, firsts: tuple[int, int], step: int) -> list[dict[str, Any]]:
+    """What became of the runs that were killed; two drivers work at the same time, and end with one that was not."""
+    drivers = [
+        subprocess.Popen([sys.executable, DRIVER, str(repo), who, str(first), str(step)], stdout=subprocess.PIPE)
+        for first in firsts
+    ]
+    said = [json.loads(line) for driver in drivers for line in driver.communicate()[0].splitlines()]
+    assert sum(not one["killed"] for one in said) == len(drivers)
+    return [one for one in said if one["killed"]]
+
+
 @pytest.mark.parametrize("firsts", [(1, 2), (3, 4)], ids=["from-1", "from-3"])
 def test_a_run_that_is_killed_at_any_write_goes_on_to_the_same_tree_and_one_branch(
     firsts: tuple[int, int], tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
@@ -52,15 +64,7 @@ def test_a_run_that_is_killed_at_any_write_goes_on_to_the_same_tree_and_one_bran
     monkeypatch.chdir(repo)
     expected = witness(repo, run(repo, STEPS).session)
     assert expected["trace"] == "once\ntwice"
-    model = script(tmp_path / "again.json", STEPS)
-    drivers = [
-        subprocess.Popen([sys.executable, DRIVER, str(repo), model, str(first), "4"], stdout=subprocess.PIPE)
-        for first in firsts
-    ]
-    said = [json.loads(line) for driver in drivers for line in driver.communicate()[0].splitlines()]
-    killed = [one for one in said if one["killed"]]
-    whole = [one for one in said if not one["killed"]]
-    assert len(whole) == len(drivers)
+    killed = driven(repo, script(tmp_path / "again.json", STEPS), firsts, 4)
     assert len(killed) >= 20
     for one in killed:
         at = (one["point"], one["moments"][-1:])
@@ -74,3 +78,27 @@ def test_a_run_that_is_killed_at_any_write_goes_on_to_the_same_tree_and_one_bran
     show_table(f"{part}: {len(killed)} killed and recovered, {twice} of them killed again in recovery")
     assert git(repo, "status", "--porcelain") == ""
     assert not [name for name in os.listdir(repo) if name == "trace.txt"]
+
+
+AGENT = """test -e trace.txt || { echo once >> trace.txt; echo left > answer.txt; echo left; exit; }
+echo twice >> trace.txt; echo right > answer.txt; echo right # {task}"""
+
+
+def test_an_agent_whose_harness_is_killed_at_any_write_is_called_again_from_the_tree_before(
+    tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = scene(tmp_path / "repo")
+    monkeypatch.chdir(repo)
+    same = ("outcome", "tree", "iterations", "branches", "tree that landed", "trace", "landed")
+    engine = employ(AGENT)
+    ran = witness(repo, run_with(repo, engine).session)
+    assert (ran["trace"], ran["iterations"]) == ("once\ntwice", 2)
+    killed = driven(repo, engine, (1, 4), 7)
+    for one in killed:
+        if one["session"]:
+            at = (one["point"], one["moments"][-1:])
+            assert [again["code"] for again in one["recovered"]] == [0], at
+            again = witness(repo, one["session"])
+            assert {key: again[key] for key in same} == {key: ran[key] for key in same}, at
+    assert len(killed) >= 15
+    show_table(f"crash points of a run by an agent: {len(killed)} killed and recovered")

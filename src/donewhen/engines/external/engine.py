@@ -6,7 +6,9 @@ limit ends the invocation and nothing more.
 """
 
 import itertools
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -24,6 +26,8 @@ from donewhen.events import Emit, Error
 from donewhen.model.base import Usage
 from donewhen.workspace.policy import Policy
 from donewhen.workspace.sandbox.room import Sandbox
+
+Plain = Mapping[str, Any]
 
 INVOKED, RETURNED = "invoked", "returned"
 RETRIES = 2
@@ -62,35 +66,33 @@ class _Round:
     job: Job
 
     async def to_its_end(self) -> Attempt:
-        conversation, earlier = await self._conversation()
-        ledger, report = await self._invoke(conversation, earlier)
-        if conversation and _said_nothing(ledger, report):
-            # Its memory of the conversation is gone, or was never kept: tell it everything again.
-            ledger, report = await self._invoke()
-        for number in range(RETRIES):
-            if report.end != "died" or ledger.ending:
-                break
-            await anyio.sleep(self.config.back_off_secs * 2**number)
-            ledger, report = await self._invoke(ledger.conversation, ledger.used)
-        return self._attempt(ledger, report)
+        """From whatever the notes say: what has returned is not done again, what was cut short is undone first."""
+        while True:
+            returns = self._returns()
+            if returns and not _calls_again(returns):
+                return self._attempt(returns[-1])
+            if returns:
+                await anyio.sleep(self.config.back_off_secs * 2 ** (len(returns) - 1))
+            else:
+                await self._undo()
+            await self._invoke(*_conversation(self.job.notebook.notes(), returns))
 
-    async def _conversation(self) -> tuple[str, Usage]:
-        """The one to go on with, and what it has used; an invocation that was cut short is undone first."""
-        last: Note | None = None
-        for note in self.job.notebook.notes():
-            last = note if note.kind in (INVOKED, RETURNED) else last
-        if last is None:
-            return "", Usage()
-        if last.kind == INVOKED and last.body["iteration"] == self.job.iteration:
+    def _returns(self) -> list[Plain]:
+        """How the invocations of this round ended."""
+        notes = self.job.notebook.notes()
+        return [one.body for one in notes if one.kind == RETURNED and one.body["iteration"] == self.job.iteration]
+
+    async def _undo(self) -> None:
+        last = next((one for one in reversed(self.job.notebook.notes()) if one.kind in (INVOKED, RETURNED)), None)
+        if last is not None and last.kind == INVOKED and last.body["iteration"] == self.job.iteration:
             await self.job.maker.restore(str(last.body["tree"]))
-        return str(last.body["conversation"]), Usage(**last.body["used"])
 
-    async def _invoke(self, conversation: str = "", earlier: Usage = NOTHING) -> tuple[Ledger, Report]:
+    async def _invoke(self, conversation: str, earlier: Usage) -> None:
         job, hired = self.job, self.hired
         can_resume = bool(conversation and not hired.way.anew and (hired.kind == "acp" or hired.way.resume))
         before, earlier = (conversation, earlier) if can_resume else ("", NOTHING)
-        body = {"iteration": job.iteration, "conversation": before, "used": asdict(earlier)}
-        job.notebook.write(Note(INVOKED, {**body, "agent": hired.profile.name, "tree": await job.maker.checkpoint()}))
+        tree = await job.maker.checkpoint()
+        job.notebook.write(Note(INVOKED, {"iteration": job.iteration, "agent": hired.profile.name, "tree": tree}))
         scope, report = anyio.CancelScope(), Report(end="stopped")
         ledger = Ledger(job, hired.profile.name, hired.provider, scope.cancel, earlier)
         task = Task(
@@ -108,28 +110,22 @@ class _Round:
         ledger.close()
         if ledger.broken is not None:
             raise ledger.broken
-        body = {**body, "conversation": ledger.conversation or before, "used": asdict(ledger.used)}
-        job.notebook.write(Note(RETURNED, {**body, "end": report.end, "exit_code": report.exit_code}))
-        if problem := _problem(report, self.config.timeout_secs):
-            job.notebook.write(None, Error(kind="agent", message=f"{hired.profile.name} {problem}"))
-        return ledger, report
+        problem = _problem(report, self.config.timeout_secs)
+        told = [Error(kind="agent", message=f"{hired.profile.name} {problem}")] if problem else []
+        body = {"iteration": job.iteration, "resumed": before, **ledger.summary(), "end": report.end}
+        body |= {"conversation": ledger.conversation or before, "exit_code": report.exit_code, "broke": problem}
+        job.notebook.write(Note(RETURNED, body), *told)
 
-    def _attempt(self, ledger: Ledger, report: Report) -> Attempt:
-        name = self.hired.profile.name
-        if ledger.ending in ("sign_in", "quota"):
-            return Attempt(
-                stop="waits",
-                said=ledger.said,
-                problem=f"{name}: {ledger.problem}",
-                waits_for=ledger.ending,
-                reset_at=ledger.reset_at,
-            )
-        if ledger.ending:
-            return Attempt(stop=ledger.ending, said=ledger.said)
-        if report.end in ("died", "not_started"):
-            problem = f"{name} {_problem(report, self.config.timeout_secs)}"
-            return Attempt(stop="model_failed", said=ledger.said, problem=problem)
-        return Attempt(stop="turns" if report.end == "timed_out" else "done", said=ledger.said)
+    def _attempt(self, returned: Plain) -> Attempt:
+        name, said, ending = self.hired.profile.name, str(returned["said"]), returned["ending"]
+        if ending in ("sign_in", "quota"):
+            problem = f"{name}: {returned['problem']}"
+            return Attempt(stop="waits", said=said, problem=problem, waits_for=ending, reset_at=returned["reset_at"])
+        if ending:
+            return Attempt(stop=ending, said=said)
+        if returned["end"] in ("died", "not_started"):
+            return Attempt(stop="model_failed", said=said, problem=f"{name} {returned['broke']}")
+        return Attempt(stop="turns" if returned["end"] == "timed_out" else "done", said=said)
 
     # -- what it may --
 
@@ -191,8 +187,25 @@ def _agent(hired: Hired, quarters: Quarters, room: Sandbox, root: str, timeout_s
     return AcpInRoom(room, quarters, manner, timeout_secs)
 
 
-def _said_nothing(ledger: Ledger, report: Report) -> bool:
-    return not (ledger.turns or ledger.calls or ledger.ending) and report.end == "exited" and report.exit_code != 0
+def _calls_again(returns: Sequence[Plain]) -> bool:
+    """Whether the last invocation of a round was none: it died, or did not know the conversation any more."""
+    last = returns[-1]
+    if last["end"] == "died" and not last["ending"]:
+        return sum(one["end"] == "died" for one in returns) <= RETRIES
+    return _forgot(last)
+
+
+def _forgot(returned: Plain) -> bool:
+    silent = not (returned["turns"] or returned["calls"] or returned["ending"])
+    return bool(silent and returned["resumed"] and returned["end"] == "exited" and returned["exit_code"] != 0)
+
+
+def _conversation(notes: Sequence[Note], returns: Sequence[Plain]) -> tuple[str, Usage]:
+    """The one to go on with, and what it has used; none where the agent's memory of it is gone."""
+    last = next((one.body for one in reversed(notes) if one.kind == RETURNED), None)
+    if last is None or (returns and _forgot(returns[-1])):
+        return "", NOTHING
+    return str(last["conversation"]), Usage(**last["used"])
 
 
 def _problem(report: Report, timeout_secs: float) -> str:

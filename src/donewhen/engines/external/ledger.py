@@ -119,10 +119,17 @@ class Ledger:
             self.ending, self.problem = why, problem
             self._stop()
 
-    @property
-    def used(self) -> Usage:
-        """By the conversation so far."""
-        return self._earlier + self._used
+    def summary(self) -> dict[str, Any]:
+        """All that counts once it is over, as plain data."""
+        return {
+            "ending": self.ending,
+            "problem": self.problem,
+            "reset_at": self.reset_at,
+            "said": self.said,
+            "turns": self.turns,
+            "calls": self.calls,
+            "used": asdict(self._earlier + self._used),
+        }
 
     def requested(self) -> None:
         """The model was asked something and answered. Bounds agents that do not tell their turns."""
