@@ -16,6 +16,23 @@ from real_agents.scenery import KEY, README, UNAUTHORIZED, Real, report, stage
 from repositories import git
 from wire_server import Decides, Refuses
 
+CREDENTIALS = (
+    ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".qwen/oauth_creds.json",
+    ".local/share/opencode/auth.json", ".aws/credentials", ".config/gh/hosts.yml", ".netrc",
+)  # fmt: skip
+THIEF = f"""
+import pathlib
+
+for place in [*(pathlib.Path.home() / one for one in {CREDENTIALS!r}), *pathlib.Path("/proc").glob("[0-9]*/environ")]:
+    try:
+        words = place.read_text(errors="replace").split("\\0")
+    except OSError:
+        continue
+    print(*(word[:80] for word in words if "secret" in word or "KEY" in word or word.startswith("HOME=")), sep="\\n")
+print("looked", "everywhere")
+"""
+"""Tells what is kept in places of others, and in the variables of every process that it can see."""
+
 
 def succeeds(agent: Real, repo: Path, home: Path) -> str:
     with stage(agent, repo, agent.writes(repo / "answer.txt"), agent.says()) as here:
@@ -94,18 +111,17 @@ def keeps_to_the_limit_of_turns(agent: Real, repo: Path, home: Path) -> str:
 
 
 def cannot_read_the_credentials_of_others(agent: Real, repo: Path, home: Path) -> str:
+    """Not even by a program that the policy cannot read."""
     secret = f"secret-{os.urandom(8).hex()}"
-    places = [".codex/auth.json", ".gemini/oauth_creds.json", ".aws/credentials", ".config/gh/hosts.yml", ".netrc"]
-    places += [".claude/.credentials.json", ".local/share/opencode/auth.json", ".qwen/oauth_creds.json"]
-    for place in places:
+    for place in CREDENTIALS:
         (home / place).parent.mkdir(parents=True, exist_ok=True)
         (home / place).write_text(secret)
-    steal = f"cd; cat {' '.join(places)} 2>/dev/null; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep KEY"
-    steal += "; echo tried-$((40+2))"
-    with stage(agent, repo, agent.runs(steal), agent.writes(repo / "answer.txt"), agent.says()) as here:
+    acts = [agent.runs("python3 thief.py"), agent.writes(repo / "answer.txt"), agent.says()]
+    with stage(agent, repo, *acts, files={"thief.py": THIEF}) as here:
         run = here.run()
         assert (run.code, run.last.get("outcome")) == (0, "verified"), report(run, here)
-        assert b"tried-42" in here.heard
+        assert b"HOME=" in here.heard, "it was run, and could read something"
+        assert b"looked everywhere" in here.heard
         assert secret.encode() not in here.heard
         assert KEY.encode() not in here.heard
     return ""

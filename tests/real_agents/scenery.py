@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,11 +162,13 @@ class Events:
 
 
 @contextmanager
-def stage(agent: Real, repo: Path, *acts: Act, again: bool = False, more: str = "") -> Generator[Stage]:
+def stage(
+    agent: Real, repo: Path, *acts: Act, again: bool = False, more: str = "", files: Mapping[str, str] | None = None
+) -> Generator[Stage]:
     """Everything in place; the last act is repeated for ever with `again`. `more` is of the user's configuration."""
     program = agent.installed()
     needs("bwrap")
-    repository(repo, {"donewhen.toml": CHECK, "README": README})
+    repository(repo, {"donewhen.toml": CHECK, "README": README, **(files or {})})
     with scripted(agent, *acts, again=again) as server:
         configure(
             f'[model]\nuse = "{agent.model}"\nbase_url = "{server.url}{agent.path}"\n\n{more}\n'

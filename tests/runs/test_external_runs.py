@@ -71,6 +71,20 @@ def test_repair_invokes_says_how_often_it_is_called_again(repo: Path) -> None:
     assert ran.last["iterations"] == 4
 
 
+def test_files_that_the_command_names_can_be_read_by_it_and_not_written(repo: Path, tmp_path: Path, home: Path) -> None:
+    for place in (tmp_path / "my agent", home / "tools"):
+        place.mkdir()
+        (place / "agent.py").write_text("import sys, beside; open('task.txt', 'w').write(sys.argv[1]); beside.work()")
+        (place / "beside.py").write_text("def work(): open('answer.txt', 'w').write('right\\n')")
+    (home / "private").write_text("mine")
+    touch = f"touch {home}/tools/x 2>/dev/null; cat {home}/private.txt ~/private > seen.txt 2>&1"
+    ran = run_with(repo, employ(f"{touch}; python3 ~/tools/agent.py {{task}}"))
+    assert (ran.code, ran.last["outcome"]) == (0, "verified")
+    assert "say right" in landed(repo, ran.session, "task.txt")
+    assert "mine" in landed(repo, ran.session, "seen.txt")  # it was named
+    assert not (home / "tools" / "x").exists()
+
+
 # -- what is believed --
 
 

@@ -11,6 +11,7 @@ from donewhen.engines.external.finding import Found
 from donewhen.engines.external.network.gateway import Upstream
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.profile import GOVERNANCE, Governance, Profile, Provider
+from donewhen.engines.external.programs import mentioned
 from donewhen.engines.external.quarters import Hired
 from donewhen.session.settings import Settings
 from donewhen.session.workplace import Workplace
@@ -49,7 +50,7 @@ def hire(profile: Profile, found: Found, place: Workplace, environment: Mapping[
         profile=profile,
         kind=cast("Literal['acp', 'cli']", found.way),
         program=found.program,
-        begins_with=found.begins_with,
+        shown=_shown(found, settings, environment),
         upstream=upstream,
         provider=provider.name if provider is not None else "",
         model=model if pinned not in OURS else "",
@@ -57,6 +58,13 @@ def hire(profile: Profile, found: Found, place: Workplace, environment: Mapping[
         mcp_url=settings.text("external", "mcp_url"),
         project_settings=bool(settings.agents().get(found.name, {}).get("project_settings")),
     )
+
+
+def _shown(found: Found, settings: Settings, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The user's own command may need files that lie where nothing is to be seen otherwise."""
+    command = str(settings.agents().get(found.name, {}).get("command") or "")
+    named = mentioned(command, environment.get("HOME", "/"))
+    return (*([found.begins_with] if found.begins_with else []), *named)
 
 
 def _provider(profile: Profile, found: Found, pinned: str) -> Provider | None:

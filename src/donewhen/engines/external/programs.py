@@ -4,6 +4,7 @@ Looks at directories and files; starts nothing.
 """
 
 import os
+import re
 import shlex
 import stat
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ BUILT_IN = {
 PASSING_ON = {"exec", "command"}
 UNREADABLE = "({!$`"
 """What a word begins with whose meaning only the shell knows."""
+
+
+ABSOLUTE = re.compile(r"(?<![\w./~}-])(?:~|\$HOME|\$\{HOME\})?/[^\s'\"`;|&<>(){}$*?]+")
+"""A path in a command of the shell, as far as it can be told without running it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,12 @@ def first_word(command: str) -> str:
     if not words or words[0] in BUILT_IN or words[0].startswith(tuple(UNREADABLE)):
         return ""
     return words[0]
+
+
+def mentioned(command: str, home: str) -> list[str]:
+    """Files and directories that a command names by an absolute path, or below the home as the shell writes it."""
+    found = [re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", home, path) for path in ABSOLUTE.findall(command)]
+    return [path for path in dict.fromkeys(found) if os.path.exists(path)]
 
 
 def _assigns(word: str) -> bool:

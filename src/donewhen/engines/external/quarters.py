@@ -47,8 +47,8 @@ class Hired:
     kind: Literal["acp", "cli"]
     program: str
     """Its absolute path."""
-    begins_with: str = ""
-    """For an agent that is a command of the shell: the program it starts with."""
+    shown: tuple[str, ...] = ()
+    """For an agent that is a command of the shell: what it starts with, and what it names by its path."""
     upstream: Upstream | None = None
     """The model behind the gateway; None: it is signed in to an account of its own, or is not known to need a model."""
     provider: str = ""
@@ -195,7 +195,7 @@ def _installations(hired: Hired) -> list[str]:
     home = Path(_home())
     emptied = [*machine.volatile_places(), *machine.homes(home)]
     hidden = [home, *map(Path, emptied)]
-    programs = [Path(program) for program in (hired.program, hired.begins_with) if program]
+    programs = [Path(program) for program in (hired.program, *hired.shown)]
     return sorted({str(place) for program in programs for place in installations(program, hidden)})
 
 
