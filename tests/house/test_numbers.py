@@ -16,7 +16,7 @@ import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -75,8 +75,13 @@ def named(parent: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def files(*roots: str) -> list[File]:
-    paths = [path for root in roots for path in sorted((ROOT / root).rglob("*.py"))]
-    return [File(path.read_text(), path.relative_to(ROOT).as_posix()) for path in paths]
+    return [file_at(path) for root in roots for path in sorted((ROOT / root).rglob("*.py"))]
+
+
+@cache
+def file_at(path: Path) -> File:
+    """Parsed once for all rules, which takes longer than any rule."""
+    return File(path.read_text(), path.relative_to(ROOT).as_posix())
 
 
 # -- rules about one file --

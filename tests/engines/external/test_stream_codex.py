@@ -35,7 +35,7 @@ def test_a_success_is_told_turn_by_turn_with_the_sums_at_its_end() -> None:
         Turned(),
         Spoke("It is written."),
         Turned(),
-        Totalled(Usage(300, 30)),
+        Totalled(Usage(300, 30), with_earlier=True),
         Stopped("It is written."),
     ]
 
@@ -83,7 +83,7 @@ def test_an_error_that_a_later_try_mended_is_not_told() -> None:
 def test_the_sums_of_a_conversation_that_goes_on_are_those_of_all_of_it() -> None:
     """So it prints them: 850 tokens were of the invocation before."""
     _, *rest = heard("codex", bytes_of("codex", "resumed"))
-    assert rest == [Spoke("Again."), Turned(), Totalled(Usage(900, 60)), Stopped("Again.")]
+    assert rest == [Spoke("Again."), Turned(), Totalled(Usage(900, 60), with_earlier=True), Stopped("Again.")]
 
 
 def test_a_call_that_an_mcp_server_refused_has_failed() -> None:

@@ -15,8 +15,9 @@ import anyio
 from donewhen.engines.base import Attempt, Job, NobodyAnswered, Note
 from donewhen.engines.external import task as words
 from donewhen.engines.external.agent import Agent, Permit, Report, Task, Wish
+from donewhen.engines.external.costs import NOTHING
 from donewhen.engines.external.happening import Complained
-from donewhen.engines.external.ledger import NOTHING, Ledger
+from donewhen.engines.external.ledger import Ledger
 from donewhen.engines.external.network.gateway import Request
 from donewhen.engines.external.network.questions import Ask
 from donewhen.engines.external.quarters import Hired, Porters, Quarters, furnish

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal
 
-from donewhen.engines.base import Job, OutOfBudget
+from donewhen.engines.base import Job, Meter, OutOfBudget
+from donewhen.engines.external.costs import NOTHING, Costs
 from donewhen.engines.external.happening import (
     Began,
     Called,
@@ -35,7 +36,6 @@ from donewhen.events import (
     ToolResult,
     preview,
 )
-from donewhen.model import prices
 from donewhen.model.base import Usage
 
 MOST_RAW_BYTES = 32 * 1024
@@ -47,7 +47,6 @@ MOST_COMPLAINTS = 20
 MOST_CONNECTIONS = 500
 """That are told of one by one."""
 
-NOTHING = Usage()
 REQUESTS_PER_TURN, MORE_REQUESTS = 3, 10
 """Of the gateway: an agent asks its model for other things besides, such as a title; but not without end."""
 
@@ -68,13 +67,10 @@ class Ledger:
         self.broken: DonewhenError | None = None
         self._job = job
         self._agent = agent
-        self._provider = provider
         self._stop = stop
         self._complaints: list[str] = []
         self._model = ""
-        self._earlier = earlier
-        self._used, self._usd = Usage(), 0.0
-        self._is_priced, self._told_usage = True, False
+        self._costs = Costs(job.meter, provider, earlier)
         self._open: dict[str, str] = {}
         """Tools that are in use, by the ids of their calls."""
         self._raw_bytes = self._raw_lines = self._connections = self._requests = 0
@@ -100,7 +96,9 @@ class Ledger:
             case Turned():
                 self._turn(one)
             case Totalled():
-                self._total(one)
+                self._tell(*self._costs.total(one))
+                if _is_used_up(self._job.meter):
+                    self.end("budget")
             case Complained():
                 self._complain(one)
             case Stopped():
@@ -111,8 +109,7 @@ class Ledger:
         for id, tool in list(self._open.items()):
             del self._open[id]
             self._tell(ToolResult(id=id, tool=tool, ok=False, preview="ERROR: the agent ended before it said"))
-        if not self._told_usage or not self._is_priced:
-            self._tell(self._job.meter.spent(Usage(), None))
+        self._tell(*self._costs.close())
 
     def end(self, why: Ending, problem: str = "") -> None:
         if not self.ending:
@@ -128,7 +125,7 @@ class Ledger:
             "said": self.said,
             "turns": self.turns,
             "calls": self.calls,
-            "used": asdict(self._earlier + self._used),
+            "used": asdict(self._costs.of_the_conversation),
         }
 
     def requested(self) -> None:
@@ -156,7 +153,7 @@ class Ledger:
 
     def _tell(self, *events: Event) -> None:
         """A log that cannot be written any more ends the agent; who asked for it is told afterwards (`broken`)."""
-        if self.broken is not None:
+        if self.broken is not None or not events:
             return
         try:
             self._job.notebook.write(None, *events)
@@ -185,9 +182,7 @@ class Ledger:
         now = time.monotonic()
         spent, self._turn_began = now - self._turn_began, now
         self._model = one.model or self._model
-        usd = one.usd
-        if usd is None and one.usage is not None and self._model:
-            usd = prices.cost_usd(self._provider, self._model, one.usage)
+        usd = self._costs.price(one, self._model)
         told = ModelTurn(
             role="maker",
             usage=asdict(one.usage) if one.usage is not None else None,
@@ -195,39 +190,10 @@ class Ledger:
             duration_ms=round(spent * 1000),
             model=self._model,
         )
-        self._tell(told, *self._count(one.usage, usd))
+        self._tell(told, *self._costs.turn(one.usage, usd))
         if self.turns > self._job.max_turns:
             self.end("turns")
-
-    def _count(self, usage: Usage | None, usd: float | None) -> list[Event]:
-        if usage is None and usd is None:
-            return []
-        self._told_usage = True
-        used = usage or Usage()
-        self._used += used
-        self._usd += usd or 0.0
-        self._is_priced = self._is_priced and usd is not None
-        event = self._job.meter.spent(used, usd or 0.0)
-        self._keep_to_budget()
-        return [event]
-
-    def _total(self, one: Totalled) -> None:
-        before = self._used + self._earlier if one.with_earlier else self._used
-        more = _difference(one.usage, before) if one.usage is not None else NOTHING
-        usd = max(0.0, one.usd - self._usd) if one.usd is not None else None
-        if usd is not None:
-            self._is_priced = True
-        if more.total or usd:
-            self._told_usage = True
-            self._used, self._usd = self._used + more, self._usd + (usd or 0.0)
-            self._is_priced = self._is_priced and (usd is not None or not more.total)
-            self._tell(self._job.meter.spent(more, usd or 0.0))
-            self._keep_to_budget()
-
-    def _keep_to_budget(self) -> None:
-        try:
-            self._job.meter.require()
-        except OutOfBudget:
+        if _is_used_up(self._job.meter):
             self.end("budget")
 
     # -- what it says about itself --
@@ -271,5 +237,9 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _difference(one: Usage, other: Usage) -> Usage:
-    return Usage(**{name: max(0, value - getattr(other, name)) for name, value in asdict(one).items()})
+def _is_used_up(meter: Meter) -> bool:
+    try:
+        meter.require()
+    except OutOfBudget:
+        return True
+    return False
