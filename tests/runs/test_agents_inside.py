@@ -112,7 +112,8 @@ def test_turns_are_counted_by_us_and_the_agent_ends_at_the_limit(repo: Path, pla
     steps = [{"shell": f"echo {number} > n.txt; sleep 0.02"} for number in range(99)]
     ran = run_with(repo, engine(place, steps, steps), "--max-turns", "3", "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
-    assert 3 <= len(ran.of("model_turn")) < 99
+    most = 3 if engine is fake else 98  # over the protocol nothing is done before we allow it
+    assert 3 <= len(ran.of("model_turn")) <= most
 
 
 @both

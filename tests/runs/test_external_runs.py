@@ -166,6 +166,8 @@ def test_iterations_are_counted_over_all_rungs(repo: Path) -> None:
     engine = employ("echo x >> calls # {task}")
     ran = run(repo, RIGHT, "--engine", engine, "--max-iterations", "2")
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (1, "red", 2)
+    assert ran.last["reason"].startswith("2 rounds were worked on")
+    assert [event["engine"] for event in ran.of("engine_selected")] == ["external"]
 
 
 def test_an_agent_that_is_not_there_declines_and_our_own_engine_works(repo: Path) -> None:

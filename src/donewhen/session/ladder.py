@@ -42,6 +42,9 @@ async def climb(bench: Workbench, rungs: Sequence[Rung]) -> Stop:
 async def _on(bench: Workbench, rung: Rung, has_following: bool) -> Stop:
     if rung.engine is None:
         return Stop("declined", rung.reason, word=rung.declines)
+    story = bench.recorder.story
+    if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
+        return Stop("declined", "all rounds that are allowed are used", word="red")
     try:
         return await _work(bench, rung)
     except ModelWaits as error:
@@ -82,14 +85,18 @@ def _last(story: Story, rung: Rung) -> Round | None:
 def _next(recorder: Recorder, rung: Rung, over_all: int) -> Round | None:
     """A new round; None when all that are allowed are used."""
     story = recorder.story
-    left = rung.max_iterations - _worked(story, rung)
-    if over_all:
-        left = min(left, over_all - sum(one.counts for one in story.allowed_rounds))
+    left = _left(story, rung, over_all)
     if left <= 0:
         return None
     number = len(story.rounds) + 1
     recorder.write(IterationStarted(n=number, max=number - 1 + left), note=(ROUND, {"n": number, "rung": rung.name}))
     return story.rounds[-1]
+
+
+def _left(story: Story, rung: Rung, over_all: int) -> int:
+    """How many rounds a rung may still work."""
+    left = rung.max_iterations - _worked(story, rung)
+    return min(left, over_all - sum(one.counts for one in story.allowed_rounds)) if over_all else left
 
 
 def _worked(story: Story, rung: Rung) -> int:

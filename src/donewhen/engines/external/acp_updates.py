@@ -180,10 +180,10 @@ class Updates:
             yield from self._turn_ends()
         self._output = True
 
-    def _turn_ends(self) -> Iterator[Happening]:
+    def _turn_ends(self, over: bool = False) -> Iterator[Happening]:
         if self._output:
             self._output = self._result = False
-            yield Turned()
+            yield Turned(over=over)
 
     # -- calls --
 
@@ -213,7 +213,7 @@ class Updates:
         self._returned.add(call.id)
         self._result = True
         if not self._calls:
-            yield from self._turn_ends()
+            yield from self._turn_ends(over=True)
 
     def _merged(self, update: Mapping[str, Any]) -> _Call:
         """The call that an update is about, which becomes known with it."""

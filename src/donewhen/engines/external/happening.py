@@ -5,7 +5,7 @@ decides what they mean. Nothing here says that the work is done: that is never a
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from donewhen.model.base import Usage
@@ -61,6 +61,8 @@ class Turned:
     usage: Usage | None = None
     usd: float | None = None
     model: str = ""
+    over: bool = field(default=False, compare=False)
+    """Whether its calls have returned already: what comes next is another turn."""
 
 
 @dataclass(frozen=True, slots=True)

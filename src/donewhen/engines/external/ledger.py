@@ -191,7 +191,7 @@ class Ledger:
             model=self._model,
         )
         self._tell(told, *self._costs.turn(one.usage, usd))
-        if self.turns > self._job.max_turns:
+        if self.turns + one.over > self._job.max_turns:
             self.end("turns")
         if _is_used_up(self._job.meter):
             self.end("budget")

@@ -85,8 +85,8 @@ class Way:
     resume: tuple[str, ...] = ()
     """Options that go on with a conversation; empty: the task is stated anew."""
     anew: bool = False
-    """ACP: whether the task is stated anew although the agent offers to go on, because it tells the old story again
-    while it is at the new task."""
+    """ACP: whether the task is stated anew although the agent offers to go on: because it tells the old story again
+    while it is at the new task, or because it loses its last words."""
     mcp: tuple[str, ...] = ()
     task: tuple[str, ...] = ()
     """How the task is given at the very end; empty when `{task}` stands in `argv`, or for ACP."""

@@ -36,7 +36,8 @@ class Stream:
                 yield from _call(part)
             case "step_finish":
                 self._steps += 1
-                yield Turned(_usage(mapping(part.get("tokens"))), _usd(part.get("cost")))
+                over = part.get("reason") == "tool-calls"
+                yield Turned(_usage(mapping(part.get("tokens"))), _usd(part.get("cost")), over=over)
             case "error":
                 yield from self._start(event)
                 self._complained = True
