@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -123,9 +124,10 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
         for tree in (*left.values(), with_work):
             await run(place, tree, "echo x > y" if tree.facts.kind != "maker" or tree is with_work else "true")
             os.close(tree.lock)
-        half_made = place.trees.directory / "trees" / "half"
-        half_made.mkdir()
-        os.utime(half_made, (0, 0))
+        for unfinished in (".new-half", ".gone-half"):
+            half = place.trees.directory / "trees" / unfinished
+            (half / "upper").mkdir(parents=True)
+            os.utime(half, (0, 0))
         assert await leftovers.sweep(place.trees) == [with_work.facts.name]
         assert [entry.name for entry in (place.trees.directory / "trees").iterdir()] == [with_work.facts.name]
         assert (with_work.upper / "y").exists()
@@ -133,10 +135,51 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
 
 async def test_a_tree_that_is_just_being_made_is_left_alone_by_a_sweep(root: Path) -> None:
     async with opened(root) as (place, _):
-        begun = place.trees.directory / "trees" / "begun"
+        begun = place.trees.directory / "trees" / ".new-begun"
         begun.mkdir(parents=True)
         assert await leftovers.sweep(place.trees) == []
         assert begun.exists()
+
+
+async def test_sweeps_that_never_end_take_no_tree_from_those_who_make_one(root: Path) -> None:
+    async with opened(root) as (place, head):
+        enough = threading.Event()
+
+        def sweeping() -> None:
+            while not enough.is_set():
+                anyio.run(leftovers.sweep, place.trees)
+
+        sweeps = [threading.Thread(target=sweeping) for _ in range(3)]
+        for one in sweeps:
+            one.start()
+        try:
+            made = [await place.trees.make("throwaway", head, Standing()) for _ in range(80)]
+        finally:
+            enough.set()
+            for one in sweeps:
+                one.join()
+        assert all(tree.upper.is_dir() for tree in made)
+        for tree in made:
+            await place.trees.remove(tree)
+
+
+async def test_a_tree_that_a_sweep_looks_at_is_adopted_when_the_sweep_lets_go_of_it(root: Path) -> None:
+    async with opened(root) as (place, head):
+        tree = await place.trees.make("maker", head, Standing())
+        await run(place, tree, "echo x > y")
+        adopted: list[Tree | None] = []
+
+        async def adopt() -> None:
+            adopted.append(await leftovers.adopt(place.trees, tree.facts.name))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(adopt)
+            await anyio.wait_all_tasks_blocked()
+            assert adopted == []
+            os.close(tree.lock)  # which a sweep holds as an owner does
+        assert adopted[0] is not None
+        assert (adopted[0].upper / "y").exists()
+        await place.trees.remove(adopted[0], discard=True)
 
 
 async def test_a_tree_whose_owner_lives_is_left_alone_by_a_sweep(root: Path) -> None:

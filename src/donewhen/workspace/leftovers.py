@@ -5,18 +5,20 @@ may look at the same leftovers at the same time.
 """
 
 import contextlib
+import fcntl
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
+
 from donewhen.errors import DonewhenError
 from donewhen.workspace.files import remove_tree, try_lock
-from donewhen.workspace.trees import GONE, Tree, Trees, facts_of
+from donewhen.workspace.trees import GONE, NEW, Tree, Trees, facts_of, holds
 
 YOUNG_SECS = 60
-"""A directory that has no lock yet may be a tree that is just being made."""
+"""Somebody may be at work on a directory that is just being made, or removed."""
 
 
 async def sweep(trees: Trees) -> list[str]:
@@ -44,13 +46,26 @@ async def sweep(trees: Trees) -> list[str]:
 
 
 async def adopt(trees: Trees, name: str) -> Tree | None:
-    """The tree of an owner that is gone, with all that was written in it; None when it is not there any more."""
+    """The tree of an owner that is gone, with all that was written in it; None when it is not there any more.
+
+    Nobody is to own it now, but a sweep may be looking at it: that is waited for.
+    """
     directory = trees.directory / "trees" / name
-    facts = facts_of(directory)
-    lock = _lock_of(directory) if facts is not None else None
-    if facts is None or lock is None:
+    try:
+        lock = os.open(directory / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
         return None
-    shares = [await trees.shared(facts.base, path) for path in facts.shares]
+    try:
+        if not try_lock(lock):
+            await anyio.to_thread.run_sync(fcntl.flock, lock, fcntl.LOCK_EX, abandon_on_cancel=True)
+        facts = facts_of(directory)
+        if facts is None or not holds(lock, directory):
+            os.close(lock)
+            return None
+        shares = [await trees.shared(facts.base, path) for path in facts.shares]
+    except BaseException:
+        os.close(lock)
+        raise
     return Tree(facts, directory, trees.place_of(directory, facts, shares), lock)
 
 
@@ -66,17 +81,12 @@ async def saved(trees: Trees, name: str) -> str:
 
 
 def _left(parent: Path) -> Iterator[Path]:
-    """The trees there are. What somebody could not finish removing is removed on the way."""
-    for directory in sorted(parent.glob("[!.]*")):
-        if not (directory / "lock").exists() and _is_old(directory):
-            gone = directory.with_name(f"{GONE}{secrets.token_hex(8)}")
-            with contextlib.suppress(OSError):
-                directory.rename(gone)
-        else:
-            yield directory
-    for directory in filter(_is_old, parent.glob(f"{GONE}*")):
-        with contextlib.suppress(OSError):  # another sweep may be at it as well
-            remove_tree(directory)
+    """The trees there are. What somebody could not finish making or removing is removed on the way."""
+    yield from sorted(parent.glob("[!.]*"))
+    for unfinished in (GONE, NEW):
+        for directory in filter(_is_old, parent.glob(f"{unfinished}*")):
+            with contextlib.suppress(OSError):  # another sweep may be at it as well
+                remove_tree(directory)
 
 
 def _is_old(directory: Path) -> bool:
@@ -93,13 +103,11 @@ def _has_something(upper: Path) -> bool:
 
 def _lock_of(directory: Path) -> int | None:
     """The lock of a tree whose owner is gone; None while the owner lives, or when the tree is gone as well."""
-    path = directory / "lock"
     try:
-        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(directory / "lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
-    with contextlib.suppress(OSError):
-        if try_lock(lock) and os.path.samestat(os.fstat(lock), os.lstat(path)):
-            return lock
+    if try_lock(lock) and holds(lock, directory):
+        return lock
     os.close(lock)
     return None

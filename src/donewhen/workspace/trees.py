@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 # Whoever only looks at what trees there are makes none: `capture`, `room` and `view` are loaded on use.
 
-GONE = ".gone-"
-"""Begins the name of a directory that is being removed."""
+GONE, NEW = ".gone-", ".new-"
+"""Begin the names of directories that are being removed, and of those without a lock as yet: no trees, to anybody."""
 PORTS_PER_TREE = 100
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 """Below the range from which the kernel hands out ports by itself."""
@@ -199,18 +199,19 @@ class Trees:
         return {layer.split("/")[1] for facts in known if facts is not None for layer in facts.lower}
 
     def _claim(self) -> tuple[Path, int]:
-        """A new directory with a short unique name, locked before anybody else can look into it."""
+        """A new directory with a short unique name, locked before anybody else can take it for a tree."""
         parent = self.directory / "trees"
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
-            directory = parent / secrets.token_hex(4)
-            with contextlib.suppress(FileExistsError):
-                directory.mkdir(mode=0o700)
-                break
-        lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not try_lock(lock):
-            raise BadInput(f"tree {directory.name} was taken by another process")
-        return directory, lock
+            new, directory = parent / f"{NEW}{secrets.token_hex(8)}", parent / secrets.token_hex(4)
+            new.mkdir(mode=0o700)
+            lock = os.open(new / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with contextlib.suppress(OSError):  # the name is taken, or this process was asleep and it was cleaned away
+                if try_lock(lock) and not directory.exists():
+                    new.rename(directory)
+                    if holds(lock, directory):
+                        return directory, lock
+            os.close(lock)
 
     def place_of(self, directory: Path, facts: TreeFacts, shares: Sequence[Path]) -> "Place":
         from donewhen.workspace.sandbox.room import Place
@@ -258,6 +259,13 @@ class Trees:
         gone = directory.with_name(f"{GONE}{secrets.token_hex(8)}")
         directory.rename(gone)
         remove_tree(gone)
+
+
+def holds(lock: int, directory: Path) -> bool:
+    """Whether a lock that was taken is that of the tree that is there now."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(lock), os.lstat(directory / "lock"))
+    return False
 
 
 def _files_below(upper: Path) -> list[str]:
