@@ -61,7 +61,7 @@ def test_repair_text_names_what_failed_and_comes_only_with_the_repair(repo: Path
     assert "not done" not in landed(repo, ran.session, "before.txt")
     repair = landed(repo, ran.session, "task.txt")
     assert "it is not done" in repair
-    assert "done: fail" in repair or "done" in repair
+    assert "## done: fail (exit code 1)" in repair
     assert [event["max"] for event in ran.of("iteration_started")] == [2, 2]
 
 
@@ -148,6 +148,12 @@ def test_whatever_an_agent_prints_there_is_one_outcome_and_the_contract_is_judge
     assert sum(len(json.dumps(event)) for event in ran.events) < 4_000_000
 
 
+def test_that_an_agent_prints_more_than_is_kept_is_told_once(repo: Path) -> None:
+    ran = run_with(repo, employ(f"{DO_IT}; seq 5000 # {{task}}"))
+    assert len(ran.of("external_event")) == 2000
+    assert ran.one("error")["message"] == "hand prints more than is kept; the rest is left out"
+
+
 # -- who comes next --
 
 
@@ -223,6 +229,15 @@ def test_a_limit_that_allows_nothing_is_refused(repo: Path, key: str, value: int
     assert f"external.{key}" in answer.err
 
 
+@pytest.mark.parametrize("url", ["not-a-url", "ftp://host/mcp", "http://", "http://host:port/mcp"])
+def test_an_address_of_an_mcp_server_that_is_none_is_refused_and_nothing_is_started(repo: Path, url: str) -> None:
+    configure(f'[external]\nmcp_url = "{url}"\n')
+    answer = called(repo, "run", "x", "--engine", "external")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert "external.mcp_url: not an address" in answer.err
+
+
 # -- it can be stopped, and nothing is lost --
 
 
@@ -271,9 +286,11 @@ def test_cancelled_before_it_began_the_agent_is_not_called(repo: Path, tmp_path:
     assert "external_event" not in [event["type"] for event in events]
 
 
-def test_an_invocation_that_was_cut_short_is_made_again_from_the_tree_before_it(repo: Path) -> None:
-    own = "$HOME/.donewhen-agent/second"
-    engine = employ(f"echo x >> calls; echo up; test -e {own} || {{ touch {own}; sleep 1000; }}; {DO_IT} # {{task}}")
+@pytest.mark.parametrize("dies_first", [False, True], ids=["the first one", "one after a death"])
+def test_an_invocation_that_was_cut_short_is_made_again_from_the_tree_before_it(repo: Path, dies_first: bool) -> None:
+    count = "n=$HOME/.donewhen-agent/n; echo . >> $n; set -- $(wc -l < $n)"
+    dies, hangs = ("test $1 != 1 || kill -9 $$; ", 2) if dies_first else ("", 1)
+    engine = employ(f"{count}; {dies}echo x >> calls; echo up; test $1 != {hangs} || sleep 1000; {DO_IT} # {{task}}")
     command = [PROGRAM, "run", "x", "--engine", engine, "--json"]
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
         assert running.stdout is not None

@@ -13,6 +13,7 @@ from donewhen.engines.base import Engine
 from donewhen.errors import BadInput
 from donewhen.model.base import Model
 from donewhen.model.prices import is_free
+from donewhen.model.providers import checked_url
 from donewhen.session.attempting import Rung
 from donewhen.session.opened import Opened
 from donewhen.session.session import Crew
@@ -58,6 +59,9 @@ def require_sense(settings: Settings) -> None:
             with settings.blaming(table, key):
                 if settings.number(table, key) < least:
                     raise BadInput(f"'{table}.{key}' must be {least} or more")
+    if mcp_url := settings.text("external", "mcp_url"):
+        with settings.blaming("external", "mcp_url"):
+            checked_url(mcp_url, "external.mcp_url")
 
 
 def _require_agent(settings: Settings, name: str) -> None:

@@ -90,6 +90,9 @@ async def test_what_is_said_to_an_agent_goes_to_its_pipe_wherever_its_path_leads
     reader = os.open(own / INPUT, os.O_RDONLY | os.O_NONBLOCK)
     (own / INPUT).unlink()
     (own / INPUT).symlink_to(victim)
+    by_its_path = os.open(own / INPUT, os.O_WRONLY | os.O_NONBLOCK)
+    assert os.path.samestat(os.fstat(by_its_path), os.stat(victim))  # where it would go without the descriptor
+    os.close(by_its_path)
     pipe.take(b"I am up\n")
     await pipe.send(b"hello\n")
     assert os.read(reader, 99) == b"hello\n"

@@ -18,7 +18,7 @@ import anyio.lowlevel
 from donewhen.engines.external.acp import AcpAgent, Manner
 from donewhen.engines.external.acp_wire import Ending
 from donewhen.engines.external.agent import Report, Task
-from donewhen.engines.external.cli import last_words, report_of
+from donewhen.engines.external.cli import COULD_NOT_START, last_words, report_of
 from donewhen.engines.external.furniture import put
 from donewhen.engines.external.happening import Hear
 from donewhen.engines.external.quarters import Quarters
@@ -45,13 +45,12 @@ class AcpInRoom:
         pipe = RoomPipe(self._quarters.config / INPUT)
         report = await AcpAgent(lambda: self._started(pipe), self._manner).work(task, hear)
         finished = pipe.finished
-        if pipe.flooded:
-            return replace(report, end="died", detail="it printed faster than anybody could read, and was ended")
-        if finished is not None and finished.end not in (End.EXITED, End.SIGNALLED) and report.end != "stopped":
-            return report_of(finished)
-        if finished is not None and report.end == "died" and finished.exit_code in (126, 127):
-            return report_of(finished)
-        return report
+        if pipe.fault:
+            return replace(report, end="died", detail=pipe.fault)
+        if finished is None or report.end == "stopped":
+            return report
+        never_ran = report.end == "died" and finished.exit_code in COULD_NOT_START
+        return report_of(finished) if never_ran or finished.end not in (End.EXITED, End.SIGNALLED) else report
 
     @asynccontextmanager
     async def _started(self, pipe: "RoomPipe") -> AsyncGenerator["RoomPipe"]:
@@ -87,13 +86,13 @@ class RoomPipe:
         self._is_alone = True
         """Nobody has read yet; until then the reading end is ours as well, so that opening does not block."""
         self._begun = bytearray()
-        self._skips = False
         self._lines: deque[bytes] = deque()
         self._waiting = 0
         self._news = anyio.Event()
         self._end = anyio.Event()
         self.finished: Finished | None = None
-        self.flooded = False
+        self.fault = ""
+        """Why it had to be ended; empty while it behaves."""
         self.overflow = _nobody
 
     # -- what it reads --
@@ -150,27 +149,27 @@ class RoomPipe:
     def take(self, chunk: bytes) -> None:
         if self._is_alone:
             self._let_go_of_reading()
+        if self.fault:
+            return
         *whole, rest = chunk.split(b"\n")
         for part in whole:
-            self._begin(part)
-            if self._begun and not self._skips:
+            self._begun += part
+            if self._begun:
                 self._lines.append(bytes(self._begun))
                 self._waiting += len(self._begun)
-            self._begun.clear()
-            self._skips = False
-        self._begin(rest)
-        if self._waiting > MOST_WAITING:
-            self.flooded = True
-            self.overflow()
+                self._begun.clear()
+        self._begun += rest
+        if len(self._begun) > LONGEST_LINE:
+            self._break(f"it printed a line of more than {LONGEST_LINE >> 20} MiB, and was ended")
+        elif self._waiting > MOST_WAITING:
+            self._break("it printed faster than anybody could read, and was ended")
         if self._lines:
             self._news.set()
 
-    def _begin(self, part: bytes) -> None:
-        if not self._skips:
-            self._begun += part
-        if len(self._begun) > LONGEST_LINE:
-            self._begun.clear()
-            self._skips = True
+    def _break(self, fault: str) -> None:
+        self.fault = fault
+        self._begun.clear()
+        self.overflow()
 
     async def receive(self) -> bytes:
         await anyio.lowlevel.checkpoint()
@@ -184,7 +183,7 @@ class RoomPipe:
         return line
 
     def close_output(self) -> None:
-        if self._begun and not self._skips:
+        if self._begun:
             self._lines.append(bytes(self._begun))
         self._end.set()
         self._news.set()

@@ -5,8 +5,9 @@ there. What an agent says about its success is told and not believed; that it co
 limit ends the invocation and nothing more.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,8 +75,7 @@ class _Round:
                 return self._attempt(returns[-1])
             if returns:
                 await anyio.sleep(self.config.back_off_secs * 2 ** (len(returns) - 1))
-            else:
-                await self._undo()
+            await self._undo()
             await self._invoke(*_conversation(self.job.notebook.notes(), returns))
 
     def _returns(self) -> list[Plain]:
@@ -84,6 +84,7 @@ class _Round:
         return [one.body for one in notes if one.kind == RETURNED and one.body["iteration"] == self.job.iteration]
 
     async def _undo(self) -> None:
+        """Go back to the tree before an invocation that nobody saw the end of."""
         last = next((one for one in reversed(self.job.notebook.notes()) if one.kind in (INVOKED, RETURNED)), None)
         if last is not None and last.kind == INVOKED and last.body["iteration"] == self.job.iteration:
             await self.job.maker.restore(str(last.body["tree"]))
@@ -101,7 +102,7 @@ class _Round:
             conversation=before,
             model=hired.model,
             max_turns=job.max_turns,
-            permit=self._permit(ledger),
+            permit=self._permit(),
         )
         with scope:
             quarters = furnish(hired, job, task, self._porters(ledger))
@@ -130,14 +131,13 @@ class _Round:
 
     # -- what it may --
 
-    def _permit(self, ledger: Ledger) -> Permit:
-        job, launcher = self.job, self.job.maker.trees.store.bare.launcher
+    def _permit(self) -> Permit:
+        job, launcher, ids = self.job, self.job.maker.trees.store.bare.launcher, self._question_ids()
 
         async def permit(wish: Wish) -> bool:
             if wish.kind != "execute" or not wish.command:
                 return True  # where it may write and whom it may reach is decided by the walls
-            id = f"{self.hired.profile.name}-{job.iteration}-{ledger.calls}"
-            refused = await refusal(launcher, self.config.policy, wish.command, job.asker, id)
+            refused = await refusal(launcher, self.config.policy, wish.command, job.asker, ids(wish.command))
             if refused is None:
                 return True
             job.notebook.write(None, refused.event)
@@ -160,13 +160,13 @@ class _Round:
 
     def _ask(self, ledger: Ledger) -> Ask | None:
         """By the tool that any agent can be given. What only a person can decide later ends the agent, too."""
-        asker, count = self.job.asker, itertools.count(1)
+        asker, ids = self.job.asker, self._question_ids()
         if asker is None:
             return None
 
         async def ask(prompt: str) -> str:
             try:
-                return await asker.ask(f"{self.hired.profile.name}-{self.job.iteration}-q{next(count)}", prompt)
+                return await asker.ask(ids(prompt), prompt)
             except NobodyAnswered as nobody:
                 return str(nobody)
             except NeedsPerson as waits:
@@ -174,6 +174,18 @@ class _Round:
                 return "the question waits for an answer"
 
         return ask
+
+    def _question_ids(self) -> Callable[[str], str]:
+        """Names for what is asked during one invocation. They stand for the words: one that is made again gets the
+        answers it had been given, and never one that was given to something else."""
+        asked: Counter[str] = Counter()
+
+        def id_of(words: str) -> str:
+            digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            asked[digest] += 1
+            return f"{self.hired.profile.name}-{self.job.iteration}-{digest}-{asked[digest]}"
+
+        return id_of
 
 
 def _agent(hired: Hired, quarters: Quarters, room: Sandbox, root: str, timeout_secs: float) -> Agent:

@@ -73,6 +73,7 @@ class Ledger:
         self._costs = Costs(job.meter, provider, earlier)
         self._open: dict[str, str] = {}
         """Tools that are in use, by the ids of their calls."""
+        self._leaves_out = False
         self._raw_bytes = self._raw_lines = self._connections = self._requests = 0
         self._refused: set[str] = set()
         self._turn_began = time.monotonic()
@@ -209,15 +210,15 @@ class Ledger:
             self.end(one.trouble, message)
 
     def _forward(self, value: Any) -> None:
-        if isinstance(value, str):
-            self._raw_lines += 1
-            if self._raw_lines > MOST_LINES:
-                return
-        text = self._job.redact(value if isinstance(value, str) else _dumped(value))
+        plain = isinstance(value, str)
+        text = self._job.redact(value if plain else _dumped(value))
+        self._raw_lines += plain
         self._raw_bytes += len(text)
-        if self._raw_bytes > MOST_RAW_TOTAL:
-            return
-        self._tell(ExternalEvent(agent=self._agent, raw=_bounded(text, isinstance(value, str))))
+        if (not plain or self._raw_lines <= MOST_LINES) and self._raw_bytes <= MOST_RAW_TOTAL:
+            self._tell(ExternalEvent(agent=self._agent, raw=_bounded(text, plain)))
+        elif not self._leaves_out:
+            self._leaves_out = True
+            self._tell(Error(kind="agent", message=f"{self._agent} prints more than is kept; the rest is left out"))
 
 
 def _bounded(text: str, plain: bool) -> Any:
