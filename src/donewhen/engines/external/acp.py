@@ -16,10 +16,10 @@ import anyio
 from donewhen import __version__
 from donewhen.engines.external.acp_leave import CANCELLED, answer_to, wish_of
 from donewhen.engines.external.acp_updates import Updates, usd_of
-from donewhen.engines.external.acp_values import mapping, mappings, text
 from donewhen.engines.external.acp_wire import METHOD_NOT_FOUND, Ended, Pipe, Refused, Silent, Wire, connected
 from donewhen.engines.external.agent import Report, Task
 from donewhen.engines.external.happening import Began, Complained, Hear, Raw, Trouble
+from donewhen.engines.external.json_values import mapping, mappings, text
 from donewhen.engines.external.streams.trouble import trouble_of
 
 PROTOCOL_VERSION = 1

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from donewhen.engines.external.acp_values import mapping, mappings, sequence, text
 from donewhen.engines.external.agent import Wish
+from donewhen.engines.external.json_values import mapping, mappings, sequence, text
 
 Kind = Literal["read", "write", "execute", "fetch", "other"]
 KINDS: Mapping[str, Kind] = {

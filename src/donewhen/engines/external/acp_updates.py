@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from donewhen.engines.external.acp_values import count, mapping, mappings, text
 from donewhen.engines.external.happening import (
     Called,
     Complained,
@@ -25,6 +24,7 @@ from donewhen.engines.external.happening import (
     Totalled,
     Turned,
 )
+from donewhen.engines.external.json_values import count, mapping, mappings, text
 from donewhen.model.base import Usage
 
 LIMITS = {"max_tokens": "its limit of tokens", "max_turn_requests": "its limit of turns"}

@@ -19,7 +19,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from donewhen.engines.external.acp_values import mapping, text
+from donewhen.engines.external.json_values import mapping, text
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 from donewhen import __version__
-from donewhen.engines.external.acp_values import mapping
+from donewhen.engines.external.json_values import mapping
 from donewhen.engines.external.network import bodies, heads
 from donewhen.engines.external.network.doorway import LIMITS, Limits, attend
 from donewhen.engines.external.network.stream import Ended, Stream

@@ -27,6 +27,14 @@ class Reader(Protocol):
         ...
 
 
+class JsonOnly:
+    """For agents whose lines are JSON: any other says nothing."""
+
+    def text(self, line: str) -> Iterable[Happening]:
+        del line
+        return ()
+
+
 SHAPES = ("plain", "claude", "codex", "gemini", "opencode", "qwen", "copilot", "pi", "aider", "mini")
 
 

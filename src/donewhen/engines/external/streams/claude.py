@@ -9,7 +9,6 @@ The usage beside it is that of the message's beginning, so what the model put ou
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.acp_values import count, mapping, mappings, sequence, text
 from donewhen.engines.external.happening import (
     Began,
     Called,
@@ -22,6 +21,8 @@ from donewhen.engines.external.happening import (
     Trouble,
     Turned,
 )
+from donewhen.engines.external.json_values import count, mapping, mappings, sequence, text
+from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of, utc
 from donewhen.model.base import Usage
 
@@ -38,7 +39,7 @@ LIMITS = ("error_max_turns", "error_max_budget_usd")
 OVER = ("completed", "failed", "killed", "stopped")
 
 
-class Stream:
+class Stream(JsonOnly):
     def __init__(self) -> None:
         self._began = False
         self._messages: set[str] = set()
@@ -63,10 +64,6 @@ class Stream:
                 return self._limited(mapping(event.get("rate_limit_info")))
             case _:
                 return ()
-
-    def text(self, line: str) -> Iterable[Happening]:
-        del line
-        return ()
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         if exit_code == 0 and not self._ended:

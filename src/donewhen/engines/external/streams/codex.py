@@ -9,7 +9,6 @@ conversation, earlier invocations of it included.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.acp_values import count, mapping, mappings, text
 from donewhen.engines.external.happening import (
     Began,
     Called,
@@ -21,6 +20,8 @@ from donewhen.engines.external.happening import (
     Totalled,
     Turned,
 )
+from donewhen.engines.external.json_values import count, mapping, mappings, text
+from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
 from donewhen.model.base import Usage
 
@@ -28,7 +29,7 @@ NO_CALLS = ("agent_message", "reasoning", "error", "todo_list")
 FAILED = ("failed", "declined")
 
 
-class Stream:
+class Stream(JsonOnly):
     def __init__(self) -> None:
         self._began = self._ended = False
         self._open: set[str] = set()
@@ -56,10 +57,6 @@ class Stream:
                 self._error = text(event.get("message")) or self._error
             case _:
                 pass
-        return ()
-
-    def text(self, line: str) -> Iterable[Happening]:
-        del line
         return ()
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:

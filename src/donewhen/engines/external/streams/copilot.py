@@ -7,12 +7,13 @@ comes with the last event, `result`. A denied tool leaves the exit code at 0.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.acp_values import mapping, text
 from donewhen.engines.external.happening import Began, Called, Complained, Happening, Returned, Spoke, Stopped, Turned
+from donewhen.engines.external.json_values import mapping, text
+from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
 
 
-class Stream:
+class Stream(JsonOnly):
     def __init__(self) -> None:
         self._model = ""
         self._failed = False
@@ -39,10 +40,6 @@ class Stream:
                 return self._result(event)
             case _:
                 return ()
-
-    def text(self, line: str) -> Iterable[Happening]:
-        del line
-        return ()
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         del stderr

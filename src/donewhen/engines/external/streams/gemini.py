@@ -8,7 +8,6 @@ refused request, as far as eight bits hold it, and 53 is the limit of turns.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.acp_values import count, mapping, text
 from donewhen.engines.external.happening import (
     Began,
     Called,
@@ -21,6 +20,8 @@ from donewhen.engines.external.happening import (
     Trouble,
     Turned,
 )
+from donewhen.engines.external.json_values import count, mapping, text
+from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
 from donewhen.model.base import Usage
 
@@ -36,7 +37,7 @@ MOST_WORDS = 1 << 20
 """Of one message, in characters."""
 
 
-class Stream:
+class Stream(JsonOnly):
     def __init__(self) -> None:
         self._began = self._ended = False
         self._open: set[str] = set()
@@ -62,10 +63,6 @@ class Stream:
                 return self._result(event)
             case _:
                 pass
-        return ()
-
-    def text(self, line: str) -> Iterable[Happening]:
-        del line
         return ()
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:

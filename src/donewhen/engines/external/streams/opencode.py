@@ -8,8 +8,9 @@ taken for unknown.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.acp_values import count, mapping, text
 from donewhen.engines.external.happening import Began, Called, Complained, Happening, Returned, Spoke, Turned
+from donewhen.engines.external.json_values import count, mapping, text
+from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
 from donewhen.model.base import Usage
 
@@ -18,7 +19,7 @@ NO_SUCH_TOOL = "invalid"
 """A call of a tool that is not offered, or with arguments that do not fit, is turned into a successful one of this."""
 
 
-class Stream:
+class Stream(JsonOnly):
     def __init__(self) -> None:
         self._began = False
         self._steps = 0
@@ -44,10 +45,6 @@ class Stream:
                 yield _complaint(mapping(event.get("error")))
             case _:
                 pass
-
-    def text(self, line: str) -> Iterable[Happening]:
-        del line
-        return ()
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         if exit_code == 0 and not self._steps and not self._complained:

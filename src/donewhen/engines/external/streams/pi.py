@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.acp_values import count, mapping, mappings, text
 from donewhen.engines.external.happening import Began, Called, Complained, Happening, Returned, Spoke, Turned
+from donewhen.engines.external.json_values import count, mapping, mappings, text
+from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
 from donewhen.model.base import Usage
 
@@ -19,7 +20,7 @@ MOST_USD = 1e6
 """More is no price."""
 
 
-class Stream:
+class Stream(JsonOnly):
     def __init__(self) -> None:
         self._error = ""
         self._turns = 0
@@ -45,10 +46,6 @@ class Stream:
                 return ()
             case _:
                 return ()
-
-    def text(self, line: str) -> Iterable[Happening]:
-        del line
-        return ()
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         if self._error:

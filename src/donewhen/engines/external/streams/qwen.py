@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.acp_values import count, mapping, mappings, text
 from donewhen.engines.external.happening import Began, Complained, Happening, Stopped, Totalled, Trouble, Turned
+from donewhen.engines.external.json_values import count, mapping, mappings, text
+from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.claude import results, said
 from donewhen.engines.external.streams.trouble import trouble_of
 from donewhen.model.base import Usage
@@ -23,7 +24,7 @@ EXITS: Mapping[int, tuple[Trouble, str]] = {
 }
 
 
-class Stream:
+class Stream(JsonOnly):
     def __init__(self) -> None:
         self._began = False
         self._open: str | None = None
@@ -44,10 +45,6 @@ class Stream:
                 return self._result(event)
             case _:
                 return ()
-
-    def text(self, line: str) -> Iterable[Happening]:
-        del line
-        return ()
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         yield from self._turn_over()

@@ -1,4 +1,4 @@
-"""pi, for real, against a scripted model."""
+"""Other people's agents, for real, against a scripted model: what holds of each by each of its ways in."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,21 +6,12 @@ from pathlib import Path
 import pytest
 
 from real_agents.cases import CASES
+from real_agents.roster import ROSTER
 from real_agents.scenery import Real
-
-CLI = Real(
-    name="pi",
-    way="cli",
-    program="node_modules/.bin/pi",
-    model="anthropic:claude-sonnet-4-5",
-    key="ANTHROPIC_API_KEY",
-    write=lambda path, content: ("write", {"path": path, "content": content}),
-    shell=lambda command: ("bash", {"command": command}),
-)
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("agent", [CLI], ids=str)
+@pytest.mark.parametrize("agent", ROSTER, ids=str)
 def test_of_the_real_program_it_holds_that(
     agent: Real, case: str, tmp_path: Path, home: Path, show_table: Callable[[str], None]
 ) -> None:
