@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-PARTS = ("processes", "trees", "capture", "judge", "log_follow", "model_turns", "echo_agents")
+PARTS = ("processes", "trees", "capture", "judge", "log_follow", "model_turns", "echo_agents", "union_search")
 
 
 def main() -> None:

@@ -3,14 +3,15 @@
     python warm_program.py DESCRIPTOR
 
 Most of what a call of `donewhen` costs is loading modules, the same ones every time. Each call is still a process of
-its own, with the arguments, directory, variables and descriptors that it was given, and ends as any interpreter does.
-What is not the same: modules are there before they are asked for, and variables that an interpreter reads when it
-starts come too late. `program.py` knows when that matters, and where the real thing is called.
+its own, with the arguments, directory, variables and descriptors that it was given. What is not the same: modules are
+there before they are asked for, and are not taken apart at the end; variables that an interpreter reads when it starts
+come too late. `program.py` knows when that matters, and where the real thing is called.
 
 Requests come over a socket: a file with JSON, the descriptors 0 to 2, and a socket for the answers, which are the
 process id at once and the wait status at the end.
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -131,8 +132,31 @@ class Forks:
             request.answers.close()
 
 
+def run() -> None:
+    """The program, up to the point where an interpreter would let go of all that it has loaded.
+
+    A fork shares those pages with the others, and would have to copy each of them in order to do that. Threads are over
+    by then. Where the program ends by anything but an exit code, or its output cannot be written, nothing is left out.
+    """
+    try:
+        app.main()
+    except SystemExit as ending:
+        if isinstance(ending.code, int):
+            atexit.register(leave, ending.code)
+        raise
+
+
+def leave(code: int) -> None:
+    atexit.unregister(leave)
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] # those of before, whose turn would come after this
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
 if __name__ == "__main__":
     del sys.path[0]  # this directory, which the program knows nothing of
     load()
     if Forks(socket.socket(fileno=int(sys.argv[1]))).serve():
-        app.main()
+        run()

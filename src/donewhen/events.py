@@ -205,6 +205,61 @@ class ExternalEvent(Event):
     raw: Any
 
 
+# What many hands do.
+
+
+class PlanningStarted(Event):
+    pass
+
+
+class PlanningCompleted(Event):
+    subtasks: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    prefer_single_session: bool
+
+
+class SubtaskStarted(Event):
+    id: str
+    index: int
+    level: int
+    total: int
+
+
+class SubtaskVerifying(Event):
+    id: str
+
+
+class SubtaskGated(Event):
+    id: str
+    status: str
+    reasons: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...] = ()
+
+
+class SubtasksFarmed(Event):
+    accepted: int
+    total: int
+
+
+class SubtaskApplied(Event):
+    id: str
+
+
+class UnionVerified(Event):
+    applied: tuple[str, ...]
+    reconciled: tuple[tuple[str, str], ...] = ()
+
+
+class UnionRejected(Event):
+    """Partner, reason and detail are those of the gravest cause; each has its own in `causes`."""
+
+    culprits: tuple[str, ...]
+    partner: str | None
+    reason: str
+    detail: str
+    causes: tuple[Mapping[str, Any], ...] = ()
+
+
 # What the judge says.
 
 

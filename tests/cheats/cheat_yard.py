@@ -15,15 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from cheat import Cheat, Scene, Tree
 
 import repositories
 from needs import needs
+from toolbox import toolbox
 
-PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
 SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
-SYSTEM_PYTHON = "/usr/bin/python3"
 SECONDS = 60
 
 
@@ -141,37 +139,6 @@ def make_yard(root: Path) -> Yard:
     box = toolbox(root / "toolbox")
     places = [str(box / "bin"), *toolchain("rustc"), str(Path(sys.executable).resolve().parent), *SYSTEM]
     return Yard(root, ":".join(dict.fromkeys(places)))
-
-
-def toolbox(box: Path) -> Path:
-    """A virtual environment with the pytest of this test run and nothing that it would load by itself."""
-    subprocess.run([quick_interpreter(), "-m", "venv", "--without-pip", box], check=True)
-    theirs, ours = Path(pytest.__file__).parents[1], next(box.glob("lib/python*/site-packages"))
-    for name in PACKAGES:
-        shutil.copytree(theirs / name, ours / name)
-        for facts in theirs.glob(f"{name}-*.dist-info"):
-            shutil.copytree(facts, ours / facts.name)
-    shutil.copy(theirs / "py.py", ours)
-    # Hundreds of short runs: none lives long enough for the collector to be worth its time, or for compiling anew.
-    (ours / "short-lived.pth").write_text("import gc; gc.disable()\n")
-    subprocess.run([box / "bin" / "python", "-m", "compileall", "-q", ours], check=True)
-    program(box / "bin" / "pytest", f"#!{box}/bin/python\nimport pytest\nraise SystemExit(pytest.main())\n")
-    program(box / "bin" / "run-suite", "#!/bin/sh\nexec python -m pytest -q\n")
-    beside = Path(sys.executable).with_name("ruff")
-    (box / "bin" / "ruff").symlink_to(beside if beside.exists() else needs("ruff"))
-    return box
-
-
-def quick_interpreter() -> str:
-    """The system's Python where it is new enough: distributions build theirs optimised, version managers do not."""
-    asks = [SYSTEM_PYTHON, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 11))"]
-    there = os.access(SYSTEM_PYTHON, os.X_OK) and subprocess.run(asks, capture_output=True, check=False).returncode == 0
-    return SYSTEM_PYTHON if there else sys.executable
-
-
-def program(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)
 
 
 @functools.cache

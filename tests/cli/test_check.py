@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import socket
-import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,9 +15,8 @@ import pytest
 from needs import needs
 from program import Answer, donewhen
 from repositories import commit, digest, git, repository, write
+from toolbox import toolbox
 
-VENV = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-"""So that `python -m pytest` is the one that runs these tests."""
 CALC = {
     "calc.py": "def add(a, b):\n    return a - b\n",
     "tests/test_calc.py": "from calc import add\n\n\ndef test_zero():\n    assert add(0, 0) == 0\n\n\n"
@@ -27,6 +25,17 @@ CALC = {
 }
 PYTEST = '[[check]]\nname = "tests"\ncommand = "python -m pytest -q"\n'
 RIGHT = "def add(a, b):\n    return a + b\n"
+
+
+@pytest.fixture(scope="session")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toolbox(tmp_path_factory.mktemp("tools") / "box")
+
+
+@pytest.fixture(autouse=True)
+def tools(box: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that `python -m pytest` is the pytest that runs these tests, without what it would load by itself."""
+    monkeypatch.setenv("PATH", f"{box}/bin:{os.environ['PATH']}")
 
 
 def scene(tmp_path: Path, contract: str, files: dict[str, str] | None = None) -> Path:
@@ -39,7 +48,7 @@ def shell(command: str, extra: str = "") -> str:
 
 
 def check(where: Path, *options: str) -> Answer:
-    return donewhen("check", *options, cwd=where, env=VENV)
+    return donewhen("check", *options, cwd=where)
 
 
 def told(where: Path, *options: str) -> list[dict[str, Any]]:
@@ -312,7 +321,7 @@ def test_secrets_that_are_passed_in_are_not_shown(tmp_path: Path) -> None:
     write(repo, {".env": "PASSWORD=correct-horse\n"})
     (repo / ".git" / "info").mkdir(exist_ok=True)
     (repo / ".git" / "info" / "exclude").write_text(".env\n")
-    env = {**VENV, "API_KEY": "k-123456789"}
+    env = {"API_KEY": "k-123456789"}
     assert donewhen("trust", cwd=repo).code == 0
     answer = donewhen("check", cwd=repo, env=env)
     assert answer.code == 1
@@ -405,7 +414,7 @@ def test_a_tool_that_is_another_one_inside_the_sandbox_is_infra(tmp_path: Path, 
     write(home, {"tools/bin/just": '#!/bin/sh\n[ -f "$HOME/choice" ] && echo just 2 || echo just 1\n', "choice": ""})
     tool.chmod(0o755)
     repo = scene(tmp_path, shell("just it"))
-    env = {"PATH": f"{tool.parent}:{VENV['PATH']}"}
+    env = {"PATH": f"{tool.parent}:{os.environ['PATH']}"}
     answer = donewhen("check", cwd=repo, env=env)
     assert answer.code == 1
     assert "infra" in answer.out

@@ -78,7 +78,7 @@ def install_python(root: Path, *wheels: str, editable: str = "") -> None:
     theirs = Path(pytest.__file__).parents[1]
     for name in RUNNER:
         if (theirs / name).is_dir():
-            shutil.copytree(theirs / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(theirs / name, site / name)
         else:
             shutil.copy(theirs / name, site)
     for facts in theirs.glob("pytest-*.dist-info"):
@@ -91,6 +91,8 @@ def install_python(root: Path, *wheels: str, editable: str = "") -> None:
     script.chmod(0o755)
     if editable:
         (site / "editable.pth").write_text(f"{root / editable}\n")
+    # As installers do. Without it every run would compile anew, since what it writes here is thrown away.
+    subprocess.run([environment / "bin" / "python", "-m", "compileall", "-q", site], check=True)
 
 
 def describe(root: Path, distribution: str) -> None:

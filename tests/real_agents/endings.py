@@ -63,7 +63,7 @@ def _script(agent: Real, daemon: str, hanging: str) -> list[Says]:
 
 def _daemon(mark: str) -> str:
     forks = f"""setsid -f sh -c 'echo up > up.txt; exec python3 -c "{FOR_EVER}" {mark}'"""
-    return f"{forks} >/dev/null 2>&1; echo started"
+    return f"{forks} >/dev/null 2>&1; until test -s up.txt; do sleep 0.05; done; echo started"
 
 
 def _mark(name: str) -> str:

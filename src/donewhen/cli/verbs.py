@@ -20,6 +20,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "verify": ("donewhen.cli.verify", "judge again what a receipt tells of; 0 same, 1 differs, 2 changed"),
     "replay": ("donewhen.cli.replay", "play a recorded session again without a model"),
     "demo": ("donewhen.cli.demo", "a real run on a small shipped repository with a scripted model; no key"),
+    "union": ("donewhen.cli.union", "combine finished branches or patches: a maximal set that passes together"),
     "agents": ("donewhen.cli.agents", "which agents can be used here, and what the others lack"),
     "models": ("donewhen.cli.models", "which models can be used here, and what the others lack"),
     "sandbox": ("donewhen.cli.sandbox", "run one command exactly as an engine's command would run"),
@@ -28,7 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("donewhen.cli.doctor", "what is missing on this machine and what it costs you"),
 }
 """Verb → the module that holds `command`, and the line that `--help` shows without importing it."""
-LATER = ("plan", "memory", "loop", "inbox", "serve", "mcp", "acp", "union", "agents")
+LATER = ("plan", "memory", "loop", "inbox", "serve", "mcp", "acp")
 """Verbs that are promised; those that are not in the table above are not there yet."""
 
 

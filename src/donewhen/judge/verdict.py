@@ -41,6 +41,8 @@ class Result:
     attempt: int = 1
     cached: bool = False
     quarantined: bool = False
+    passed: frozenset[str] = field(default=frozenset(), repr=False)
+    """Names of the tests that passed, where the runner's report has them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import json
 import os
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -63,10 +64,13 @@ async def judge_tree(
     phase: Phase = "final",
     as_is: bool = False,
     fresh: bool = False,
+    only: Collection[str] = (),
     defences: Defences = ALL,
 ) -> Verdict:
-    """Judge any candidate over any base of this repository."""
+    """Judge any candidate over any base of this repository; with `only`, by these checks of the contract."""
     around = surroundings(place, contract)
+    if only:
+        contract = replace(contract, checks=tuple(check for check in contract.checks if check.name in only))
     case = Case(
         base=base,
         candidate=candidate,

@@ -31,6 +31,7 @@ from donewhen.workspace.landing.refusals import Moved, NotLanded
 from donewhen.workspace.objects import shown
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store import mirror
+from donewhen.workspace.store.merge import merge
 
 SESSION_TRAILER = "Donewhen-Session"
 LONGEST_SUBJECT = 72
@@ -91,10 +92,15 @@ def message(plan: Plan) -> str:
     lines = [_harmless(line) for line in _printable(plan.intent).splitlines()]
     text = "\n".join(lines).strip()
     first, _, rest = text.partition("\n")
-    subject = _cut(" ".join(first.split())) or f"The work of session {plan.session}"
+    subject = subject_line(first) or f"The work of session {plan.session}"
     body = text if subject.endswith("…") else rest.strip("\n")
     trailers = f"{SESSION_TRAILER}: {plan.session}\n{TRAILER}: {plan.receipt_digest}\n"
     return "\n\n".join(part for part in (subject, body, trailers) if part)
+
+
+def subject_line(text: str) -> str:
+    """Somebody else's words as the first line of a message, or as a part of a trailer."""
+    return _cut(" ".join(_printable(text).split()))
 
 
 def _printable(text: str) -> str:
@@ -236,24 +242,12 @@ async def _judged_on(
 
 
 async def _merged(place: Workplace, plan: Plan, before: str) -> str | Refused:
-    """What the work changed, put on top of another commit, as a tree of our store.
-
-    The three commits are made for the question: git then takes the plan's parent for where the two sides parted,
-    whatever the real history of the branch is by now.
-    """
-    store, at = place.store, datetime.datetime.fromtimestamp(0, datetime.UTC)
-    sides: list[str] = []
-    origin = await store.bare.run("commit-tree", await store.tree_of(plan.parent), stdin=b"base\n", date="@0 +0000")
-    for tree in (await store.tree_of(before), plan.tree):
-        parent = origin.decode().strip()
-        sides.append(commit_for(store, place.repo, tree=tree, parent=parent, message="side", at=at))
-    asked = " ".join(sides) + "\n"
-    options = ("--write-tree", "--stdin", "--no-messages", "--name-only")
-    answer = await store.bare.run("merge-tree", *options, stdin=asked.encode())
-    clean, tree, *conflicts = answer.decode("utf-8", "surrogateescape").split("\0")
-    if clean == "1":
-        return tree
-    paths = tuple(dict.fromkeys(path for path in conflicts if path))
+    """What the work changed, put on top of another commit, whatever the real history of the branch is by now."""
+    store = place.store
+    merged = await merge(store.bare, await store.tree_of(plan.parent), await store.tree_of(before), plan.tree)
+    if not merged.conflicts:
+        return merged.tree
+    paths = tuple(sides.path for sides in merged.conflicts)
     return Refused(f"the work and the branch changed the same lines: {_named(paths)}", paths)
 
 

@@ -57,4 +57,5 @@ def parsed(language: LanguageName, text: bytes) -> Tree:
 @functools.cache
 def _parser(language: LanguageName) -> Parser:
     module, function = _MODULES.get(language, (f"tree_sitter_{language}", "language"))
-    return Parser(Language(getattr(importlib.import_module(module), function)()))  # pyright: ignore[reportDeprecated]
+    pointer: object = getattr(importlib.import_module(module), function)()
+    return Parser(Language(pointer))

@@ -55,18 +55,16 @@ async def adopt(trees: Trees, name: str) -> Tree | None:
         lock = os.open(directory / "lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
-    try:
+    with contextlib.ExitStack() as unless_adopted:
+        unless_adopted.callback(os.close, lock)
         if not try_lock(lock):
             await anyio.to_thread.run_sync(fcntl.flock, lock, fcntl.LOCK_EX, abandon_on_cancel=True)
         facts = facts_of(directory)
         if facts is None or not holds(lock, directory):
-            os.close(lock)
             return None
         shares = [await trees.shared(facts.base, path) for path in facts.shares]
-    except BaseException:
-        os.close(lock)
-        raise
-    return Tree(facts, directory, trees.place_of(directory, facts, shares), lock)
+        unless_adopted.pop_all()
+        return Tree(facts, directory, trees.place_of(directory, facts, shares), lock)
 
 
 def let_go(tree: Tree) -> None:

@@ -8,6 +8,7 @@
     dirty      what the user has not committed
     seed       a small `.git` for a tree that somebody works in
     edit       a tree with some paths changed, as another tree
+    merge      two trees that came from one, as a third
     tidy       what nobody needs any more
     lfs        pointers and contents
 

@@ -44,6 +44,14 @@ def _upstream(repo: Repo) -> Settings:
     return [(key, value) for key, values in repo.settings.items() if re.fullmatch(UPSTREAM, key) for value in values]
 
 
+async def parted(bare: Bare, one: str, other: str) -> str:
+    """The commit at which two histories parted; empty when they have nothing in common."""
+    try:
+        return (await bare.run("merge-base", one, other)).decode().strip()
+    except GitFailed:
+        return ""
+
+
 async def refuse_missing(bare: Bare, repo: Repo, commit: str) -> None:
     """A partial clone may lack files of a commit, and we never fetch."""
     listing = await bare.run("rev-list", "--objects", "--no-walk", "--missing=print", commit)

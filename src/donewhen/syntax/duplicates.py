@@ -1,0 +1,86 @@
+"""Declarations that stand twice in one scope, as two patches leave them that each added the same thing.
+
+What a language lets repeat is not told: overloads, prototypes, both sides of a condition, reopened classes. A clash
+counts only if the version before had fewer of its kind. Where the reading is unsure, and so for every text that does
+not parse, nothing is said: the checks follow, and they see what a compiler or an interpreter makes of it.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+from donewhen.syntax.declarations import Declaration, declared_in
+from donewhen.syntax.grammar import LanguageName, parsed
+from donewhen.syntax.tables import TABLES
+from donewhen.syntax.tables.place import Kind
+
+_UNDEFINED = re.compile(rb"^[ \t]*#[ \t]*undef[ \t]+(\w+)", re.MULTILINE)
+_REPLACED = re.compile(rb"\b(?:undef|undef_method|remove_method|alias(?:_method)?[ (]+:?[\w?!=]+,?)[ (]+:?([\w?!=]+)")
+_DELETED = re.compile(rb"^[ \t]*del[ \t(]+([^\n#]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    name: str
+    kind: Kind
+    lines: tuple[int, ...]
+    """The first lines of all declarations that clash."""
+
+
+def new_duplicates(language: LanguageName, before: bytes | None, after: bytes | None) -> list[Duplicate]:
+    """Clashes in `after` that `before` did not have. Raises `Unreadable` when a text is too long."""
+    now = _clashes(language, after or b"")
+    if not now:
+        return []
+    was = {identity: _surplus(clashes) for identity, clashes in _clashes(language, before or b"").items()}
+    return [
+        Duplicate(clash[-1].name, clash[-1].kind, tuple(one.start_line for one in clash))
+        for identity, clashes in now.items()
+        if _surplus(clashes) > was.get(identity, 0)
+        for clash in clashes
+    ]
+
+
+def _surplus(clashes: list[list[Declaration]]) -> int:
+    return sum(len(clash) - 1 for clash in clashes)
+
+
+_Identity = tuple[str, str, str, str, str]
+
+
+def _clashes(language: LanguageName, text: bytes) -> dict[_Identity, list[list[Declaration]]]:
+    """What stands more than once in a scope, by what it has in common whichever scope that is."""
+    tree = parsed(language, text)
+    if tree.root_node.has_error:
+        return {}
+    taken_back = _taken_back(language, text)
+    scopes: dict[tuple[str, _Identity], list[Declaration]] = defaultdict(list)
+    for one in declared_in(tree, TABLES[language], text):
+        if not one.repeats and one.name.rsplit(".", 1)[-1] not in taken_back:
+            identity = (one.name, _space(language, one.kind), one.condition, one.signature, one.variant)
+            scopes[one.scope, identity].append(one)
+    found: dict[_Identity, list[list[Declaration]]] = defaultdict(list)
+    for (_, identity), declarations in scopes.items():
+        if len(declarations) > 1:
+            found[identity].append(declarations)
+    return found
+
+
+def _space(language: LanguageName, kind: Kind) -> str:
+    """Kinds whose names may not be the same are one kind here."""
+    for number, kinds in enumerate(TABLES[language].one_namespace):
+        if kind in kinds:
+            return str(number)
+    return kind
+
+
+def _taken_back(language: LanguageName, text: bytes) -> set[str]:
+    """Names that the text itself removes or keeps under another name, to declare them again."""
+    if language in ("c", "cpp"):
+        return {name.decode("utf-8", "replace") for name in _UNDEFINED.findall(text)}
+    if language == "ruby":
+        return {name.decode("utf-8", "replace") for name in _REPLACED.findall(text)}
+    if language == "python":
+        listed = b",".join(_DELETED.findall(text)).decode("utf-8", "replace")
+        return {name.strip(" ()") for name in listed.split(",")}
+    return set()

@@ -1,0 +1,150 @@
+"""Whether a text can be read as a program of its language, and whether a change broke it.
+
+A grammar is lenient: it takes some texts that a compiler refuses. For Python our own parser is asked as well, but it
+can be older than the Python of the project. So its word counts only against a text whose earlier version it took, and
+in which nothing is written that came into the language after it: type parameters and `type` statements (3.12),
+f-strings with quotes or lines of their own inside (3.12), `except` with a bare list (3.14), t-strings (3.14). A new
+file has no earlier version, hence only the grammar speaks. What a project writes in syntax that is newer than the
+grammar too is reported as a fault: the grammars have to be kept up to date.
+"""
+
+import ast
+import re
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+from tree_sitter import Node
+
+from donewhen.syntax.grammar import LanguageName, parsed
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Where reading stops making sense. Lines and columns count from 1, columns in bytes."""
+
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """What a change did to a text that should be a program."""
+
+    state: Literal["parses", "did not parse before either", "broke"]
+    fault: Fault | None = None
+    """The first fault of the text as it is now."""
+
+
+def breaks(language: LanguageName, before: bytes | None, after: bytes | None) -> Parse:
+    """Whether a change made a text unreadable. None: there is no file. A template was never a program, and stays so."""
+    if after is None:
+        return Parse("parses")
+    fault = first_fault(language, after)
+    if fault is not None:
+        broken_before = before is not None and first_fault(language, before) is not None
+        return Parse("did not parse before either" if broken_before else "broke", fault)
+    if language == "python" and before is not None:
+        fault = _python_fault(after)
+        if fault is not None and _python_fault(before) is None and not _is_newer_than_ours(after):
+            return Parse("broke", fault)
+    return Parse("parses")
+
+
+def first_fault(language: LanguageName, text: bytes) -> Fault | None:
+    """The first place that the grammar cannot read. Raises `Unreadable` for a text that is too long."""
+    root = parsed(language, text).root_node
+    if not root.has_error:
+        return None
+    node = _first_broken(root)
+    # Counted here: reading the column of a node's point corrupts memory in tree-sitter 0.26.0.
+    start = node.start_byte
+    line, column = text.count(b"\n", 0, start) + 1, start - text.rfind(b"\n", 0, start)
+    if node.is_missing:
+        return Fault(line, column, f"{node.type!r} is missing")
+    return Fault(line, column, f"cannot read {_excerpt(text[node.start_byte : node.end_byte])!r}")
+
+
+def _first_broken(root: Node) -> Node:
+    """The first node that is an error. If that is the text as a whole, what in it was begun and not ended."""
+    cursor = root.walk()
+    while True:
+        node = cursor.node
+        assert node is not None, "a cursor stands on a node"
+        if node.is_missing or (node.is_error and node != root):
+            return node
+        if node.has_error and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return next((child for child in root.children if not child.is_named), root)
+
+
+def _excerpt(text: bytes) -> str:
+    words = " ".join(text[: 4 * _SHOWN].decode("utf-8", "replace").split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+
+
+def _python_fault(text: bytes) -> Fault | None:
+    """What our own parser refuses. A text that is too much for it is not a fault."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "text", "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+    except SyntaxError as refused:
+        shown = _excerpt((refused.text or "").encode("utf-8", "replace"))
+        reason = _excerpt(refused.msg.encode("utf-8", "replace"))
+        return Fault(refused.lineno or 1, max(refused.offset or 1, 1), f"{reason}: {shown!r}" if shown else reason)
+    except ValueError as refused:
+        return Fault(1, 1, _excerpt(str(refused).encode()))
+    except (RecursionError, MemoryError):
+        return None
+    return None
+
+
+_NEW_NODES = {"type_alias_statement": (3, 12), "type_parameter": (3, 12)}
+_PREFIX = re.compile(rb"[A-Za-z]*")
+
+
+def _is_newer_than_ours(text: bytes) -> bool:
+    """Whether a Python text has something in it that the Python we run on may not know."""
+    ours = sys.version_info[:2]
+    cursor = parsed("python", text).walk()
+    while True:
+        node = cursor.node
+        assert node is not None, "a cursor stands on a node"
+        if (_version_of(node) or (3, 0)) > ours:
+            return True
+        if node.type != "string" and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return False
+
+
+def _version_of(node: Node) -> tuple[int, int] | None:
+    """The version of Python that brought what this node stands for, where that is not long ago."""
+    match node.type:
+        case kind if kind in _NEW_NODES:
+            return _NEW_NODES[kind]
+        case "except_clause" if any(child.type == "," for child in node.children):
+            return (3, 14)
+        case "string":
+            return _version_of_string(node)
+        case _:
+            return None
+
+
+def _version_of_string(node: Node) -> tuple[int, int] | None:
+    text = node.text or b""
+    found = _PREFIX.match(text)
+    prefix = found[0].lower() if found is not None else b""
+    if b"t" in prefix:
+        return (3, 14)
+    inner = b" ".join(child.text or b"" for child in node.children if child.type == "interpolation")
+    quote = text[len(prefix) : len(prefix) + 1]
+    return (3, 12) if b"f" in prefix and (quote in inner or b"\\" in inner or b"\n" in inner or b"#" in inner) else None

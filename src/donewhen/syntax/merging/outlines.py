@@ -1,0 +1,58 @@
+"""Files of entries for which there is no grammar: which outline a path has, and what an outline can do."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from donewhen.syntax.grammar import Unreadable, parsed
+from donewhen.syntax.merging import changelog, toml, yaml
+from donewhen.syntax.merging.pieces import Piece
+from donewhen.syntax.merging.trees import Reader
+
+_CHANGELOG = re.compile(r"^(changelog|changes|news|history)[^/]*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """`is_sound` tells whether a text is what its name says; `piece` takes a sound text apart."""
+
+    is_sound: Callable[[bytes], bool]
+    piece: Callable[[bytes], Piece]
+
+
+def outline_of(path: str) -> Outline | None:
+    name = path.rsplit("/", 1)[-1]
+    stem, _, ending = name.rpartition(".")
+    match ending.lower():
+        case "toml":
+            return Outline(toml.is_sound, toml.piece)
+        case "json":
+            return Outline(_is_json, _json_piece)
+        case "yaml" | "yml":
+            return Outline(yaml.is_sound, yaml.piece)
+        case "md" | "rst" | "txt" if _CHANGELOG.match(stem):
+            return Outline(changelog.is_sound, changelog.piece)
+        case _:
+            return Outline(changelog.is_sound, changelog.piece) if not stem and _CHANGELOG.match(name) else None
+
+
+def _is_json(text: bytes) -> bool:
+    """JSON without a key that occurs twice, which some readers take and others do not."""
+    try:
+        json.loads(text, object_pairs_hook=_without_doubles)
+        return not parsed("python", text).root_node.has_error
+    except (ValueError, RecursionError, Unreadable):
+        return False
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
+
+
+def _json_piece(text: bytes) -> Piece:
+    """The grammar of Python reads JSON as well: its dictionaries and lists are written alike."""
+    return Reader("python", text).whole(parsed("python", text).root_node)

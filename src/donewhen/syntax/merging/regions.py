@@ -1,0 +1,102 @@
+"""The three-way merge by lines: where one side changed, where both did, and where they did not agree.
+
+Not the last word on a conflict: the texts it makes differ in the conflicting places alone, so that whoever knows more
+about them need not look elsewhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from donewhen.syntax.merging.lines import Hunk, changes, numbered, split
+
+Side = Literal["base", "ours", "theirs"]
+SIDES: tuple[Side, ...] = ("base", "ours", "theirs")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The same stretch of the file in all three texts, as ranges of lines; `taken` is None for a conflict."""
+
+    base: range
+    ours: range
+    theirs: range
+    taken: Side | None
+
+
+@dataclass(frozen=True, slots=True)
+class LineMerge:
+    base: list[bytes]
+    ours: list[bytes]
+    theirs: list[bytes]
+    regions: list[Region]
+
+    @property
+    def conflicts(self) -> list[Region]:
+        return [region for region in self.regions if region.taken is None]
+
+    def text(self, at_conflicts: Side) -> bytes:
+        """Everything that is agreed upon, and one side's lines where there is a conflict."""
+        pieces: list[bytes] = []
+        for region in self.regions:
+            pieces += self.lines(region, region.taken or at_conflicts)
+        return b"".join(pieces)
+
+    def lines(self, region: Region, side: Side) -> list[bytes]:
+        span: range = getattr(region, side)
+        lines: list[bytes] = getattr(self, side)
+        return lines[span.start : span.stop]
+
+
+def merged_by_lines(base: bytes, ours: bytes, theirs: bytes) -> LineMerge:
+    b, o, t = split(base), split(ours), split(theirs)
+    b_numbers, o_numbers, t_numbers = numbered(b, o, t)
+    by_ours, by_theirs = changes(b_numbers, o_numbers), changes(b_numbers, t_numbers)
+    regions: list[Region] = []
+    at = _Position()
+    for group_ours, group_theirs in _touching(by_ours, by_theirs):
+        hunks = [*group_ours, *group_theirs]
+        start, end = min(hunk.old_start for hunk in hunks), max(hunk.old_end for hunk in hunks)
+        regions += at.quiet_until(start)
+        span = at.advance(end, group_ours, group_theirs)
+        same = o_numbers[span[1].start : span[1].stop] == t_numbers[span[2].start : span[2].stop]
+        taken: Side | None = "ours" if not group_theirs or same else "theirs" if not group_ours else None
+        regions.append(Region(*span, taken))
+    regions += at.quiet_until(len(b))
+    return LineMerge(b, o, t, regions)
+
+
+class _Position:
+    """How far each of the three texts has been read."""
+
+    def __init__(self) -> None:
+        self.base = self.ours = self.theirs = 0
+
+    def quiet_until(self, end: int) -> list[Region]:
+        """The lines that nobody changed, up to a line of base."""
+        return [Region(*self.advance(end, [], []), "base")] if end > self.base else []
+
+    def advance(self, end: int, by_ours: Sequence[Hunk], by_theirs: Sequence[Hunk]) -> tuple[range, range, range]:
+        start = self.base, self.ours, self.theirs
+        self.ours += end - self.base + sum(map(_growth, by_ours))
+        self.theirs += end - self.base + sum(map(_growth, by_theirs))
+        self.base = end
+        return range(start[0], self.base), range(start[1], self.ours), range(start[2], self.theirs)
+
+
+def _growth(hunk: Hunk) -> int:
+    return (hunk.new_end - hunk.new_start) - (hunk.old_end - hunk.old_start)
+
+
+def _touching(by_ours: list[Hunk], by_theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks in order of base; those of both sides with no unchanged line between them stand together."""
+    tagged = [(hunk, side) for side, hunks in enumerate((by_ours, by_theirs)) for hunk in hunks]
+    tagged.sort(key=lambda entry: (entry[0].old_start, entry[0].old_end, entry[1]))
+    groups: list[tuple[list[Hunk], list[Hunk]]] = []
+    reached = -1
+    for hunk, side in tagged:
+        if not groups or hunk.old_start > reached:
+            groups.append(([], []))
+        groups[-1][side].append(hunk)
+        reached = max(reached, hunk.old_end)
+    return groups

@@ -1,0 +1,192 @@
+"""Which things of a row stay when both sides changed it, and in which order. About keys and places, not about bytes.
+
+The things that all three versions have divide the row into stretches; within a stretch, ours come before theirs.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from donewhen.syntax.merging.pieces import Item, Items, Sorting
+
+
+class Clash(Exception):
+    """The sides do not go together here; the message says why, `at` is a place in our text, when one is known."""
+
+    def __init__(self, why: str, at: int | None = None) -> None:
+        super().__init__(why)
+        self.at = at
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One thing of the result: its place in the versions that have it."""
+
+    base: int | None
+    ours: int | None
+    theirs: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A version of the row, with keys that occur once."""
+
+    items: Sequence[Item]
+    keys: list[bytes]
+    place: dict[bytes, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    base: range
+    ours: range
+    theirs: range
+
+
+def kept_of(base: Items, ours: Items, theirs: Items) -> list[Kept]:
+    """The things of the merged row in order; Clash when there is no safe answer."""
+    vague = set[bytes]().union(*(_repeated(version.items) for version in (base, ours, theirs)))
+    b, o, t = (_row(version.items, vague) for version in (base, ours, theirs))
+    o, t = _matched(b, o, t)
+    sorting = _Sorting(o, t, ours.sortings)
+    kept: list[Kept] = []
+    shared = _shared(b, o, t)
+    for stretch, after in zip(_stretches(shared, b, o, t), [*shared, None], strict=True):
+        kept += _kept_in(stretch, b, o, t, sorting)
+        kept += [Kept(*after)] if after else []
+    return kept
+
+
+def _repeated(items: Sequence[Item]) -> set[bytes]:
+    return {key for key, times in Counter(item.key for item in items if item.named).items() if times > 1}
+
+
+def _row(items: Sequence[Item], vague: set[bytes]) -> Row:
+    """A name that occurs twice names nothing: such things are known by their text."""
+    items = [
+        replace(item, named=False, free=False, key=item.core.text) if item.key in vague else item for item in items
+    ]
+    seen: Counter[bytes] = Counter()
+    keys: list[bytes] = []
+    for item in items:
+        kind = b"name " if item.named else b"text "
+        keys.append(kind + item.key + b" %d" % seen[kind + item.key])
+        seen[kind + item.key] += 1
+    return Row(items, keys, {key: at for at, key in enumerate(keys)})
+
+
+def _shared(b: Row, o: Row, t: Row) -> list[tuple[int, int, int]]:
+    found = [(at, o.place[key], t.place[key]) for at, key in enumerate(b.keys) if key in o.place and key in t.place]
+    for side in (1, 2):
+        if any(before[side] > after[side] for before, after in pairwise(found)):
+            raise Clash("the order was changed")
+    return found
+
+
+def _stretches(shared: Sequence[tuple[int, int, int]], b: Row, o: Row, t: Row) -> list[Stretch]:
+    starts = [(0, 0, 0), *((x + 1, y + 1, z + 1) for x, y, z in shared)]
+    ends = [*shared, (len(b.keys), len(o.keys), len(t.keys))]
+    return [
+        Stretch(*(range(s, e) for s, e in zip(start, end, strict=True)))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _matched(b: Row, o: Row, t: Row) -> tuple[Row, Row]:
+    """Where each version has one nameless thing that the others have not, it is taken for the same thing, changed."""
+    o_keys, t_keys = list(o.keys), list(t.keys)
+    for stretch in _stretches(_shared(b, o, t), b, o, t):
+        gone = [at for at in stretch.base if b.keys[at] not in o.place and b.keys[at] not in t.place]
+        ours = [at for at in stretch.ours if o.keys[at] not in b.place]
+        theirs = [at for at in stretch.theirs if t.keys[at] not in b.place]
+        if len(gone) == len(ours) == len(theirs) == 1:
+            same = [b.items[gone[0]], o.items[ours[0]], t.items[theirs[0]]]
+            if not any(item.named for item in same) and len({item.core.kind for item in same}) == 1:
+                o_keys[ours[0]] = t_keys[theirs[0]] = b.keys[gone[0]]
+    return _rekeyed(o, o_keys), _rekeyed(t, t_keys)
+
+
+def _rekeyed(row: Row, keys: list[bytes]) -> Row:
+    return Row(row.items, keys, {key: at for at, key in enumerate(keys)})
+
+
+def _kept_in(stretch: Stretch, b: Row, o: Row, t: Row, sorting: "_Sorting") -> list[Kept]:
+    told = [
+        [row.items[at].told for at in span] for row, span in ((b, stretch.base), (o, stretch.ours), (t, stretch.theirs))
+    ]
+    if told[1] == told[2] or told[0] == told[2]:
+        return [Kept(b.place.get(o.keys[at]), at, t.place.get(o.keys[at])) for at in stretch.ours]
+    if told[0] == told[1]:
+        return [Kept(b.place.get(t.keys[at]), o.place.get(t.keys[at]), at) for at in stretch.theirs]
+    new_ours = [at for at in stretch.ours if o.keys[at] not in b.place]
+    new_theirs = [at for at in stretch.theirs if t.keys[at] not in b.place]
+    _forbid_changed_and_deleted(stretch, b, o, t)
+    _forbid_two_replacements(stretch, b, o, t, bool(new_ours and new_theirs))
+    _forbid_unfree(stretch, b, o, t, new_ours, new_theirs)
+    only_theirs = [Kept(None, None, at) for at in new_theirs if t.keys[at] not in o.place]
+    from_ours = [Kept(None, at, t.place.get(o.keys[at])) for at in new_ours]
+    return sorting.of(from_ours, only_theirs)
+
+
+def _forbid_changed_and_deleted(stretch: Stretch, b: Row, o: Row, t: Row) -> None:
+    for at in stretch.base:
+        key, was = b.keys[at], b.items[at]
+        kept = o if key in o.place else t if key in t.place else None
+        if kept and kept.items[kept.place[key]].told != was.told:
+            raise Clash("one side deletes what the other changes")
+
+
+def _forbid_two_replacements(stretch: Stretch, b: Row, o: Row, t: Row, both_added: bool) -> None:
+    gone = [b.items[at] for at in stretch.base if b.keys[at] not in o.place and b.keys[at] not in t.place]
+    if both_added and any(not item.filler for item in gone):
+        raise Clash("both sides replaced the same thing")
+
+
+def _forbid_unfree(stretch: Stretch, b: Row, o: Row, t: Row, new_ours: list[int], new_theirs: list[int]) -> None:
+    """Where both sides were at work, only things whose order does not matter may stand next to each other."""
+    lost_by_ours = [b.items[at] for at in stretch.base if b.keys[at] not in o.place]
+    lost_by_theirs = [b.items[at] for at in stretch.base if b.keys[at] not in t.place]
+    by_ours = [o.items[at] for at in new_ours if o.keys[at] not in t.place] + lost_by_ours
+    by_theirs = [t.items[at] for at in new_theirs if t.keys[at] not in o.place] + lost_by_theirs
+    if by_ours and by_theirs and any(not item.free and not item.filler for item in (*by_ours, *by_theirs)):
+        raise Clash("both sides changed the same place, and the order matters there")
+
+
+class _Sorting:
+    """Ours, then theirs; but a row that is sorted on both sides stays sorted."""
+
+    def __init__(self, ours: Row, theirs: Row, sortings: Sequence[Sorting]) -> None:
+        self.ours, self.theirs, self.sortings = ours, theirs, sortings
+        self.fitting = [_fitting(row, sortings) if sortings else [] for row in (ours, theirs)]
+
+    def of(self, ours: list[Kept], theirs: list[Kept]) -> list[Kept]:
+        both = ours + theirs
+        if self.sortings and ours and theirs and all(self._order(kept) is not None for kept in both):
+            mine, other = self.fitting[0][ours[0].ours or 0], self.fitting[1][theirs[0].theirs or 0]
+            for sorting in self.sortings:
+                if sorting in mine and sorting in other:
+                    return sorted(both, key=lambda kept, sorting=sorting: sorting(self._order(kept) or b""))
+        return both
+
+    def _order(self, kept: Kept) -> bytes | None:
+        return (self.theirs.items[kept.theirs or 0] if kept.ours is None else self.ours.items[kept.ours]).order
+
+
+def _fitting(row: Row, sortings: Sequence[Sorting]) -> list[list[Sorting]]:
+    """For each thing, how the run is sorted that it stands in: sortable things with no empty line between them."""
+    found: list[list[Sorting]] = []
+    start = 0
+    for at in range(1, len(row.items) + 1):
+        ends = at == len(row.items) or row.items[at].order is None or row.items[at].gap.count(b"\n") > 1
+        if ends or row.items[at - 1].order is None:
+            run = [item.order or b"" for item in row.items[start:at]]
+            fitting = [sorting for sorting in sortings if len(run) > 1 and _is_sorted(run, sorting)]
+            found += [fitting] * len(run)
+            start = at
+    return found
+
+
+def _is_sorted(run: list[bytes], sorting: Sorting) -> bool:
+    keys = [sorting(order) for order in run]
+    return keys == sorted(keys)

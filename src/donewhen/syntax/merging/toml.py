@@ -1,0 +1,100 @@
+"""TOML in pieces: tables, and the pairs in them. What a value means is not asked, but it must be TOML."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import partial
+
+from donewhen.syntax.grammar import parsed
+from donewhen.syntax.merging.entries import Entry, row_of
+from donewhen.syntax.merging.pieces import Items, Parts, Piece, plain
+from donewhen.syntax.merging.trees import Reader
+
+_TOKEN = re.compile(
+    rb'"""(?:\\.|(?!""").)*"""|'
+    rb"'''(?:(?!''').)*'''|"
+    rb'"(?:\\.|[^"\\\n])*"|'
+    rb"'[^'\n]*'|#[^\n]*|[\[\]{}]|\n|[^\"'#\[\]{}\n]+",
+    re.DOTALL,
+)
+
+
+def is_sound(text: bytes) -> bool:
+    try:
+        tomllib.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def piece(text: bytes) -> Piece:
+    return Piece(text, "toml", 0, partial(_tables, text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A header or a pair, without the white space and comments around it."""
+
+    start: int
+    end: int
+    header: bool
+
+
+def _statements(text: bytes) -> list[_Statement]:
+    found: list[_Statement] = []
+    start = end = -1
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        said = token[0]
+        if said == b"\n" and depth == 0:
+            found += [_Statement(start, end, text[start : start + 1] == b"[")] if start >= 0 else []
+            start = -1
+        elif said.strip() and not (said.startswith(b"#") and start < 0):
+            start = token.start() + len(said) - len(said.lstrip()) if start < 0 else start
+            end = token.end() - (len(said) - len(said.rstrip()))
+            depth += (said in (b"[", b"{")) - (said in (b"]", b"}"))
+    return found + ([_Statement(start, end, text[start : start + 1] == b"[")] if start >= 0 else [])
+
+
+def _tables(text: bytes) -> Items:
+    groups: list[list[_Statement]] = []
+    for statement in _statements(text):
+        if statement.header or not groups:
+            groups.append([])
+        groups[-1].append(statement)
+    entries: list[Entry] = []
+    for group in groups:
+        start, end = group[0].start, group[-1].end
+        key = text[group[0].start : group[0].end].split(b"#")[0].strip(b"[] \t") if group[0].header else b""
+        table = Piece(text[start:end], "table", start, partial(_pairs, text, group))
+        entries.append(Entry(table, key, True, True))
+    return row_of("tables", text, 0, 0, entries)
+
+
+def _pairs(text: bytes, group: list[_Statement]) -> Items:
+    start = group[0].start
+    pairs = group[1:] if group[0].header else group
+    head = group[0].end - start if group[0].header else 0
+    return row_of("entries", text[start : group[-1].end], start, head, [_pair(text, pair) for pair in pairs])
+
+
+def _pair(text: bytes, pair: _Statement) -> Entry:
+    said = text[pair.start : pair.end]
+    key = said.partition(b"=")[0].strip()
+    return Entry(Piece(said, "pair", pair.start, partial(_value, said, pair.start)), key, True, True)
+
+
+def _value(said: bytes, start: int) -> Parts | None:
+    """An array is written as a list of Python is; other values are whole."""
+    equals = said.find(b"=") + 1
+    at = equals + len(said[equals:]) - len(said[equals:].lstrip())
+    tree = parsed("python", said[at:])
+    statement = tree.root_node.named_children
+    if tree.root_node.has_error or not statement or not statement[0].named_children:
+        return None
+    value = statement[0].named_children[0]
+    if value.type != "list":
+        return None
+    rest = plain(said[at + value.end_byte :], start + at + value.end_byte)
+    array = Reader("python", said[at:], start + at).piece(value)
+    return Parts([("key", plain(said[:at], start)), ("value", array), ("rest", rest)], independent=False)

@@ -1,0 +1,67 @@
+"""The trees of several versions of one text, each with the places where it differs from base."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from tree_sitter import Tree
+
+from donewhen.syntax.grammar import LanguageName, parsed
+from donewhen.syntax.merging.lines import changes, numbered, split
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The bytes that one change replaced, and those it put there."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A text, its tree, and where it differs from base."""
+
+    text: bytes
+    tree: Tree
+    spans: Sequence[Span]
+
+    @property
+    def readable(self) -> bool:
+        return not self.tree.root_node.has_error
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What the versions are compared with."""
+
+    language: LanguageName
+    text: bytes
+    tree: Tree
+    known: dict[bytes, Version] = field(default_factory=dict[bytes, Version])
+
+    @staticmethod
+    def of(language: LanguageName, text: bytes) -> "Base":
+        return Base(language, text, parsed(language, text))
+
+    @property
+    def readable(self) -> bool:
+        return not self.tree.root_node.has_error
+
+    def version(self, text: bytes) -> Version:
+        """Each text is parsed once, however often it is asked for."""
+        if text == self.text:
+            return Version(text, self.tree, ())
+        if text not in self.known:
+            self.known[text] = Version(text, parsed(self.language, text), _spans(split(self.text), split(text)))
+        return self.known[text]
+
+
+def _spans(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
+    before, after = (list(accumulate(map(len, lines), initial=0)) for lines in (old, new))
+    return [
+        Span(before[hunk.old_start], before[hunk.old_end], after[hunk.new_start], after[hunk.new_end])
+        for hunk in changes(*numbered(old, new))
+    ]

@@ -1,0 +1,67 @@
+"""A long file in windows: the changed places with what stands around them, and the quiet stretches between.
+
+Where a window begins and ends is a guess from the look of the lines: after an empty line, at the margin. Somebody who
+parses the windows finds out whether the guess was good; for a short file nothing is guessed.
+"""
+
+from dataclasses import dataclass
+
+from donewhen.syntax.merging.regions import LineMerge
+
+SHORT = 128 * 1024
+"""Up to here the whole file is one window."""
+_NOT_A_START = b" \t\r\n)}]#/*'\"`<>-=+|&@.,:;"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The same stretch of the three texts, the line of ours it starts at, and the quiet text that follows it."""
+
+    base: bytes
+    ours: bytes
+    theirs: bytes
+    line: int
+    after: bytes
+
+
+def whole(lines: LineMerge) -> list[Window]:
+    return [Window(b"".join(lines.base), b"".join(lines.ours), b"".join(lines.theirs), 0, b"")]
+
+
+def windows(lines: LineMerge) -> list[Window]:
+    """One window for each cluster of changes."""
+    found: list[Window] = []
+    start = (0, 0, 0)
+    for region in lines.regions:
+        cuts = _cuts(lines.base, region.base) if region.taken == "base" else None
+        if cuts:
+            ends, starts = (
+                (cut, *(cut - region.base.start + span.start for span in (region.ours, region.theirs))) for cut in cuts
+            )
+            found.append(_window(lines, start, ends, b"".join(lines.base[cuts[0] : cuts[1]])))
+            start = starts
+    return [*found, _window(lines, start, (len(lines.base), len(lines.ours), len(lines.theirs)), b"")]
+
+
+def _window(lines: LineMerge, start: tuple[int, ...], end: tuple[int, ...], after: bytes) -> Window:
+    texts = (lines.base, lines.ours, lines.theirs)
+    base, ours, theirs = (b"".join(text[a:b]) for text, a, b in zip(texts, start, end, strict=True))
+    return Window(base, ours, theirs, start[1], after)
+
+
+def _cuts(lines: list[bytes], quiet: range) -> tuple[int, int] | None:
+    """Where a window may end within a quiet stretch, and the next begin: each keeps one neighbour of its changes."""
+    ends = _starts(lines, range(quiet.start + 1, quiet.stop))
+    begins = _starts(lines, range(quiet.stop - 1, quiet.start, -1))
+    return (ends, begins) if ends is not None and begins is not None and ends < begins else None
+
+
+def _starts(lines: list[bytes], places: range) -> int | None:
+    """The second of these lines that looks like the start of something at the top level."""
+    seen = 0
+    for at in places:
+        if lines[at][:1] not in _NOT_A_START and not lines[at - 1].strip():
+            seen += 1
+            if seen > 1:
+                return at
+    return None

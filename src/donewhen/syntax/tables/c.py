@@ -1,0 +1,169 @@
+"""Declarations of C and C++: functions behind their declarators, records, types, macros, and both sides of an `#if`.
+
+C++ tells overloads apart by parameter types; the words of a template's header count as part of them. What a macro
+stands for is not known here: a function made by one (`TEST(Suite, Name) { … }`) is named as it is written.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tree_sitter import Node
+
+from donewhen.syntax.tables.declarator import Declarator, parameter_types, scopes_of, unwound
+from donewhen.syntax.tables.place import (
+    Into,
+    Kind,
+    Named,
+    Place,
+    Step,
+    Table,
+    bare,
+    branch,
+    child_of_type,
+    cut,
+    field,
+    has_word,
+    said,
+    wrapped,
+)
+
+_RECORDS: dict[str, Kind] = {
+    "struct_specifier": "class",
+    "union_specifier": "class",
+    "class_specifier": "class",
+    "enum_specifier": "enum",
+}
+_BRANCHES = frozenset(
+    {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
+)  # fmt: skip
+_THROUGH = frozenset({"declaration_list", "enumerator_list", "field_declaration_list"})
+_OWNERS = frozenset({"class", "interface"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    overloads: bool
+
+    def read(self, node: Node, place: Place) -> Iterator[Step]:
+        match node.type:
+            case "function_definition" | "declaration" | "field_declaration" | "type_definition":
+                yield from self._declaration(node, place)
+            case kind if kind in _RECORDS:
+                yield from _record(node, node, place, "")
+            case "namespace_definition":
+                yield from _namespace(node, place)
+            case "template_declaration":
+                words = said(field(node, "parameters")) + said(child_of_type(node, "requires_clause"))
+                yield Into(node, replace(wrapped(place, node), note=place.note + words))
+            case "linkage_specification":
+                yield Into(node, bare(place))
+            case "enumerator":
+                yield Named(said(field(node, "name")), "constant", node)
+            case "alias_declaration" | "concept_definition":
+                yield Named(said(field(node, "name")), "type", node, repeats=True)
+            case "preproc_def" | "preproc_function_def":
+                yield Named(said(field(node, "name")), "macro", node)
+            case kind if kind in _BRANCHES:
+                yield Into(node, bare(place) if _is_guard(node) else branch(place, _directive(node)))
+            case kind if kind in _THROUGH:
+                yield Into(node, place)
+            case _:
+                pass
+
+    def _declaration(self, node: Node, place: Place) -> Iterator[Step]:
+        declarators = node.children_by_field_name("declarator")
+        kept = field(node, "type")
+        if kept is not None and kept.type in _RECORDS and field(kept, "body") is not None:
+            named_by = unwound(declarators[0]).name if declarators and field(kept, "name") is None else ""
+            yield from _record(kept, kept if declarators else node, place, named_by, alone=not declarators)
+        for declarator in declarators:
+            alone = len(declarators) == 1
+            yield from self._declared(node, unwound(declarator), node if alone else declarator, alone, place)
+
+    def _declared(self, node: Node, found: Declarator, span: Node, alone: bool, place: Place) -> Iterator[Step]:
+        scopes, variant = scopes_of(found)
+        name = ".".join([*scopes, found.name])
+        if not found.name:
+            return
+        if node.type == "type_definition":
+            yield Named(name, "type", span, repeats=True, alone=alone)
+        elif node.type == "function_definition" and found.function is None:
+            yield Named(f"{said(field(node, 'type'))}{said(field(node, 'declarator'))}", "function", span)
+        elif found.function is not None:
+            yield self._function(node, found, name, span, alone, place, variant)
+        else:
+            inside = place.within in _OWNERS or bool(scopes)
+            repeats = not self.overloads or bool(scopes) or has_storage(node, "extern") or bool(place.note)
+            yield Named(
+                name, "field" if inside else "variable", span, repeats=repeats and not place.within, alone=alone
+            )
+
+    def _function(
+        self, node: Node, found: Declarator, name: str, span: Node, alone: bool, place: Place, variant: str
+    ) -> Named:
+        defines = node.type == "function_definition"
+        types = parameter_types(found.function) if found.function is not None else ""
+        if defines and field(node, "type") is None and re.fullmatch("[A-Z][A-Z0-9_]+", found.name) and types != "()":
+            return Named(f"{name}{types}", "function", span)
+        kind: Kind = "method" if place.within in _OWNERS or "." in name else "function"
+        signature = ""
+        if self.overloads:
+            returned = said(field(node, "type")) if place.note else ""
+            signature = f"{place.note}{types}{returned and ' -> ' + returned}"
+        return Named(name, kind, span, signature=signature, variant=variant, repeats=not defines, alone=alone)
+
+
+def has_storage(node: Node, word: str) -> bool:
+    return any(child.type == "storage_class_specifier" and said(child) == word for child in node.children)
+
+
+def _record(node: Node, span: Node, place: Place, named_by: str, alone: bool = True) -> Iterator[Step]:
+    """A struct, union, class or enum. Without a name its members belong to what it is the type of."""
+    name_node, body = field(node, "name"), field(node, "body")
+    if name_node is None and body is None:
+        return
+    if name_node is None and not named_by:
+        if body is not None:
+            yield Into(body, replace(bare(place), scope=f"{place.scope}\n@{node.start_byte}"))
+        return
+    name, variant = named_by, ""
+    if name_node is not None:
+        plain, found, arguments = said(name_node).partition("<")
+        name, variant = plain.strip().replace("::", "."), found + arguments
+    if place.note and body is not None and variant == "" and has_word(node, "requires_clause"):
+        variant = place.note
+    yield Named(name, _RECORDS[node.type], span, body, variant=variant, repeats=body is None, alone=alone)
+
+
+def _namespace(node: Node, place: Place) -> Iterator[Step]:
+    body, name = field(node, "body"), said(field(node, "name")).replace("::", ".").replace(" ", "")
+    if body is None:
+        return
+    if name:
+        yield Named(name, "module", node, body, repeats=True, reopens=True)
+    else:
+        yield Into(body, bare(place))
+
+
+def _is_guard(node: Node) -> bool:
+    """Whether an `#ifndef` only keeps a header from being read twice."""
+    if node.type != "preproc_ifdef" or not has_word(node, "#ifndef"):
+        return False
+    first = next((child for child in node.children if child.type.startswith("preproc_")), None)
+    return first is not None and first.type == "preproc_def" and said(field(first, "name")) == said(field(node, "name"))
+
+
+def _directive(node: Node) -> str:
+    """The line of an `#if`, `#ifdef` or `#else`."""
+    asked = field(node, "condition") or field(node, "name")
+    return cut(f"{said(node.children[0])} {said(asked)}".strip())
+
+
+def _imports(node: Node) -> bool:
+    return node.type in ("preproc_include", "using_declaration", "namespace_alias_definition", "import_declaration")
+
+
+_INSIDE = _BRANCHES | {"linkage_specification", "declaration_list"}
+TABLE = Table(_Dialect(overloads=False).read, _imports, branches=_INSIDE)
+TABLE_PLUS_PLUS = Table(_Dialect(overloads=True).read, _imports, branches=_INSIDE)

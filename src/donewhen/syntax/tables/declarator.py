@@ -1,0 +1,111 @@
+"""Declarators of C and C++: which name stands behind pointers, arrays and parentheses, and whether it is a function.
+
+Only the shapes; what is declared by them is told in `c`.
+"""
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from donewhen.syntax.tables.place import child_of_type, field, said
+
+_WRAPPERS = frozenset(
+    {
+        "init_declarator", "pointer_declarator", "array_declarator", "reference_declarator", "function_declarator",
+        "parenthesized_declarator", "attributed_declarator", "pointer_type_declarator", "variadic_declarator",
+        "bitfield_clause", "abstract_pointer_declarator",
+    }
+)  # fmt: skip
+_NAMES = frozenset(
+    {
+        "identifier", "field_identifier", "type_identifier", "qualified_identifier", "operator_name",
+        "destructor_name", "template_function", "template_method", "operator_cast", "primitive_type",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Declarator:
+    node: Node | None
+    """What the name is written as, scopes and template arguments included."""
+    name: str
+    function: Node | None
+    """The function declarator right around the name, if it is a function and not a pointer to one."""
+
+
+def unwound(node: Node) -> Declarator:
+    """The name in a declarator. However deep it is wrapped, this takes one step for each wrapper."""
+    function: Node | None = None
+    inner: Node | None = node
+    while inner is not None and inner.type not in _NAMES:
+        if inner.type == "function_declarator":
+            function = inner
+        elif inner.type != "parenthesized_declarator":
+            function = None
+        inner = _next(inner)
+    return _named(inner, function)
+
+
+def _next(node: Node) -> Node | None:
+    if (inner := field(node, "declarator")) is not None:
+        return inner
+    return next((child for child in node.named_children if child.type in _WRAPPERS or child.type in _NAMES), None)
+
+
+def _named(node: Node | None, function: Node | None) -> Declarator:
+    last = node
+    while last is not None and last.type == "qualified_identifier":
+        last = field(last, "name")
+    if last is not None and last.type == "operator_cast":
+        # `operator bool()` has its parameters inside of what names it.
+        inner = last.children_by_field_name("declarator")
+        return Declarator(node, f"operator {said(field(last, 'type'))}", function or (inner[0] if inner else last))
+    if last is not None and last.type in ("template_function", "template_method"):
+        return Declarator(node, said(field(last, "name")), function)
+    return Declarator(node, said(last).replace("operator ", "operator") if last is not None else "", function)
+
+
+def scopes_of(found: Declarator) -> tuple[list[str], str]:
+    """The names before the last `::`, and all template arguments on the way, which tell specialisations apart."""
+    scopes: list[str] = []
+    arguments: list[str] = []
+    node = found.node
+    while node is not None and node.type == "qualified_identifier":
+        plain, _, rest = said(field(node, "scope")).partition("<")
+        scopes.extend([plain.strip()] if plain.strip() else [])
+        arguments.extend([rest] if rest else [])
+        node = field(node, "name")
+    if node is not None and node.type in ("template_function", "template_method"):
+        arguments.append(said(field(node, "arguments")))
+    return scopes, " ".join(arguments)
+
+
+def parameter_types(function: Node) -> str:
+    """The parameters without their names and default values, and what stands behind them and tells overloads apart."""
+    parameters = field(function, "parameters")
+    listed = parameters.children if parameters is not None else []
+    types = [_type(child) for child in listed if child.is_named and child.type != "comment"]
+    types += ["..."] * any(child.type == "..." for child in listed)
+    behind = [said(child) for child in function.children if child.type in ("type_qualifier", "ref_qualifier")]
+    behind += [said(clause) for clause in [child_of_type(function, "requires_clause")] if clause is not None]
+    behind += [said(returned) for returned in [child_of_type(function, "trailing_return_type")] if returned is not None]
+    return " ".join([f"({', '.join(types)})" if types != ["void"] else "()", *behind])
+
+
+def _type(parameter: Node) -> str:
+    text = parameter.text or b""
+    declarator, start = field(parameter, "declarator"), parameter.start_byte
+    default = field(parameter, "default_value")
+    if default is not None:
+        text = text[: default.start_byte - start].rstrip().removesuffix(b"=")
+    if declarator is not None:
+        name = unwound(declarator).node
+        if name is not None:
+            text = text[: name.start_byte - start] + b" " + text[name.end_byte - start :]
+    return _tight(" ".join(text.decode("utf-8", "replace").split()))
+
+
+def _tight(words: str) -> str:
+    for sign in "*&<>,[]()":
+        words = words.replace(f" {sign}", sign).replace(f"{sign} ", sign)
+    return words

@@ -1,0 +1,75 @@
+"""Declarations of Java: types, their fields, constants, constructors and methods, told apart by parameter types."""
+
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from donewhen.syntax.tables.place import TYPE_KINDS, Into, Kind, Named, Place, Step, Table, bare, field, said
+
+_TYPES: dict[str, Kind] = {
+    "class_declaration": "class",
+    "record_declaration": "class",
+    "interface_declaration": "interface",
+    "annotation_type_declaration": "interface",
+    "enum_declaration": "enum",
+}
+_METHODS = frozenset({"method_declaration", "constructor_declaration", "annotation_type_element_declaration"})
+
+
+def _read(node: Node, place: Place) -> Iterator[Step]:
+    name = said(field(node, "name"))
+    match node.type:
+        case kind if kind in _TYPES:
+            yield Named(name, _TYPES[kind], node, field(node, "body"))
+        case kind if kind in _METHODS:
+            top = "method" if place.within else "function"
+            yield Named(name, top, node, signature=_signature(field(node, "parameters")))
+        case "compact_constructor_declaration":
+            yield Named(name, "method", node, variant="compact")
+        case "field_declaration" | "constant_declaration":
+            declarators = node.children_by_field_name("declarator")
+            for declarator in declarators:
+                alone = len(declarators) == 1
+                kind = "constant" if node.type == "constant_declaration" else "field"
+                yield Named(said(field(declarator, "name")), kind, node if alone else declarator, alone=alone)
+        case "enum_constant":
+            yield Named(name, "constant", node)
+        case "enum_body_declarations":
+            yield Into(node, bare(place))
+        case _:
+            pass
+
+
+def _signature(parameters: Node | None) -> str:
+    if parameters is None:
+        return "()"
+    types = [_type(child) for child in parameters.children if child.type in ("formal_parameter", "spread_parameter")]
+    return f"({', '.join(types)})"
+
+
+def _type(parameter: Node) -> str:
+    """As the compiler compares it: without type arguments, and with all dimensions."""
+    plain = field(parameter, "type")
+    if parameter.type == "spread_parameter":
+        skipped = ("modifiers", "variable_declarator")
+        plain = next((child for child in parameter.named_children if child.type not in skipped), None)
+    dimensions = said(field(parameter, "dimensions")) + ("[]" if parameter.type == "spread_parameter" else "")
+    return _erased(said(plain)) + dimensions.replace(" ", "")
+
+
+def _erased(text: str) -> str:
+    kept: list[str] = []
+    depth = 0
+    for letter in text:
+        depth += letter == "<"
+        if depth == 0 and letter != " ":
+            kept.append(letter)
+        depth -= letter == ">"
+    return "".join(kept)
+
+
+def _imports(node: Node) -> bool:
+    return node.type == "import_declaration"
+
+
+TABLE = Table(_read, _imports, comments=frozenset({"line_comment", "block_comment"}), one_namespace=(TYPE_KINDS,))

@@ -1,0 +1,102 @@
+"""Declarations of PHP: functions, classes, interfaces, traits, enums and their members, constants.
+
+A namespace with braces holds its names. One without is like the package of a Java file: it is the same for the whole
+file almost always, and no part of the names.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tree_sitter import Node
+
+from donewhen.syntax.tables.place import (
+    TYPE_KINDS,
+    Into,
+    Kind,
+    Named,
+    Onward,
+    Place,
+    Step,
+    Table,
+    bare,
+    branch,
+    child_of_type,
+    field,
+    headline,
+    said,
+)
+
+_TYPES: dict[str, Kind] = {
+    "class_declaration": "class",
+    "trait_declaration": "class",
+    "interface_declaration": "interface",
+    "enum_declaration": "enum",
+}
+_BRANCHES = frozenset(
+    {"if_statement", "else_clause", "else_if_clause", "try_statement", "catch_clause", "finally_clause"}
+)
+_TELLING = frozenset({"if_statement", "else_if_clause"})
+_REQUIRING = frozenset(
+    {"require_expression", "require_once_expression", "include_expression", "include_once_expression"}
+)
+
+
+def _read(node: Node, place: Place) -> Iterator[Step]:
+    name = said(field(node, "name"))
+    match node.type:
+        case "function_definition":
+            yield Named(name, "function", node)
+        case "method_declaration":
+            yield Named(name, "method", node)
+        case kind if kind in _TYPES:
+            yield Named(name, _TYPES[kind], node, field(node, "body"))
+        case "namespace_definition":
+            body = field(node, "body")
+            if body is not None and name:
+                yield Named(name.replace("\\", "."), "module", node, body, repeats=True, reopens=True)
+            elif body is not None:
+                yield Into(body, bare(place))
+            else:
+                yield Onward(replace(bare(place), scope=f"\n{name}"))
+        case "const_declaration" | "property_declaration":
+            yield from _elements(node)
+        case "enum_case":
+            yield Named(name, "constant", node)
+        case "expression_statement":
+            yield from _defined(node, place)
+        case "compound_statement" | "colon_block":
+            yield Into(node, bare(place))
+        case kind if kind in _BRANCHES:
+            yield Into(node, branch(place, headline(node), None if kind in _TELLING else node.start_byte))
+        case _:
+            pass
+
+
+def _elements(node: Node) -> Iterator[Step]:
+    elements = [child for child in node.children if child.type in ("const_element", "property_element")]
+    alone = len(elements) == 1
+    for element in elements:
+        constant = element.type == "const_element"
+        name = said(child_of_type(element, "name") if constant else field(element, "name")).lstrip("$")
+        yield Named(name, "constant" if constant else "field", node if alone else element, alone=alone)
+
+
+def _defined(node: Node, place: Place) -> Iterator[Step]:
+    """`define('NAME', …)`."""
+    call = child_of_type(node, "function_call_expression")
+    if call is None or said(field(call, "function")) != "define" or place.within not in (None, "module"):
+        return
+    arguments = field(call, "arguments")
+    first = child_of_type(arguments, "argument") if arguments is not None else None
+    text = child_of_type(first, "string", "encapsed_string") if first is not None else None
+    if text is not None:
+        yield Named(said(text)[1:-1], "constant", node)
+
+
+def _imports(node: Node) -> bool:
+    if node.type == "expression_statement":
+        return child_of_type(node, *_REQUIRING) is not None
+    return node.type == "namespace_use_declaration"
+
+
+TABLE = Table(_read, _imports, branches=_BRANCHES | {"compound_statement", "colon_block"}, one_namespace=(TYPE_KINDS,))

@@ -1,0 +1,101 @@
+"""Declarations of Rust: items, their fields and variants, and what `impl` blocks add to a type.
+
+An `impl` block has no name. It is told as an implementation under the name of its type, so that a new one is a change
+of that type, and its items are the type's members.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tree_sitter import Node
+
+from donewhen.syntax.tables.place import TYPE_KINDS, Into, Kind, Named, Place, Step, Table, field, said, wrapped
+
+_ITEMS: dict[str, Kind] = {
+    "struct_item": "class",
+    "union_item": "class",
+    "enum_item": "enum",
+    "trait_item": "interface",
+    "type_item": "type",
+    "associated_type": "type",
+    "const_item": "constant",
+    "static_item": "variable",
+    "enum_variant": "constant",
+    "field_declaration": "field",
+    "mod_item": "module",
+    "macro_definition": "macro",
+}
+_WITH_MEMBERS = frozenset({"struct_item", "union_item", "enum_item", "trait_item", "mod_item"})
+_OWNERS = frozenset({"class", "interface", "enum", "implementation"})
+
+
+def _read(node: Node, place: Place) -> Iterator[Step]:
+    name = said(field(node, "name"))
+    condition = _configured(place)
+    match node.type:
+        case "function_item" | "function_signature_item":
+            kind = "method" if place.within in _OWNERS else "function"
+            yield Named(name, kind, node, condition=condition)
+        case kind if kind in _ITEMS and name != "_":
+            body = field(node, "body") if kind in _WITH_MEMBERS else None
+            yield Named(name, _ITEMS[kind], node, body, repeats=kind == "macro_definition", condition=condition)
+        case "impl_item":
+            header = _header(node)
+            inherent = field(node, "trait") is None
+            yield Named(
+                _type_name(field(node, "type")),
+                "implementation",
+                node,
+                field(node, "body"),
+                variant=header,
+                repeats=inherent,
+                reopens=True,
+                condition=condition,
+            )
+        case "foreign_mod_item":
+            body = field(node, "body")
+            if body is not None:
+                yield Into(body, replace(place, wrapper=None, marks=()))
+        case "expression_statement":
+            yield Into(node, wrapped(place, node))
+        case _:
+            pass
+
+
+def _configured(place: Place) -> str:
+    conditions = [said(mark) for mark in place.marks]
+    return " ".join(text for text in conditions if text.startswith(("#[cfg", "#[ cfg")))
+
+
+def _header(node: Node) -> str:
+    """All that says what an `impl` block is for, as it stands there."""
+    body = field(node, "body")
+    end = body.start_byte - node.start_byte if body is not None else None
+    return " ".join((node.text or b"")[:end].decode("utf-8", "replace").split())
+
+
+def _type_name(node: Node | None) -> str:
+    """The plain name of the type that an `impl` block is for; types that have none are named as they are written."""
+    while node is not None:
+        inner = field(node, "type") if node.type in ("generic_type", "reference_type") else None
+        if node.type == "scoped_type_identifier":
+            inner = field(node, "name")
+        if inner is None:
+            break
+        node = inner
+    return said(node)
+
+
+def _imports(node: Node) -> bool:
+    return node.type in ("use_declaration", "extern_crate_declaration")
+
+
+_TYPES: frozenset[Kind] = TYPE_KINDS.union(("module",))
+_VALUES: frozenset[Kind] = frozenset({"function", "constant", "variable"})
+TABLE = Table(
+    _read,
+    _imports,
+    comments=frozenset({"line_comment", "block_comment"}),
+    marks=frozenset({"attribute_item"}),
+    one_namespace=(_TYPES, _VALUES),
+)

@@ -1,0 +1,72 @@
+"""The program that reads other people's texts in the harness' stead. A parser may hang or die here, and only here.
+
+It reads questions, one line of JSON each, and answers each with a line before it looks at the next: what was answered
+before it died counts, and the question after the last answer is the one that killed it. `asking` starts it.
+"""
+
+import base64
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from donewhen.syntax.changes import changed
+from donewhen.syntax.duplicates import new_duplicates
+from donewhen.syntax.faults import breaks
+from donewhen.syntax.grammar import Unreadable, language_of
+from donewhen.syntax.index import Index
+from donewhen.syntax.merging.merge import Merged, merge
+
+
+def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
+    path, texts = str(asked["path"]), {name: _bytes(asked.get(name)) for name in TEXTS}
+    try:
+        match asked["about"]:
+            case "merge":
+                return _merge(path, texts)
+            case "symbols":
+                return _symbols(path, texts["after"] or b"", asked["symbols"])
+            case _:
+                return _change(path, texts["before"], texts["after"])
+    except Unreadable as unreadable:
+        return {"unreadable": str(unreadable)}
+
+
+TEXTS = ("before", "after", "base", "ours", "theirs")
+
+
+def _change(path: str, before: bytes | None, after: bytes | None) -> dict[str, Any]:
+    language = language_of(path)
+    if language is None:
+        return {"language": ""}
+    parse, symbols = breaks(language, before, after), changed(language, before, after)
+    return {
+        "language": language,
+        "parse": asdict(parse),
+        "symbols": asdict(symbols),
+        "duplicates": [asdict(one) for one in new_duplicates(language, before, after)],
+    }
+
+
+def _merge(path: str, texts: Mapping[str, bytes | None]) -> dict[str, Any]:
+    made = merge(path, texts["base"] or b"", texts["ours"] or b"", texts["theirs"] or b"")
+    if isinstance(made, Merged):
+        return {"text": base64.b64encode(made.text).decode(), "how": made.how}
+    return {"conflict": [asdict(place) for place in made.places]}
+
+
+def _symbols(path: str, text: bytes, symbols: list[str]) -> dict[str, Any]:
+    index = Index([(path, text)])
+    found = {symbol: index.find(path, symbol) for symbol in symbols}
+    return {"found": {symbol: {"answer": one.answer, "near": one.near} for symbol, one in found.items()}}
+
+
+def _bytes(value: str | None) -> bytes | None:
+    return None if value is None else base64.b64decode(value)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(answer(json.loads(line))) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,90 @@
+"""Questions about texts that somebody else wrote, answered whatever these texts do to a parser.
+
+All of them go to one process with bounded time and memory, which can write no file. When it hangs, dies or swells, the
+text it was at is one that cannot be read, and the others are asked about again.
+"""
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.command import Command, Confinement, End
+from donewhen.workspace.process import Launcher
+
+CPU_SECS = 20
+"""For all texts of one process. A file of a megabyte takes well under a second."""
+WALL_SECS = 120.0
+"""For a process that gets no CPU. Not the deadline: a busy machine must not change an answer."""
+MEMORY = 1 << 30
+MOST_SAID = 256 << 20
+BOOT = "import sys; sys.path += sys.argv[1:]; from donewhen.union.answering import main; main()"
+UNREADABLE = "it could not be read: the parser hung, died or needed too much memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    about: str
+    """`change` (before, after), `merge` (base, ours, theirs) or `symbols` (after)."""
+    path: str
+    texts: Mapping[str, bytes | None]
+    symbols: tuple[str, ...] = ()
+
+    def line(self) -> bytes:
+        texts = {name: None if text is None else base64.b64encode(text).decode() for name, text in self.texts.items()}
+        return json.dumps({"about": self.about, "path": self.path, "symbols": self.symbols, **texts}).encode() + b"\n"
+
+
+@dataclass(slots=True)
+class Reader:
+    """Asks in processes of their own."""
+
+    launcher: Launcher
+    boot: str = BOOT
+    """What the process runs."""
+    asked: int = field(default=0)
+    """How many processes it took so far."""
+
+    async def answers(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:
+        """An answer to each question, in order; `{"unreadable": why}` for a text that no answer could be got about."""
+        answers: list[Mapping[str, Any]] = []
+        while len(answers) < len(questions):
+            answers += await self._asked(questions[len(answers) :])
+            if len(answers) < len(questions):
+                answers.append({"unreadable": UNREADABLE})
+        return answers
+
+    async def _asked(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:
+        self.asked += 1
+        finished = await self.launcher.run(_command(self.boot, b"".join(one.line() for one in questions)))
+        if finished.end is End.COULD_NOT_START:
+            raise MachineryBroke(f"the reader of source texts could not start: {finished.reason}")
+        *whole, _ = finished.stdout.whole().split(b"\n")
+        return [json.loads(line) for line in whole]
+
+
+def _command(boot: str, questions: bytes) -> Command:
+    quiet = ["-B"] if sys.dont_write_bytecode else []
+    return Command(
+        argv=[sys.executable, "-I", "-S", *quiet, "-c", boot, *_places()],
+        cwd="/",
+        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+        stdin=questions,
+        timeout_secs=WALL_SECS,
+        keep_bytes=MOST_SAID,
+        confinement=Confinement(rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0, "FSIZE": 0}),
+    )
+
+
+def _places() -> list[str]:
+    """Where the packages lie that it needs: ours, and those with the grammars."""
+    import tree_sitter
+
+    import donewhen
+
+    return list(dict.fromkeys(str(Path(package.__path__[0]).absolute().parent) for package in (donewhen, tree_sitter)))

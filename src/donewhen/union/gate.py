@@ -1,0 +1,209 @@
+"""The gate: one patch alone on the base, accepted only with positive evidence. Cheap questions come first.
+
+    applies, is not empty · parses · keeps to its footprint · declares nothing twice · has manners · breaks no check
+
+Whatever could not be asked does not speak for a patch. Whether the patches reach their goal together is asked of the
+union alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from donewhen.errors import DonewhenError
+from donewhen.syntax.grammar import language_of
+from donewhen.union import manners
+from donewhen.union.asking import Question, Reader
+from donewhen.union.legs import Judgement, Judging
+from donewhen.union.patch import Footprint, Patch
+from donewhen.union.reasons import Reason, Status
+from donewhen.workspace.objects import FILE, LINK, PROGRAM, Change, Entry
+from donewhen.workspace.store import Store
+
+LARGEST_SCANNED = 16 << 20
+"""Of one file, for secrets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated:
+    """What the gate says about one patch."""
+
+    patch: Patch
+    status: Status
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was not looked at, and why; one line each."""
+    files: frozenset[str] = frozenset()
+    symbols: frozenset[tuple[str, str]] = frozenset()
+    """(file, symbol) it changes, where there is a grammar."""
+    judgement: Judgement | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    store: Store
+    base: str
+    """The base commit's tree id."""
+    reader: Reader
+    judging: Judging
+    allowed: Callable[[str], bool] = field(default=lambda _: False)
+    """Paths that the contract declares editable."""
+
+    async def gated(self, patch: Patch) -> Gated:
+        if patch.unfit:
+            return _Look(patch, ()).refused([Reason("does_not_apply", patch.unfit)])
+        changes = await self.store.diff(self.base, patch.tree)
+        look = _Look(patch, changes)
+        if not changes:
+            return look.refused([Reason("empty", "changes nothing")])
+        for leg in (self._form, self._manners):
+            if reasons := await leg(look):
+                return look.refused(reasons)
+        return await self._evidence(look)
+
+    async def _form(self, look: "_Look") -> list[Reason]:
+        """What its texts say: parse errors, symbols out of its footprint, doubled declarations."""
+        readable = [change for change in look.changes if language_of(change.path) and not manners.is_link(change)]
+        others = len(look.changes) - len(readable)
+        if others:
+            look.notes.append(f"{others} of {len(look.changes)} changed files have no grammar; only checks judge them")
+        texts = await self._texts(readable)
+        questions = [Question("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]
+        answers = await self.reader.answers(questions) if questions else []
+        for change, answer in zip(readable, answers, strict=True):
+            look.read(change.path, answer)
+        return [*look.broken, *_strays(look), *look.doubled]
+
+    async def _manners(self, look: "_Look") -> list[Reason]:
+        found = list(manners.offences(look.changes, self.allowed))
+        if any(manners.is_link(change) for change in look.changes):
+            found += manners.bad_links(await self._links(self.base), await self._links(look.patch.tree))
+        files = [change for change in look.changes if change.new is not None and change.new.mode in (FILE, PROGRAM)]
+        texts = await self._texts(files)
+        for change in files:
+            after = texts[change.new] or b""
+            if len(after) <= LARGEST_SCANNED:
+                found += manners.secrets(change.path, texts[change.old], after)
+        return found
+
+    async def _evidence(self, look: "_Look") -> Gated:
+        try:
+            judgement = await self.judging(look.patch.tree, "gate")
+        except DonewhenError as error:
+            return look.ended("error", [Reason("machinery", str(error))])
+        if judgement.taken_back:
+            return look.ended("rejected", [Reason("protected", words) for words in judgement.taken_back], judgement)
+        turned = [leg for leg in judgement.legs if leg.stands == "turned"]
+        if turned:
+            reasons = [Reason("check_turned", leg.detail or f"{leg.name} is {leg.status}") for leg in turned]
+            return look.ended("rejected", reasons, judgement)
+        if judgement.unknown:
+            reasons = [Reason("check_unknown", f"{leg.name}: {leg.detail}") for leg in judgement.unknown]
+            return look.ended("inconclusive", reasons, judgement)
+        if not judgement.shows_something:
+            words = "no check was green on the base, and nothing could be built: nothing shows that it breaks nothing"
+            return look.ended("inconclusive", [Reason("no_evidence", words)], judgement)
+        return look.ended("accepted", [], judgement)
+
+    async def _texts(self, changes: Sequence[Change]) -> dict[Entry | None, bytes | None]:
+        entries = list(dict.fromkeys(side for c in changes for side in (c.old, c.new) if _is_text(side)))
+        found = await self.store.bare.contents([entry.id for entry in entries if entry is not None])
+        texts: dict[Entry | None, bytes | None] = dict(zip(entries, found, strict=True))
+        for change in changes:
+            texts.setdefault(change.old, None)
+            texts.setdefault(change.new, None)
+        return texts
+
+    async def _links(self, tree: str) -> dict[bytes, bytes]:
+        """All links of a tree; asked only where a patch changes one."""
+        from donewhen.workspace.objects import listed
+
+        answer = await self.store.bare.run("ls-tree", "-r", "-z", "--full-tree", tree)
+        links = {path: entry.id for path, entry in listed(answer) if entry.mode == LINK}
+        targets = await self.store.bare.contents(list(links.values()))
+        return dict(zip(links, targets, strict=True))
+
+
+@dataclass(slots=True)
+class _Look:
+    """What has been seen of a patch so far."""
+
+    patch: Patch
+    changes: Sequence[Change]
+    notes: list[str] = field(default_factory=list[str])
+    broken: list[Reason] = field(default_factory=list[Reason])
+    doubled: list[Reason] = field(default_factory=list[Reason])
+    touched: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """By file: which symbols changed, as `syntax.changes` tells it."""
+
+    def read(self, path: str, answer: Mapping[str, Any]) -> None:
+        if "unreadable" in answer:
+            self.broken.append(Reason("unreadable", str(answer["unreadable"]), path))
+            return
+        parse = answer["parse"]
+        if parse["state"] == "broke":
+            fault = parse["fault"]
+            self.broken.append(Reason("does_not_parse", f"line {fault['line']}: {fault['message']}", path))
+        elif parse["state"] != "parses":
+            self.notes.append(f"{path} did not parse before either")
+        self.touched[path] = answer["symbols"]
+        for one in answer["duplicates"]:
+            words = f"is declared {len(one['lines'])} times (lines {', '.join(map(str, one['lines']))})"
+            self.doubled.append(Reason("duplicate_declaration", words, path, one["name"]))
+
+    def refused(self, reasons: Sequence[Reason]) -> Gated:
+        unread = bool(reasons) and all(reason.code == "unreadable" for reason in reasons)
+        return self.ended("inconclusive" if unread else "rejected", reasons)
+
+    def ended(self, status: Status, reasons: Sequence[Reason], judgement: Judgement | None = None) -> Gated:
+        return Gated(
+            patch=self.patch,
+            status=status,
+            reasons=tuple(reasons),
+            notes=tuple(self.notes),
+            files=frozenset(change.path for change in self.changes),
+            symbols=frozenset(
+                (path, name)
+                for path, symbols in self.touched.items()
+                for kind in ("added", "removed", "modified")
+                for name in symbols[kind]
+            ),
+            judgement=judgement,
+        )
+
+
+def _strays(look: _Look) -> list[Reason]:
+    """What was changed although it was not declared; a new symbol is judged by its file."""
+    footprint = look.patch.footprint
+    if footprint is None:
+        return []
+    found = [
+        Reason("outside_footprint", "is not among the declared files", change.path)
+        for change in look.changes
+        if change.path not in footprint.files
+    ]
+    for path, symbols in look.touched.items():
+        if path in footprint.files:
+            found += _stray_symbols(footprint, path, symbols)
+    return found
+
+
+def _stray_symbols(footprint: Footprint, path: str, symbols: Mapping[str, Any]) -> list[Reason]:
+    declared = footprint.symbols_of(path)
+    if not declared:
+        return []
+    changed = [*symbols["removed"], *symbols["modified"]]
+    strays = [name for name in changed if not any(_covers(one, name) for one in declared)]
+    found = [Reason("outside_footprint", "was changed and is not declared", path, name) for name in strays]
+    if symbols["outside"]["statements"]:
+        found.append(Reason("outside_footprint", "statements outside of the declared symbols were changed", path))
+    return found
+
+
+def _covers(declared: str, name: str) -> bool:
+    """A declared class covers its members; a member that is named alone is found by its last part."""
+    return name == declared or name.startswith(f"{declared}.") or name.endswith(f".{declared}")
+
+
+def _is_text(side: Entry | None) -> bool:
+    return side is not None and side.mode in (FILE, PROGRAM)

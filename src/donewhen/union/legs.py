@@ -1,0 +1,60 @@
+"""What a judgement of a tree tells this room: how each check stands beside the base. The judge is not known here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Stands = Literal["kept", "gained", "turned", "open", "unknown"]
+"""Green, as on the base · green, and red on the base · worse than on the base · red as on the base, which decides
+nothing · it could not be found out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """One check on one tree."""
+
+    name: str
+    stands: Stands
+    status: str
+    """The check's result in the words of the contract."""
+    detail: str = ""
+    """One line: why it stands so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    legs: tuple[Leg, ...]
+    taken_back: tuple[str, ...] = ()
+    """Protected paths that the tree changes, with the rule that protects each; they are not part of what was judged."""
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        return tuple(leg.name for leg in self.legs if leg.stands == "turned")
+
+    @property
+    def unknown(self) -> tuple[Leg, ...]:
+        return tuple(leg for leg in self.legs if leg.stands == "unknown")
+
+    @property
+    def shows_something(self) -> bool:
+        """Whether there is positive evidence in it: something that could have been red and was green."""
+        return any(leg.stands in ("kept", "gained") for leg in self.legs)
+
+
+class Judging(Protocol):
+    """Judges a tree beside the base."""
+
+    async def __call__(
+        self,
+        tree: str,
+        phase: Literal["gate", "union"],
+        first: Sequence[str] = (),
+        *,
+        fresh: bool = False,
+        proven: bool = True,
+    ) -> Judgement:
+        """With `first`, these checks are run before the others, and the others only if none of them turned.
+
+        `fresh`: past every cache. Not `proven`: the checks alone, without what makes a green believable.
+        """
+        ...

@@ -1,0 +1,41 @@
+"""Why a patch was not accepted, as data: a code for programs, words for people, and where."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from donewhen.workspace.objects import shown
+
+Code = Literal[
+    "does_not_apply",
+    "empty",
+    "does_not_parse",
+    "unreadable",
+    "outside_footprint",
+    "duplicate_declaration",
+    "protected",
+    "name",
+    "link",
+    "submodule",
+    "control_file",
+    "secret",
+    "check_turned",
+    "check_unknown",
+    "no_evidence",
+    "machinery",
+]
+Status = Literal["accepted", "rejected", "inconclusive", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    code: Code
+    words: str
+    path: str = ""
+    symbol: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (shown(self.path), self.symbol) if part)
+        return f"{where} {self.words}" if where else self.words

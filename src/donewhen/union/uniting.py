@@ -1,0 +1,222 @@
+"""From finished patches to a union that is proven: gate each, put them together, judge, and search if it is red.
+
+    united = await Uniting(gate, integration, judging, emit).united(patches)
+
+The same steps for an engine's patches and for anybody's branches. What is kept was judged as a whole, with every check;
+why each of the others is missing is told with whom and by which check it came out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import anyio
+
+from donewhen import events
+from donewhen.events import Emit
+from donewhen.union.gate import Gate, Gated
+from donewhen.union.integrate import Integration, Obstacle, Together
+from donewhen.union.known import Members, Merged, Seen
+from donewhen.union.legs import Judgement, Judging
+from donewhen.union.ordering import Item
+from donewhen.union.patch import Patch
+from donewhen.union.search import Found, search
+from donewhen.union.trial import Blame
+from donewhen.workspace.objects import shown
+
+Why = Literal["patch_conflict", "duplicate_declaration", "build_test_failed", "rejected"]
+PRECEDENCE: tuple[Why, ...] = ("patch_conflict", "duplicate_declaration", "build_test_failed", "rejected")
+PROTECTED = "protected paths"
+"""What turned when a union changes what no patch may: it stands where the name of a check does."""
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A patch that passed the gate and is not part of the union."""
+
+    patch: str
+    partner: str | None
+    check: str | None
+    why: Why
+    common: tuple[str, ...]
+    """Files or symbols that it and its partner both change."""
+    detail: str
+    """One line for people."""
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "culprit": self.patch,
+            "partner": self.partner,
+            "reason": self.why,
+            "check": self.check,
+            "common": self.common,
+            "detail": self.detail,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class United:
+    gated: tuple[Gated, ...]
+    kept: Members
+    together: Together
+    judgement: Judgement | None
+    """Of what is kept; None when nothing is."""
+    dropped: tuple[Dropped, ...]
+    runs: int
+    confirmations: int
+    flaky: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        return len(self.kept) == len(self.gated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """What the search asks."""
+
+    integration: Integration
+    judging: Judging
+    proven: bool
+
+    async def merged(self, members: Members) -> Merged:
+        return await self.integration.merged(members)
+
+    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+        return Seen(_turned(await self.judging(tree, "union", first, fresh=fresh, proven=self.proven)))
+
+
+def _turned(judgement: Judgement) -> tuple[str, ...]:
+    """What speaks against a union; what could not be found out does."""
+    if judgement.taken_back:
+        return (PROTECTED,)
+    return (*judgement.turned, *(leg.name for leg in judgement.unknown))
+
+
+@dataclass(slots=True)
+class Uniting:
+    gate: Gate
+    integration: Integration
+    judging: Judging
+    emit: Emit
+    at_once: int = 2
+
+    async def united(self, patches: Sequence[Patch]) -> United:
+        gated = await self._gated(patches)
+        accepted = [one for one in gated if one.status == "accepted"]
+        items = [_item(one) for one in accepted]
+        if not items:
+            return _nothing(gated, await self.integration.together(()))
+        found, together, judgement = await self._searched(items)
+        dropped = await self._dropped(found, {one.patch.id: one for one in accepted})
+        self._tell(found.kept, dropped, together)
+        return United(
+            gated=gated,
+            kept=found.kept,
+            together=together,
+            judgement=judgement,
+            dropped=dropped,
+            runs=found.runs,
+            confirmations=found.confirmations,
+            flaky=found.flaky,
+        )
+
+    async def _searched(self, items: Sequence[Item]) -> tuple[Found, Together, Judgement | None]:
+        """A union that is proven. The search asks the checks alone; if its answer then does not stand up to all that
+        makes a green believable, every step is taken again with that."""
+        for proven in (False, True):
+            found = await search(items, _Probe(self.integration, self.judging, proven))
+            together = await self.integration.together(found.kept)
+            judgement = await self.judging(together.tree, "union") if found.kept else None
+            if judgement is None or not _turned(judgement):
+                return found, together, judgement
+        return replace(found, kept=(), left=found.kept), await self.integration.together(()), None
+
+    async def _gated(self, patches: Sequence[Patch]) -> tuple[Gated, ...]:
+        """Each by itself, some at the same time; in the order given."""
+        gated: dict[int, Gated] = {}
+        limit = anyio.CapacityLimiter(self.at_once)
+
+        async def one(number: int, patch: Patch) -> None:
+            async with limit:
+                self.emit(events.SubtaskVerifying(id=patch.id))
+                gated[number] = await self.gate.gated(patch)
+            reasons = tuple(reason.plain() for reason in gated[number].reasons)
+            self.emit(
+                events.SubtaskGated(
+                    id=patch.id, status=gated[number].status, reasons=reasons, notes=gated[number].notes
+                )
+            )
+
+        async with anyio.create_task_group() as tasks:
+            for number, patch in enumerate(patches):
+                tasks.start_soon(one, number, patch)
+        return tuple(gated[number] for number in range(len(patches)))
+
+    # -- what is made of its answer --
+
+    async def _dropped(self, found: Found, accepted: Mapping[str, Gated]) -> tuple[Dropped, ...]:
+        blamed = [await self._of_blame(blame, accepted) for blame in found.blames]
+        left = [
+            Dropped(
+                patch=id, partner=None, check=None, why="rejected", common=(), detail="no union with it could be proven"
+            )
+            for id in found.left
+        ]
+        return (*blamed, *left)
+
+    async def _of_blame(self, blame: Blame, accepted: Mapping[str, Gated]) -> Dropped:
+        obstacle = (await self.integration.together(blame.witness)).obstacle if blame.conflict else None
+        common = _common(accepted[blame.culprit], accepted[blame.partner]) if blame.partner else ()
+        why: Why = obstacle.kind if obstacle else "rejected" if blame.check == PROTECTED else "build_test_failed"
+        return Dropped(
+            patch=blame.culprit,
+            partner=blame.partner,
+            check=blame.check,
+            why=why,
+            common=common,
+            detail=_words(blame, obstacle, common),
+        )
+
+    def _tell(self, kept: Members, dropped: Sequence[Dropped], together: Together) -> None:
+        causes = sorted(dropped, key=lambda one: PRECEDENCE.index(one.why))
+        if causes:
+            gravest = causes[0]
+            self.emit(
+                events.UnionRejected(
+                    culprits=tuple(one.patch for one in causes),
+                    partner=gravest.partner,
+                    reason=gravest.why,
+                    detail=gravest.detail,
+                    causes=tuple(one.plain() for one in causes),
+                )
+            )
+        for id in kept:
+            self.emit(events.SubtaskApplied(id=id))
+        if kept:
+            self.emit(events.UnionVerified(applied=kept, reconciled=together.reconciled))
+
+
+def _nothing(gated: tuple[Gated, ...], base: Together) -> United:
+    return United(gated=gated, kept=(), together=base, judgement=None, dropped=(), runs=0, confirmations=0, flaky=())
+
+
+def _item(one: Gated) -> Item:
+    return Item(one.patch.id, one.files, green_alone=True)
+
+
+def _common(one: Gated, other: Gated) -> tuple[str, ...]:
+    """Symbols that both change; else files."""
+    symbols = sorted(f"{shown(path)}: {name}" for path, name in one.symbols & other.symbols)
+    return tuple(symbols or sorted(shown(path) for path in one.files & other.files))
+
+
+def _words(blame: Blame, obstacle: Obstacle | None, common: Sequence[str]) -> str:
+    together = f" together with {blame.partner}" if blame.partner else ""
+    if not blame.partner and len(blame.witness) > 1:
+        together = f" together with {' and '.join(id for id in blame.witness if id != blame.culprit)}"
+    if obstacle is not None:
+        return f"cannot be merged{together}: {obstacle.detail}"
+    both = f"; both change {', '.join(common[:MOST_NAMED])}" if common else ""
+    return f"{blame.check} turns red{together}{both}"

@@ -1,0 +1,107 @@
+"""Texts that cannot be read: where the first fault is, and whether a change is to blame for it."""
+
+import sys
+
+import pytest
+from declared_sources import SOURCES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from donewhen.syntax.faults import Parse, breaks, first_fault
+from donewhen.syntax.grammar import LANGUAGES, LanguageName
+
+BROKEN: list[tuple[LanguageName, str, int]] = [
+    ("python", "x = 1\ny = (\n", 2),
+    ("python", "def f(:\n    pass\n", 1),
+    ("javascript", "let a = 1;\nfunction f( {\n", 2),
+    ("typescript", "const a: = 1;\n", 1),
+    ("tsx", "const a = <p>;\n", 1),
+    ("go", "package p\n\nfunc f( {\n}\n", 3),
+    ("rust", "fn f() {}\nfn g( {}\n", 2),
+    ("java", "class A {\n  int = 1;\n}\n", 2),
+    ("c", "int f(void) {\n  return 1\n}\n", 2),
+    ("cpp", "class A {\n  int f(;\n};\n", 2),
+    ("ruby", "def f\n  x = [1,\nend\n", 2),
+    ("php", "<?php\nfunction ( {\n", 2),
+    ("python", "<<<<<<< ours\nx = 1\n=======\nx = 2\n>>>>>>> theirs\n", 1),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "line"), BROKEN)
+def test_a_broken_text_is_told_with_the_place_in_one_short_line(language: LanguageName, text: str, line: int) -> None:
+    fault = first_fault(language, text.encode())
+    assert fault is not None
+    assert abs(fault.line - line) <= 1, fault
+    assert fault.column >= 1
+    assert "\n" not in fault.message
+    assert len(fault.message) < 90
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_good_sources_have_no_fault(language: LanguageName) -> None:
+    for source, _ in SOURCES[language]:
+        assert first_fault(language, source.encode()) is None, source
+
+
+@pytest.mark.parametrize(("language", "text", "line"), BROKEN)
+def test_only_a_change_that_broke_a_text_is_to_blame(language: LanguageName, text: str, line: int) -> None:
+    good = SOURCES[language][0][0].encode()
+    broken = text.encode()
+    assert breaks(language, good, broken).state == "broke"
+    assert breaks(language, None, broken).state == "broke"
+    assert breaks(language, broken, broken + b"\n").state == "did not parse before either"
+    assert breaks(language, broken, good) == Parse("parses")
+    assert breaks(language, broken, None) == Parse("parses")
+
+
+def test_a_long_offence_is_cut() -> None:
+    fault = first_fault("python", b"x = 1\n" + b"@@@ $$$ " * 200)
+    assert fault is not None
+    assert len(fault.message) < 90
+
+
+REFUSED_BY_PYTHON = b"def f():\n    return 1\n\ndef g(a=1, b): ...\n"
+
+
+def test_what_the_grammar_takes_and_python_refuses_is_told() -> None:
+    assert first_fault("python", REFUSED_BY_PYTHON) is None
+    found = breaks("python", b"x = 1\n", REFUSED_BY_PYTHON)
+    assert found.state == "broke"
+    assert found.fault is not None
+    assert found.fault.line == 4
+
+
+def test_python_has_no_say_about_a_new_file_or_one_that_it_never_took() -> None:
+    assert breaks("python", None, REFUSED_BY_PYTHON).state == "parses"
+    assert breaks("python", b"print 'of another age'\n", REFUSED_BY_PYTHON).state == "parses"
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (b"type A = int\n", (3, 12)),
+        (b"def f[T](a: T): ...\n", (3, 12)),
+        (b"class A[T]: ...\n", (3, 12)),
+        (b"x = f'{d['a']}'\n", (3, 12)),
+        (b"try:\n    pass\nexcept A, B:\n    pass\n", (3, 14)),
+    ],
+)
+def test_syntax_that_is_newer_than_ours_is_no_fault(text: bytes, version: tuple[int, int]) -> None:
+    assert breaks("python", b"x = 1\n", text).state == "parses"
+    refused = breaks("python", b"x = 1\n", text + b"def g(a=1, b): ...\n").state
+    assert refused == ("broke" if sys.version_info[:2] >= version else "parses")
+
+
+def test_a_text_that_is_too_deep_for_python_is_no_fault() -> None:
+    assert breaks("python", b"x = 1\n", b"x = " + b"-" * 50_000 + b"1\n").state == "parses"
+
+
+def test_a_warning_is_no_fault() -> None:
+    assert breaks("python", b"x = 1\n", b"x = '\\d'\n").state == "parses"
+
+
+@given(st.sampled_from(LANGUAGES), st.binary(max_size=150))
+@settings(max_examples=60, deadline=None)
+def test_any_bytes_parse_or_have_a_fault_inside_them(language: LanguageName, text: bytes) -> None:
+    fault = first_fault(language, text)
+    assert fault is None or 1 <= fault.line <= text.count(b"\n") + 1

@@ -1,0 +1,71 @@
+"""Texts of others are read in a process that may die: one that kills it is unreadable, and the rest is answered."""
+
+import json
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.union.answering import answer
+from donewhen.union.asking import BOOT, Question, Reader
+from donewhen.workspace.process import Launcher
+
+pytestmark = pytest.mark.anyio
+PLAIN = Question("change", "a.py", {"before": b"x = 1\n", "after": b"x = 2\n"})
+TRAP = Question("change", "trap.py", {"before": None, "after": b"x = 1\n"})
+
+
+async def answers(*questions: Question, boot: str = BOOT) -> tuple[list[Mapping[str, Any]], int]:
+    async with Launcher.open() as launcher:
+        reader = Reader(launcher, boot)
+        return await reader.answers(questions), reader.asked
+
+
+async def test_a_change_a_merge_and_symbols_are_answered_by_one_process() -> None:
+    merge = Question("merge", "a.py", {"base": b"a\n", "ours": b"b\na\n", "theirs": b"a\nc\n"})
+    symbols = Question("symbols", "a.py", {"after": b"def f(): ...\n"}, ("f", "g"))
+    (change, merged, found), asked = await answers(PLAIN, merge, symbols)
+    assert asked == 1
+    assert change["symbols"]["modified"] == ["x"]
+    assert "text" in merged
+    assert [one["answer"] for one in found["found"].values()] == ["found", "no such symbol"]
+
+
+async def test_a_file_without_a_grammar_has_no_language() -> None:
+    ((told,), _) = await answers(Question("change", "a.txt", {"before": None, "after": b"x"}))
+    assert told == {"language": ""}
+
+
+async def test_what_is_too_large_for_a_parser_is_unreadable() -> None:
+    ((told,), _) = await answers(Question("change", "a.py", {"before": None, "after": b"x = 1\n" * 400_000}))
+    assert "more than a parser is given" in told["unreadable"]
+
+
+def trapped(deed: str) -> str:
+    """The reader, which does something of its own at a file named trap.py."""
+    trap = "import os, donewhen.union.answering as a; plain = a.answer\n"
+    trap += f"def answer(asked):\n    if asked['path'] == 'trap.py': {deed}\n    return plain(asked)\n"
+    trap += "a.answer = answer\n"
+    return BOOT.replace("main()", f"exec({trap!r}); main()")
+
+
+@pytest.mark.parametrize("deed", [f"os.kill(os.getpid(), {int(signal.SIGSEGV)})", "bytearray(8 << 30)", "os._exit(0)"])
+async def test_a_text_that_kills_the_reader_is_unreadable_and_those_after_it_are_asked_again(deed: str) -> None:
+    told, asked = await answers(PLAIN, TRAP, PLAIN, boot=trapped(deed))
+    assert asked == 2
+    assert [("unreadable" in one) for one in told] == [False, True, False]
+
+
+async def test_the_reader_can_put_nothing_into_a_file(tmp_path: Path) -> None:
+    place = tmp_path / "made"
+    place.touch()
+    (told,), _ = await answers(TRAP, boot=trapped(f"os.write(os.open({str(place)!r}, os.O_WRONLY), b'x')"))
+    assert "unreadable" in told
+    assert place.read_bytes() == b""
+
+
+def test_an_answer_is_plain_json() -> None:
+    asked: dict[str, Any] = json.loads(PLAIN.line())
+    assert json.loads(json.dumps(answer(asked)))["language"] == "python"

@@ -1,0 +1,118 @@
+"""Checks that waver: hardly anybody is blamed for a bad moment, and what wavered is named.
+
+Bad moments are drawn from a seed, so the numbers are the same in every run. The table over more rates is printed by
+`bench/union_search.py`.
+"""
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unions import CHECKS, Clash, Judging, Union, cases, is_wrong
+
+from donewhen.union.known import Limits
+from donewhen.union.ordering import Item
+from donewhen.union.search import search
+from donewhen.union.tally import Seen, Tally
+
+CASES = 2_000
+
+
+async def wrong_blames(number: int, false_red: float, false_green: float, limits: Limits) -> int:
+    wrong = 0
+    for seed, union in cases(number):
+        judging = Judging(union, false_red, false_green, seed)
+        found = await search(union.items, judging, limits=limits)
+        assert found.kept in judging.green or not found.kept
+        assert not found.left
+        wrong += sum(is_wrong(union, blame.culprit, blame.partner) for blame in found.blames)
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("false_red", "false_green"),
+    [(0.05, 0.0), (0.0, 0.05)],
+    ids=["red now and then", "green now and then"],
+)
+def test_with_five_percent_of_bad_moments_less_than_one_blame_in_a_hundred_cases_is_wrong(
+    false_red: float, false_green: float
+) -> None:
+    assert anyio.run(wrong_blames, CASES, false_red, false_green, Limits()) < CASES / 100
+
+
+def test_without_second_looks_the_same_bad_moments_do_mislead() -> None:
+    """The control: what is blamed as soon as it is found is wrong far more often."""
+    assert anyio.run(wrong_blames, 300, 0.05, 0.0, Limits(confirmations=0, asks=1)) > 300 / 20
+
+
+@pytest.mark.anyio
+async def test_a_union_that_is_red_once_and_green_twice_is_kept_and_its_check_is_named() -> None:
+    items = tuple(Item(id, frozenset({id})) for id in "abc")
+
+    class OneBadMoment(Judging):
+        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+            seen = await super().judged(tree, first, fresh=fresh)
+            return Seen(("lint",)) if self.runs == 1 else seen
+
+    found = await search(items, OneBadMoment(Union("none", items)))
+    assert (found.kept, found.blames, found.flaky) == (("a", "b", "c"), (), ("lint",))
+    assert (found.runs, found.confirmations) == (1, 3)
+
+
+@pytest.mark.anyio
+async def test_what_is_never_green_and_never_red_by_the_same_check_is_left_out_unconfirmed() -> None:
+    items = (Item("a", frozenset({"a"})), Item("b", frozenset({"b"})))
+
+    class AnotherEachTime(Judging):
+        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+            seen = await super().judged(tree, first, fresh=fresh)
+            others = [check for check in CHECKS if check not in first[:1]]
+            return seen if seen.green else Seen((others[self.runs % len(others)],))
+
+    found = await search(items, AnotherEachTime(Union("single", items, (Clash(("b",)),))))
+    assert found.kept == ("a",)
+    assert [(blame.culprit, blame.confirmed) for blame in found.blames] == [("b", False)]
+    assert len(found.flaky) > 1
+
+
+@pytest.mark.anyio
+async def test_a_tree_is_not_judged_more_often_than_the_limits_say() -> None:
+    items = tuple(Item(id, frozenset({id})) for id in "abcd")
+    asked: dict[str, int] = {}
+
+    class Counting(Judging):
+        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+            asked[tree] = asked.get(tree, 0) + 1
+            return await super().judged(tree, first, fresh=fresh)
+
+    for seed in range(30):
+        asked.clear()
+        judging = Counting(Union("none", items), false_red=0.3, seed=seed)
+        await search(items, judging, limits=Limits(asks=5))
+        assert max(asked.values()) <= 5
+
+
+answers = st.lists(st.lists(st.sampled_from(CHECKS), max_size=2, unique=True).map(lambda turned: Seen(tuple(turned))))
+
+
+@settings(max_examples=100, deadline=None)
+@given(answers)
+def test_a_tally_believes_green_only_where_a_whole_judgement_was_green(seen: list[Seen]) -> None:
+    tally = Tally("t")
+    for one in seen:
+        tally.add(one, [tally.suspect] if tally.suspect else [])
+    assert tally.asked == len(seen)
+    if not any(one.green for one in seen):
+        assert tally.red
+    if seen and all(one.green for one in seen):
+        assert (tally.red, tally.settled, tally.torn) == (False, True, [])
+    if not tally.red:
+        assert all(tally.reds[check] - tally.passes[check] <= tally.greens for check in CHECKS)
+
+
+def test_a_check_that_ran_first_and_was_not_the_red_one_has_passed() -> None:
+    tally = Tally("t")
+    tally.add(Seen(("tests",)), [])
+    tally.add(Seen(("lint",)), ["tests", "lint", "types"])
+    assert tally.torn == ["tests"]
+    assert (tally.suspect, tally.lead) == ("lint", 1)

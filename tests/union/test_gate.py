@@ -1,0 +1,166 @@
+"""The gate by itself: what a patch declared beforehand, and what a judgement is worth. The verb shows the rest."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from donewhen.errors import MachineryBroke
+from donewhen.union.asking import Reader
+from donewhen.union.gate import Gate, Gated
+from donewhen.union.legs import Judgement, Leg, Stands
+from donewhen.union.patch import Footprint, Patch
+from repositories import commit, git, opened, repository, write
+
+pytestmark = pytest.mark.anyio
+SHOP = """\
+import os
+
+RATE = 1
+
+
+class Shop:
+    def total(self):
+        return 1
+
+    def count(self):
+        return 2
+"""
+FILES = {"shop.py": SHOP, "other.py": "X = 1\n", "one.py": "class One:\n    def a(self): ...\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """A judge that always says the same."""
+
+    stands: tuple[Stands, ...] = ("kept",)
+    breaks: str = ""
+
+    async def __call__(
+        self,
+        tree: str,
+        phase: Literal["gate", "union"],
+        first: Sequence[str] = (),
+        *,
+        fresh: bool = False,
+        proven: bool = True,
+    ) -> Judgement:
+        del tree, phase, first, fresh, proven
+        if self.breaks:
+            raise MachineryBroke(self.breaks)
+        return Judgement(tuple(Leg(name=f"c{n}", stands=s, status="x") for n, s in enumerate(self.stands)))
+
+
+@asynccontextmanager
+async def gate(root: Path, judging: Says) -> AsyncGenerator[Gate]:
+    async with opened(root, root.parent / "store") as store:
+        reader = Reader(store.bare.launcher)
+        yield Gate(store=store, base=git(root, "rev-parse", "main^{tree}"), reader=reader, judging=judging)
+
+
+async def gated(
+    tmp_path: Path, files: Mapping[str, str], footprint: Footprint | None = None, judging: Says | None = None
+) -> Gated:
+    root = repository(tmp_path / "repo", FILES)
+    git(root, "checkout", "--quiet", "-b", "work")
+    write(root, files)
+    commit(root)
+    tree = git(root, "rev-parse", "work^{tree}")
+    async with gate(root, judging or Says()) as here:
+        return await here.gated(Patch(id="work", tree=tree, footprint=footprint))
+
+
+def changed(old: str, new: str) -> dict[str, str]:
+    assert old in SHOP
+    return {"shop.py": SHOP.replace(old, new)}
+
+
+ONLY_TOTAL = Footprint(frozenset({"shop.py"}), (("shop.py", "Shop.total"),))
+ONLY_ONE = Footprint(frozenset({"one.py"}), (("one.py", "One.a"),))
+
+
+@pytest.mark.parametrize(
+    ("files", "footprint"),
+    [
+        (changed("return 1", "return 3"), ONLY_TOTAL),
+        (changed("return 1", "return 3"), Footprint(frozenset({"shop.py"}))),
+        (changed("return 1", "return 3"), Footprint(frozenset({"shop.py"}), (("shop.py", "*"),))),
+        (changed("return 1", "return 3"), Footprint(frozenset({"shop.py"}), (("shop.py", "Shop"),))),
+        (changed("return 1", "return 3"), Footprint(frozenset({"shop.py"}), (("shop.py", "total"),))),
+        ({"shop.py": SHOP + "\n\ndef new():\n    return 1\n"}, ONLY_TOTAL),
+        (changed("import os", "import os\nimport re"), ONLY_TOTAL),
+        ({"one.py": "class One:\n    def a(self): ...\n\n    def b(self): ...\n"}, ONLY_ONE),
+        ({"new.py": "A = 1\n"}, Footprint(frozenset({"new.py"}))),
+    ],
+    ids=[
+        "its symbol",
+        "its file",
+        "all of it",
+        "its class",
+        "its last name",
+        "a new symbol",
+        "an import",
+        "a second member",
+        "a new file",
+    ],
+)
+async def test_what_lies_in_the_footprint_is_accepted(
+    tmp_path: Path, files: Mapping[str, str], footprint: Footprint
+) -> None:
+    assert (await gated(tmp_path, files, footprint)).status == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("files", "where"),
+    [
+        (changed("return 2", "return 3"), ("shop.py", "Shop.count")),
+        (changed("RATE = 1", "RATE = 2"), ("shop.py", "RATE")),
+        (changed("\n    def count(self):\n        return 2\n", ""), ("shop.py", "Shop.count")),
+        ({"other.py": "X = 2\n"}, ("other.py", "")),
+        ({"new.py": "A = 1\n"}, ("new.py", "")),
+        ({"shop.py": SHOP + "\nprint(RATE)\n"}, ("shop.py", "")),
+    ],
+    ids=["another method", "a constant", "a removed method", "another file", "a new file", "a statement"],
+)
+async def test_what_lies_outside_of_the_footprint_is_rejected_by_file_and_symbol(
+    tmp_path: Path, files: Mapping[str, str], where: tuple[str, str]
+) -> None:
+    found = await gated(tmp_path, files, ONLY_TOTAL)
+    assert found.status == "rejected"
+    assert [(reason.code, reason.path, reason.symbol) for reason in found.reasons] == [("outside_footprint", *where)]
+
+
+@pytest.mark.parametrize(
+    ("stands", "status"),
+    [
+        (("kept",), "accepted"),
+        (("gained", "open"), "accepted"),
+        (("kept", "turned"), "rejected"),
+        (("kept", "unknown"), "inconclusive"),
+        (("unknown", "turned"), "rejected"),
+        (("open",), "inconclusive"),
+        ((), "inconclusive"),
+    ],
+)
+async def test_only_positive_evidence_accepts(tmp_path: Path, stands: tuple[Stands, ...], status: str) -> None:
+    found = await gated(tmp_path, changed("return 1", "return 3"), judging=Says(stands))
+    assert found.status == status
+
+
+async def test_a_judge_that_cannot_judge_is_an_error_and_no_traceback(tmp_path: Path) -> None:
+    found = await gated(tmp_path, changed("return 1", "return 3"), judging=Says(breaks="the disk is full"))
+    assert (found.status, [str(reason) for reason in found.reasons]) == ("error", ["the disk is full"])
+
+
+async def test_a_file_without_a_grammar_is_told(tmp_path: Path) -> None:
+    found = await gated(tmp_path, {"a.txt": "a\n"})
+    assert found.status == "accepted"
+    assert found.notes == ("1 of 1 changed files have no grammar; only checks judge them",)
+
+
+async def test_it_is_told_which_symbols_a_patch_touches(tmp_path: Path) -> None:
+    found = await gated(tmp_path, changed("return 1", "return 3"))
+    assert found.symbols == {("shop.py", "Shop.total")}

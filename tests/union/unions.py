@@ -1,0 +1,197 @@
+"""Unions of patches with known answers, and a probe that judges them as checks would, with good and bad moments.
+
+Every answer is known by construction: which sets of patches are red together, in which order, by which check. Nothing
+here searches. Seeded throughout: the same seed gives the same union and the same bad moments.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from donewhen.union.known import Members, Merged
+from donewhen.union.ordering import Item
+from donewhen.union.tally import Seen
+
+CHECKS = ("build", "types", "tests", "lint")
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Patches that are red together, in this order of application if the order matters."""
+
+    members: Members
+    check: str | None = "tests"
+    """None: they cannot be merged."""
+    ordered: bool = False
+
+    def shows_in(self, members: Members) -> bool:
+        if not set(self.members) <= set(members):
+            return False
+        return not self.ordered or tuple(id for id in members if id in self.members) == self.members
+
+
+@dataclass(frozen=True)
+class Union:
+    """Patches in the order in which they are applied, and all that is wrong with them."""
+
+    kind: str
+    items: tuple[Item, ...]
+    clashes: tuple[Clash, ...] = ()
+    hub: str | None = None
+    """The one that fights with several."""
+
+    @property
+    def ids(self) -> Members:
+        return tuple(item.id for item in self.items)
+
+    @property
+    def real(self) -> tuple[Clash, ...]:
+        """The clashes that show when everything is applied."""
+        return tuple(clash for clash in self.clashes if clash.shows_in(self.ids))
+
+    def turned(self, members: Members) -> set[str]:
+        return {clash.check for clash in self.clashes if clash.check and clash.shows_in(members)}
+
+
+@dataclass
+class Judging:
+    """A probe. Each run of a check may have a bad moment: red though it should be green, or the other way round."""
+
+    union: Union
+    false_red: float = 0.0
+    false_green: float = 0.0
+    seed: int = 0
+    runs: int = field(default=0, init=False)
+    check_runs: int = field(default=0, init=False)
+    green: set[Members] = field(default_factory=set[Members], init=False)
+    """The unions that were seen green with every check."""
+    trees: dict[str, Members] = field(default_factory=dict[str, Members], init=False)
+    judged_trees: set[str] = field(default_factory=set[str], init=False)
+
+    def __post_init__(self) -> None:
+        self._chance = random.Random(self.seed)
+
+    async def merged(self, members: Members) -> Merged:
+        assert list(members) == [id for id in self.union.ids if id in members], "not in the order given"
+        unmerged = [clash for clash in self.union.clashes if not clash.check and clash.shows_in(members)]
+        if unmerged:
+            return Merged(conflict=("both.py",))
+        self.trees["+".join(members)] = members
+        return Merged("+".join(members))
+
+    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+        assert fresh == (tree in self.judged_trees), "a second look is fresh, and only a second one"
+        self.judged_trees.add(tree)
+        self.runs += 1
+        turned = self.union.turned(self.trees[tree])
+        for check in dict.fromkeys([*first, *CHECKS]):
+            self.check_runs += 1
+            if self._shows_red(check in turned):
+                return Seen((check,))
+        self.green.add(self.trees[tree])
+        return Seen()
+
+    def _shows_red(self, red: bool) -> bool:
+        return self._chance.random() >= self.false_green if red else self._chance.random() < self.false_red
+
+
+def is_wrong(union: Union, culprit: str, partner: str | None) -> bool:
+    """Whether a blame names somebody who has no part in a clash, or two who have none in the same."""
+    blamed = {culprit, partner} - {None}
+    return not any(blamed <= set(clash.members) for clash in union.real)
+
+
+# -- the kinds --
+
+
+def patches(count: int, chance: random.Random) -> list[Item]:
+    """Patches that touch files of a small project: some alone with theirs, some not."""
+    pool = [f"src/f{number}.py" for number in range(2 * count)]
+    return [Item(f"p{number}", frozenset(chance.sample(pool, chance.randint(1, 3)))) for number in range(count)]
+
+
+def touching(item: Item, *more: str) -> Item:
+    return Item(item.id, item.files | set(more), item.risk, item.green_alone)
+
+
+def sharing(items: list[Item], chosen: Sequence[Item], path: str) -> tuple[Item, ...]:
+    """The same patches, of which the chosen ones touch one file in common."""
+    return tuple(touching(item, path) if item in chosen else item for item in items)
+
+
+def applied(items: Sequence[Item], chosen: Sequence[Item]) -> Members:
+    return tuple(item.id for item in items if item in chosen)
+
+
+def none(items: list[Item], chance: random.Random) -> Union:
+    return Union("none", tuple(items))
+
+
+def single(items: list[Item], chance: random.Random) -> Union:
+    return Union("single", tuple(items), (Clash((chance.choice(items).id,), chance.choice(CHECKS)),))
+
+
+def pair(items: list[Item], chance: random.Random) -> Union:
+    chosen = chance.sample(items, 2)
+    clash = Clash(applied(items, chosen), chance.choice(CHECKS))
+    return Union("pair", sharing(items, chosen, "src/both.py"), (clash,))
+
+
+def pair_across_files(items: list[Item], chance: random.Random) -> Union:
+    apart = [Item(item.id, frozenset({f"own/{item.id}.py"})) for item in items]
+    return Union("across files", tuple(apart), (Clash(applied(apart, chance.sample(apart, 2)), chance.choice(CHECKS)),))
+
+
+def order_dependent(items: list[Item], chance: random.Random) -> Union:
+    """Red only when the one comes after the other; half of them are applied the other way round."""
+    chosen = tuple(item.id for item in chance.sample(items, 2))
+    return Union("in order", tuple(items), (Clash(chosen, chance.choice(CHECKS), ordered=True),))
+
+
+def unmergeable(items: list[Item], chance: random.Random) -> Union:
+    chosen = chance.sample(items, 2)
+    return Union("no merge", sharing(items, chosen, "src/both.py"), (Clash(applied(items, chosen), None),))
+
+
+def triple(items: list[Item], chance: random.Random) -> Union:
+    chosen = chance.sample(items, min(3, len(items)))
+    return Union("triple", tuple(items), (Clash(applied(items, chosen), chance.choice(CHECKS)),))
+
+
+def disjoint_pairs(items: list[Item], chance: random.Random) -> Union:
+    count = chance.randint(1, max(1, min(4, len(items) // 2)))
+    chosen = chance.sample(items, 2 * count)
+    couples = [chosen[2 * number : 2 * number + 2] for number in range(count)]
+    clashes = tuple(Clash(applied(items, couple), chance.choice(CHECKS)) for couple in couples)
+    return Union("pairs", tuple(items), clashes)
+
+
+def one_against_many(items: list[Item], chance: random.Random) -> Union:
+    hub, *others = chance.sample(items, min(len(items), chance.randint(3, 6)))
+    clashes = tuple(Clash(applied(items, [hub, other]), chance.choice(CHECKS)) for other in others)
+    return Union("one, many", tuple(items), clashes, hub=hub.id if len(others) > 1 else None)
+
+
+KINDS: tuple[Callable[[list[Item], random.Random], Union], ...] = (
+    none,
+    single,
+    pair,
+    pair_across_files,
+    order_dependent,
+    unmergeable,
+    triple,
+    disjoint_pairs,
+    one_against_many,
+)
+MOST = 32
+
+
+def generated(kind: Callable[[list[Item], random.Random], Union], count: int, seed: int) -> Union:
+    chance = random.Random(f"{kind.__name__} {count} {seed}")
+    return kind(patches(count, chance), chance)
+
+
+def cases(number: int) -> Iterator[tuple[int, Union]]:
+    """Unions of every kind in turn, of 2 to 32 patches."""
+    for seed in range(number):
+        yield seed, generated(KINDS[seed % len(KINDS)], random.Random(seed).randint(2, MOST), seed)
