@@ -1,6 +1,7 @@
 """Texts of others are read in a process that may die: one that kills it is unreadable, and the rest is answered."""
 
 import json
+import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from donewhen.union.answering import answer
 from donewhen.union.asking import BOOT, Question, Reader
 from donewhen.workspace.process import Launcher
+from donewhen.workspace.sandbox import level
+from donewhen.workspace.state import state_root
 
 pytestmark = pytest.mark.anyio
 PLAIN = Question("change", "a.py", {"before": b"x = 1\n", "after": b"x = 2\n"})
@@ -19,7 +22,7 @@ TRAP = Question("change", "trap.py", {"before": None, "after": b"x = 1\n"})
 
 async def answers(*questions: Question, boot: str = BOOT) -> tuple[list[Mapping[str, Any]], int]:
     async with Launcher.open() as launcher:
-        reader = Reader(launcher, boot)
+        reader = Reader(launcher, await level.recorded_probe(launcher, state_root(os.environ)), boot)
         return await reader.answers(questions), reader.asked
 
 
@@ -58,12 +61,29 @@ async def test_a_text_that_kills_the_reader_is_unreadable_and_those_after_it_are
     assert [("unreadable" in one) for one in told] == [False, True, False]
 
 
-async def test_the_reader_can_put_nothing_into_a_file(tmp_path: Path) -> None:
-    place = tmp_path / "made"
-    place.touch()
-    (told,), _ = await answers(TRAP, boot=trapped(f"os.write(os.open({str(place)!r}, os.O_WRONLY), b'x')"))
+DEEDS = {
+    "write a file": "open({mine!r}, 'w').close()",
+    "make a file": "open({mine!r} + '2', 'w').close()",
+    "read a file": "open({mine!r}).close()",
+    "open a socket": "__import__('socket').socket().close()",
+    "start a program that writes": "assert os.system('echo x > {mine}') == 0",
+    "signal others": "os.kill({pid}, 0)",
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+async def test_what_the_reader_could_not_do_even_if_a_text_had_taken_it_over(tmp_path: Path, deed: str) -> None:
+    place = tmp_path / "mine"
+    place.write_bytes(b"mine")
+    words = DEEDS[deed].format(mine=str(place), pid=os.getpid())
+    exec(words, {"os": os})  # the control: without walls it works
+    for made in tmp_path.iterdir():
+        made.unlink()
+    place.write_bytes(b"mine")
+    before = sorted(tmp_path.iterdir()), place.read_bytes()
+    (told,), _ = await answers(TRAP, boot=trapped(words))
     assert "unreadable" in told
-    assert place.read_bytes() == b""
+    assert (sorted(tmp_path.iterdir()), place.read_bytes()) == before
 
 
 def test_an_answer_is_plain_json() -> None:

@@ -1,5 +1,6 @@
 """The gate by itself: what a patch declared beforehand, and what a judgement is worth. The verb shows the rest."""
 
+import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from donewhen.union.asking import Reader
 from donewhen.union.gate import Gate, Gated
 from donewhen.union.legs import Judgement, Leg, Stands
 from donewhen.union.patch import Footprint, Patch
+from donewhen.workspace.sandbox import level
+from donewhen.workspace.state import state_root
 from repositories import commit, git, opened, repository, write
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +60,7 @@ class Says:
 @asynccontextmanager
 async def gate(root: Path, judging: Says) -> AsyncGenerator[Gate]:
     async with opened(root, root.parent / "store") as store:
-        reader = Reader(store.bare.launcher)
+        reader = Reader(store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ)))
         yield Gate(store=store, base=git(root, "rev-parse", "main^{tree}"), reader=reader, judging=judging)
 
 

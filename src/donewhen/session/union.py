@@ -44,7 +44,7 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
         raise BadInput("name the branches or patch files to combine: donewhen union REF|PATCH...")
     patches = await parts(place, base, words)
     judging = await beside(place, contract, base, emit)
-    store, reader = place.store, Reader(place.launcher)
+    store, reader = place.store, Reader(place.launcher, place.probe)
     tree = await store.tree_of(base)
     integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
     gate = Gate(store=store, base=tree, reader=reader, judging=judging, allowed=_allowed(contract))

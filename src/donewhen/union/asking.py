@@ -1,7 +1,8 @@
 """Questions about texts that somebody else wrote, answered whatever these texts do to a parser.
 
-All of them go to one process with bounded time and memory, which can write no file. When it hangs, dies or swells, the
-text it was at is one that cannot be read, and the others are asked about again.
+All of them go to one process with bounded time and memory, which can write no file, reach nobody, and read little more
+than itself. When it hangs, dies or swells, the text it was at is one that cannot be read, and the others are asked
+about again.
 """
 
 import base64
@@ -16,6 +17,8 @@ from typing import Any
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.command import Command, Confinement, End
 from donewhen.workspace.process import Launcher
+from donewhen.workspace.sandbox import landlock, seccomp
+from donewhen.workspace.sandbox.level import Probe
 
 CPU_SECS = 20
 """For all texts of one process. A file of a megabyte takes well under a second."""
@@ -45,6 +48,8 @@ class Reader:
     """Asks in processes of their own."""
 
     launcher: Launcher
+    probe: Probe
+    """What this machine can enforce."""
     boot: str = BOOT
     """What the process runs."""
     asked: int = field(default=0)
@@ -61,14 +66,16 @@ class Reader:
 
     async def _asked(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:
         self.asked += 1
-        finished = await self.launcher.run(_command(self.boot, b"".join(one.line() for one in questions)))
+        finished = await self.launcher.run(
+            _command(self.boot, b"".join(one.line() for one in questions), _walls(self.probe))
+        )
         if finished.end is End.COULD_NOT_START:
             raise MachineryBroke(f"the reader of source texts could not start: {finished.reason}")
         *whole, _ = finished.stdout.whole().split(b"\n")
         return [json.loads(line) for line in whole]
 
 
-def _command(boot: str, questions: bytes) -> Command:
+def _command(boot: str, questions: bytes, walls: Confinement) -> Command:
     quiet = ["-B"] if sys.dont_write_bytecode else []
     return Command(
         argv=[sys.executable, "-I", "-S", *quiet, "-c", boot, *_places()],
@@ -77,7 +84,20 @@ def _command(boot: str, questions: bytes) -> Command:
         stdin=questions,
         timeout_secs=WALL_SECS,
         keep_bytes=MOST_SAID,
-        confinement=Confinement(rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0, "FSIZE": 0}),
+        confinement=walls,
+    )
+
+
+def _walls(probe: Probe) -> Confinement:
+    """No files to write, no network, no signals to others; where the kernel has no such rules, at least the limits."""
+    from donewhen.workspace.launcher import kernel
+
+    own = (*_places(), sys.prefix, sys.base_prefix, sys.exec_prefix)
+    allowed = landlock.Allowed(network=False, readable=own, writable=(), closed=())
+    return Confinement(
+        landlock=landlock.ruleset(probe.landlock_abi, allowed) if probe.landlock_abi else None,
+        seccomp=seccomp.program(kernel.machine(), (), shared_memory=False) if probe.seccomp else b"",
+        rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0, "FSIZE": 0},
     )
 
 
