@@ -4,7 +4,17 @@ import importlib
 import sys
 from pathlib import Path
 
-PARTS = ("processes", "trees", "capture", "judge", "log_follow", "model_turns", "echo_agents", "union_search")
+PARTS = (
+    "processes",
+    "trees",
+    "capture",
+    "judge",
+    "log_follow",
+    "model_turns",
+    "echo_agents",
+    "union_search",
+    "union_projects",
+)
 
 
 def main() -> None:

@@ -11,12 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from donewhen.syntax.changes import changed
-from donewhen.syntax.duplicates import new_duplicates
-from donewhen.syntax.faults import breaks
 from donewhen.syntax.grammar import Unreadable, language_of
-from donewhen.syntax.index import Index
-from donewhen.syntax.merging.merge import Merged, merge
+
+# It is started often, and asked for one kind of thing at a time: what only some answers need is loaded on use.
 
 
 def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,6 +34,9 @@ TEXTS = ("before", "after", "base", "ours", "theirs")
 
 
 def _change(path: str, before: bytes | None, after: bytes | None) -> dict[str, Any]:
+    from donewhen.syntax.changes import changed
+    from donewhen.syntax.faults import breaks
+
     language = language_of(path)
     if language is None:
         return {"language": ""}
@@ -45,18 +45,30 @@ def _change(path: str, before: bytes | None, after: bytes | None) -> dict[str, A
         "language": language,
         "parse": asdict(parse),
         "symbols": asdict(symbols),
-        "duplicates": [asdict(one) for one in new_duplicates(language, before, after)],
+        "duplicates": _duplicates(path, before, after),
     }
 
 
+def _duplicates(path: str, before: bytes | None, after: bytes | None) -> list[dict[str, Any]]:
+    from donewhen.syntax.duplicates import new_duplicates
+
+    language = language_of(path)
+    return [asdict(one) for one in new_duplicates(language, before, after)] if language else []
+
+
 def _merge(path: str, texts: Mapping[str, bytes | None]) -> dict[str, Any]:
+    from donewhen.syntax.merging.merge import Merged, merge
+
     made = merge(path, texts["base"] or b"", texts["ours"] or b"", texts["theirs"] or b"")
     if isinstance(made, Merged):
-        return {"text": base64.b64encode(made.text).decode(), "how": made.how}
+        text = base64.b64encode(made.text).decode()
+        return {"text": text, "how": made.how, "duplicates": _duplicates(path, texts["ours"], made.text)}
     return {"conflict": [asdict(place) for place in made.places]}
 
 
 def _symbols(path: str, text: bytes, symbols: list[str]) -> dict[str, Any]:
+    from donewhen.syntax.index import Index
+
     index = Index([(path, text)])
     found = {symbol: index.find(path, symbol) for symbol in symbols}
     return {"found": {symbol: {"answer": one.answer, "near": one.near} for symbol, one in found.items()}}

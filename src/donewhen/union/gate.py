@@ -50,31 +50,38 @@ class Gate:
     """Paths that the contract declares editable."""
 
     async def gated(self, patch: Patch) -> Gated:
-        if patch.unfit:
-            return _Look(patch, ()).refused([Reason("does_not_apply", patch.unfit)])
-        changes = await self.store.diff(self.base, patch.tree)
-        look = _Look(patch, changes)
-        if not changes:
+        (look,) = await self.looked([patch])
+        return await self.judged(look)
+
+    async def looked(self, patches: Sequence[Patch]) -> list["Look"]:
+        """What the texts of patches say: parse errors, symbols, doubled declarations; one process reads them all."""
+        looks = [Look(patch, await self.store.diff(self.base, patch.tree) if patch.tree else ()) for patch in patches]
+        questions = [await self._questions(look) for look in looks]
+        answers = iter(await self.reader.answers([one for some in questions for one in some]))
+        for look, asked in zip(looks, questions, strict=True):
+            for question in asked:
+                look.read(question.path, next(answers))
+        return looks
+
+    async def judged(self, look: "Look") -> Gated:
+        if look.patch.unfit:
+            return look.refused([Reason("does_not_apply", look.patch.unfit)])
+        if not look.changes:
             return look.refused([Reason("empty", "changes nothing")])
-        for leg in (self._form, self._manners):
-            if reasons := await leg(look):
+        for reasons in ([*look.broken, *_strays(look), *look.doubled], await self._manners(look)):
+            if reasons:
                 return look.refused(reasons)
         return await self._evidence(look)
 
-    async def _form(self, look: "_Look") -> list[Reason]:
-        """What its texts say: parse errors, symbols out of its footprint, doubled declarations."""
+    async def _questions(self, look: "Look") -> list[Question]:
         readable = [change for change in look.changes if language_of(change.path) and not manners.is_link(change)]
         others = len(look.changes) - len(readable)
         if others:
             look.notes.append(f"{others} of {len(look.changes)} changed files have no grammar; only checks judge them")
         texts = await self._texts(readable)
-        questions = [Question("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]
-        answers = await self.reader.answers(questions) if questions else []
-        for change, answer in zip(readable, answers, strict=True):
-            look.read(change.path, answer)
-        return [*look.broken, *_strays(look), *look.doubled]
+        return [Question("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]
 
-    async def _manners(self, look: "_Look") -> list[Reason]:
+    async def _manners(self, look: "Look") -> list[Reason]:
         found = list(manners.offences(look.changes, self.allowed))
         if any(manners.is_link(change) for change in look.changes):
             found += manners.bad_links(await self._links(self.base), await self._links(look.patch.tree))
@@ -86,7 +93,7 @@ class Gate:
                 found += manners.secrets(change.path, texts[change.old], after)
         return found
 
-    async def _evidence(self, look: "_Look") -> Gated:
+    async def _evidence(self, look: "Look") -> Gated:
         try:
             judgement = await self.judging(look.patch.tree, "gate")
         except DonewhenError as error:
@@ -125,7 +132,7 @@ class Gate:
 
 
 @dataclass(slots=True)
-class _Look:
+class Look:
     """What has been seen of a patch so far."""
 
     patch: Patch
@@ -172,7 +179,7 @@ class _Look:
         )
 
 
-def _strays(look: _Look) -> list[Reason]:
+def _strays(look: Look) -> list[Reason]:
     """What was changed although it was not declared; a new symbol is judged by its file."""
     footprint = look.patch.footprint
     if footprint is None:

@@ -6,14 +6,14 @@ patches do not go together. Two patches that merge can still declare the same th
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from donewhen.syntax.grammar import language_of
 from donewhen.union.asking import Question, Reader
 from donewhen.union.known import Members, Merged
 from donewhen.union.patch import Patch
-from donewhen.workspace.objects import FILE, PROGRAM, Entry, shown
+from donewhen.workspace.objects import FILE, PROGRAM, Change, Entry, shown
 from donewhen.workspace.store import Store
 from donewhen.workspace.store.merge import Merge, Sides, merge, settled
 
@@ -36,6 +36,8 @@ class Together:
     tree: str
     reconciled: tuple[tuple[str, str], ...] = ()
     """(file, how) where the syntax settled what lines could not."""
+    changed: frozenset[str] = frozenset()
+    """The paths at which it differs from the base."""
     obstacle: Obstacle | None = None
 
 
@@ -66,16 +68,18 @@ class Integration:
     async def _on_top(self, before: Together, members: Members) -> Together:
         patch = self.patches[members[-1]]
         merged = await merge(self.store.bare, self.base, before.tree, patch.tree)
-        tree, reconciled = merged.tree, before.reconciled
-        if merged.conflicts:
-            answer = await self._settled(patch, merged)
-            if isinstance(answer, Obstacle):
-                return Together(before.tree, reconciled, answer)
-            tree, reconciled = answer.tree, (*reconciled, *answer.reconciled)
-        doubled = await self._doubled(patch, before.tree, tree)
-        return Together(before.tree, reconciled, doubled) if doubled else Together(tree, reconciled)
+        settling = await self._settled(patch, merged) if merged.conflicts else _Settled(merged.tree)
+        if isinstance(settling, Obstacle):
+            return replace(before, obstacle=settling)
+        changes = await self.store.diff(before.tree, settling.tree)
+        shared = [change for change in changes if change.path in before.changed and change.path not in settling.how]
+        doubled = settling.doubled or _doubling(patch, await self._read(shared))
+        if doubled:
+            return replace(before, obstacle=doubled)
+        changed = before.changed | {change.path for change in changes}
+        return Together(settling.tree, (*before.reconciled, *settling.how.items()), changed)
 
-    async def _settled(self, patch: Patch, merged: Merge) -> Together | Obstacle:
+    async def _settled(self, patch: Patch, merged: Merge) -> "_Settled | Obstacle":
         """A merge that git could not finish, finished by what the texts mean."""
         stuck = [sides for sides in merged.conflicts if not sides.lines_only]
         if stuck:
@@ -89,8 +93,8 @@ class Integration:
         if refused:
             return _conflict(patch, refused)
         news = {path: base64.b64decode(answer["text"]) for path, answer in found.items()}
-        how = tuple((path, ", ".join(answer["how"])) for path, answer in found.items())
-        return Together(await settled(self.store.bare, merged, news), how)
+        how = {path: ", ".join(answer["how"]) for path, answer in found.items()}
+        return _Settled(await settled(self.store.bare, merged, news), how, _doubling(patch, found))
 
     async def _versions(self, conflicts: Sequence[Sides]) -> dict[str, dict[str, bytes | None]]:
         entries = [entry for sides in conflicts for entry in (sides.base, sides.ours, sides.theirs) if entry]
@@ -105,25 +109,31 @@ class Integration:
             for sides in conflicts
         }
 
-    async def _doubled(self, patch: Patch, before: str, after: str) -> Obstacle | None:
-        """What is declared twice now, in files that the patch and the others have both changed."""
-        others = {change.path for change in await self.store.diff(self.base, before)}
-        shared = [
-            change
-            for change in await self.store.diff(before, after)
-            if change.path in others and language_of(change.path) and change.old and change.new
+    async def _read(self, changes: Sequence[Change]) -> dict[str, Mapping[str, Any]]:
+        """What is to be said about files that several patches have changed, where git could merge them."""
+        texts = [
+            (change.path, change.old.id, change.new.id)
+            for change in changes
+            if language_of(change.path) and change.old and change.new
             if change.old.mode in (FILE, PROGRAM) and change.new.mode in (FILE, PROGRAM)
         ]
-        if not shared:
-            return None
-        ids = list(dict.fromkeys(entry.id for change in shared for entry in (change.old, change.new) if entry))
-        texts = dict(zip(ids, await self.store.bare.contents(ids), strict=True))
+        if not texts:
+            return {}
+        ids = list(dict.fromkeys(id for _, old, new in texts for id in (old, new)))
+        contents = dict(zip(ids, await self.store.bare.contents(ids), strict=True))
         questions = [
-            Question("change", one.path, {"before": texts[one.old.id], "after": texts[one.new.id]})
-            for one in shared
-            if one.old and one.new
+            Question("change", path, {"before": contents[old], "after": contents[new]}) for path, old, new in texts
         ]
-        return _doubling(patch, questions, await self.reader.answers(questions))
+        answers = await self.reader.answers(questions)
+        return dict(zip((path for path, _, _ in texts), answers, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    tree: str
+    how: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By file, in which words its conflict was settled."""
+    doubled: Obstacle | None = None
 
 
 def _conflict(patch: Patch, refused: Mapping[str, Mapping[str, Any]]) -> Obstacle:
@@ -138,18 +148,15 @@ def _conflict(patch: Patch, refused: Mapping[str, Mapping[str, Any]]) -> Obstacl
     return Obstacle("patch_conflict", patch.id, files, tuple(dict.fromkeys(symbols)), "; ".join(words[:3]))
 
 
-def _doubling(patch: Patch, questions: Sequence[Question], answers: Sequence[Mapping[str, Any]]) -> Obstacle | None:
-    found = [(one.path, twice) for one, answer in zip(questions, answers, strict=True) for twice in _twice(answer)]
-    if not found:
+def _doubling(patch: Patch, read: Mapping[str, Mapping[str, Any]]) -> Obstacle | None:
+    """What would be declared twice, if anything."""
+    found = {path: [str(one["name"]) for one in answer.get("duplicates", ())] for path, answer in read.items()}
+    files = tuple(path for path, names in found.items() if names)
+    if not files:
         return None
-    files = tuple(dict.fromkeys(path for path, _ in found))
-    names = tuple(dict.fromkeys(str(twice["name"]) for _, twice in found))
+    names = tuple(dict.fromkeys(name for path in files for name in found[path]))
     detail = f"{_listed(files)}: {', '.join(names[:3])} would be declared twice"
     return Obstacle("duplicate_declaration", patch.id, files, names, detail)
-
-
-def _twice(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return answer.get("duplicates", ())
 
 
 def _listed(files: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import anyio
 
 from donewhen import events
 from donewhen.events import Emit
-from donewhen.union.gate import Gate, Gated
+from donewhen.union.gate import Gate, Gated, Look
 from donewhen.union.integrate import Integration, Obstacle, Together
 from donewhen.union.known import Members, Merged, Seen
 from donewhen.union.legs import Judgement, Judging
@@ -138,10 +138,11 @@ class Uniting:
         gated: dict[int, Gated] = {}
         limit = anyio.CapacityLimiter(self.at_once)
 
-        async def one(number: int, patch: Patch) -> None:
+        async def one(number: int, look: Look) -> None:
+            patch = look.patch
             async with limit:
                 self.emit(events.SubtaskVerifying(id=patch.id))
-                gated[number] = await self.gate.gated(patch)
+                gated[number] = await self.gate.judged(look)
             reasons = tuple(reason.plain() for reason in gated[number].reasons)
             self.emit(
                 events.SubtaskGated(
@@ -150,8 +151,8 @@ class Uniting:
             )
 
         async with anyio.create_task_group() as tasks:
-            for number, patch in enumerate(patches):
-                tasks.start_soon(one, number, patch)
+            for number, look in enumerate(await self.gate.looked(patches)):
+                tasks.start_soon(one, number, look)
         return tuple(gated[number] for number in range(len(patches)))
 
     # -- what is made of its answer --

@@ -1,0 +1,78 @@
+"""Generated unions through everything that `donewhen union` does: gates, merges by syntax, real checks, the search."""
+
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from donewhen.events import CheckCompleted, Event
+from donewhen.session.contract_file import contract_in
+from donewhen.session.union import combine
+from donewhen.session.workplace import open_workplace
+from donewhen.union.uniting import United
+from needs import needs
+from repositories import git
+from union import unions
+from union.projects import project
+from union.unions import CHECKS, Item, Union, generated
+
+pytestmark = pytest.mark.anyio
+Kind = Callable[[list[Item], random.Random], Union]
+CASES: list[tuple[str, Kind]] = [
+    *((".py", kind) for kind in unions.KINDS),
+    *((".ts", kind) for kind in (unions.pair, unions.order_dependent)),
+]
+PATCHES = 4
+"""In each; what 32 of them cost is shown by the bench."""
+
+
+async def united(root: Path, words: Sequence[str]) -> tuple[United, int]:
+    """The union, and how many checks were really run to search for it."""
+    told: list[Event] = []
+    async with open_workplace(root) as place:
+        combined = await combine(place, contract_in(place.settings), place.repo.head, words, told.append)
+    ran = [one for one in told if isinstance(one, CheckCompleted) and not one.cached and one.phase == "union"]
+    assert git(root, "rev-parse", f"{combined.branch}^{{tree}}") == combined.united.together.tree
+    return combined.united, len(ran)
+
+
+def assert_exact(union: Union, found: United) -> None:
+    alone = {clash.members[0] for clash in union.real if len(clash.members) == 1}
+    assert {one.patch.id for one in found.gated if one.status != "accepted"} == alone
+    assert not [clash for clash in union.clashes if clash.shows_in(found.kept)]
+    assert {one.patch for one in found.dropped}.isdisjoint(found.kept)
+    assert len(found.kept) + len(found.dropped) + len(alone) == len(union.items)
+    for one in found.dropped:
+        blamed = {one.patch, one.partner} - {None}
+        clash = next(clash for clash in union.real if blamed <= set(clash.members))
+        assert one.check == clash.check
+        assert one.why == ("build_test_failed" if clash.check else "patch_conflict")
+        if len(clash.members) == 2:
+            assert blamed == set(clash.members)
+
+
+def clashing(kind: Kind, count: int) -> Union:
+    """The first union of a kind that has its clash; some depend on an order that is not that of the patches."""
+    made = (generated(kind, count, seed) for seed in itertools.count())
+    return next(union for union in made if union.real or not union.clashes)
+
+
+@pytest.mark.parametrize(("ending", "kind"), CASES, ids=[f"{ending[1:]}-{kind.__name__}" for ending, kind in CASES])
+async def test_the_blame_is_exact_in_real_projects(
+    ending: str, kind: Kind, tmp_path: Path, show_table: Callable[[str], None]
+) -> None:
+    needs("bwrap")
+    union = clashing(kind, PATCHES)
+    root = project(tmp_path / "repo", union, ending)
+    found, ran = await united(root, [item.id for item in union.items])
+    assert_exact(union, found)
+    show_table(told(union, ending, found, ran))
+
+
+def told(union: Union, ending: str, found: United, ran: int) -> str:
+    count = len(union.items)
+    searched = f"{found.runs} judgements and {found.confirmations} to be sure, {ran} checks run"
+    serial = f"one by one {count} judgements, {len(CHECKS) * count} checks"
+    return f"union of {count} ({ending}, {union.kind}): {searched}; {serial}"
