@@ -1,5 +1,7 @@
 """`donewhen union` as a person calls it: finished branches and patches in, a branch that passes out, no model."""
 
+import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 
 from needs import needs
-from program import donewhen
+from program import PROGRAM, donewhen
 from repositories import commit, digest, git, repository, write
 from runs.scenes import Run, told
 
@@ -269,6 +271,22 @@ def test_two_that_change_the_same_line_cannot_be_merged(repo: Path) -> None:
     ran = union(repo, "one", "two")
     assert (ran.code, cause(ran)["reason"], len(kept(ran))) == (1, "patch_conflict", 1)
     assert "shop.py:" in cause(ran)["detail"]
+
+
+def test_a_branch_that_moves_while_it_is_judged_is_told_and_what_was_judged_lands(repo: Path) -> None:
+    branch(repo, "one", {"one.py": "ONE = 1\n"})
+    command = [PROGRAM, "union", "--json", "one"]
+    with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        events: list[dict[str, Any]] = []
+        for line in running.stdout:
+            events.append(json.loads(line))
+            if events[-1]["type"] == "baseline_completed":
+                git(repo, "branch", "--force", "one", "main")
+    landed = next(event for event in events if event["type"] == "landed")
+    assert running.wait() == 0
+    assert landed["note"] == "moved since, and judged as they were before: one"
+    assert git(repo, "show", f"{landed['branch']}:one.py") == "ONE = 1"
 
 
 # -- what is no union --

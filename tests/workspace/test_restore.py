@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.session.workplace import Workplace, open_workplace
@@ -51,6 +51,7 @@ async def run(place: Workplace, tree: Tree, text: str) -> str:
 SHOW = "find . -path ./.git -prune -o -print -exec sh -c '[ -f \"$1\" ] && cat \"$1\"' sh {} ';' | sort"
 
 
+@example(before=["rm -rf d; mkdir d; echo new > d/x"], after=["git checkout -q -- . "])
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(STEPS), max_size=4), st.lists(st.sampled_from(STEPS), min_size=1, max_size=5))
 def test_a_tree_is_as_it_was_at_its_snapshot_whatever_happened_since(

@@ -56,9 +56,14 @@ def _audience(as_json: bool) -> Emit:
 
 
 def _progress(event: Event) -> None:
-    """While it goes on, a line for each part that was gated; the table comes at the end."""
-    if isinstance(event, events.SubtaskVerifying):
-        say(f"gating {event.id}")
+    """While it goes on, a line for each part that was gated and each check of a union; the table comes at the end."""
+    if isinstance(event, events.BaselineCompleted):
+        green = sum(result["status"] == "pass" for result in event.results)
+        say(f"base: {green} of {len(event.results)} checks are green")
+    elif isinstance(event, events.SubtaskGated):
+        say(f"gate: {event.id} {event.status}")
+    elif isinstance(event, events.CheckCompleted) and event.phase == "union" and not event.cached:
+        say(f"union: {event.name} {event.status} ({event.duration_ms / 1000:.1f} s)")
 
 
 def _show(combined: Combined) -> None:
@@ -75,8 +80,8 @@ def _show(combined: Combined) -> None:
     for leg in united.judgement.legs if united.judgement else ():
         if leg.stands == "open":
             click.echo(one_line(f"does not decide: {leg.name} ({leg.detail})"))
-    for id in combined.moved:
-        click.echo(one_line(f"note: {id} has moved since; what was judged is where it was before"))
+    if combined.note:
+        click.echo(one_line(f"note: {combined.note}"))
     click.echo(_summary(combined))
 
 

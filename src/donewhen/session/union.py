@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from donewhen.errors import BadInput
 from donewhen.events import Emit, Landed
 from donewhen.judge.contract import Contract
-from donewhen.session.beside import Beside, beside
+from donewhen.session.beside import beside
 from donewhen.session.landing import subject_line
 from donewhen.session.parts import parts
 from donewhen.session.workplace import Workplace
@@ -31,12 +31,10 @@ PART_TRAILER = "Donewhen-Part"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
     united: United
-    base: str
-    beside: Beside
-    branch: str = ""
-    commit: str = ""
-    moved: tuple[str, ...] = ()
-    """Branches that were somewhere else when all was over; what was judged is where they were before."""
+    branch: str
+    commit: str
+    note: str
+    """Which branches were somewhere else when all was over, if any; one line."""
 
 
 async def combine(place: Workplace, contract: Contract, base: str, words: Sequence[str], emit: Emit) -> Combined:
@@ -49,11 +47,12 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
     integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
     gate = Gate(store=store, base=tree, reader=reader, judging=judging, allowed=_allowed(contract))
     united = await Uniting(gate, integration, judging, emit).united(patches)
-    landed = await _land(place, base, united, integration) if united.kept else ("", "")
-    if landed[0]:
-        emit(Landed(branch=landed[0], commit=landed[1]))
     moved = [patch.id for patch in patches if patch.origin and await _is_elsewhere(place, patch)]
-    return Combined(united=united, base=base, beside=judging, branch=landed[0], commit=landed[1], moved=tuple(moved))
+    note = f"moved since, and judged as they were before: {', '.join(moved)}" if moved else ""
+    branch, commit = await _land(place, base, united, integration) if united.kept else ("", "")
+    if branch:
+        emit(Landed(branch=branch, commit=commit, note=note))
+    return Combined(united=united, branch=branch, commit=commit, note=note)
 
 
 def _allowed(contract: Contract) -> Callable[[str], bool]:
@@ -79,7 +78,8 @@ async def _land(place: Workplace, base: str, united: United, integration: Integr
         if moved.there is None or await place.store.tree_of(moved.there) != trees[-1]:
             raise
         return branch, moved.there
-    await deliver(place.store, place.repo, commit)
+    await deliver(place.store, place.repo, commit)  # a garbage collection may have come in between
+    await place.store.release(f"unions/{named}")
     return branch, commit
 
 

@@ -5,7 +5,6 @@ may look at the same leftovers at the same time.
 """
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from donewhen.errors import DonewhenError
 from donewhen.workspace.files import remove_tree, try_lock
 from donewhen.workspace.trees import GONE, NEW, Tree, Trees, facts_of, holds
 
+ASKS, ASK_AGAIN_SECS = 250, 0.02
+"""A sweep holds a tree for as long as it takes to capture it."""
 YOUNG_SECS = 60
 """Somebody may be at work on a directory that is just being made, or removed."""
 
@@ -48,7 +49,7 @@ async def sweep(trees: Trees) -> list[str]:
 async def adopt(trees: Trees, name: str) -> Tree | None:
     """The tree of an owner that is gone, with all that was written in it; None when it is not there any more.
 
-    Nobody is to own it now, but a sweep may be looking at it: that is waited for.
+    A sweep that is just looking at it is waited for; an owner that lives keeps it.
     """
     directory = trees.directory / "trees" / name
     try:
@@ -57,14 +58,23 @@ async def adopt(trees: Trees, name: str) -> Tree | None:
         return None
     with contextlib.ExitStack() as unless_adopted:
         unless_adopted.callback(os.close, lock)
-        if not try_lock(lock):
-            await anyio.to_thread.run_sync(fcntl.flock, lock, fcntl.LOCK_EX, abandon_on_cancel=True)
+        if not await _locked_soon(lock):
+            return None
         facts = facts_of(directory)
         if facts is None or not holds(lock, directory):
             return None
         shares = [await trees.shared(facts.base, path) for path in facts.shares]
         unless_adopted.pop_all()
         return Tree(facts, directory, trees.place_of(directory, facts, shares), lock)
+
+
+async def _locked_soon(lock: int) -> bool:
+    """Whether the lock was let go of before long. Asked again and again: a thread that waits could not be ended."""
+    for _ in range(ASKS):
+        if try_lock(lock):
+            return True
+        await anyio.sleep(ASK_AGAIN_SECS)
+    return try_lock(lock)
 
 
 def let_go(tree: Tree) -> None:

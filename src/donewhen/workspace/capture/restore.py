@@ -12,6 +12,7 @@ from pathlib import Path
 
 from donewhen.workspace.capture.candidate import Candidate
 from donewhen.workspace.capture.refusals import CandidateRefused
+from donewhen.workspace.capture.walk import is_opaque
 from donewhen.workspace.capture.write import all_changes, gone, write_files, write_layer, write_new
 from donewhen.workspace.files import beneath, remove_tree
 from donewhen.workspace.objects import Change, parents, raw
@@ -64,7 +65,7 @@ def _take_out(upper: Path, changes: list[Change], added: set[bytes]) -> None:
         with beneath(upper, above, make=True) as fd:
             place = Path(f"/proc/self/fd/{fd}") / os.fsdecode(name)
             _remove(place)
-            if not added.intersection((path, *parents(path))):
+            if not added.intersection((path, *parents(path))) and not _in_opaque(upper, path):
                 os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=fd)
     for change in changes:  # a hidden place that is wanted again
         if change.new is not None:
@@ -72,6 +73,11 @@ def _take_out(upper: Path, changes: list[Change], added: set[bytes]) -> None:
             with contextlib.suppress(OSError), beneath(upper, above) as fd:
                 if stat.S_ISCHR(os.lstat(name, dir_fd=fd).st_mode):
                     os.unlink(name, dir_fd=fd)
+
+
+def _in_opaque(upper: Path, path: bytes) -> bool:
+    """Whether nothing of the base shows there anyway. A mark that hides nothing would itself be seen in a listing."""
+    return any(is_opaque(os.path.join(os.fsencode(upper), above)) for above in parents(path) if above)
 
 
 def _remove(place: Path) -> None:

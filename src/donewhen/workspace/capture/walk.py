@@ -127,7 +127,7 @@ def _read(layer: Layer, directory: bytes, known: Collection[bytes]) -> list[byte
                 names[entry.name] = item = _item(entry.path, status, layer.overlay)
                 if item.kind == "directory":
                     (found if path in known else layer.unseen).append(path)
-                    if path in known and _is_opaque(entry.path):
+                    if path in known and is_opaque(entry.path):
                         layer.opaque.add(path)
     except OSError:
         above, _, name = directory.rpartition(b"/")
@@ -159,7 +159,7 @@ def traps(layer: Layer) -> Iterator[tuple[bytes, Item]]:
                     yield os.path.relpath(place, layer.root), item
 
 
-def _is_opaque(place: bytes) -> bool:
+def is_opaque(place: bytes) -> bool:
     with suppress(OSError):
         return os.getxattr(place, OPAQUE, follow_symlinks=False) == b"y"
     return False
