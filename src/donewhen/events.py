@@ -208,23 +208,6 @@ class ExternalEvent(Event):
 # What many hands do.
 
 
-class PlanningStarted(Event):
-    pass
-
-
-class PlanningCompleted(Event):
-    subtasks: tuple[str, ...]
-    levels: tuple[tuple[str, ...], ...]
-    prefer_single_session: bool
-
-
-class SubtaskStarted(Event):
-    id: str
-    index: int
-    level: int
-    total: int
-
-
 class SubtaskVerifying(Event):
     id: str
 
@@ -234,11 +217,6 @@ class SubtaskGated(Event):
     status: str
     reasons: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
-
-
-class SubtasksFarmed(Event):
-    accepted: int
-    total: int
 
 
 class SubtaskApplied(Event):

@@ -218,6 +218,9 @@ def test_a_check_that_is_red_on_the_base_is_told_and_does_not_decide(repo: Path)
     answer = donewhen("union", "one", cwd=repo)
     assert answer.code == 0
     assert "does not decide: goal" in answer.out
+    ran = union(repo, "one")
+    assert (ran.code, ran.last["outcome"]) == (0, "red")  # all are in, and the contract is not met
+    assert {one["name"]: one["exit_code"] for one in ran.last["results"]} == {"works": 0, "goal": 1, "build-python": 0}
 
 
 def test_in_a_check_that_is_red_on_the_base_every_test_counts_by_itself(tmp_path: Path) -> None:
@@ -331,6 +334,6 @@ def test_bad_input_is_one_line_and_the_repository_stays_as_it_was(
     patches = {"empty.patch": "", "noise.patch": "hello\n", "half.patch": text[: text.index("+ONE")]}
     write(repo, {**patches, "folder/x": "x"})
     before = digest(repo)
-    answer = donewhen("union", *words, cwd=repo)
-    assert (answer.code, said in answer.one_line) == (2, True)
+    answer = donewhen("union", "--json", *words, cwd=repo)
+    assert (answer.code, answer.out, said in answer.one_line) == (2, "", True)
     assert digest(repo) == before

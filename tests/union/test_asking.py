@@ -57,8 +57,16 @@ def trapped(deed: str) -> str:
 @pytest.mark.parametrize("deed", [f"os.kill(os.getpid(), {int(signal.SIGSEGV)})", "bytearray(8 << 30)", "os._exit(0)"])
 async def test_a_text_that_kills_the_reader_is_unreadable_and_those_after_it_are_asked_again(deed: str) -> None:
     told, asked = await answers(PLAIN, TRAP, PLAIN, boot=trapped(deed))
-    assert asked == 2
+    assert asked == 3
     assert [("unreadable" in one) for one in told] == [False, True, False]
+
+
+async def test_texts_that_are_too_much_for_one_process_only_together_are_all_read() -> None:
+    many = [Question("change", f"trap{number}/trap.py", PLAIN.texts) for number in range(5)]
+    used_up = "os._exit(1) if (seen := globals().setdefault('seen', [])) and len(seen) > 1 else seen.append(1)"
+    told, asked = await answers(*many, boot=trapped(used_up).replace("== 'trap.py'", "!= ''"))
+    assert asked == 3
+    assert not [one for one in told if "unreadable" in one]
 
 
 DEEDS = {

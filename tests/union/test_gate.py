@@ -158,6 +158,17 @@ async def test_a_judge_that_cannot_judge_is_an_error_and_no_traceback(tmp_path: 
     assert (found.status, [str(reason) for reason in found.reasons]) == ("error", ["the disk is full"])
 
 
+async def test_a_text_that_is_too_large_to_read_is_not_accepted_and_not_loaded(tmp_path: Path) -> None:
+    found = await gated(tmp_path, {"large.py": "x = 1\n" * 400_000})
+    assert (found.status, [reason.code for reason in found.reasons]) == ("inconclusive", ["unreadable"])
+
+
+async def test_a_file_that_is_too_large_to_look_for_secrets_in_is_told(tmp_path: Path) -> None:
+    found = await gated(tmp_path, {"large.bin": "x" * ((16 << 20) + 1)})
+    assert found.status == "accepted"
+    assert "1 files are too large to look for secrets in" in found.notes
+
+
 async def test_a_file_without_a_grammar_is_told(tmp_path: Path) -> None:
     found = await gated(tmp_path, {"a.txt": "a\n"})
     assert found.status == "accepted"

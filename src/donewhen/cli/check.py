@@ -2,7 +2,7 @@
 
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -69,7 +69,7 @@ async def _judge(place: Workplace, contract: Contract, request: Request, as_json
     """The verdict, shown, and how many milliseconds it took."""
     began = time.monotonic()
     with audience(as_json) as told:
-        told.emit(_started(place, contract))
+        told.emit(checking.started(place, contract, place.repo.head))
         verdict = await checking.check(place, contract, request, told.emit)
         told.emit(_finished(verdict))
     told.show(verdict)
@@ -92,25 +92,9 @@ def _proposed(place: Workplace) -> tuple[Check, ...] | None:
     return tuple(one.check for one in plan.checks)
 
 
-def _started(place: Workplace, contract: Contract) -> events.SessionStarted:
-    return events.SessionStarted(
-        intent="",
-        repo=str(place.repo.root),
-        base=place.repo.head,
-        engine=None,
-        model=None,
-        contract=asdict(contract),
-        isolation=place.probe.level.value,
-        path_transparent=place.probe.path_transparent,
-    )
-
-
 def _finished(verdict: Verdict) -> events.SessionFinished:
     outcome = checking.outcome(verdict)
-    results = tuple(
-        {"name": r.name, "status": r.status.value, "exit_code": r.exit_code, "duration_ms": r.duration_ms}
-        for r in verdict.results
-    )
+    results = tuple(checking.plain_results(verdict))
     summary = checking.summary(verdict)
     return events.SessionFinished(
         outcome=outcome, reason=summary, iterations=0, results=results, summary=summary, tree=verdict.tree

@@ -1,6 +1,5 @@
 """`donewhen union`: gate and combine finished branches or patches; no model."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -10,10 +9,9 @@ from donewhen import events
 from donewhen.cli.group import one_line, say
 from donewhen.errors import BadInput
 from donewhen.events import Emit, Event
-from donewhen.judge.contract import Contract
 from donewhen.session import contract_file
 from donewhen.session.union import Combined, combine
-from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.session.workplace import open_workplace
 from donewhen.union.gate import Gated
 from donewhen.union.uniting import Dropped
 
@@ -38,8 +36,11 @@ async def _union(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
         commit = await place.store.resolve(base) if base else place.repo.head
         if not commit:
             raise BadInput(f"{place.repo.root} has no commit yet")
+        for line in (*place.repo.notes, *contract_file.warnings(place.settings, contract)):
+            say(f"note: {line}")
+        if not contract.checks:
+            say("note: there is no contract, so only the build is judged; `donewhen init` proposes one")
         emit = _audience(as_json)
-        emit(_started(place, contract, commit))
         combined = await combine(place, contract, commit, parts, emit)
         emit(_finished(combined))
         if not as_json:
@@ -103,27 +104,20 @@ def _summary(combined: Combined) -> str:
     return counts + searched + branch
 
 
-def _started(place: Workplace, contract: Contract, base: str) -> events.SessionStarted:
-    return events.SessionStarted(
-        intent="",
-        repo=str(place.repo.root),
-        base=base,
-        engine=None,
-        model=None,
-        contract=asdict(contract),
-        isolation=place.probe.level.value,
-        path_transparent=place.probe.path_transparent,
-    )
-
-
 def _finished(combined: Combined) -> events.SessionFinished:
     united, summary = combined.united, _summary(combined)
     legs = united.judgement.legs if united.judgement else ()
+    results = tuple(
+        {"name": leg.name, "status": leg.status, "exit_code": leg.exit_code, "duration_ms": leg.duration_ms}
+        for leg in legs
+    )
+    # All may be in while a check is as red as on the base: that is no success of the contract.
+    green = bool(legs) and all(leg.status == "pass" or leg.quarantined for leg in legs)
     return events.SessionFinished(
-        outcome="verified" if united.complete else "red",
+        outcome="verified" if united.complete and green else "red",
         reason=summary,
         iterations=0,
-        results=tuple({"name": leg.name, "status": leg.status, "exit_code": None, "duration_ms": 0} for leg in legs),
+        results=results,
         summary=summary,
         tree=united.together.tree,
     )

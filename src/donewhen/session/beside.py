@@ -12,14 +12,16 @@ from donewhen.events import BaselineCompleted, Emit
 from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.detect.building import build_checks
-from donewhen.judge.verdict import Result, Status, Verdict
-from donewhen.session.checking import judge_tree
+from donewhen.judge.verdict import Result, Status
+from donewhen.session.checking import judge_tree, plain_results
 from donewhen.session.workplace import Workplace
 from donewhen.union.legs import Judgement, Leg, Stands
 
 Way = Literal["gate", "union"]
 CHECKS_ALONE = replace(ALL, canary=False, reruns=False)
 """For a search, which asks again by itself, and whose answer is proven with all defences in the end."""
+PRETENDED = (Status.TAMPERED, Status.VACUOUS)
+"""A green that is none: worse than red, whatever the base was."""
 MOST_NAMED = 3
 
 
@@ -71,23 +73,24 @@ async def beside(place: Workplace, contract: Contract, base: str, emit: Emit) ->
     whole = replace(contract, checks=(*contract.checks, *builds))
     tree = await place.store.tree_of(base)
     verdict = await judge_tree(place, whole, base=base, candidate=tree, emit=emit, phase="baseline")
-    emit(BaselineCompleted(results=_plain(verdict)))
+    emit(BaselineCompleted(results=tuple(plain_results(verdict))))
     # A build that does not stand on the base, most often for want of its tools, has nothing to say about a patch.
     stands = {result.name for result in verdict.results if result.status is Status.PASS or result.name in known}
     checks = tuple(check for check in whole.checks if check.name in stands)
     return Beside(place, replace(whole, checks=checks), base, {one.name: one for one in verdict.results}, emit)
 
 
-def _plain(verdict: Verdict) -> tuple[dict[str, object], ...]:
-    return tuple(
-        {"name": r.name, "status": r.status.value, "exit_code": r.exit_code, "duration_ms": r.duration_ms}
-        for r in verdict.results
-    )
-
-
 def _leg(before: Result, now: Result) -> Leg:
     stands, detail = _compared(before, now)
-    return Leg(name=now.name, stands=stands, status=now.status.value, detail=detail)
+    return Leg(
+        name=now.name,
+        stands=stands,
+        status=now.status.value,
+        detail=detail,
+        exit_code=now.exit_code,
+        duration_ms=now.duration_ms,
+        quarantined=now.quarantined,
+    )
 
 
 def _compared(before: Result, now: Result) -> tuple[Stands, str]:
@@ -98,6 +101,8 @@ def _compared(before: Result, now: Result) -> tuple[Stands, str]:
         return ("kept" if before.status is Status.PASS else "gained"), ""
     if now.status is Status.INFRA:
         return ("unknown" if before.status is not Status.INFRA else "open"), words
+    if now.status in PRETENDED and before.status is not now.status:
+        return "turned", f"{now.name} is {now.status.value}: {words}"
     if before.status is Status.PASS:
         return ("unknown" if now.status is Status.FLAKY else "turned"), f"{now.name} is {now.status.value}: {words}"
     return _test_by_test(before, now)

@@ -10,10 +10,10 @@ import os
 from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from donewhen import __version__
-from donewhen.events import Emit
+from donewhen.events import Emit, SessionStarted
 from donewhen.judge import tools
 from donewhen.judge.cache import RUNS, Runs
 from donewhen.judge.contract import Contract
@@ -84,6 +84,20 @@ async def judge_tree(
     return await Judge(place, contract, case, runs, emit).verdict()
 
 
+def started(place: Workplace, contract: Contract, base: str) -> SessionStarted:
+    """What is told first about a judgement that no engine takes part in."""
+    return SessionStarted(
+        intent="",
+        repo=str(place.repo.root),
+        base=base,
+        engine=None,
+        model=None,
+        contract=asdict(contract),
+        isolation=place.probe.level.value,
+        path_transparent=place.probe.path_transparent,
+    )
+
+
 def surroundings(place: Workplace, contract: Contract) -> Surroundings:
     """What a verdict depends on besides the tree and the check."""
     config = room_config(place.settings)
@@ -124,6 +138,13 @@ def secrets_of(names: tuple[str, ...], shared: tuple[Path, ...]) -> dict[str, st
                 if separator and value.strip(" \"'"):
                     found[name.removeprefix("export ").strip()] = value.strip(" \"'")
     return found
+
+
+def plain_results(verdict: Verdict) -> list[dict[str, Any]]:
+    return [
+        {"name": r.name, "status": r.status.value, "exit_code": r.exit_code, "duration_ms": r.duration_ms}
+        for r in verdict.results
+    ]
 
 
 def outcome(verdict: Verdict) -> str:

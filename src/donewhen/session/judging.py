@@ -6,7 +6,7 @@ from typing import Any
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import Status, Verdict
 from donewhen.session import feedback, receipts
-from donewhen.session.checking import judge_tree
+from donewhen.session.checking import judge_tree, plain_results
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder
 from donewhen.session.story import JUDGED, Round
@@ -52,10 +52,3 @@ def plain_verdict(verdict: Verdict, contract: Contract) -> dict[str, Any]:
         "notes": list(verdict.notes),
         "feedback": "" if verdict.green else feedback.of_verdict(verdict, contract),
     }
-
-
-def plain_results(verdict: Verdict) -> list[dict[str, Any]]:
-    return [
-        {"name": r.name, "status": r.status.value, "exit_code": r.exit_code, "duration_ms": r.duration_ms}
-        for r in verdict.results
-    ]

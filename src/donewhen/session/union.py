@@ -12,6 +12,7 @@ from donewhen.errors import BadInput
 from donewhen.events import Emit, Landed
 from donewhen.judge.contract import Contract
 from donewhen.session.beside import beside
+from donewhen.session.checking import started
 from donewhen.session.landing import subject_line
 from donewhen.session.parts import parts
 from donewhen.session.workplace import Workplace
@@ -41,6 +42,7 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
     if not words:
         raise BadInput("name the branches or patch files to combine: donewhen union REF|PATCH...")
     patches = await parts(place, base, words)
+    emit(started(place, contract, base))
     judging = await beside(place, contract, base, emit)
     store, reader = place.store, Reader(place.launcher, place.probe)
     tree = await store.tree_of(base)
@@ -77,7 +79,7 @@ async def _land(place: Workplace, base: str, united: United, integration: Integr
     except Moved as moved:
         if moved.there is None or await place.store.tree_of(moved.there) != trees[-1]:
             raise
-        return branch, moved.there
+        commit = moved.there
     await deliver(place.store, place.repo, commit)  # a garbage collection may have come in between
     await place.store.release(f"unions/{named}")
     return branch, commit

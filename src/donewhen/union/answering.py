@@ -1,7 +1,7 @@
 """The program that reads other people's texts in the harness' stead. A parser may hang or die here, and only here.
 
 It reads questions, one line of JSON each, and answers each with a line before it looks at the next: what was answered
-before it died counts, and the question after the last answer is the one that killed it. `asking` starts it.
+before it died counts. `asking` starts it, and another one for the rest.
 """
 
 import base64

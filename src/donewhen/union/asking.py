@@ -1,8 +1,8 @@
 """Questions about texts that somebody else wrote, answered whatever these texts do to a parser.
 
 All of them go to one process with bounded time and memory, which can write no file, reach nobody, and read little more
-than itself. When it hangs, dies or swells, the text it was at is one that cannot be read, and the others are asked
-about again.
+than itself. When it hangs, dies or swells, another one goes on with the text it was at; a text that a process of its
+own does not get through cannot be read. So nobody's text suffers from what others wrote.
 """
 
 import base64
@@ -59,9 +59,7 @@ class Reader:
         """An answer to each question, in order; `{"unreadable": why}` for a text that no answer could be got about."""
         answers: list[Mapping[str, Any]] = []
         while len(answers) < len(questions):
-            answers += await self._asked(questions[len(answers) :])
-            if len(answers) < len(questions):
-                answers.append({"unreadable": UNREADABLE})
+            answers += await self._asked(questions[len(answers) :]) or [{"unreadable": UNREADABLE}]
         return answers
 
     async def _asked(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from donewhen.errors import DonewhenError
-from donewhen.syntax.grammar import language_of
+from donewhen.syntax.grammar import MOST_BYTES, language_of
 from donewhen.union import manners
 from donewhen.union.asking import Question, Reader
 from donewhen.union.legs import Judgement, Judging
@@ -74,8 +74,13 @@ class Gate:
         return await self._evidence(look)
 
     async def _questions(self, look: "Look") -> list[Question]:
-        readable = [change for change in look.changes if language_of(change.path) and not manners.is_link(change)]
-        others = len(look.changes) - len(readable)
+        sizes = await self._sizes(look.changes)
+        in_a_language = [c for c in look.changes if language_of(c.path) and not manners.is_link(c)]
+        readable = [c for c in in_a_language if max(sizes[c.old], sizes[c.new]) <= MOST_BYTES]
+        for change in in_a_language:
+            if change not in readable:
+                look.broken.append(Reason("unreadable", f"is larger than {MOST_BYTES >> 20} MiB", change.path))
+        others = len(look.changes) - len(in_a_language)
         if others:
             look.notes.append(f"{others} of {len(look.changes)} changed files have no grammar; only checks judge them")
         texts = await self._texts(readable)
@@ -85,12 +90,14 @@ class Gate:
         found = list(manners.offences(look.changes, self.allowed))
         if any(manners.is_link(change) for change in look.changes):
             found += manners.bad_links(await self._links(self.base), await self._links(look.patch.tree))
-        files = [change for change in look.changes if change.new is not None and change.new.mode in (FILE, PROGRAM)]
-        texts = await self._texts(files)
-        for change in files:
-            after = texts[change.new] or b""
-            if len(after) <= LARGEST_SCANNED:
-                found += manners.secrets(change.path, texts[change.old], after)
+        sizes = await self._sizes(look.changes)
+        files = [change for change in look.changes if _is_text(change.new)]
+        scanned = [c for c in files if max(sizes[c.old], sizes[c.new]) <= LARGEST_SCANNED]
+        if len(scanned) < len(files):
+            look.notes.append(f"{len(files) - len(scanned)} files are too large to look for secrets in")
+        texts = await self._texts(scanned)
+        for change in scanned:
+            found += manners.secrets(change.path, texts[change.old], texts[change.new])
         return found
 
     async def _evidence(self, look: "Look") -> Gated:
@@ -111,6 +118,15 @@ class Gate:
             words = "no check was green on the base, and nothing could be built: nothing shows that it breaks nothing"
             return look.ended("inconclusive", [Reason("no_evidence", words)], judgement)
         return look.ended("accepted", [], judgement)
+
+    async def _sizes(self, changes: Sequence[Change]) -> dict[Entry | None, int]:
+        """How large each side is; what is no file has none."""
+        sides = list(dict.fromkeys(side for change in changes for side in (change.old, change.new)))
+        asked = [side for side in sides if side is not None and side.mode in (FILE, PROGRAM)]
+        given = "".join(f"{side.id}\n" for side in asked).encode()
+        answer = await self.store.bare.run("cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=given)
+        found = dict(zip(asked, map(int, answer.split()), strict=True))
+        return {side: found.get(side, 0) if side is not None else 0 for side in sides}
 
     async def _texts(self, changes: Sequence[Change]) -> dict[Entry | None, bytes | None]:
         entries = list(dict.fromkeys(side for c in changes for side in (c.old, c.new) if _is_text(side)))

@@ -19,6 +19,9 @@ class Leg:
     """The check's result in the words of the contract."""
     detail: str = ""
     """One line: why it stands so."""
+    exit_code: int | None = None
+    duration_ms: int = 0
+    quarantined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
