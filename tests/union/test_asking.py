@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from donewhen.union.answering import answer
-from donewhen.union.asking import BOOT, Question, Reader
+from donewhen.union.asking import BOOTED, Question, Reader
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import level
 from donewhen.workspace.state import state_root
@@ -20,7 +20,7 @@ PLAIN = Question("change", "a.py", {"before": b"x = 1\n", "after": b"x = 2\n"})
 TRAP = Question("change", "trap.py", {"before": None, "after": b"x = 1\n"})
 
 
-async def answers(*questions: Question, boot: str = BOOT) -> tuple[list[Mapping[str, Any]], int]:
+async def answers(*questions: Question, boot: str = BOOTED) -> tuple[list[Mapping[str, Any]], int]:
     async with Launcher.open() as launcher:
         reader = Reader(launcher, await level.recorded_probe(launcher, state_root(os.environ)), boot)
         return await reader.answers(questions), reader.asked
@@ -51,7 +51,7 @@ def trapped(deed: str) -> str:
     trap = "import os, donewhen.union.answering as a; plain = a.answer\n"
     trap += f"def answer(asked):\n    if asked['path'] == 'trap.py': {deed}\n    return plain(asked)\n"
     trap += "a.answer = answer\n"
-    return BOOT.replace("main()", f"exec({trap!r}); main()")
+    return BOOTED.replace("main()", f"exec({trap!r}); main()")
 
 
 @pytest.mark.parametrize("deed", [f"os.kill(os.getpid(), {int(signal.SIGSEGV)})", "bytearray(8 << 30)", "os._exit(0)"])

@@ -81,7 +81,7 @@ async def beside(place: Workplace, contract: Contract, base: str, emit: Emit) ->
 
 
 def _leg(before: Result, now: Result) -> Leg:
-    stands, detail = _compared(before, now)
+    stands, detail = compared(before, now)
     return Leg(
         name=now.name,
         stands=stands,
@@ -93,7 +93,8 @@ def _leg(before: Result, now: Result) -> Leg:
     )
 
 
-def _compared(before: Result, now: Result) -> tuple[Stands, str]:
+def compared(before: Result, now: Result) -> tuple[Stands, str]:
+    """How a check stands, and in words why."""
     words = "; ".join(now.reasons) or now.status.value
     if now.quarantined:
         return "open", "in quarantine"

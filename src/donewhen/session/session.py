@@ -24,11 +24,10 @@ from donewhen.model.base import ModelWaits, Said
 from donewhen.session import receipts
 from donewhen.session.asking import Person, Questions
 from donewhen.session.attempting import Rung, Workbench, claim_in
-from donewhen.session.checking import judge_tree, outcome, summary
+from donewhen.session.checking import judge_tree, outcome, plain_results, summary
 from donewhen.session.ending import Ending
 from donewhen.session.entries import STOPPED
 from donewhen.session.gates import WORDS, Gates, kind_of
-from donewhen.session.judging import plain_results
 from donewhen.session.ladder import climb
 from donewhen.session.meter import Allowance, Budget
 from donewhen.session.opened import Opened

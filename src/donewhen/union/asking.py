@@ -7,15 +7,17 @@ own does not get through cannot be read. So nobody's text suffers from what othe
 
 import base64
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+import tree_sitter
+
+import donewhen
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.command import Command, Confinement, End
+from donewhen.workspace.command import Confinement, End
+from donewhen.workspace.interpreter import BOOT, interpreter, places
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox import landlock, seccomp
 from donewhen.workspace.sandbox.level import Probe
@@ -23,10 +25,10 @@ from donewhen.workspace.sandbox.level import Probe
 CPU_SECS = 20
 """For all texts of one process. A file of a megabyte takes well under a second."""
 WALL_SECS = 120.0
-"""For a process that gets no CPU. Not the deadline: a busy machine must not change an answer."""
 MEMORY = 1 << 30
 MOST_SAID = 256 << 20
-BOOT = "import sys; sys.path += sys.argv[1:]; from donewhen.union.answering import main; main()"
+BOOTED = BOOT.format(module="donewhen.union.answering")
+PACKAGES = (donewhen, tree_sitter)
 UNREADABLE = "it could not be read: the parser hung, died or needed too much memory"
 
 
@@ -50,7 +52,7 @@ class Reader:
     launcher: Launcher
     probe: Probe
     """What this machine can enforce."""
-    boot: str = BOOT
+    boot: str = BOOTED
     """What the process runs."""
     asked: int = field(default=0)
     """How many processes it took so far."""
@@ -64,45 +66,23 @@ class Reader:
 
     async def _asked(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:
         self.asked += 1
-        finished = await self.launcher.run(
-            _command(self.boot, b"".join(one.line() for one in questions), _walls(self.probe))
-        )
+        given, walls = b"".join(one.line() for one in questions), _walls(self.probe)
+        reader = interpreter(self.boot, PACKAGES, given, wall_secs=WALL_SECS, most_said=MOST_SAID, confinement=walls)
+        finished = await self.launcher.run(reader)
         if finished.end is End.COULD_NOT_START:
             raise MachineryBroke(f"the reader of source texts could not start: {finished.reason}")
         *whole, _ = finished.stdout.whole().split(b"\n")
         return [json.loads(line) for line in whole]
 
 
-def _command(boot: str, questions: bytes, walls: Confinement) -> Command:
-    quiet = ["-B"] if sys.dont_write_bytecode else []
-    return Command(
-        argv=[sys.executable, "-I", "-S", *quiet, "-c", boot, *_places()],
-        cwd="/",
-        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
-        stdin=questions,
-        timeout_secs=WALL_SECS,
-        keep_bytes=MOST_SAID,
-        confinement=walls,
-    )
-
-
 def _walls(probe: Probe) -> Confinement:
     """No files to write, no network, no signals to others; where the kernel has no such rules, at least the limits."""
     from donewhen.workspace.launcher import kernel
 
-    own = (*_places(), sys.prefix, sys.base_prefix, sys.exec_prefix)
+    own = (*places(PACKAGES), sys.prefix, sys.base_prefix, sys.exec_prefix)
     allowed = landlock.Allowed(network=False, readable=own, writable=(), closed=())
     return Confinement(
         landlock=landlock.ruleset(probe.landlock_abi, allowed) if probe.landlock_abi else None,
         seccomp=seccomp.program(kernel.machine(), (), shared_memory=False) if probe.seccomp else b"",
         rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0, "FSIZE": 0},
     )
-
-
-def _places() -> list[str]:
-    """Where the packages lie that it needs: ours, and those with the grammars."""
-    import tree_sitter
-
-    import donewhen
-
-    return list(dict.fromkeys(str(Path(package.__path__[0]).absolute().parent) for package in (donewhen, tree_sitter)))

@@ -4,10 +4,6 @@ Nearly every command is plain and is decided on the spot. The others cost a proc
 time; when it hangs, dies or swells, the command is one that could not be parsed.
 """
 
-import os
-import sys
-from pathlib import Path
-
 import tree_sitter
 import tree_sitter_bash
 
@@ -15,17 +11,17 @@ import donewhen
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.command import Command, Confinement, End
 from donewhen.workspace.consulting.answering import last_answer, question
+from donewhen.workspace.interpreter import BOOT, interpreter
 from donewhen.workspace.policy import Policy, Ruling
 from donewhen.workspace.process import Launcher
 
 CPU_SECS = 2
 WALL_SECS = 30.0
-"""For a process that gets no CPU. Not the deadline: a busy machine must not change an answer."""
 MEMORY = 512 << 20
 MOST_SAID = 1 << 20
 """An answer quotes the rule that speaks, which may be long."""
 
-BOOT = "import sys; sys.path += sys.argv[1:]; from donewhen.workspace.consulting.answering import main; main()"
+BOOTED = BOOT.format(module="donewhen.workspace.consulting.answering")
 PACKAGES = (donewhen, tree_sitter, tree_sitter_bash)
 
 
@@ -42,18 +38,5 @@ async def consult(launcher: Launcher, policy: Policy, command: str) -> Ruling:
 
 def reader(asked: bytes) -> Command:
     """The process that reads a command, with its bounds."""
-    quiet = ["-B"] if sys.dont_write_bytecode else []  # isolated, it does not see the variable that says so
-    return Command(
-        argv=[sys.executable, "-I", "-S", *quiet, "-c", BOOT, *_places()],
-        cwd="/",
-        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
-        stdin=asked,
-        timeout_secs=WALL_SECS,
-        keep_bytes=MOST_SAID,
-        confinement=Confinement(rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0}),
-    )
-
-
-def _places() -> list[str]:
-    """Where the packages lie that it needs. Without `site` it starts sooner, and finds none of them by itself."""
-    return list(dict.fromkeys(str(Path(package.__path__[0]).absolute().parent) for package in PACKAGES))
+    limits = Confinement(rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0})
+    return interpreter(BOOTED, PACKAGES, asked, wall_secs=WALL_SECS, most_said=MOST_SAID, confinement=limits)
