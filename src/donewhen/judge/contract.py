@@ -9,17 +9,18 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import Literal
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 MinEvidence = Literal["exit", "tests", "control"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quarantine:
     """A known flaky check: reported, does not decide, until a date."""
 
@@ -27,7 +28,7 @@ class Quarantine:
     until: datetime.date
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Check:
     name: str
     command: str
@@ -44,7 +45,7 @@ class Check:
         return self.quarantine is not None and today <= self.quarantine.until
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Contract:
     checks: tuple[Check, ...]
     description: str = ""

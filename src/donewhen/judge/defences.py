@@ -4,10 +4,10 @@ A test that shows an attack biting when its defence is off is what makes the def
 a switch here. No setting, option or variable reaches these switches.
 """
 
-from dataclasses import dataclass
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Defences:
     protection: bool = True
     """Protected paths, existing or not, are graded as the base has them."""

@@ -5,10 +5,11 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from donewhen.records import frozen
 from donewhen.workspace.sandbox.level import Probe
 from donewhen.workspace.store import Store
 from donewhen.workspace.trees import Standing, Tree, Trees
@@ -29,7 +30,7 @@ class Ground(Protocol):
     async def standing(self, commit: str, candidate: str = "") -> Standing: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Surroundings:
     """What a verdict depends on besides the tree and the check."""
 

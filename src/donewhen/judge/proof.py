@@ -19,6 +19,7 @@ from donewhen.judge.judged import Judged
 from donewhen.judge.load import is_overloaded
 from donewhen.judge.ran import Ran
 from donewhen.judge.verdict import Phase, Status
+from donewhen.records import frozen
 from donewhen.workspace.objects import raw
 
 Tell = Callable[[Check, Ran], None]
@@ -26,7 +27,7 @@ Tell = Callable[[Check, Ran], None]
 PASSES_OF_NEW_TESTS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Case:
     """What is to be judged."""
 

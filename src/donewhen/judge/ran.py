@@ -1,15 +1,15 @@
 """What one run of one check did, as plain data: kept by `cache`, weighed by `evidence`."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from donewhen.judge.verdict import EvidenceKind
+from donewhen.records import frozen
 
 if TYPE_CHECKING:
     from donewhen.readers.reading import Reading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Ran:
     """What one run did."""
 

@@ -8,13 +8,14 @@ import datetime
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, cast
 
 from donewhen import __version__
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, Quarantine
 from donewhen.judge.verdict import Result, Verdict
+from donewhen.records import frozen
 
 FORMAT = "donewhen receipt 1"
 TRAILER = "Donewhen-Receipt"
@@ -22,7 +23,7 @@ LARGEST_BYTES = 32 * 1024 * 1024
 COMPARED = ("status", "evidence", "runner", "tests")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Circumstances:
     """Where and how a verdict was reached."""
 
@@ -83,7 +84,7 @@ def digest_of(content: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Receipt:
     """A receipt that was read and is as it was written."""
 

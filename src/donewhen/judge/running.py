@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from donewhen.judge import runners
@@ -18,6 +18,7 @@ from donewhen.judge.ground import Ground, Surroundings
 from donewhen.judge.ran import Ran
 from donewhen.judge.tail import tail_of
 from donewhen.readers.reading import Reading
+from donewhen.records import frozen
 from donewhen.workspace.command import End, Finished
 from donewhen.workspace.files import beneath
 from donewhen.workspace.sandbox.level import Level
@@ -37,7 +38,7 @@ NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
 compile its whole library again in every run.)"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class How:
     """What shapes a run besides the check itself."""
 

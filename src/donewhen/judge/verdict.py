@@ -1,8 +1,10 @@
 """What the judge says about one tree: one result per check, and what else a person should know. Plain data."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Literal
+
+from donewhen.records import frozen
 
 if TYPE_CHECKING:
     from donewhen.readers.reading import Tests
@@ -22,7 +24,7 @@ EvidenceKind = Literal["sidecar", "text", "exit"]
 Phase = Literal["baseline", "round", "rerun", "control", "gate", "union", "final"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Result:
     """How one check went on one tree."""
 
@@ -45,7 +47,7 @@ class Result:
     """Names of the tests that passed, where the runner's report has them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edit:
     """A change of a protected path: it was made, it is reported, and it is not graded."""
 
@@ -57,7 +59,7 @@ class Edit:
     """For a file that mixes product and judge: the parts that were taken from the base; empty means all of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Verdict:
     base: str
     """The commit that the protection was taken from."""

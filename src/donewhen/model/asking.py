@@ -17,13 +17,14 @@ from donewhen.model.draft import Draft, calls_of, whole_text
 from donewhen.model.outside import Outside
 from donewhen.model.retrying import Retries, Spent
 from donewhen.model.setback import Setback
+from donewhen.records import frozen
 
 Ask = Callable[[], Awaitable[Draft]]
 GivesWay = Callable[[Setback], bool]
 """Whether a request that was refused can be made in another way, and now will be."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answerer:
     """Who answers, as replies and price lists name it."""
 

@@ -5,13 +5,14 @@ and a provider may keep the beginning in its cache. Which provider, over which w
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from donewhen.errors import MachineryBroke, NeedsPerson
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolSpec:
     """A tool as a model is told about it."""
 
@@ -21,7 +22,7 @@ class ToolSpec:
     """The JSON schema of its input."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A model's wish to use a tool."""
 
@@ -33,12 +34,12 @@ class Call:
     """Why the input could not be read (cut off, not JSON, not an object); such a call is never carried out."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class User:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assistant:
     text: str
     calls: tuple[Call, ...] = ()
@@ -46,7 +47,7 @@ class Assistant:
     """The provider's own form of the message, to be sent back as it came by the wire that made it (see `Reply.raw`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolAnswer:
     """What a tool gave."""
 
@@ -56,7 +57,7 @@ class ToolAnswer:
     ok: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answers:
     """The results of all calls of the assistant's message before, in its order."""
 
@@ -66,7 +67,7 @@ class Answers:
 Message = User | Assistant | Answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Turn:
     """Everything a model is given for its next reply."""
 
@@ -80,7 +81,7 @@ class Turn:
     max_tokens: int = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     input: int = 0
     """All tokens of the prompt, those from a cache included."""
@@ -101,7 +102,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bill:
     """What was used for a turn, and what that costs."""
 
@@ -119,7 +120,7 @@ class Bill:
         return Bill(self.usage + other.usage, usd)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Reply:
     text: str = ""
     calls: tuple[Call, ...] = ()

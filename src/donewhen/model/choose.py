@@ -6,7 +6,7 @@ loaded when such a model is opened.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from donewhen.errors import BadInput
 from donewhen.model.base import Model
@@ -15,9 +15,10 @@ from donewhen.model.limits import Deadlines, RetryBudget
 from donewhen.model.outside import Outside
 from donewhen.model.providers import PROVIDERS
 from donewhen.model.scripted import open_scripted
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ModelConfig:
     base_url: str = ""
     """Of the model that was asked for, and of fallbacks of the same provider."""

@@ -1,9 +1,9 @@
 """How long a model may take and how often it may be asked again: settings, without anything that keeps them."""
 
-from dataclasses import dataclass
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Deadlines:
     """Seconds."""
 
@@ -14,7 +14,7 @@ class Deadlines:
     total: float = 1200.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RetryBudget:
     per_turn: int = 5
     """How many times one turn may be asked again."""

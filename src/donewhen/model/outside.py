@@ -3,12 +3,13 @@
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import anyio
 
+from donewhen.records import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Outside:
     now: Callable[[], float] = time.time
     """Seconds since the epoch: for dates that a server names."""

@@ -4,17 +4,17 @@ Data and the reading of an environment that is handed in. Every other provider i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 
 WireName = Literal["openai_chat", "openai_responses", "anthropic", "google"]
 OLLAMA_PORT = 11434
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Provider:
     wire: WireName
     url: str
@@ -52,7 +52,7 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     url: str
     at_home: bool

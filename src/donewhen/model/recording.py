@@ -4,7 +4,7 @@ Where records are kept, and how a session's are found, is not known here: whoeve
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, fields
 from typing import Any, Literal, cast
 
 from donewhen.model.base import (
@@ -22,6 +22,7 @@ from donewhen.model.base import (
     Usage,
     User,
 )
+from donewhen.records import frozen
 
 Plain = Mapping[str, Any]
 Failure = ModelFailed | ModelWaits
@@ -44,7 +45,8 @@ def to_plain(reply: Reply) -> dict[str, Any]:
 
 def reply_from(plain: Plain) -> Reply:
     """What `to_plain` wrote. A field that a later version adds and an older record lacks has its default."""
-    known = {key: value for key, value in plain.items() if key in Reply.__slots__}
+    names = {field.name for field in fields(Reply)}
+    known = {key: value for key, value in plain.items() if key in names}
     known["calls"] = tuple(_call_from(call) for call in plain.get("calls", ()))
     known["usage"] = Usage(**plain.get("usage", {}))
     return Reply(**known)
@@ -94,7 +96,7 @@ def _call_from(plain: Plain) -> Call:
     return Call(plain["id"], plain["name"], plain["input"], plain["problem"])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replay:
     """The recorded turns of a session, by role and number; a turn that failed then fails now."""
 

@@ -7,10 +7,10 @@ what the choice is for, is not known here.
 
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from donewhen.model.providers import PROVIDERS
+from donewhen.records import frozen
 
 # Names as of November 2026, of the middle size of each provider; the first is taken when nothing else speaks.
 DEFAULTS: Mapping[str, str] = {
@@ -25,7 +25,7 @@ COST_OF_AN_ATTEMPT = 0.10
 win, however seldom it is right."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Experience:
     """How one session with a model ended."""
 
@@ -34,7 +34,7 @@ class Experience:
     usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     model: str | None
     reason: str

@@ -15,6 +15,7 @@ import anyio
 
 from donewhen.errors import BadInput
 from donewhen.model.base import Call, ModelFailed, Reply, Said, Turn, Usage
+from donewhen.records import frozen
 
 LARGEST_BYTES = 64 * 1024 * 1024
 ANSWERS = ("tool", "tools", "text")
@@ -26,7 +27,7 @@ WORKER = "worker:"
 Pause = Callable[[float], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     reply: Reply
     delay: float = 0.0

@@ -19,6 +19,7 @@ from donewhen.model.limits import Deadlines
 from donewhen.model.outside import Outside
 from donewhen.model.setback import Setback, of_response
 from donewhen.model.sse import BrokenStream, Events, ServerEvent
+from donewhen.records import frozen
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,7 +30,7 @@ DRAIN_SECS = 0.2
 """How long to wait for the end of an answer that is complete, so that its connection can be used again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     url: str
     headers: Mapping[str, str] = field(repr=False)

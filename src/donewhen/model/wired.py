@@ -16,11 +16,12 @@ from donewhen.model.setback import Setback
 from donewhen.model.sse import BrokenStream
 from donewhen.model.transport import Request, Transport, host_and_path
 from donewhen.model.wires.base import END, Opening, Wire
+from donewhen.records import frozen
 
 MOST_CONVERSATIONS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     """Where a model is asked, and with what; neither is ever shown."""
 

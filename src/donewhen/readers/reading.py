@@ -1,9 +1,9 @@
 """What a reader found: how many tests there were and how they went. Plain data."""
 
-from dataclasses import dataclass
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tests:
     """How many tests a runner reported. `failed` counts errors too; `collected` is the sum of the others."""
 
@@ -23,7 +23,7 @@ class Tests:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """What one run of one runner said about itself."""
 

@@ -2,12 +2,12 @@
 
 import contextlib
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.errors import BadInput
 from donewhen.events import Landed
 from donewhen.judge.verdict import Verdict
+from donewhen.records import frozen
 from donewhen.session import discarding, entries, landing, receipts
 from donewhen.session import opened as opening
 from donewhen.session.archives import any_archive, near
@@ -22,7 +22,7 @@ from donewhen.storage.archive import Archive
 from donewhen.workspace import leftovers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A session of the archive, with its repository opened."""
 

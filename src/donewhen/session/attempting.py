@@ -1,7 +1,7 @@
 """One round of an engine's work: its job, its limits, and the boundary that nothing of it breaks through."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from donewhen.errors import DonewhenError, NeedsPerson
 from donewhen.events import Error
 from donewhen.judge.tail import redacted
 from donewhen.model.base import Said
+from donewhen.records import frozen
 from donewhen.session import feedback
 from donewhen.session.checking import secrets_of
 from donewhen.session.meter import Budget
@@ -25,7 +26,7 @@ from donewhen.workspace.capture import CandidateRefused
 from donewhen.workspace.maker import Maker
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Rung:
     """One engine, and how often it may try."""
 
@@ -42,7 +43,7 @@ class Rung:
     """Who works, for an engine that has others work."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Workbench:
     """What every round of a session is worked with."""
 

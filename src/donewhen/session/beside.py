@@ -5,7 +5,7 @@ counts by itself: one check for everything, which is what most contracts have, s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from donewhen.events import BaselineCompleted, Emit
@@ -13,6 +13,7 @@ from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.detect.building import build_checks
 from donewhen.judge.verdict import Result, Status
+from donewhen.records import frozen
 from donewhen.session.checking import judge_tree, plain_results
 from donewhen.session.workplace import Workplace
 from donewhen.union.legs import Judgement, Leg, Stands
@@ -25,7 +26,7 @@ PRETENDED = (Status.TAMPERED, Status.VACUOUS)
 MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beside:
     """Judges trees over one base. Use `beside`, which judges the base first."""
 

@@ -8,11 +8,12 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from donewhen import __version__
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.command import Command
 from donewhen.workspace.files import disk_use
@@ -27,7 +28,7 @@ OLDEST_GIT = (2, 38)
 GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     name: str
     ok: bool

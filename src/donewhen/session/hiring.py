@@ -4,7 +4,6 @@ Keys are taken from the environment here and given to the gateway; nothing else 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from donewhen.engines.external.finding import Found
@@ -13,6 +12,7 @@ from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.profile import GOVERNANCE, Governance, Profile, Provider
 from donewhen.engines.external.programs import mentioned
 from donewhen.engines.external.quarters import Hired
+from donewhen.records import frozen
 from donewhen.session.settings import Settings
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.sandbox.level import Level
@@ -21,7 +21,7 @@ OURS = ("scripted", "replay")
 """Models that only our own engine can use."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unready:
     """Why an agent cannot work here."""
 

@@ -9,11 +9,12 @@ and the fact after; how bytes get into the repository is `workspace.landing`'s b
 import datetime
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from donewhen.errors import BadInput
 from donewhen.judge.receipt import TRAILER
 from donewhen.judge.verdict import Status, Verdict
+from donewhen.records import frozen
 from donewhen.session.workplace import Workplace
 from donewhen.workspace import refs
 from donewhen.workspace.landing.apply import apply_to_checkout, refuse_to_apply
@@ -48,7 +49,7 @@ WriteReceipt = Callable[[Verdict], Awaitable[str]]
 """Write the receipt of such a verdict; its digest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Plan:
     """What is to be landed; recorded, so that a repeated landing is the same commit."""
 
@@ -63,7 +64,7 @@ class Plan:
     """ISO time with a zone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Landing:
     branch: str
     commit: str
@@ -73,7 +74,7 @@ class Landing:
     """What a person should know, such as why the files were left alone; one line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     reason: str
     """One line; the repository is as it was."""

@@ -2,16 +2,16 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from donewhen.engines.base import OutOfBudget
 from donewhen.events import Event, Spend
 from donewhen.model.base import Usage
+from donewhen.records import frozen
 from donewhen.session.settings import Settings
 from donewhen.session.story import Story
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowance:
     """0 is no limit."""
 

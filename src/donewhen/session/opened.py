@@ -7,12 +7,13 @@ contract, the base. Secrets are not in it: variables are named there, never told
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
+from donewhen.records import frozen
 from donewhen.session.contract_file import tables_of
 from donewhen.session.settings import Setting, Settings
 
@@ -21,7 +22,7 @@ NOT_KEPT = frozenset({("storage", "url")})
 """It may hold a password, and it is needed before the log can be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Opened:
     session: str
     intent: str

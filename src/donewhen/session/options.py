@@ -7,12 +7,13 @@ that there is one place where each value is looked up.
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, require_sound
+from donewhen.records import frozen
 from donewhen.session import contract_file, settings
 from donewhen.session.schema import TABLES
 from donewhen.session.settings import Settings
@@ -20,7 +21,7 @@ from donewhen.session.settings import Settings
 LAND = ("branch", "apply", "none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Options:
     intent: str
     repo: Path | None = None

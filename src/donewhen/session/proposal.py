@@ -13,7 +13,7 @@ import shutil
 import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from donewhen.judge.detect.choosing import unused
 from donewhen.judge.detect.recognise import recognise
 from donewhen.judge.detect.said import plain_commands
 from donewhen.judge.verdict import Result, Status, Verdict
+from donewhen.records import frozen
 from donewhen.session import checking, contract_file, settings
 from donewhen.session.trust import TrustBook
 from donewhen.session.workplace import Workplace
@@ -44,7 +45,7 @@ NOT_INSTALLED = re.compile(
 Keys = Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What donewhen.toml would gain."""
 

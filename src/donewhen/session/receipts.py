@@ -6,7 +6,6 @@ again whatever happens to the user's branches.
 
 import datetime
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.errors import BadInput, MachineryBroke
@@ -15,6 +14,7 @@ from donewhen.judge import receipt
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import Circumstances, Receipt
 from donewhen.judge.verdict import Verdict
+from donewhen.records import frozen
 from donewhen.session import toolchain
 from donewhen.session.checking import judge_tree, surroundings
 from donewhen.session.workplace import Workplace
@@ -23,7 +23,7 @@ from donewhen.workspace.files import write_atomically
 DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Costs:
     duration_ms: int
     tokens: int = 0
@@ -66,7 +66,7 @@ def write(file: Path, text: str) -> None:
         raise BadInput(f"{file}: the receipt cannot be written: {error.strerror}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verified:
     receipt: Receipt
     verdict: Verdict

@@ -5,13 +5,14 @@ reach or use more than the default does; from a repository's file it counts only
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from donewhen.records import frozen
 
 Value = object
 Test = Callable[[Value], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     kind: str
     """In words, for messages: "text", "a list of texts", …"""

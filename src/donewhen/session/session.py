@@ -10,7 +10,6 @@ others.
 import contextlib
 import datetime
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
 import anyio
@@ -21,6 +20,7 @@ from donewhen.events import BaselineCompleted, Error, ModelSelected
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import Phase, Verdict
 from donewhen.model.base import ModelWaits, Said
+from donewhen.records import frozen
 from donewhen.session import receipts
 from donewhen.session.asking import Person, Questions
 from donewhen.session.attempting import Rung, Workbench, claim_in
@@ -41,7 +41,7 @@ from donewhen.workspace import leftovers
 from donewhen.workspace.maker import Maker
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Crew:
     """Who works: the engines in their order, on which model, and why."""
 

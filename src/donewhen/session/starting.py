@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted, StateChanged
 from donewhen.judge.contract import Contract
 from donewhen.model.base import Said
+from donewhen.records import frozen
 from donewhen.session import assemble, contract_file, control, retention
 from donewhen.session import opened as opening
 from donewhen.session import options as command_line
@@ -46,7 +47,7 @@ FINAL = ("verified", "already_satisfied", "no_change", "rejected")
 """Outcomes after which there is nothing to go on with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Watch:
     """Who is told what happens, and who may be asked."""
 

@@ -1,15 +1,15 @@
 """When enough is enough: why no further round is worked on. Rules over the story; nothing is done here."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from donewhen.records import frozen
 from donewhen.session.meter import Budget
 from donewhen.session.story import Plain, Round, Story
 
 StopKind = Literal["green", "iterations", "no_progress", "model_failed", "budget", "claim", "waits", "declined"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stop:
     """Why no further round is worked on."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from donewhen.engines.base import Note
+from donewhen.records import frozen
 from donewhen.storage.record import Record
 
 OPENED, OWNED, CLOCK, TREE, ROUND, ATTEMPTED, JUDGED, LANDING, DISCARDED = (
@@ -58,7 +59,7 @@ class Question:
     expired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Before:
     """All that was used when a session that had reached a limit was resumed: it does not count again."""
 

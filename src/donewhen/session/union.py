@@ -6,11 +6,11 @@ One commit for each patch that is in, on top of the base; the last one's tree is
 import datetime
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from donewhen.errors import BadInput
 from donewhen.events import Emit, Landed
 from donewhen.judge.contract import Contract
+from donewhen.records import frozen
 from donewhen.session.beside import beside
 from donewhen.session.checking import started
 from donewhen.session.landing import subject_line
@@ -29,7 +29,7 @@ from donewhen.workspace.landing.refusals import Moved, NotLanded
 PART_TRAILER = "Donewhen-Part"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Combined:
     united: United
     branch: str

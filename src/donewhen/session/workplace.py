@@ -13,13 +13,14 @@ import re
 import stat
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.judge.cache import forget_old_runs
 from donewhen.judge.contract import Contract
+from donewhen.records import frozen
 from donewhen.session import settings as settings_module
 from donewhen.session.contract_file import contract_in, held_back
 from donewhen.session.settings import Settings
@@ -48,7 +49,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIDY_SECS = 86_400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workplace:
     repo: Repo
     settings: Settings

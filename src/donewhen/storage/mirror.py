@@ -10,10 +10,10 @@ import os
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from donewhen.records import frozen
 from donewhen.storage.record import LONGEST, Written, written
 
 _LONGEST_LINE = LONGEST + 1024 * 1024
@@ -23,7 +23,7 @@ _WINDOWS = (_BLOCK, 16 * _BLOCK)
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     """The first line: what the session is."""
 
@@ -33,7 +33,7 @@ class Head:
     created_at: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mirror:
     path: Path
 

@@ -3,17 +3,18 @@
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 
 _STATE, _START = 0, 19
 """Fields 3 and 22 of /proc/PID/stat, counted from behind the name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owner:
     pid: int
     started: int

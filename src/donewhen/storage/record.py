@@ -7,17 +7,18 @@ carries a checksum over all of it, the same in the database and in the log file 
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, NamedTuple
 
 from donewhen.errors import MachineryBroke
+from donewhen.records import frozen
 
 LONGEST = 8 * 1024 * 1024
 """Bytes of one record's body. A log file is read line by line, and no line may fill the memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     session: str
     position: int
@@ -33,7 +34,7 @@ class Record:
         return {"seq": self.seq, "at": self.at, "session": self.session, "type": self.kind, **self.body}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """What a list of sessions says about one of them."""
 

@@ -1,10 +1,10 @@
 """The statements over the two tables, the same text for every database. No rule about who may write stands here."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from donewhen.records import frozen
 from donewhen.storage.connection import Connection
 from donewhen.storage.mirror import Head
 from donewhen.storage.record import SUMMED_UP, Row, Written, checksum, summary
@@ -19,7 +19,7 @@ _ADD = (
 _ROW = "id, repo, title, created_at, last_at, state, outcome, reason, seq"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """How many records one write brings, how many of them are events, and what they say about the session."""
 

@@ -10,10 +10,10 @@ a symbol that is not named here can behave differently all the same.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from donewhen.records import frozen
 from donewhen.syntax.declarations import Declaration, declared_in
 from donewhen.syntax.grammar import LanguageName, parsed
 from donewhen.syntax.pieces import Owner, Span, distribute, owners
@@ -22,7 +22,7 @@ from donewhen.syntax.tables import TABLES
 _Item = TypeVar("_Item", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outside:
     """Which kinds of text outside of all declarations changed."""
 
@@ -33,7 +33,7 @@ class Outside:
     """Comments and blank lines, between declarations or between the members of one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolChanges:
     """Qualified names, in source order."""
 

@@ -5,10 +5,11 @@ function declares inside itself is its own affair. No type is resolved and no ma
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tree_sitter import Node, Tree
 
+from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName, parsed
 from donewhen.syntax.tables import TABLES
 from donewhen.syntax.tables.place import Into, Kind, Named, Onward, Place, Table
@@ -17,7 +18,7 @@ DEEPEST = 60
 """So many containers and branches are looked into, one inside the other. Nobody means more than that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declaration:
     """One declaration. `start` and `end` count bytes; decorators, attributes, `export`, `template<…>` are inside."""
 

@@ -7,8 +7,8 @@ not parse, nothing is said: the checks follow, and they see what a compiler or a
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 
+from donewhen.records import frozen
 from donewhen.syntax.declarations import Declaration, declared_in
 from donewhen.syntax.grammar import LanguageName, parsed
 from donewhen.syntax.tables import TABLES
@@ -19,7 +19,7 @@ _REPLACED = re.compile(rb"\b(?:undef|undef_method|remove_method|alias(?:_method)
 _DELETED = re.compile(rb"^[ \t]*del[ \t(]+([^\n#]+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Duplicate:
     name: str
     kind: Kind

@@ -12,17 +12,17 @@ import ast
 import re
 import sys
 import warnings
-from dataclasses import dataclass
 from typing import Literal
 
 from tree_sitter import Node
 
+from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName, parsed
 
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """Where reading stops making sense. Lines and columns count from 1, columns in bytes."""
 
@@ -31,7 +31,7 @@ class Fault:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parse:
     """What a change did to a text that should be a program."""
 

@@ -7,10 +7,10 @@ Built from texts; a file is read when it is first asked for. Names are taken as 
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from donewhen.records import frozen
 from donewhen.syntax.declarations import Declaration, declared
 from donewhen.syntax.grammar import Unreadable, language_of
 
@@ -19,7 +19,7 @@ _COMPARED = 3000
 """So many names are compared with one that is not there, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lookup:
     """What is known about a symbol of a file."""
 

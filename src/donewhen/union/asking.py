@@ -16,6 +16,7 @@ import tree_sitter
 
 import donewhen
 from donewhen.errors import MachineryBroke
+from donewhen.records import frozen
 from donewhen.workspace.command import Confinement, End
 from donewhen.workspace.interpreter import BOOT, interpreter, places
 from donewhen.workspace.process import Launcher
@@ -32,7 +33,7 @@ PACKAGES = (donewhen, tree_sitter)
 UNREADABLE = "it could not be read: the parser hung, died or needed too much memory"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     about: str
     """`change` (before, after), `merge` (base, ours, theirs) or `symbols` (after)."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from donewhen.errors import DonewhenError
+from donewhen.records import frozen
 from donewhen.syntax.grammar import MOST_BYTES, language_of
 from donewhen.union import manners
 from donewhen.union.asking import Question, Reader
@@ -24,7 +25,7 @@ LARGEST_SCANNED = 16 << 20
 """Of one file, for secrets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Gated:
     """What the gate says about one patch."""
 
@@ -39,7 +40,7 @@ class Gated:
     judgement: Judgement | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Gate:
     store: Store
     base: str

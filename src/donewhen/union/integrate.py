@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from donewhen.records import frozen
 from donewhen.syntax.grammar import language_of
 from donewhen.union.asking import Question, Reader
 from donewhen.union.known import Members, Merged
@@ -18,7 +19,7 @@ from donewhen.workspace.store import Store
 from donewhen.workspace.store.merge import Merge, Sides, merge, settled
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Obstacle:
     """Why patches cannot be put together."""
 
@@ -31,7 +32,7 @@ class Obstacle:
     """One line for people."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Together:
     tree: str
     reconciled: tuple[tuple[str, str], ...] = ()
@@ -128,7 +129,7 @@ class Integration:
         return dict(zip((path for path, _, _ in texts), answers, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Settled:
     tree: str
     how: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -1,15 +1,16 @@
 """What a judgement of a tree tells this room: how each check stands beside the base. The judge is not known here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from donewhen.records import frozen
 
 Stands = Literal["kept", "gained", "turned", "open", "unknown"]
 """Green, as on the base · green, and red on the base · worse than on the base · red as on the base, which decides
 nothing · it could not be found out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Leg:
     """One check on one tree."""
 
@@ -24,7 +25,7 @@ class Leg:
     quarantined: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     legs: tuple[Leg, ...]
     taken_back: tuple[str, ...] = ()

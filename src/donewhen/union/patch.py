@@ -3,12 +3,12 @@
 Where it came from, a branch, a file or a worker of ours, is forgotten here.
 """
 
-from dataclasses import dataclass
+from donewhen.records import frozen
 
 WHOLE_FILE = "*"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Footprint:
     """What a patch said beforehand that it would write: files, and in some of them only these symbols."""
 
@@ -22,7 +22,7 @@ class Footprint:
         return frozenset() if WHOLE_FILE in named else named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Patch:
     id: str
     tree: str

@@ -1,8 +1,9 @@
 """Why a patch was not accepted, as data: a code for programs, words for people, and where."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
+from donewhen.records import frozen
 from donewhen.workspace.objects import shown
 
 Code = Literal[
@@ -26,7 +27,7 @@ Code = Literal[
 Status = Literal["accepted", "rejected", "inconclusive", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     code: Code
     words: str

@@ -14,6 +14,7 @@ import anyio
 
 from donewhen import events
 from donewhen.events import Emit
+from donewhen.records import frozen
 from donewhen.union.gate import Gate, Gated, Look
 from donewhen.union.integrate import Integration, Obstacle, Together
 from donewhen.union.known import Members, Merged, Seen
@@ -31,7 +32,7 @@ PROTECTED = "protected paths"
 MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Dropped:
     """A patch that passed the gate and is not part of the union."""
 
@@ -55,7 +56,7 @@ class Dropped:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class United:
     gated: tuple[Gated, ...]
     kept: Members
@@ -72,7 +73,7 @@ class United:
         return len(self.kept) == len(self.gated)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Probe:
     """What the search asks."""
 

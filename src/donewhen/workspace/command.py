@@ -7,11 +7,12 @@ import hashlib
 import shlex
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from donewhen.records import frozen
 from donewhen.workspace.output import KEEP_BYTES, SPOOL_BYTES, Output, Watch
 
 LONGEST_WORD = 1 << 17
@@ -26,7 +27,7 @@ class End(Enum):
     LIMIT = "limit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Confinement:
     """How a command's process is held, as data for the launcher. The defaults hold nothing."""
 
@@ -51,7 +52,7 @@ class Confinement:
     """What the warden's watcher may see at most (`sandbox.limits`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Command:
     argv: Sequence[str]
     """The program by absolute path, and its arguments. Bytes that are no UTF-8 come as surrogate escapes."""
@@ -89,7 +90,7 @@ class Finished(NamedTuple):
 Listeners = Callable[[list[socket.socket]], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Ears:
     """Who is told while a command runs. Whoever raises ends the command; `run` lets the exception through."""
 

@@ -9,11 +9,11 @@ Which commands are asked for, and where, is the business of `repo` and `store`.
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from donewhen.errors import MachineryBroke
+from donewhen.records import frozen
 from donewhen.workspace.command import Command, Confinement, End, Finished
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.sandbox.level import SYSTEM_PATH
@@ -55,7 +55,7 @@ class GitFailed(MachineryBroke):
         self.said = said
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Place:
     """Everything git would otherwise look for."""
 

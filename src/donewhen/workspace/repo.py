@@ -8,11 +8,11 @@ therefore neither obeyed nor refused. Writing to the repository (landing) is not
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 from donewhen.workspace import refs
 from donewhen.workspace.git import NOWHERE, GitFailed, git
 from donewhen.workspace.objects import shown
@@ -39,7 +39,7 @@ SHARED_LOCKS = ("packed-refs.lock", "config.lock", "gc.pid")
 Settings = Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repo:
     root: Path
     """The top of the working tree, by its real path."""

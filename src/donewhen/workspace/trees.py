@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from donewhen.errors import BadInput, DonewhenError
+from donewhen.records import frozen
 from donewhen.workspace.files import remove_tree, try_lock, write_atomically
 from donewhen.workspace.layers import History, Layers
 from donewhen.workspace.repo import Repo
@@ -49,7 +50,7 @@ class Unsaved(DonewhenError):
     """A tree holds work that is in no store; it was not removed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeFacts:
     """What is written down about a tree, so that another process can understand it."""
 
@@ -84,7 +85,7 @@ class Tree:
         return self.directory / "upper"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Standing:
     """What a new tree stands on besides its base commit."""
 

@@ -8,7 +8,6 @@ how its process is started and ended is handed in.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -21,6 +20,7 @@ from donewhen.engines.external.agent import Report, Task
 from donewhen.engines.external.happening import Began, Complained, Hear, Raw, Trouble
 from donewhen.engines.external.json_values import mapping, mappings, text
 from donewhen.engines.external.streams.trouble import trouble_of
+from donewhen.records import frozen
 
 PROTOCOL_VERSION = 1
 AUTH_REQUIRED = -32000
@@ -38,7 +38,7 @@ Start = Callable[[], AbstractAsyncContextManager[Pipe]]
 """Starts the agent's process; leaving the context ends it with all that it has started."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Manner:
     """What is asked of the agent in every session."""
 

@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import anyio
@@ -20,6 +19,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from donewhen.engines.external.json_values import mapping, text
+from donewhen.records import frozen
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -28,7 +28,7 @@ LAST_WORDS_SECS = 2.0
 BROKEN = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """How the agent's process ended, where that is known."""
 

@@ -5,13 +5,14 @@ it talks, is data (`profile`); an implementation knows a way of talking (`cli`, 
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from donewhen.engines.external.happening import Hear
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wish:
     """What an agent asks leave for before it does it."""
 
@@ -27,7 +28,7 @@ Permit = Callable[[Wish], Awaitable[bool]]
 """Whether a wish is granted: by the policy, or by a person where the policy says so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Task:
     text: str
     conversation: str = ""
@@ -38,7 +39,7 @@ class Task:
     permit: Permit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Report:
     """How an invocation ended. None of it says anything about the work."""
 

@@ -6,7 +6,6 @@ and mean nothing more.
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import anyio
 
@@ -14,6 +13,7 @@ from donewhen.engines.external import streams
 from donewhen.engines.external.agent import Report, Task
 from donewhen.engines.external.happening import Complained, Happening, Hear, Raw, Stopped
 from donewhen.engines.external.lines import Lines, Text, Value
+from donewhen.records import frozen
 from donewhen.workspace.command import End, Finished
 from donewhen.workspace.sandbox.room import Sandbox, ShellCommand
 
@@ -24,7 +24,7 @@ MOST_LINES = 500_000
 COULD_NOT_START = (126, 127)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CliAgent:
     room: Sandbox
     argv: tuple[str, ...]

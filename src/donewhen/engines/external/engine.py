@@ -26,6 +26,7 @@ from donewhen.engines.permission import refusal
 from donewhen.errors import NeedsPerson
 from donewhen.events import Emit, Error
 from donewhen.model.base import Usage
+from donewhen.records import frozen
 from donewhen.workspace.policy import Policy
 from donewhen.workspace.sandbox.room import Sandbox
 
@@ -40,14 +41,14 @@ REFUSALS = 2
 """So many refused credentials at the gateway are no accident."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ExternalConfig:
     policy: Policy
     timeout_secs: float = 1800
     back_off_secs: float = BACK_OFF_SECS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExternalEngine:
     hired: Hired
     config: ExternalConfig

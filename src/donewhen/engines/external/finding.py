@@ -20,6 +20,7 @@ from donewhen.engines.external.probing import Answer, Kept, Question
 from donewhen.engines.external.profile import Governance, Profile, Way
 from donewhen.engines.external.programs import Sighting
 from donewhen.engines.external.readiness import ANY_MODEL, Model, readiness
+from donewhen.records import frozen
 
 if TYPE_CHECKING:
     from donewhen.workspace.process import Launcher
@@ -30,7 +31,7 @@ AT_ONCE = max(1, min(4, os.cpu_count() or 1))
 """Starting an agent just to hear its version is seconds of work: more at a time than processors would only run late."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Found:
     name: str
     title: str
@@ -56,7 +57,7 @@ class Found:
         return self.status == "ready"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """An agent to look for."""
 
@@ -67,7 +68,7 @@ class Wanted:
     """For an agent that is just a command: the command."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Around:
     """Where to look, and by which clock."""
 

@@ -5,38 +5,39 @@ decides what they mean. Nothing here says that the work is done: that is never a
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from donewhen.model.base import Usage
+from donewhen.records import frozen
 
 Trouble = Literal["agent", "sign_in", "quota", "limit"]
 """`agent`: its own error flag, whatever it is; `sign_in`: credentials are missing or refused; `quota`: used up;
 `limit`: it stopped at a limit of turns, time or money that it keeps by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Raw:
     """Something as the agent sent it, for those who want to see it: one JSON value, or one line of text."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Began:
     conversation: str = ""
     """The agent's own name for it, to go on with later."""
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spoke:
     """Words of the model to whoever reads, whole. The last of them are its closing words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Called:
     """A tool of the agent's own is used."""
 
@@ -45,7 +46,7 @@ class Called:
     input: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Returned:
     """What came of it; `ok` is false for a failure or a refusal."""
 
@@ -54,7 +55,7 @@ class Returned:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turned:
     """One request to a model was answered. `usage` and `usd` are of this turn; None where the agent does not say."""
 
@@ -65,7 +66,7 @@ class Turned:
     """Whether its calls have returned already: what comes next is another turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totalled:
     """What the whole invocation has used so far, where the agent sums up by itself. Replaces, does not add."""
 
@@ -75,7 +76,7 @@ class Totalled:
     """Whether what earlier invocations of the same conversation used is in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Complained:
     """The agent reports an error of its own; the tree is judged all the same."""
 
@@ -85,7 +86,7 @@ class Complained:
     """For `quota`: when it is said to be over, in UTC as events have it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stopped:
     """The agent says that it has finished this task; its process is not worth waiting for any more."""
 

@@ -2,20 +2,21 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from donewhen.records import frozen
 
 MOST_LINE_BYTES = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """A line that is a JSON object or list."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """Any other line that is not blank; bytes that are no UTF-8 are replaced."""
 

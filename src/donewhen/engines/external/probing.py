@@ -10,12 +10,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from donewhen import __version__
 from donewhen.engines.external.profile import PLACEHOLDER, filled
+from donewhen.records import frozen
 from donewhen.workspace.command import Command, Confinement, End, Finished
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.sandbox import environment
@@ -48,7 +49,7 @@ class Answer(NamedTuple):
     """Why it does not run; empty when it does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Question:
     program: str
     words: tuple[str, ...]

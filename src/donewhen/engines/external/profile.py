@@ -15,11 +15,13 @@ Words in `argv`, `env`, `file` and the like may hold placeholders in braces; `fi
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Literal, cast
+
+from donewhen.records import frozen
 
 Governance = Literal["full", "confined", "open"]
 GOVERNANCE: tuple[Governance, ...] = ("open", "confined", "full")
@@ -30,7 +32,7 @@ PREFERRED = ("claude-code", "codex", "gemini", "opencode", "qwen", "copilot", "p
 Text = str | Sequence[Any] | Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Provider:
     """A provider of models that the agent can use with a key, through the gateway."""
 
@@ -50,7 +52,7 @@ class Provider:
     """What it is asked for when no model is named; empty where the agent knows one by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SignIn:
     """How the agent is used without a key: by an account it has signed in to."""
 
@@ -69,7 +71,7 @@ class SignIn:
     """What a person types to sign in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Way:
     """One way in: the agent's own stream on its standard output, or the Agent Client Protocol."""
 
@@ -99,7 +101,7 @@ class Way:
     """For people: what is counted by whom."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class File:
     """A file of configuration written into the private directory before every invocation."""
 
@@ -119,7 +121,7 @@ class File:
     """Merged into `json` when the repository's own settings may count."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Profile:
     name: str
     title: str = ""

@@ -7,9 +7,9 @@ import os
 import re
 import shlex
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
+from donewhen.records import frozen
 from donewhen.workspace.sandbox.home import search_path
 
 BUILT_IN = {
@@ -26,7 +26,7 @@ ABSOLUTE = re.compile(r"(?<![\w./~}-])(?:~|\$HOME|\$\{HOME\})?/[^\s'\"`;|&<>(){}
 """A path in a command of the shell, as far as it can be told without running it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sighting:
     path: str
     problem: str = ""

@@ -7,7 +7,6 @@ is a key the agent does not even see that: it is given a stand-in, and the gatew
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import Connection, serve_proxy
 from donewhen.engines.external.network.questions import Ask, serve_questions
 from donewhen.engines.external.profile import File, Profile, Provider, Way, filled
+from donewhen.records import frozen
 from donewhen.workspace.merged.problems import FileProblem
 from donewhen.workspace.sandbox import machine
 from donewhen.workspace.sandbox.guest import ADDRESS, Door, Guest
@@ -39,7 +39,7 @@ LONGEST_TASK = 96 * 1024
 """Longer ones are handed over as a file: no program can be given a longer word."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Hired:
     """An agent that was found, and the terms on which it works here."""
 
@@ -70,7 +70,7 @@ class Hired:
         return next((one for one in providers if one.name == self.provider), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quarters:
     """Ready to move in."""
 
@@ -84,7 +84,7 @@ class Quarters:
     """An MCP server to offer, as the agent reaches it; empty for none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Porters:
     """Told who went through the doors."""
 

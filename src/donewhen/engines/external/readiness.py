@@ -6,18 +6,18 @@ tokens are looked at and never told: only the names of variables and files leave
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from donewhen.engines.external.profile import Profile, Provider, SignIn
+from donewhen.records import frozen
 
 MILLISECONDS = 100_000_000_000
 """A time above this is in milliseconds: in seconds it would be thousands of years away."""
 CREDENTIAL_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Readiness:
     status: Literal["ready", "not_configured", "expired"]
     reason: str
@@ -26,7 +26,7 @@ class Readiness:
     """The variable that holds the key."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Model:
     """What the settings say about the model that is to be used."""
 

@@ -24,6 +24,7 @@ from donewhen.engines.native.tools.clip import MOST_BYTES, clipped
 from donewhen.events import Emit, Error, Event, ModelFallback, ModelTurn, PlanText, ToolCall, ToolResult, preview
 from donewhen.model.base import Call, Model, ModelFailed, ModelWaits, Reply, Turn
 from donewhen.model.recording import failure_to_plain, to_plain
+from donewhen.records import frozen
 from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.policy import Policy
 
@@ -35,7 +36,7 @@ SHARE_TO_CARRY, SHARE_TO_GO_ON = 0.7, 0.9
 Context = Literal["auto", "fresh", "carry"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NativeConfig:
     policy: Policy
     context: Context = "auto"
@@ -44,7 +45,7 @@ class NativeConfig:
     role: str = "maker"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NativeEngine:
     model: Model
     config: NativeConfig

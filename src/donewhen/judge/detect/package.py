@@ -4,11 +4,11 @@ import os
 import posixpath
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from donewhen.judge.detect.recognise import Tool, recognise
 from donewhen.judge.detect.said import Said
 from donewhen.judge.detect.survey import Survey, Table, is_within, joined
+from donewhen.records import frozen
 
 Programs = Callable[[str], bool]
 LONG_TESTS = ("integration", "e2e", "functional", "acceptance", "smoke", "slow", "bench", "benchmark")
@@ -16,7 +16,7 @@ TELLING_FILES = 40
 """How many files are opened to learn what a project's tests are written with."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Package:
     survey: Survey
     dir: str

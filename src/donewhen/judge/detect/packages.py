@@ -3,7 +3,6 @@
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from donewhen.judge.detect import compiled, javascript, python, rust, scripted
@@ -11,6 +10,7 @@ from donewhen.judge.detect.package import Package, Programs
 from donewhen.judge.detect.proposal import Found, Hint
 from donewhen.judge.detect.said import Said
 from donewhen.judge.detect.survey import Survey, is_within, table, texts
+from donewhen.records import frozen
 
 MOST_PACKAGES = 24
 DEEPEST = 3
@@ -25,7 +25,7 @@ WHOLE_BUILDS = {"gradle": ("settings.gradle", "settings.gradle.kts"), "dotnet": 
 Finder = Callable[[Package], Iterator[Found | Hint]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ecosystem:
     manifests: tuple[str, ...]
     find: Finder

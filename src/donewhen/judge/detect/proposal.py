@@ -1,17 +1,18 @@
 """A proposed contract as data: checks with the reason for each, and what the workspace needs for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from donewhen.judge.contract import Check
+from donewhen.records import frozen
 
 Kind = Literal["tests", "types", "lint", "build"]
 KINDS: tuple[Kind, ...] = ("tests", "types", "lint", "build")
 """In the order in which they matter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Found:
     """Something in a repository that could be a check."""
 
@@ -24,21 +25,21 @@ class Found:
     timeout_secs: float = 120
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hint:
     """Something a person should know about the proposal, in one line."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proposed:
     check: Check
     why: str
     kind: Kind = "tests"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proposal:
     checks: tuple[Proposed, ...]
     workspace: Mapping[str, tuple[str, ...]]

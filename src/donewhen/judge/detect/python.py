@@ -7,12 +7,12 @@ spells its tests.
 import configparser
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from donewhen.judge.detect.package import Package, quoted, shown
 from donewhen.judge.detect.proposal import Found, Hint
 from donewhen.judge.detect.recognise import Tool
 from donewhen.judge.detect.survey import joined, table, texts
+from donewhen.records import frozen
 
 MANIFESTS = (
     "pyproject.toml",
@@ -37,7 +37,7 @@ OTHER_WORK = {"--fix", "format", "--exit-zero", "--install-types", "server", "cl
 LOCKS = {"poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Environment:
     """How Python is called in a package."""
 

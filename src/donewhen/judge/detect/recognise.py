@@ -5,9 +5,9 @@ Words in, a name out. A command that is not recognised is not guessed at.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from donewhen.judge.detect.proposal import Kind
+from donewhen.records import frozen
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*")
 PYTHON = re.compile(r"(?:.*/)?python(?:3(?:\.\d+)?)?")
@@ -102,7 +102,7 @@ BY_SUBCOMMAND: Mapping[tuple[str, str], tuple[Kind, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     kind: Kind
     runner: str

@@ -7,9 +7,9 @@ command with variables, pipes or redirections in it is none either: it means som
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from donewhen.judge.detect.survey import Survey
+from donewhen.records import frozen
 
 RUN = re.compile(r"^(?P<indent>\s*(?:-\s+)?)run:\s*(?P<rest>.*)$")
 SCRIPT = re.compile(r"^(?P<indent>\s*)(?:before_script|script|after_script):\s*(?P<rest>.*)$")
@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^[|>][+-]?\d*\s*(?:#.*)?$")
 UNPLAIN = re.compile(r"[`|<>*?!~#\\\"']|\$|&(?!&)|\{\{")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     file: str
     line: int

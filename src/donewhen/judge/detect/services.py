@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from donewhen.judge.detect.survey import Survey
+from donewhen.records import frozen
 
 COMPOSE = ("docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml")
 EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.test", "example.env")
@@ -26,7 +26,7 @@ SERVICES: Mapping[str, tuple[str, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Service:
     name: str
     port: int

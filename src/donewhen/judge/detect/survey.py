@@ -11,10 +11,12 @@ import stat
 import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
+
+from donewhen.records import frozen
 
 MOST_ENTRIES = 6000
 MOST_BYTES = 1 << 20
@@ -30,7 +32,7 @@ Table = Mapping[str, object]
 NOTHING: Table = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Survey:
     root: Path
     files: Mapping[str, tuple[str, ...]]

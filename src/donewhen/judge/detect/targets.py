@@ -8,13 +8,13 @@ import configparser
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from donewhen.judge.detect.package import Package
 from donewhen.judge.detect.proposal import Found, Hint, Kind
 from donewhen.judge.detect.recognise import recognise
 from donewhen.judge.detect.said import Said, plain_commands
 from donewhen.judge.detect.survey import Survey, joined
+from donewhen.records import frozen
 
 TARGET = re.compile(r"^(?P<names>[A-Za-z0-9_.-]+(?:\s+[A-Za-z0-9_.-]+)*)\s*::?(?!=)(?P<needs>[^=]*)$")
 RECIPE = re.compile(r"^@?(?P<names>[A-Za-z0-9_-]+)(?:\s+[^:]*)?:(?!=)(?P<needs>.*)$")
@@ -32,7 +32,7 @@ MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     name: str
     file: str

@@ -2,14 +2,15 @@
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from donewhen.records import frozen
 
 LARGEST = 1 << 20
 """Nobody writes a larger script or manifest by hand."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Base:
     root: Path
 

@@ -7,9 +7,9 @@ files a check depends on, errs on the side of naming too many words.
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from donewhen.judge.protect.tables import listed
+from donewhen.records import frozen
 
 SEPARATORS = re.compile(r"&&|\|\||[;|&\n()`]|\$\(")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
@@ -43,7 +43,7 @@ CONFIGURING_FOR = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A file that a command names, as it is written there."""
 

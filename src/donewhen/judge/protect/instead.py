@@ -4,19 +4,18 @@ Only paths that the base lacks are asked about. That a module hides the standard
 another question (`shadows`).
 """
 
-from dataclasses import dataclass
-
 from donewhen.judge.protect.base import Base
 from donewhen.judge.protect.executed import Executed
 from donewhen.judge.protect.suite import Suite
 from donewhen.judge.protect.testfiles import is_test_module
 from donewhen.judge.protect.tools import TOOLS
+from donewhen.records import frozen
 
 SCRIPT_SUFFIXES = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".json", ".node")
 PROGRAM_PLACES = frozenset({"bin", "sbin", ".bin", "scripts", "Scripts"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instead:
     base: Base
     executed: Executed

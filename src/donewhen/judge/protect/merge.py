@@ -5,9 +5,10 @@ written down is the format's own business.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import cast
+
+from donewhen.records import frozen
 
 Table = Mapping[str, object]
 Path = tuple[str, ...]
@@ -31,7 +32,7 @@ Policy = Callable[[Path, object, object], Side]
 """Which side a key that differs is on: its path, the base's value, the candidate's; either may be missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merged:
     taken: tuple[tuple[Path, object], ...]
     """What the base is to be given: a value, or MISSING where a key goes."""

@@ -6,7 +6,9 @@ in which it lies and everything below: in a directory that is new altogether it 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from donewhen.records import frozen
 
 ALWAYS = {
     "configures the tests": """
@@ -111,7 +113,7 @@ LINTERS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A name that decides something: why, and the directory that it governs."""
 

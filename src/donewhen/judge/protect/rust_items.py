@@ -6,9 +6,9 @@ What cannot be followed is refused; nothing here is guessed.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from donewhen.judge.protect.taken import Unreadable
+from donewhen.records import frozen
 
 OPAQUE = re.compile(
     r"""(?P<line>//[^\n]*)|(?P<block>/\*)|(?<![\w])(?:b|c)?r(?P<fence>\#*)"(?:.|\n)*?"(?P=fence)"""
@@ -24,7 +24,7 @@ KEYWORD = re.compile(
 ENDS_WITH_SEMICOLON = ("use", "const", "static", "type", "extern crate")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     kind: str
     name: str

@@ -9,12 +9,12 @@ import re
 import sys
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.judge.protect.base import Base
 from donewhen.judge.protect.tables import listed
 from donewhen.judge.protect.testfiles import is_test_module
+from donewhen.records import frozen
 
 LIBRARY = (
     frozenset(sys.stdlib_module_names) - frozenset(sys.builtin_module_names) - {"test", "tests", "this", "__main__"}
@@ -29,7 +29,7 @@ ORDINARY = listed(
 COMPILED = re.compile(r"(?P<module>[^.]+)\.(?:[^/]*\.)?(?:so|pyd)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Module:
     place: str
     name: str

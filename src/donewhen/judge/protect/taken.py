@@ -1,13 +1,13 @@
 """What is taken of a changed file that is looked into: all of it, none of it, or a text in between. Plain data."""
 
-from dataclasses import dataclass
+from donewhen.records import frozen
 
 
 class Unreadable(Exception):
     """A file that its reader cannot follow; it comes from the base."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Taken:
     content: bytes | None = None
     """The text that is judged, where it is neither the candidate's nor the base's."""

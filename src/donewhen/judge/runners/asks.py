@@ -8,11 +8,11 @@ and `output_contains` read it; where a report could only be had instead of it, t
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.judge.runners.calls import Call, calls
 from donewhen.judge.runners.scripts import text_of
+from donewhen.records import frozen
 
 PYTEST_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 VITEST_FILES = tuple(
@@ -26,7 +26,7 @@ USUAL_OF_NODE = "data:text/javascript," + "".join(
 """With a reporter named, node drops its usual one, and which that is depends on its version: say it as node would."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     command: str
     """The check's command, with words added where its runner has no variable for options."""

@@ -5,11 +5,11 @@ A call also says how words reach the runner when they are added at the end of th
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from donewhen.judge.runners.scripts import just_recipe, make_recipe, package_script, text_of
 from donewhen.judge.runners.shell import split
+from donewhen.records import frozen
 
 MOST_STEPS = 150
 """Scripts may call each other in rings, and wrappers wrap wrappers; somewhere it is enough."""
@@ -53,7 +53,7 @@ TAKES_VALUE = {
 Steps = Iterator[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     runner: str
     arguments: tuple[str, ...]

@@ -6,20 +6,20 @@ believed, so a wrong one costs nothing but the canary.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from donewhen.judge.runners.asks import Ask
 from donewhen.judge.runners.calls import Call, calls
 from donewhen.judge.runners.testfiles import first_group, test_files
+from donewhen.records import frozen
 
 SAYS = "this test must fail"
 SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
 SCRIPT_TESTS = tuple(f"*{mark}.{kind}" for mark in (".test", ".spec", "_test", "-test") for kind in SCRIPTS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Canary:
     files: Mapping[str, bytes]
     """Path from the repository's root → its whole content, laid over the tree for one run."""

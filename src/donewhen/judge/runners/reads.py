@@ -45,7 +45,7 @@ def read(
     found += _left_in_tree(in_tree, output, ask)
     kind: EvidenceKind = "sidecar" if found else "text"
     seen = {reading.runner for reading in found}
-    others = ask.expected if ask.expected or found else TEXT
+    others = ask.expected if ask.expected or found or not output.strip() else TEXT
     texts = [_read_with(_text_reader(runner), output, runner) for runner in others if runner not in seen]
     found += [reading for reading in texts if reading is not None]
     return (_sum(found), kind) if found else None

@@ -5,14 +5,15 @@ This reads shell loosely: what it cannot read has no commands, and then nothing 
 
 import re
 import shlex
-from dataclasses import dataclass
+
+from donewhen.records import frozen
 
 LONGEST = 64 * 1024
 OPERATORS = frozenset("();<>|&")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     commands: tuple[tuple[str, ...], ...]
     """The words of each simple command, assignments in front left out."""

@@ -20,6 +20,7 @@ from donewhen.model.wires.base import (
     wire_name,
 )
 from donewhen.readers.json import count, fields, words
+from donewhen.records import frozen
 
 TAG = "anthropic"
 STOPS: Mapping[str, Stop] = {
@@ -39,7 +40,7 @@ MARKED_MESSAGES = 2
 DELTAS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anthropic:
     model: str
     tag: str = TAG

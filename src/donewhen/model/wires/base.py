@@ -7,7 +7,6 @@ every later turn, so that a turn costs what is new in it and a provider finds th
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol, cast
 
@@ -16,6 +15,7 @@ from donewhen.model.draft import Draft, parsed
 from donewhen.model.sse import BrokenStream, ServerEvent
 from donewhen.model.transport import Listener
 from donewhen.readers.json import fields, items
+from donewhen.records import frozen
 
 LONGEST_ID = 40
 NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -25,7 +25,7 @@ END = b"]}"
 DEEPEST_EVENT = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opening:
     """All of a request that stays the same while a conversation grows."""
 

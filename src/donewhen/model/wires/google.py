@@ -21,13 +21,14 @@ from donewhen.model.wires.base import (
     wire_name,
 )
 from donewhen.readers.json import count, fields, items, words
+from donewhen.records import frozen
 
 TAG = "google"
 STOPS: Mapping[str, Stop] = {"STOP": "done", "MAX_TOKENS": "length"}
 REFUSALS = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Google:
     model: str
     tag: str = TAG

@@ -11,12 +11,13 @@ from donewhen.model.sse import BrokenStream, ServerEvent
 from donewhen.model.wires.base import Opening, arguments_of, begun, encoded, event_object, listed, wire_id, wire_name
 from donewhen.model.wires.openai_models import thinks
 from donewhen.readers.json import count, fields, items, words
+from donewhen.records import frozen
 
 TAG = "openai-chat"
 STOPS: Mapping[str, Stop] = {"stop": "done", "tool_calls": "calls", "function_call": "calls", "length": "length"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenAIChat:
     model: str
     at_home: bool = False

@@ -22,13 +22,14 @@ from donewhen.model.wires.base import (
 )
 from donewhen.model.wires.openai_models import thinks
 from donewhen.readers.json import count, fields, items, words
+from donewhen.records import frozen
 
 TAG = "openai-responses"
 ENDS = ("response.completed", "response.incomplete")
 MEAN_NOTHING = ("keepalive", "ping")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenAIResponses:
     model: str
     tag: str = TAG

@@ -1,12 +1,12 @@
 """Rows of whole lines: entries of which somebody found the start and the end, with what lies between them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from donewhen.records import frozen
 from donewhen.syntax.merging.pieces import Item, Items, Piece
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     core: Piece
     key: bytes

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from donewhen.records import frozen
 from donewhen.syntax.merging.pieces import Item, Items
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placed:
     """A thing of the result: the texts it brings, and the version and place its white space comes from."""
 

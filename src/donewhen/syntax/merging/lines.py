@@ -6,14 +6,15 @@ to be expensive gets a coarser answer, which is still a true one.
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from donewhen.records import frozen
 
 MOST_STEPS = 2_000_000
 MOST_EDITS = 400
 MOST_ROUNDS = 30
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hunk:
     """Lines `old_start` to `old_end` became `new_start` to `new_end`; the ends are not included."""
 

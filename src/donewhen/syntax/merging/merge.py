@@ -3,8 +3,7 @@
 It answers with a text or with the places that do not go together. It never raises because of what a text holds.
 """
 
-from dataclasses import dataclass
-
+from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName, Unreadable, language_of
 from donewhen.syntax.merging.outlines import Outline, outline_of
 from donewhen.syntax.merging.proof import doubt, odd_line
@@ -17,7 +16,7 @@ from donewhen.syntax.merging.windows import SHORT, Window, whole, windows
 MOVED = "both sides put something else under the same line"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where the sides do not go together: a line of our text, the symbol around it (may be empty), and why."""
 
@@ -26,7 +25,7 @@ class Place:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merged:
     """The text, and in words what more than lines was needed for; empty when lines sufficed."""
 
@@ -34,7 +33,7 @@ class Merged:
     how: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     places: tuple[Place, ...]
 
@@ -119,7 +118,7 @@ def _merged_parts(parts: "list[_Part]", lines: LineMerge) -> Merged | Conflict:
     return Merged(text, tuple(dict.fromkeys(word for one in merged for word in one.how)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Part:
     """A window with its trees."""
 

@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from donewhen.records import frozen
 from donewhen.syntax.grammar import Unreadable, parsed
 from donewhen.syntax.merging import changelog, toml, yaml
 from donewhen.syntax.merging.pieces import Piece
@@ -13,7 +13,7 @@ from donewhen.syntax.merging.trees import Reader
 _CHANGELOG = re.compile(r"^(changelog|changes|news|history)[^/]*$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outline:
     """`is_sound` tells whether a text is what its name says; `piece` takes a sound text apart."""
 

@@ -5,12 +5,13 @@ put together in order, are the piece's text.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from donewhen.records import frozen
 
 Sorting = Callable[[bytes], tuple[int, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """Some text, where it starts, what it is, and how it can be taken apart."""
 
@@ -22,7 +23,7 @@ class Piece:
     """Two that were added by both sides may become one: imports from one module, say."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One of several things in a row: white space, comments, the thing, its separator, a comment on the same line."""
 
@@ -46,7 +47,7 @@ class Item:
         return self.lead, self.core.text, self.rest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Items:
     """A row of things. `sep` and `between` are what separates them where no example is at hand."""
 
@@ -59,7 +60,7 @@ class Items:
     sortings: Sequence[Sorting] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """A fixed sequence of parts with roles. Unless they are independent, both sides may have changed one part only."""
 

@@ -7,10 +7,11 @@ import bisect
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tree_sitter import Node, Tree
 
+from donewhen.records import frozen
 from donewhen.syntax.merging.names import declared_name, is_import, text_of
 from donewhen.syntax.merging.rules import DEFINITIONS, EXPRESSIONS, FUNCTIONS, SCOPES, VALUES
 from donewhen.syntax.merging.versions import Version
@@ -18,7 +19,7 @@ from donewhen.syntax.merging.versions import Version
 _WORD = re.compile(rb"[\w$]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """Names by scope, and what imports bind to what."""
 

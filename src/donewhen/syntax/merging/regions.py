@@ -5,16 +5,16 @@ about them need not look elsewhere.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from donewhen.records import frozen
 from donewhen.syntax.merging.lines import Hunk, changes, numbered, split
 
 Side = Literal["base", "ours", "theirs"]
 SIDES: tuple[Side, ...] = ("base", "ours", "theirs")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Region:
     """The same stretch of the file in all three texts, as ranges of lines; `taken` is None for a conflict."""
 
@@ -24,7 +24,7 @@ class Region:
     taken: Side | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineMerge:
     base: list[bytes]
     ours: list[bytes]

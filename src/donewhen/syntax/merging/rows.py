@@ -5,9 +5,10 @@ The things that all three versions have divide the row into stretches; within a 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
+from donewhen.records import frozen
 from donewhen.syntax.merging.pieces import Item, Items, Sorting
 
 
@@ -19,7 +20,7 @@ class Clash(Exception):
         self.at = at
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """One thing of the result: its place in the versions that have it."""
 
@@ -28,7 +29,7 @@ class Kept:
     theirs: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A version of the row, with keys that occur once."""
 
@@ -37,7 +38,7 @@ class Row:
     place: dict[bytes, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretch:
     base: range
     ours: range

@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
 from functools import partial
 
+from donewhen.records import frozen
 from donewhen.syntax.grammar import parsed
 from donewhen.syntax.merging.entries import Entry, row_of
 from donewhen.syntax.merging.pieces import Items, Parts, Piece, plain
@@ -31,7 +31,7 @@ def piece(text: bytes) -> Piece:
     return Piece(text, "toml", 0, partial(_tables, text))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Statement:
     """A header or a pair, without the white space and comments around it."""
 

@@ -4,11 +4,11 @@ Nothing is walked here: each call opens one node and looks at its children.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from tree_sitter import Node
 
+from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName
 from donewhen.syntax.merging.names import is_import, text_of
 from donewhen.syntax.merging.pieces import Items, Parts, Piece, plain
@@ -16,7 +16,7 @@ from donewhen.syntax.merging.rules import DEFINITIONS, FIELDS_THAT_PART, HERITAG
 from donewhen.syntax.merging.scan import Scan
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """The text of one version and how to read its nodes."""
 

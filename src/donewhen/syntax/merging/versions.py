@@ -1,16 +1,17 @@
 """The trees of several versions of one text, each with the places where it differs from base."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
 from tree_sitter import Tree
 
+from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName, parsed
 from donewhen.syntax.merging.lines import changes, numbered, split
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """The bytes that one change replaced, and those it put there."""
 
@@ -20,7 +21,7 @@ class Span:
     new_end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """A text, its tree, and where it differs from base."""
 
@@ -33,7 +34,7 @@ class Version:
         return not self.tree.root_node.has_error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Base:
     """What the versions are compared with."""
 

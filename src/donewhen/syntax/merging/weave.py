@@ -6,6 +6,7 @@ It never guesses: what it cannot put together is written down as a clash, and th
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from donewhen.records import frozen
 from donewhen.syntax.merging.layout import Placed, laid_out
 from donewhen.syntax.merging.pieces import Items, Parts, Piece
 from donewhen.syntax.merging.rows import Clash, Kept, kept_of
@@ -16,7 +17,7 @@ MOST_LEVELS = 60
 EMPTY = b""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """A place in our text, the symbol around it, and why the sides do not go together there."""
 

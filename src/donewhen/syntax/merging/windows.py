@@ -4,8 +4,7 @@ Where a window begins and ends is a guess from the look of the lines: after an e
 parses the windows finds out whether the guess was good; for a short file nothing is guessed.
 """
 
-from dataclasses import dataclass
-
+from donewhen.records import frozen
 from donewhen.syntax.merging.regions import LineMerge
 
 SHORT = 128 * 1024
@@ -13,7 +12,7 @@ SHORT = 128 * 1024
 _NOT_A_START = b" \t\r\n)}]#/*'\"`<>-=+|&@.,:;"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """The same stretch of the three texts, the line of ours it starts at, and the quiet text that follows it."""
 

@@ -6,10 +6,11 @@ stands for is not known here: a function made by one (`TEST(Suite, Name) { … }
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tree_sitter import Node
 
+from donewhen.records import frozen
 from donewhen.syntax.tables.declarator import Declarator, parameter_types, scopes_of, unwound
 from donewhen.syntax.tables.place import (
     Into,
@@ -41,7 +42,7 @@ _THROUGH = frozenset({"declaration_list", "enumerator_list", "field_declaration_
 _OWNERS = frozenset({"class", "interface"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Dialect:
     overloads: bool
 

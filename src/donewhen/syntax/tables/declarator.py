@@ -3,10 +3,9 @@
 Only the shapes; what is declared by them is told in `c`.
 """
 
-from dataclasses import dataclass
-
 from tree_sitter import Node
 
+from donewhen.records import frozen
 from donewhen.syntax.tables.place import child_of_type, field, said
 
 _WRAPPERS = frozenset(
@@ -24,7 +23,7 @@ _NAMES = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declarator:
     node: Node | None
     """What the name is written as, scopes and template arguments included."""

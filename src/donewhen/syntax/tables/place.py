@@ -5,10 +5,12 @@ walk by itself, so no text can be nested too deeply for it.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from tree_sitter import Node
+
+from donewhen.records import frozen
 
 Kind = Literal[
     "function",
@@ -29,7 +31,7 @@ LABEL = 60
 """So many characters of a condition are kept; they tell branches apart, nobody computes with them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a node stands: in which declaration, in which branch, behind which wrapper."""
 
@@ -48,7 +50,7 @@ class Place:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A declaration as a reader sees it."""
 
@@ -68,7 +70,7 @@ class Named:
     condition: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Into:
     """Look at the children of a node, in this place."""
 
@@ -76,7 +78,7 @@ class Into:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Onward:
     """Everything after this node, up to the end of what it stands in, is in this place."""
 
@@ -87,7 +89,7 @@ Step = Named | Into | Onward
 Reader = Callable[[Node, Place], Iterator[Step]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """All that is known about one language."""
 

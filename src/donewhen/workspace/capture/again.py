@@ -8,17 +8,17 @@ captured in full.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from donewhen.records import frozen
 from donewhen.workspace.capture.walk import TICK_NS, Layer, Look, joined, look_of
 
 TRUSTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})
 """The change time moves with the first write through a mapping. Anywhere else, every capture is a full one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sighting:
     """How everything looked that a candidate was made of. Directories that do not count were not entered."""
 

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from donewhen.records import frozen
 from donewhen.workspace.capture import refusals
 from donewhen.workspace.capture.known import Known
 from donewhen.workspace.capture.record import record
@@ -14,7 +14,7 @@ from donewhen.workspace.store import Store
 from donewhen.workspace.store.skeleton import Skeleton
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     tree: str
     changes: tuple[Change, ...]

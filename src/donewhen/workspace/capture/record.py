@@ -3,10 +3,9 @@
 Only the directories that the layer touches become new trees; everything else is named by the id that it had.
 """
 
-from dataclasses import dataclass
-
 import anyio.to_thread
 
+from donewhen.records import frozen
 from donewhen.workspace.capture.known import Known
 from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.capture.walk import Item, joined
@@ -28,7 +27,7 @@ from donewhen.workspace.store import lfs
 from donewhen.workspace.store.checkout import with_filter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorded:
     tree: str
     changes: tuple[Change, ...] | None

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from donewhen.records import frozen
 from donewhen.workspace.objects import RULES, parents
 
 OPAQUE = "user.overlay.opaque"
@@ -25,7 +26,7 @@ TICK_NS = 20_000_000
 Kind = Literal["file", "link", "directory", "gone", "other", "unreadable"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     kind: Kind
     size: int = 0
@@ -168,7 +169,7 @@ def is_opaque(place: bytes) -> bool:
 # -- full copies --
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stamp:
     """How every file of a fresh copy looked. A file that changed in the clock's last tick is not vouched for."""
 

@@ -13,9 +13,9 @@ import os
 import re
 import shutil
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from donewhen.records import frozen
 from donewhen.workspace.files import beneath, remove_tree, write_atomically
 from donewhen.workspace.index import Held, written
 from donewhen.workspace.landing import lockfile
@@ -70,7 +70,7 @@ async def _ground(store: Store, repo: Repo, from_tree: str, to_tree: str, half_w
     return Ground(store.bare, repo, from_tree, {raw(change.path): change for change in changes}, half_way)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Journal:
     """What is under way in one checkout, in our own directory."""
 

@@ -8,10 +8,10 @@ import contextlib
 import os
 import re
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 from donewhen.workspace import refs
 from donewhen.workspace.landing import lockfile, reflog
 from donewhen.workspace.landing.delivery import git_dirs
@@ -64,7 +64,7 @@ def checked(name: str) -> str:
     return text(ref)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """A branch whose lock is held."""
 

@@ -9,9 +9,9 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from donewhen.records import frozen
 from donewhen.workspace.index import Held, written
 from donewhen.workspace.landing.refusals import NotClean, NotLanded
 from donewhen.workspace.objects import FILE, GITLINK, PROGRAM, Change, Entry, object_id, parents
@@ -24,7 +24,7 @@ STATUS = ("status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=n
 BY = b"author donewhen <donewhen@localhost> 0 +0000\ncommitter donewhen <donewhen@localhost> 0 +0000\n\n\n"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ground:
     """A checkout that is to go from one tree to another one."""
 
@@ -88,7 +88,7 @@ def _refuse_unfit(ground: Ground) -> None:
 # -- what git sees --
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """What git's status says about one tracked path that is not as the tree has it."""
 

@@ -11,10 +11,10 @@ import contextlib
 import os
 import stat
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from donewhen.records import frozen
 from donewhen.workspace.capture.refusals import is_dot_git
 from donewhen.workspace.merged import writing
 from donewhen.workspace.merged.directory import Kind, kind_of
@@ -54,7 +54,7 @@ MOST_ENTRIES = 100_000
 NEW_FILE = 0o644
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Status:
     kind: Kind
     size: int

@@ -8,10 +8,10 @@ import os
 import re
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from donewhen.records import frozen
 from donewhen.workspace.merged.directory import Directory, Kind, kind_of
 from donewhen.workspace.merged.problems import NotThere, Outside, explained
 
@@ -23,14 +23,14 @@ Parts = tuple[str, ...]
 Enter = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     path: str
     """Beneath the root; bytes that are no UTF-8 stand as surrogate escapes."""
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mount:
     """Layers and where they appear."""
 

@@ -13,11 +13,12 @@ death of the process. So it never sees a larger character there: see `harmless`.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
+
+from donewhen.records import frozen
 
 LONGEST = 128 * 1024 - 1
 """Linux takes no single argument beyond this, so no `sh -c` could be given a longer command."""
@@ -56,7 +57,7 @@ class Unread(Exception):
         self.kind = kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parsed:
     root: Node
     source: bytes
@@ -71,7 +72,7 @@ Parse = Callable[[str], Parsed]
 """A way from text to tree; `Unread` when some part of the text is not certain."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """A script that is not too much for the parser, as the parser gets it."""
 

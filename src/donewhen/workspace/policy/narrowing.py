@@ -7,15 +7,15 @@
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 from donewhen.workspace.policy.ruling import Decision
 from donewhen.workspace.policy.step import HOLE, Step
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pattern:
     """One entry of `policy.deny` or `policy.ask`."""
 

@@ -6,9 +6,10 @@ reader follows, and the sandbox holds whatever the policy allows.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
+from donewhen.records import frozen
 from donewhen.workspace.policy.grammar import Parse, as_typed, parse
 from donewhen.workspace.policy.narrowing import Pattern, patterns
 from donewhen.workspace.policy.paths import NOWHERE, tree_root
@@ -22,7 +23,7 @@ from donewhen.workspace.policy.walk import every_step
 _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     place: Place
     patterns: tuple[Pattern, ...]

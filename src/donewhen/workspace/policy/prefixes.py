@@ -5,8 +5,8 @@ Only the shape of an argument list is known here. What a wrapper does, and wheth
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from donewhen.records import frozen
 from donewhen.workspace.policy.step import HOLE, Word
 
 ASSIGNMENT = re.compile(r"[^-=/][^=/]*=|=")
@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prefix:
     values: frozenset[str] = frozenset()
     """Options whose value is the next word, unless it is glued to them."""

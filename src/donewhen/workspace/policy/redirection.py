@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
+from donewhen.records import frozen
 from donewhen.workspace.policy.expand import Expander
 from donewhen.workspace.policy.grammar import CUT, Parsed, Unread
 from donewhen.workspace.policy.step import HOLE, Redirect, Stream, Word
@@ -18,7 +19,7 @@ _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _PLACEHOLDER = re.compile(rf"{CUT}\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Channels:
     """What a statement gets from around it."""
 

@@ -1,7 +1,8 @@
 """The policy's answer: allow, ask or deny, and which rule says so."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from donewhen.records import frozen
 
 LONGEST_SHOWN = 400
 
@@ -19,7 +20,7 @@ class Decision(Enum):
 _STRICTNESS = {Decision.ALLOW: 0, Decision.ASK: 1, Decision.DENY: 2}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ruling:
     decision: Decision
     rule: str

@@ -4,7 +4,9 @@ A `Step` is only a description. It knows neither how it was read out of a script
 (`unwrap`) nor whether it is wanted (`rules`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from donewhen.records import frozen
 
 HOLE = "\0"
 """Stands in a word's text for something that only running the command would tell. A command never contains NUL."""
@@ -13,7 +15,7 @@ DOUBT = "\0doubt"
 """The name of a step that is not a command but a part that could not be understood."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stream:
     """What one command writes and another one reads, as far as that can be told without running them."""
 
@@ -24,7 +26,7 @@ class Stream:
     """What one line of it looks like when the text is not known: `./` and a hole for a list of files in the tree."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     text: str
     """After quoting and expansion; `HOLE` where the value is not known."""
@@ -45,7 +47,7 @@ def plain(text: str) -> Word:
     return Word(text, text.replace(HOLE, "…"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Redirect:
     operator: str
     target: Word
@@ -60,7 +62,7 @@ class Redirect:
         return self.operator.endswith("&") and (self.target.text.rstrip("-").isdecimal() or self.target.text == "-")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a command runs: the root of the tree, and the directory that `cd` led to."""
 
@@ -68,7 +70,7 @@ class Place:
     cwd: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     name: str
     """The last part of the program's path; empty when there are only assignments or redirections."""
@@ -94,7 +96,7 @@ def doubt(kind: str, text: str, place: Place) -> Step:
     return Step(DOUBT, (), text, place, doubt=kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nested:
     """A script inside a step, still to be read."""
 

@@ -1,15 +1,16 @@
 """What a person may say about the wall. `room` obeys it; that nothing has to run to know it is why it stands alone."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from donewhen.records import frozen
 from donewhen.workspace.sandbox.limits import Limits
 
 if TYPE_CHECKING:
     from donewhen.workspace.sandbox.relay import Service
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RoomConfig:
     """The part of `[workspace]` that shapes the wall."""
 

@@ -5,9 +5,10 @@ ways out are doors: listening sockets made inside it, served from outside by who
 """
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from donewhen.records import frozen
 from donewhen.workspace.sandbox.view import Bind
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 ADDRESS = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Door:
     """A port on the loopback inside, and who serves it until it is cancelled."""
 
@@ -24,7 +25,7 @@ class Door:
     serve: "Callable[[socket], Coroutine[Any, Any, None]]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Guest:
     binds: tuple[Bind, ...] = ()
     """On top of the tree, in this order."""

@@ -7,9 +7,9 @@ command lines of other processes, and everything at its own path (`path_transpar
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from donewhen.records import frozen
 from donewhen.workspace.sandbox import machine
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
@@ -29,7 +29,7 @@ SYSTEM = (
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Allowed:
     """What a command may touch besides the machine's programs."""
 

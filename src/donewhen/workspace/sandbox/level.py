@@ -10,11 +10,12 @@
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from donewhen.records import frozen
 from donewhen.workspace.command import Command, Confinement, End, Finished
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.process import Launcher
@@ -36,7 +37,7 @@ class Level(Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Probe:
     """What was tried and what came of it."""
 
@@ -88,7 +89,7 @@ async def recorded_probe(launcher: Launcher, state: Path) -> Probe:
     except (OSError, ValueError, KeyError, TypeError):
         record.unlink(missing_ok=True)
     found = await probe(launcher, state)
-    values = {name: getattr(found, name) for name in Probe.__slots__}
+    values = {field.name: getattr(found, field.name) for field in fields(Probe)}
     write_atomically(record, json.dumps({**values, "level": found.level.value, "key": key}))
     return found
 

@@ -6,16 +6,18 @@ runs out.
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
+
+from donewhen.records import frozen
 
 GIB = 1 << 30
 OOM_SCORE = 1000
 """The kernel kills this process before any other when the machine is out of memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What one command may use; 0 means no limit."""
 

@@ -6,12 +6,12 @@ and connects here. Nothing else crosses: no route, no packet, no other port.
 
 import ipaddress
 import socket
-from dataclasses import dataclass
 
 import anyio
 import anyio.abc
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 
 PUMP_BYTES = 1 << 16
 CONNECT_SECS = 10.0
@@ -22,7 +22,7 @@ MOST_CONNECTIONS = 128
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Service:
     """One host service: where it is on the host, and where the command finds it."""
 

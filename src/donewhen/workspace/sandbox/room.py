@@ -8,7 +8,7 @@ A room is one tree with its view; every command in it gets fresh namespaces and 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from donewhen.errors import MachineryBroke
+from donewhen.records import frozen
 from donewhen.workspace.command import Command, Confinement, Ears, Finished
 from donewhen.workspace.launcher import kernel
 from donewhen.workspace.output import KEEP_BYTES, Watch
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 # What only some rooms need, or only rooms in which something runs, is loaded on use: `relay`, `landlock`, `seccomp`.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A tree as a room needs it: where it appears, how it is put together, what of the host must not be seen."""
 
@@ -47,7 +48,7 @@ class Place:
     """A private writable directory on the host, for the walls that cannot mount one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ShellCommand:
     """One line for /bin/sh -c, at the root of the tree or below it."""
 

@@ -8,7 +8,8 @@ call they are asked for. A denied call fails with EPERM, or with ENOSYS where pr
 
 import errno
 import struct
-from dataclasses import dataclass
+
+from donewhen.records import frozen
 
 # struct seccomp_data: nr, arch, instruction pointer (8), six arguments of 8 bytes each
 NR, ARCH = 0, 4
@@ -25,7 +26,7 @@ TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """One architecture: its audit id and the numbers of the calls that the filter names."""
 

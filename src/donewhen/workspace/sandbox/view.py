@@ -12,10 +12,11 @@ import functools
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from donewhen.records import frozen
 from donewhen.workspace.sandbox import home, machine
 from donewhen.workspace.sandbox.machine import beneath
 
@@ -29,7 +30,7 @@ FRESH_SECS = 10
 Step = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bind:
     """A path of the host shown at `at`."""
 
@@ -41,7 +42,7 @@ class Bind:
         return {"kind": "bind", "source": self.source, "at": self.at, "writable": self.writable}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overlay:
     """Layers shown as one tree at `at`; `lower` (top first), `upper` and `work` are relative to `beside`."""
 
@@ -56,7 +57,7 @@ class Overlay:
         return {"kind": "overlay", "at": self.at, **layers}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Wanted:
     """What a view is made for."""
 

@@ -18,10 +18,10 @@ import secrets
 import tempfile
 import zlib
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.errors import MachineryBroke
+from donewhen.records import frozen
 from donewhen.workspace.files import remove_tree
 from donewhen.workspace.git import Place, Settings, git
 from donewhen.workspace.objects import framed, object_id
@@ -65,7 +65,7 @@ CONFIG = """\
 {extensions}"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bare:
     launcher: Launcher
     directory: Path

@@ -5,8 +5,8 @@ fourth.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from donewhen.records import frozen
 from donewhen.workspace.objects import FILE, PROGRAM, Entry, text
 from donewhen.workspace.store import edit
 from donewhen.workspace.store.bare import Bare
@@ -16,7 +16,7 @@ CONTENTS = frozenset({"Auto-merging", "CONFLICT (contents)"})
 """What git says of paths whose lines are all that is in the way. Anything else is about where files are."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sides:
     """One path that both sides changed, with what git has of it; a side that has no file there is None."""
 
@@ -28,7 +28,7 @@ class Sides:
     """Whether only lines of it are in conflict, so that another text could settle it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merge:
     tree: str
     """Complete when nothing is in conflict; else with git's marks in the files that are."""

@@ -6,17 +6,17 @@ a door that nobody serves any more refuses. An error that nobody expected ends t
 
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import anyio
 
 from donewhen.engines.external.network.stream import Stream
+from donewhen.records import frozen
 
 Serve = Callable[[Stream], Awaitable[None]]
 RETRY_SECS = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Limits:
     """What one agent may use up at a door. Seconds are for the whole of what they bound."""
 

@@ -17,6 +17,7 @@ from donewhen.engines.external.network import bodies, heads
 from donewhen.engines.external.network.redaction import Redactor
 from donewhen.engines.external.network.stream import Ended, Stream
 from donewhen.engines.external.network.upstream import Upstream
+from donewhen.records import frozen
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,7 +30,7 @@ CODINGS = frozenset(("gzip", "deflate", "identity"))
 WITHOUT_BODY = (204, 304)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Request:
     """What became of one request, once it is over."""
 

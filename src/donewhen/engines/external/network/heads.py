@@ -6,8 +6,9 @@ lengths, a length beside a transfer coding. Bodies are read elsewhere (`bodies`)
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
+
+from donewhen.records import frozen
 
 LARGEST = 64 * 1024
 END = b"\r\n\r\n"
@@ -33,7 +34,7 @@ class BadHead(ValueError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     method: str
     target: str

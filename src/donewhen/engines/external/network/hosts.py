@@ -5,10 +5,10 @@ resolver would take, IPv6 that only wraps IPv4. A text that is no host at all ra
 """
 
 import re
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 
 LONGEST_NAME = 253
 WEB_PORTS = (443, 80)
@@ -22,7 +22,7 @@ class NoHost(ValueError):
     """A text that cannot name a host; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     allowed: bool
     reason: str
@@ -33,7 +33,7 @@ class Verdict:
     """Requests that change something may be sent to it in the clear; encrypted ones cannot be told apart."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Rules:
     """Which hosts may be reached. Nothing said means nothing allowed."""
 

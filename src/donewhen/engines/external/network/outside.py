@@ -8,11 +8,11 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import anyio
 
 from donewhen.engines.external.network.addresses import refusal
+from donewhen.records import frozen
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Dial = Callable[[str, int], Awaitable[socket.socket]]
@@ -41,7 +41,7 @@ async def dial(address: str, port: int) -> socket.socket:
     return made
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outside:
     resolve: Resolve = resolve
     dial: Dial = dial

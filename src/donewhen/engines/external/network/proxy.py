@@ -21,6 +21,7 @@ from donewhen.engines.external.network.doorway import LIMITS, Limits, attend
 from donewhen.engines.external.network.hosts import NoHost, Rules, Verdict, canonical, is_address, split_port
 from donewhen.engines.external.network.outside import OUTSIDE, Outside
 from donewhen.engines.external.network.stream import Ended, Stream, join
+from donewhen.records import frozen
 
 READING = ("GET", "HEAD")
 TLS_PORT = 443
@@ -29,7 +30,7 @@ LONGEST_LOGGED = 400
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Connection:
     """What became of one connection, once it is over."""
 

@@ -4,11 +4,12 @@ Whatever the agent holds as a credential stays behind, in header fields and in t
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
 from donewhen.engines.external.network.heads import BadHead, Head, end_to_end
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 
 CREDENTIALS = frozenset(("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"))
 CREDENTIAL_PARAMETERS = frozenset(("key", "api_key", "api-key", "apikey", "access_token"))
@@ -17,7 +18,7 @@ OURS = frozenset(("host", "content-length", "accept-encoding", "range", "if-rang
 PATH = re.compile(r"(/[^?#]*)(?:\?([^#]*))?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upstream:
     base: str
     """http or https, a host, maybe a path; requests go below it."""

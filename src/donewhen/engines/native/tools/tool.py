@@ -6,7 +6,7 @@ and never an exception to anybody else.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import anyio
@@ -14,6 +14,7 @@ import anyio
 from donewhen.engines.base import Asker, NoChange
 from donewhen.events import Event
 from donewhen.model.base import ToolSpec
+from donewhen.records import frozen
 from donewhen.workspace.maker import Maker
 from donewhen.workspace.policy import Policy
 
@@ -31,7 +32,7 @@ class ToolFailed(Exception):
     """Steers: the model is told, and goes on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     name: str
     kind: Kind
@@ -61,7 +62,7 @@ class Parameter:
         return (not self.choices or value in self.choices) and (self.least is None or value >= self.least)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workbench:
     """What tools work with in one round."""
 
@@ -72,7 +73,7 @@ class Workbench:
     """A tree is put together for one command at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """One use of a tool."""
 
@@ -90,7 +91,7 @@ class Use:
         return self.input.get(name, False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What a use of a tool gave."""
 
@@ -102,7 +103,7 @@ class Outcome:
     claim: NoChange | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     name: str
     description: str

@@ -5,17 +5,17 @@ stops the program instead of judging anything.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from donewhen.errors import MachineryBroke
+from donewhen.records import frozen
 from donewhen.workspace.policy.ruling import Decision
 from donewhen.workspace.policy.step import Step, Word
 
 Matcher = Callable[[Step], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     id: str
     decision: Decision
