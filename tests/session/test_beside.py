@@ -1,11 +1,20 @@
 """How a check stands beside the base: what counts as broken, what as evidence, and what decides nothing."""
 
+from pathlib import Path
+
 import pytest
 
+from donewhen.events import Event
 from donewhen.judge.verdict import Result, Status
-from donewhen.session.beside import compared
+from donewhen.session.beside import beside, compared, leg_of
+from donewhen.session.contract_file import contract_in
+from donewhen.session.workplace import open_workplace
+from needs import needs
+from repositories import commit, git, repository, write
 
+pytestmark = pytest.mark.anyio
 SOME = frozenset({"test_a", "test_b"})
+NONE: set[tuple[str, str]] = set()
 
 
 def result(status: Status, passed: frozenset[str] = frozenset(), quarantined: bool = False) -> Result:
@@ -35,3 +44,69 @@ def result(status: Status, passed: frozenset[str] = frozenset(), quarantined: bo
 )
 def test_a_check_stands_as_it_is_beside_the_base(before: Result, now: Result, stands: str) -> None:
     assert compared(before, now)[0] == stands
+
+
+QUICK = '[[check]]\nname = "quick"\ncommand = "test -e a.txt"\n'
+BY_TEST = '[[check]]\nname = "tests"\ncommand = "python3 -m pytest -q test_shop.py"\n'
+SHOP_TESTS = """\
+import shop
+
+def test_old():
+    assert shop.OLD
+
+def test_new():
+    assert shop.NEW
+
+def test_goal():
+    assert shop.GOAL
+"""
+
+
+@pytest.mark.parametrize("tell", [True, False])
+async def test_the_baseline_is_judged_with_or_without_a_word(tmp_path: Path, tell: bool) -> None:
+    needs("bwrap")
+    told: list[Event] = []
+    async with open_workplace(repository(tmp_path / "repo", {"donewhen.toml": QUICK, "a.txt": "a\n"})) as place:
+        base = place.repo.head
+        judging = await beside(place, contract_in(place.settings), base, told.append, tell)
+        baseline = [event.type() for event in told]
+        assert {name: one.status for name, one in judging.baseline.items()} == {"quick": Status.PASS}
+        await judging(await place.store.tree_of(base), "gate")
+    assert baseline == (["check_started", "check_completed", "baseline_completed"] if tell else [])
+    assert len(told) > len(baseline), "what is judged later is told either way"
+
+
+async def test_in_a_check_that_is_red_still_the_tests_that_pass_now_are_told(tmp_path: Path) -> None:
+    needs("bwrap")
+    red = {"shop.py": "OLD, NEW, GOAL = 1, 0, 0\n", "test_shop.py": SHOP_TESTS, "donewhen.toml": BY_TEST}
+    repo = repository(tmp_path / "repo", red)
+    git(repo, "checkout", "--quiet", "-b", "part")
+    write(repo, {"shop.py": "OLD, NEW, GOAL = 1, 1, 0\n"})
+    commit(repo)
+    git(repo, "checkout", "--quiet", "main")
+    async with open_workplace(repo) as place:
+        judging = await beside(place, contract_in(place.settings), place.repo.head, lambda _: None)
+        part = await judging(git(repo, "rev-parse", "part^{tree}"), "gate", proven=False)
+    assert part.gains == {("tests", "test_shop.test_new"), ("tests", "test_shop.test_old")}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "gains"),
+    [
+        (result(Status.FAIL), result(Status.PASS, SOME), {("c", "")}),
+        (result(Status.FAIL), result(Status.FAIL, SOME), {("c", "test_a"), ("c", "test_b")}),
+        (result(Status.FAIL, frozenset({"test_a"})), result(Status.FAIL, SOME), {("c", "test_a"), ("c", "test_b")}),
+        (result(Status.PASS), result(Status.PASS, SOME), NONE),
+        (result(Status.PASS), result(Status.FAIL, SOME), NONE),
+        (result(Status.FAIL), result(Status.FLAKY, SOME), NONE),
+        (result(Status.FAIL), result(Status.TAMPERED, SOME), NONE),
+        (result(Status.VACUOUS), result(Status.VACUOUS, SOME), NONE),
+        (result(Status.FAIL), result(Status.TIMEOUT, SOME), NONE),
+        (result(Status.FAIL), result(Status.PASS, SOME, quarantined=True), NONE),
+        (result(Status.FAIL), result(Status.FAIL, SOME, quarantined=True), NONE),
+    ],
+)
+def test_only_a_check_that_was_red_and_answers_plainly_has_gains(
+    before: Result, now: Result, gains: set[tuple[str, str]]
+) -> None:
+    assert leg_of(before, now).gains == gains

@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -41,6 +41,8 @@ class Says:
 
     stands: tuple[Stands, ...] = ("kept",)
     breaks: str = ""
+    asked: list[str] = field(default_factory=list[str])
+    """The trees that were judged."""
 
     async def __call__(
         self,
@@ -51,7 +53,8 @@ class Says:
         fresh: bool = False,
         proven: bool = True,
     ) -> Judgement:
-        del tree, phase, first, fresh, proven
+        del phase, first, fresh, proven
+        self.asked.append(tree)
         if self.breaks:
             raise MachineryBroke(self.breaks)
         return Judgement(tuple(Leg(name=f"c{n}", stands=s, status="x") for n, s in enumerate(self.stands)))
@@ -68,12 +71,17 @@ async def gated(
     tmp_path: Path, files: Mapping[str, str], footprint: Footprint | None = None, judging: Says | None = None
 ) -> Gated:
     root = repository(tmp_path / "repo", FILES)
-    git(root, "checkout", "--quiet", "-b", "work")
-    write(root, files)
-    commit(root)
-    tree = git(root, "rev-parse", "work^{tree}")
+    tree = made(root, "work", files)
     async with gate(root, judging or Says()) as here:
         return await here.gated(Patch(id="work", tree=tree, footprint=footprint))
+
+
+def made(root: Path, name: str, files: Mapping[str, str]) -> str:
+    """The tree of a new branch with these files, on top of what is checked out."""
+    git(root, "checkout", "--quiet", "-b", name)
+    write(root, files)
+    commit(root)
+    return git(root, "rev-parse", f"{name}^{{tree}}")
 
 
 def changed(old: str, new: str) -> dict[str, str]:
@@ -178,3 +186,70 @@ async def test_a_file_without_a_grammar_is_told(tmp_path: Path) -> None:
 async def test_it_is_told_which_symbols_a_patch_touches(tmp_path: Path) -> None:
     found = await gated(tmp_path, changed("return 1", "return 3"))
     assert found.symbols == {("shop.py", "Shop.total")}
+
+
+# -- on a ground --
+
+WORN = SHOP + "\n\ndef twice():\n    return 1\n\n\ndef twice():\n    return 2\n"
+GROUNDS: list[tuple[str, dict[str, str]]] = [
+    ("outside_footprint", {"other.py": "X = 2\n"}),
+    ("outside_footprint", {"one.py": SHOP}),
+    ("does_not_parse", {"shop.py": SHOP + "def (:\n"}),
+    ("duplicate_declaration", {"shop.py": WORN}),
+    ("control_file", {"AGENTS.md": "do as I say\n"}),
+    ("secret", {"key.txt": "AKIA" + "ABCDEFGHIJKLMNOP"}),
+]
+"""What a ground may have that no patch may bring."""
+
+
+async def gated_on(root: Path, ground: str, tree: str, footprint: Footprint | None) -> tuple[Gated, Gated]:
+    """What the gate says of a patch that stands on a ground, and of the same tree as a patch of the base."""
+    async with gate(root, Says()) as here:
+        on = await here.gated(Patch(id="work", tree=tree, footprint=footprint, on=ground))
+        return on, await here.gated(Patch(id="work", tree=tree, footprint=footprint))
+
+
+@pytest.mark.parametrize(("code", "ground"), GROUNDS)
+async def test_a_patch_answers_for_what_it_did_to_its_ground_and_for_nothing_before(
+    tmp_path: Path, code: str, ground: Mapping[str, str]
+) -> None:
+    root = repository(tmp_path / "repo", FILES)
+    under = made(root, "ground", ground)
+    text = ground.get("shop.py", SHOP).replace("return 1", "return 3", 1)
+    footprint = ONLY_TOTAL if code == "outside_footprint" else None
+    on, alone = await gated_on(root, under, made(root, "work", {"shop.py": text}), footprint)
+    assert (on.status, on.files, on.symbols) == ("accepted", {"shop.py"}, {("shop.py", "Shop.total")})
+    assert (alone.status, {reason.code for reason in alone.reasons}) == ("rejected", {code})
+
+
+async def test_a_link_that_was_in_the_ground_is_nobodys_new_way_out(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", FILES)
+    (root / "out").symlink_to("/etc/passwd")
+    under = made(root, "ground", {})
+    (root / "in").symlink_to("shop.py")
+    on, alone = await gated_on(root, under, made(root, "work", {}), None)
+    assert (on.status, on.files) == ("accepted", {"in"})
+    assert [reason.code for reason in alone.reasons] == ["link"]
+
+
+async def test_a_patch_that_leaves_its_ground_as_it_is_is_empty(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", FILES)
+    under = made(root, "ground", {"other.py": "X = 2\n"})
+    on, alone = await gated_on(root, under, under, None)
+    assert ([reason.code for reason in on.reasons], alone.status) == (["empty"], "accepted")
+
+
+async def test_taking_back_all_that_the_ground_did_is_a_change(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", FILES)
+    under = made(root, "ground", {"other.py": "X = 2\n"})
+    on, alone = await gated_on(root, under, git(root, "rev-parse", "main^{tree}"), None)
+    assert (on.files, [reason.code for reason in alone.reasons]) == ({"other.py"}, ["empty"])
+
+
+async def test_on_a_ground_the_whole_tree_is_judged(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", FILES)
+    under = made(root, "ground", {"other.py": "X = 2\n"})
+    tree, says = made(root, "work", {"new.py": "A = 1\n"}), Says()
+    async with gate(root, says) as here:
+        await here.gated(Patch(id="work", tree=tree, on=under))
+    assert says.asked == [tree]

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from donewhen.events import BaselineCompleted, Emit
+from donewhen.events import BaselineCompleted, Emit, Event
 from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.detect.building import build_checks
-from donewhen.judge.verdict import Result, Status
+from donewhen.judge.verdict import Result, Status, Verdict
 from donewhen.records import frozen
 from donewhen.session.checking import judge_tree, plain_results
 from donewhen.session.workplace import Workplace
@@ -21,6 +21,8 @@ from donewhen.union.legs import Judgement, Leg, Stands
 Way = Literal["gate", "union"]
 CHECKS_ALONE = replace(ALL, canary=False, reruns=False)
 """For a search, which asks again by itself, and whose answer is proven with all defences in the end."""
+NO_SECOND_LOOK = replace(ALL, reruns=False)
+"""For a patch alone, while nothing speaks against it: a check that is red as on the base need not be red twice."""
 PRETENDED = (Status.TAMPERED, Status.VACUOUS)
 """A green that is none: worse than red, whatever the base was."""
 MOST_NAMED = 3
@@ -32,6 +34,9 @@ class Beside:
 
     place: Workplace
     contract: Contract
+    builds: Contract
+    """What shows that the project builds. It is judged by itself, so that what is kept of the contract's runs stays
+    the same for everybody who judges by it."""
     base: str
     """A commit."""
     baseline: Mapping[str, Result]
@@ -40,20 +45,50 @@ class Beside:
     async def __call__(
         self, tree: str, phase: Way, first: Sequence[str] = (), *, fresh: bool = False, proven: bool = True
     ) -> Judgement:
-        defences = ALL if proven else CHECKS_ALONE
-        names = [check.name for check in self.contract.checks]
-        suspects = [name for name in names if name in first]
-        others = [name for name in names if name not in suspects]
-        seen = await self._judged(tree, phase, suspects or others, fresh, defences)
-        if not suspects or not others or seen.turned or seen.unknown or seen.taken_back:
-            return seen
-        rest = await self._judged(tree, phase, others, fresh, defences)
-        return Judgement((*seen.legs, *rest.legs), rest.taken_back)
+        if phase == "gate" and proven:
+            seen = await self._seen(tree, phase, first, fresh, NO_SECOND_LOOK)
+            if not seen.turned:
+                return seen
+        return await self._seen(tree, phase, first, fresh, ALL if proven else CHECKS_ALONE)
 
-    async def _judged(self, tree: str, phase: Way, only: Sequence[str], fresh: bool, defences: Defences) -> Judgement:
-        verdict = await judge_tree(
+    async def on(self, tree: str) -> "Beside":
+        """The same, beside a tree that was reached since; nobody is told."""
+        quiet = replace(self, emit=_nobody)
+        found = [
+            await quiet._verdict(part, tree, "union", (), False, ALL)
+            for part in (self.contract, self.builds)
+            if part.checks
+        ]
+        return replace(self, baseline={result.name: result for verdict in found for result in verdict.results})
+
+    async def _seen(self, tree: str, phase: Way, first: Sequence[str], fresh: bool, defences: Defences) -> Judgement:
+        """Those of `first` before the others; the build last. What speaks against the tree ends it."""
+        names = [check.name for check in self.contract.checks]
+        steps = [(self.contract, [name for name in names if name in first])]
+        steps.append((self.contract, [name for name in names if name not in first]))
+        steps.append((self.builds, [check.name for check in self.builds.checks]))
+        seen = Judgement(())
+        for contract, only in steps:
+            if only:
+                part = await self._judged(contract, tree, phase, only, fresh, defences)
+                seen = Judgement((*seen.legs, *part.legs), tuple(dict.fromkeys((*seen.taken_back, *part.taken_back))))
+            if seen.turned or seen.unknown or seen.taken_back:
+                break
+        return seen
+
+    async def _judged(
+        self, contract: Contract, tree: str, phase: Way, only: Sequence[str], fresh: bool, defences: Defences
+    ) -> Judgement:
+        verdict = await self._verdict(contract, tree, phase, only, fresh, defences)
+        legs = tuple(leg_of(self.baseline[result.name], result) for result in verdict.results)
+        return Judgement(legs, tuple(f"{edit.path} is protected: {edit.reason}" for edit in verdict.edits))
+
+    async def _verdict(
+        self, contract: Contract, tree: str, phase: Way, only: Sequence[str], fresh: bool, defences: Defences
+    ) -> Verdict:
+        return await judge_tree(
             self.place,
-            self.contract,
+            contract,
             base=self.base,
             candidate=tree,
             emit=self.emit,
@@ -62,27 +97,36 @@ class Beside:
             only=only,
             defences=defences,
         )
-        legs = tuple(_leg(self.baseline[result.name], result) for result in verdict.results)
-        return Judgement(legs, tuple(f"{edit.path} is protected: {edit.reason}" for edit in verdict.edits))
 
 
-async def beside(place: Workplace, contract: Contract, base: str, emit: Emit) -> Beside:
-    """The contract and what shows that the project builds, judged on the base."""
+async def beside(place: Workplace, contract: Contract, base: str, emit: Emit, tell: bool = True) -> Beside:
+    """The contract and what shows that the project builds, judged on the base; without a word if not `tell`."""
     files = place.trees.directory / (await place.trees.layers.files(base)).path
     known = {check.name for check in contract.checks}
-    builds = tuple(check for check in build_checks(files) if check.name not in known)
-    whole = replace(contract, checks=(*contract.checks, *builds))
+    builds = replace(contract, checks=tuple(check for check in build_checks(files) if check.name not in known))
     tree = await place.store.tree_of(base)
-    verdict = await judge_tree(place, whole, base=base, candidate=tree, emit=emit, phase="baseline")
-    emit(BaselineCompleted(results=tuple(plain_results(verdict))))
+    heard = emit if tell else _nobody
+    found = [
+        await judge_tree(place, part, base=base, candidate=tree, emit=heard, phase="baseline")
+        for part in (contract, builds)
+        if part.checks
+    ]
+    heard(BaselineCompleted(results=tuple(one for verdict in found for one in plain_results(verdict))))
     # A build that does not stand on the base, most often for want of its tools, has nothing to say about a patch.
-    stands = {result.name for result in verdict.results if result.status is Status.PASS or result.name in known}
-    checks = tuple(check for check in whole.checks if check.name in stands)
-    return Beside(place, replace(whole, checks=checks), base, {one.name: one for one in verdict.results}, emit)
+    baseline = {result.name: result for verdict in found for result in verdict.results}
+    stands = tuple(check for check in builds.checks if baseline[check.name].status is Status.PASS)
+    builds = replace(builds, checks=stands)
+    return Beside(place, contract, builds, base, baseline, emit)
 
 
-def _leg(before: Result, now: Result) -> Leg:
+def _nobody(_: Event) -> None:
+    """Hears what somebody else has told already."""
+
+
+def leg_of(before: Result, now: Result) -> Leg:
+    """How a check stands, with the tests that count one by one."""
     stands, detail = compared(before, now)
+    counts_by_test = before.status is not Status.PASS and not now.quarantined
     return Leg(
         name=now.name,
         stands=stands,
@@ -91,6 +135,7 @@ def _leg(before: Result, now: Result) -> Leg:
         exit_code=now.exit_code,
         duration_ms=now.duration_ms,
         quarantined=now.quarantined,
+        passed=now.passed if counts_by_test else frozenset(),
     )
 
 

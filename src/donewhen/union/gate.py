@@ -1,9 +1,10 @@
-"""The gate: one patch alone on the base, accepted only with positive evidence. Cheap questions come first.
+"""The gate: one patch alone, accepted only with positive evidence. Cheap questions come first.
 
     applies, is not empty · parses · keeps to its footprint · declares nothing twice · has manners · breaks no check
 
 Whatever could not be asked does not speak for a patch. Whether the patches reach their goal together is asked of the
-union alone.
+union alone. Texts are compared with what the patch stands on, so that nobody answers for what others did before; checks
+judge the whole tree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +57,7 @@ class Gate:
 
     async def looked(self, patches: Sequence[Patch]) -> list["Look"]:
         """What the texts of patches say: parse errors, symbols, doubled declarations; one process reads them all."""
-        looks = [Look(patch, await self.store.diff(self.base, patch.tree) if patch.tree else ()) for patch in patches]
+        looks = [Look(patch, await self._changes(patch)) for patch in patches]
         questions = [await self._questions(look) for look in looks]
         answers = iter(await self.reader.answers([one for some in questions for one in some]))
         for look, asked in zip(looks, questions, strict=True):
@@ -74,6 +75,9 @@ class Gate:
                 return look.refused(reasons)
         return await self._evidence(look)
 
+    async def _changes(self, patch: Patch) -> Sequence[Change]:
+        return await self.store.diff(patch.on or self.base, patch.tree) if patch.tree else ()
+
     async def _questions(self, look: "Look") -> list[Question]:
         sizes = await self._sizes(look.changes)
         in_a_language = [c for c in look.changes if language_of(c.path) and not manners.is_link(c)]
@@ -90,7 +94,8 @@ class Gate:
     async def _manners(self, look: "Look") -> list[Reason]:
         found = list(manners.offences(look.changes, self.allowed))
         if any(manners.is_link(change) for change in look.changes):
-            found += manners.bad_links(await self._links(self.base), await self._links(look.patch.tree))
+            before, after = look.patch.on or self.base, look.patch.tree
+            found += manners.bad_links(await self._links(before), await self._links(after))
         sizes = await self._sizes(look.changes)
         files = [change for change in look.changes if _is_text(change.new)]
         scanned = [c for c in files if max(sizes[c.old], sizes[c.new]) <= LARGEST_SCANNED]

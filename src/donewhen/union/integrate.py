@@ -38,19 +38,20 @@ class Together:
     reconciled: tuple[tuple[str, str], ...] = ()
     """(file, how) where the syntax settled what lines could not."""
     changed: frozenset[str] = frozenset()
-    """The paths at which it differs from the base."""
+    """The paths at which it differs from what the patches stand on."""
     obstacle: Obstacle | None = None
 
 
 @dataclass(slots=True)
 class Integration:
-    """All patches over one base, in one order. Every union is put together once."""
+    """All patches over one tree, in one order. Every union is put together once."""
 
     store: Store
     base: str
-    """A tree id."""
+    """The id of the tree that all of them stand on: the base, or the ground that others have made of it."""
     reader: Reader
     patches: Mapping[str, Patch]
+    """By id. More may come while it is in use; what an id means never changes."""
     _made: dict[Members, Together] = field(default_factory=dict[Members, "Together"])
 
     async def merged(self, members: Members) -> Merged:
@@ -58,7 +59,7 @@ class Integration:
         return Merged(conflict=made.obstacle.files) if made.obstacle else Merged(tree=made.tree)
 
     async def together(self, members: Members) -> Together:
-        """The patches applied to the base in this order, or the first of them that cannot be."""
+        """The patches applied in this order, or the first of them that cannot be."""
         if not members:
             return Together(self.base)
         if members not in self._made:
@@ -68,6 +69,7 @@ class Integration:
 
     async def _on_top(self, before: Together, members: Members) -> Together:
         patch = self.patches[members[-1]]
+        assert patch.on in ("", self.base), "merged over what it does not stand on, a patch would undo that"
         merged = await merge(self.store.bare, self.base, before.tree, patch.tree)
         settling = await self._settled(patch, merged) if merged.conflicts else _Settled(merged.tree)
         if isinstance(settling, Obstacle):

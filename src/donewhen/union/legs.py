@@ -8,6 +8,8 @@ from donewhen.records import frozen
 Stands = Literal["kept", "gained", "turned", "open", "unknown"]
 """Green, as on the base · green, and red on the base · worse than on the base · red as on the base, which decides
 nothing · it could not be found out."""
+Gains = frozenset[tuple[str, str]]
+"""What was red on the base and is not any more: a check, and a test in it; no test stands for the whole check."""
 
 
 @frozen(kw_only=True)
@@ -23,6 +25,20 @@ class Leg:
     exit_code: int | None = None
     duration_ms: int = 0
     quarantined: bool = False
+    passed: frozenset[str] = frozenset()
+    """Names of the tests in it that passed, where it was red on the base and its runner names them."""
+
+    @property
+    def gains(self) -> Gains:
+        """The check if it is green now, else the tests that pass in it; of answers that may be believed."""
+        if self.stands == "gained":
+            return frozenset({(self.name, "")})
+        return frozenset((self.name, test) for test in self.passed) if self.status == "fail" else frozenset()
+
+    def misses(self, gains: Gains) -> bool:
+        """Whether it is red as on the base, and not all of this is there."""
+        red = self.stands in ("open", "kept")
+        return red and any(name == self.name and test not in self.passed for name, test in gains)
 
 
 @frozen
@@ -38,6 +54,14 @@ class Judgement:
     @property
     def unknown(self) -> tuple[Leg, ...]:
         return tuple(leg for leg in self.legs if leg.stands == "unknown")
+
+    @property
+    def gains(self) -> Gains:
+        return frozenset[tuple[str, str]]().union(*(leg.gains for leg in self.legs))
+
+    def lost(self, gains: Gains) -> tuple[str, ...]:
+        """The checks that decide nothing beside the base and in which something is missing that was reached before."""
+        return tuple(leg.name for leg in self.legs if leg.misses(gains))
 
     @property
     def shows_something(self) -> bool:

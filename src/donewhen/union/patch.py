@@ -1,4 +1,4 @@
-"""A finished patch as data: what it is called, what it says it would touch, and the tree it makes of the base alone.
+"""A finished patch as data: what it is called, what it says it would touch, and the tree it makes of what it stands on.
 
 Where it came from, a branch, a file or a worker of ours, is forgotten here.
 """
@@ -26,11 +26,13 @@ class Footprint:
 class Patch:
     id: str
     tree: str
-    """The tree id of the base with this patch alone."""
+    """The tree id of what it stands on with this patch alone."""
+    on: str = ""
+    """The tree id of what it stands on: patches that are together already. Empty for the base."""
     title: str = ""
     """One line for people."""
     origin: str = ""
     """The commit it was, where it was one."""
     footprint: Footprint | None = None
     unfit: str = ""
-    """Why there is no such tree: it does not go onto the base. Empty for a patch that does."""
+    """Why there is no such tree: it does not go onto what it should stand on. Empty for a patch that does."""

@@ -23,6 +23,8 @@ Code = Literal[
     "check_unknown",
     "no_evidence",
     "machinery",
+    "worker_failed",
+    "need_missing",
 ]
 Status = Literal["accepted", "rejected", "inconclusive", "error"]
 

@@ -2,12 +2,13 @@
 
     united = await Uniting(gate, integration, judging, emit).united(patches)
 
-The same steps for an engine's patches and for anybody's branches. What is kept was judged as a whole, with every check;
-why each of the others is missing is told with whom and by which check it came out.
+The same steps for an engine's patches, which come one by one and may stand on what others have made, and for anybody's
+branches. What is kept was judged as a whole, with every check; why each of the others is missing is told with whom and
+by which check it came out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import anyio
@@ -18,7 +19,7 @@ from donewhen.records import frozen
 from donewhen.union.gate import Gate, Gated, Look
 from donewhen.union.integrate import Integration, Obstacle, Together
 from donewhen.union.known import Members, Merged, Seen
-from donewhen.union.legs import Judgement, Judging
+from donewhen.union.legs import Gains, Judgement, Judging
 from donewhen.union.ordering import Item
 from donewhen.union.patch import Patch
 from donewhen.union.search import Found, search
@@ -74,25 +75,51 @@ class United:
 
 
 @frozen
+class _Expected:
+    """What patches have reached each by itself: all of it must be there when they are together."""
+
+    of_each: Mapping[str, Gains]
+
+    def of(self, members: Members) -> Gains:
+        return frozenset[tuple[str, str]]().union(*(self.of_each.get(id, ()) for id in members))
+
+
+@dataclass(slots=True)
 class _Probe:
-    """What the search asks."""
+    """What the search asks.
+
+    It keeps answers by what came out of a merge. Patches that come to the same files may have reached different things,
+    and then are two questions: that one of them is red says nothing about the other.
+    """
 
     integration: Integration
     judging: Judging
+    expected: _Expected
     proven: bool
+    _gains: list[Gains] = field(default_factory=list[Gains])
 
     async def merged(self, members: Members) -> Merged:
-        return await self.integration.merged(members)
+        merged, gains = await self.integration.merged(members), self.expected.of(members)
+        if merged.conflict:
+            return merged
+        if gains not in self._gains:
+            self._gains.append(gains)
+        return Merged(f"{merged.tree} {self._gains.index(gains)}")
 
     async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
-        return Seen(_turned(await self.judging(tree, "union", first, fresh=fresh, proven=self.proven)))
+        id, _, number = tree.partition(" ")
+        judgement = await self.judging(id, "union", first, fresh=fresh, proven=self.proven)
+        against = _against(judgement, self._gains[int(number)])
+        # Whatever stands in `first` before the first that was red counts as seen green.
+        places = {name: place for place, name in enumerate(first)}
+        return Seen(tuple(sorted(against, key=lambda name: places.get(name, len(places)))))
 
 
-def _turned(judgement: Judgement) -> tuple[str, ...]:
+def _against(judgement: Judgement, expected: Gains) -> tuple[str, ...]:
     """What speaks against a union; what could not be found out does."""
     if judgement.taken_back:
         return (PROTECTED,)
-    return (*judgement.turned, *(leg.name for leg in judgement.unknown))
+    return (*judgement.turned, *judgement.lost(expected), *(leg.name for leg in judgement.unknown))
 
 
 @dataclass(slots=True)
@@ -100,20 +127,35 @@ class Uniting:
     gate: Gate
     integration: Integration
     judging: Judging
+    """On a ground, beside that: judged beside the base, all who stand on it would seem to have reached what it has."""
     emit: Emit
     at_once: int = 2
+    """Patches of `united` that are judged by themselves at the same time."""
+    before: Members = ()
+    """Patches that are in the ground already, on which those that come now stand."""
+    keeps_gains: bool = False
+    """Whether a check that is red on the base decides as well where it was reached: if it is green with a patch alone,
+    it must be in every union with that patch. So must single tests in it, where its runner names them."""
 
     async def united(self, patches: Sequence[Patch]) -> United:
-        gated = await self._gated(patches)
+        """All of it; the texts of all patches are read by one process."""
+        return await self.combined(await self._gated(patches))
+
+    async def gated(self, patch: Patch) -> Gated:
+        """One patch by itself. How many at the same time is left to who asks."""
+        (look,) = await self.gate.looked([patch])
+        return await self._judged(look)
+
+    async def combined(self, gated: Sequence[Gated]) -> United:
+        """Those that the gate accepted, put together in this order."""
         accepted = [one for one in gated if one.status == "accepted"]
-        items = [_item(one) for one in accepted]
-        if not items:
+        if not accepted:
             return _nothing(gated, await self.integration.together(()))
-        found, together, judgement = await self._searched(items)
+        found, together, judgement = await self._searched(accepted)
         dropped = await self._dropped(found, {one.patch.id: one for one in accepted})
         self._tell(found.kept, dropped, together)
         return United(
-            gated=gated,
+            gated=tuple(gated),
             kept=found.kept,
             together=together,
             judgement=judgement,
@@ -123,14 +165,17 @@ class Uniting:
             flaky=found.flaky,
         )
 
-    async def _searched(self, items: Sequence[Item]) -> tuple[Found, Together, Judgement | None]:
+    async def _searched(self, accepted: Sequence[Gated]) -> tuple[Found, Together, Judgement | None]:
         """A union that is proven. The search asks the checks alone; if its answer then does not stand up to all that
         makes a green believable, every step is taken again with that."""
+        items = [_item(one) for one in accepted]
+        reached = {one.patch.id: one.judgement.gains for one in accepted if one.judgement}
+        expected = _Expected(reached if self.keeps_gains else {})
         for proven in (False, True):
-            found = await search(items, _Probe(self.integration, self.judging, proven))
+            found = await search(items, _Probe(self.integration, self.judging, expected, proven))
             together = await self.integration.together(found.kept)
             judgement = await self.judging(together.tree, "union") if found.kept else None
-            if judgement is None or not _turned(judgement):
+            if judgement is None or not _against(judgement, expected.of(found.kept)):
                 return found, together, judgement
         return replace(found, kept=(), left=found.kept), await self.integration.together(()), None
 
@@ -140,21 +185,21 @@ class Uniting:
         limit = anyio.CapacityLimiter(self.at_once)
 
         async def one(number: int, look: Look) -> None:
-            patch = look.patch
             async with limit:
-                self.emit(events.SubtaskVerifying(id=patch.id))
-                gated[number] = await self.gate.judged(look)
-            reasons = tuple(reason.plain() for reason in gated[number].reasons)
-            self.emit(
-                events.SubtaskGated(
-                    id=patch.id, status=gated[number].status, reasons=reasons, notes=gated[number].notes
-                )
-            )
+                gated[number] = await self._judged(look)
 
         async with anyio.create_task_group() as tasks:
             for number, look in enumerate(await self.gate.looked(patches)):
                 tasks.start_soon(one, number, look)
         return tuple(gated[number] for number in range(len(patches)))
+
+    async def _judged(self, look: Look) -> Gated:
+        id = look.patch.id
+        self.emit(events.SubtaskVerifying(id=id))
+        gated = await self.gate.judged(look)
+        reasons = tuple(reason.plain() for reason in gated.reasons)
+        self.emit(events.SubtaskGated(id=id, status=gated.status, reasons=reasons, notes=gated.notes))
+        return gated
 
     # -- what is made of its answer --
 
@@ -197,11 +242,13 @@ class Uniting:
         for id in kept:
             self.emit(events.SubtaskApplied(id=id))
         if kept:
-            self.emit(events.UnionVerified(applied=kept, reconciled=together.reconciled))
+            self.emit(events.UnionVerified(applied=(*self.before, *kept), reconciled=together.reconciled))
 
 
-def _nothing(gated: tuple[Gated, ...], base: Together) -> United:
-    return United(gated=gated, kept=(), together=base, judgement=None, dropped=(), runs=0, confirmations=0, flaky=())
+def _nothing(gated: Sequence[Gated], base: Together) -> United:
+    return United(
+        gated=tuple(gated), kept=(), together=base, judgement=None, dropped=(), runs=0, confirmations=0, flaky=()
+    )
 
 
 def _item(one: Gated) -> Item:

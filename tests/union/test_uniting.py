@@ -1,0 +1,402 @@
+"""From patches to a union, step by step: real trees, and a judge that says what a scene decided about their members."""
+
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from donewhen.events import Event, SubtaskApplied, SubtaskGated, SubtaskVerifying, UnionRejected, UnionVerified
+from donewhen.union.asking import Reader
+from donewhen.union.gate import Gate
+from donewhen.union.integrate import Integration
+from donewhen.union.legs import Gains, Judgement, Leg, Stands
+from donewhen.union.patch import Patch
+from donewhen.union.uniting import Dropped, United, Uniting
+from donewhen.workspace.sandbox import level
+from donewhen.workspace.state import state_root
+from donewhen.workspace.store import Store
+from repositories import git, opened, repository
+
+pytestmark = pytest.mark.anyio
+Work = Mapping[str, Sequence[str]]
+"""By patch, the names of the modules that it brings. A module is there or not; nothing else matters to a scene."""
+Rule = Callable[[frozenset[str]], Mapping[str, Stands | Leg]]
+"""Which modules are there → how the checks stand. `works` is green unless it says otherwise."""
+
+
+@dataclass
+class Judge:
+    """Says what a rule says about the modules of a tree."""
+
+    store: Store
+    rule: Rule
+    when_proven: Rule | None = None
+    """Said instead where a judgement has to be believable."""
+    proven: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+    """What was judged as a union with all that makes a green believable."""
+
+    async def __call__(
+        self,
+        tree: str,
+        phase: Literal["gate", "union"],
+        first: Sequence[str] = (),
+        *,
+        fresh: bool = False,
+        proven: bool = True,
+    ) -> Judgement:
+        del first, fresh
+        names = (await self.store.bare.run("ls-tree", "--name-only", tree)).decode().split()
+        there = frozenset(name.removesuffix(".py") for name in names) - {"first"}
+        rule = self.rule
+        if phase == "union" and proven:
+            self.proven.append(there)
+            rule = self.when_proven or rule
+        return judgement({"works": "kept", **rule(there)})
+
+
+def judgement(stands: Mapping[str, Stands | Leg]) -> Judgement:
+    return Judgement(
+        tuple(
+            one if isinstance(one, Leg) else Leg(name=name, stands=one, status=STATUS[one])
+            for name, one in stands.items()
+        )
+    )
+
+
+STATUS: Mapping[Stands, str] = {"kept": "pass", "gained": "pass", "turned": "fail", "open": "fail", "unknown": "infra"}
+
+
+@dataclass
+class Scene:
+    uniting: Uniting
+    patches: list[Patch]
+    judge: Judge
+    told: list[Event]
+
+    @property
+    def applied(self) -> list[str]:
+        return [one.id for one in self.told if isinstance(one, SubtaskApplied)]
+
+
+@asynccontextmanager
+async def scene(
+    root: Path,
+    work: Work,
+    rule: Rule,
+    *,
+    ground: Sequence[str] = (),
+    keeps_gains: bool = True,
+    when_proven: Rule | None = None,
+) -> AsyncGenerator[Scene]:
+    """Patches that stand on the base, or on a ground that has modules already."""
+    repo = repository(root / "repo", {"first.py": "FIRST = 1\n"})
+    base, under = tree_of(repo), tree_of(repo, *ground)
+    on = under if ground else ""
+    patches = [Patch(id=id, tree=tree_of(repo, *ground, *names), on=on) for id, names in work.items()]
+    async with opened(repo, root / "store") as store:
+        reader = Reader(store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ)))
+        judge, told = Judge(store, rule, when_proven), list[Event]()
+        gate = Gate(store=store, base=base, reader=reader, judging=judge)
+        integration = Integration(store, under, reader, {patch.id: patch for patch in patches})
+        before = ("earlier",) if ground else ()
+        uniting = Uniting(gate, integration, judge, told.append, at_once=1, before=before, keeps_gains=keeps_gains)
+        yield Scene(uniting, patches, judge, told)
+
+
+def tree_of(repo: Path, *modules: str) -> str:
+    """A tree with the first module and these; all have the same text."""
+    text = git(repo, "rev-parse", "main:first.py")
+    listed = "".join(f"100644 blob {text}\t{module}.py\n" for module in {"first", *modules})
+    return git(repo, "mktree", given=listed.encode())
+
+
+def goal(reached: Callable[[frozenset[str]], bool]) -> Rule:
+    """A check `goal` that is red on the base."""
+    return lambda there: {"goal": "gained" if reached(there) else "open"}
+
+
+def broken_by(*breakers: str) -> Rule:
+    """`b` reaches the goal, but not together with all of these."""
+    return goal(lambda there: "b" in there and not there.issuperset(breakers))
+
+
+def named(dropped: Dropped) -> set[str | None]:
+    return {dropped.patch, dropped.partner}
+
+
+async def united(root: Path, work: Work, rule: Rule, *, keeps_gains: bool = True) -> United:
+    async with scene(root, work, rule, keeps_gains=keeps_gains) as here:
+        return await here.uniting.united(here.patches)
+
+
+def alone(*ids: str) -> dict[str, list[str]]:
+    """Patches that bring one module each."""
+    return {id: [id] for id in ids}
+
+
+def large(id: str) -> dict[str, list[str]]:
+    """A patch that is tried last because it brings more than others."""
+    return {id: [id, f"{id}_more", f"{id}_still_more"]}
+
+
+# -- one step after the other --
+
+
+async def test_a_patch_is_told_while_it_is_judged_and_when_it_is(tmp_path: Path) -> None:
+    async with scene(tmp_path, alone("a"), lambda _: {"works": "turned"}) as here:
+        gated = await here.uniting.gated(here.patches[0])
+        assert gated.status == "rejected"
+        assert [type(event) for event in here.told] == [SubtaskVerifying, SubtaskGated]
+
+
+async def test_the_steps_one_by_one_tell_and_keep_the_same_as_all_at_once(tmp_path: Path) -> None:
+    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+        return {"works": "turned" if "bad" in there or {"a", "x"} <= there else "kept"}
+
+    async with scene(tmp_path / "steps", alone("a", "bad", "x", "c"), rule) as steps:
+        gated = [await steps.uniting.gated(patch) for patch in steps.patches]
+        one_by_one = await steps.uniting.combined(gated)
+    async with scene(tmp_path / "whole", alone("a", "bad", "x", "c"), rule) as whole:
+        at_once = await whole.uniting.united(whole.patches)
+    assert steps.told == whole.told
+    assert one_by_one == at_once
+    assert [one.status for one in at_once.gated] == ["accepted", "rejected", "accepted", "accepted"]
+    assert len(at_once.kept) == 2
+
+
+async def test_one_process_reads_the_texts_of_all_patches(tmp_path: Path) -> None:
+    async with scene(tmp_path, alone("a", "b", "c"), lambda _: {}) as here:
+        await here.uniting.united(here.patches)
+        assert here.uniting.gate.reader.asked == 1
+
+
+async def test_a_patch_that_comes_later_can_be_put_together_with_the_others(tmp_path: Path) -> None:
+    async with scene(tmp_path, alone("a", "b"), lambda _: {}) as here:
+        first, later = here.patches
+        known = {first.id: first}
+        here.uniting.integration.patches = known
+        gated = [await here.uniting.gated(first)]
+        known[later.id] = later
+        gated.append(await here.uniting.gated(later))
+        assert (await here.uniting.combined(gated)).kept == ("a", "b")
+
+
+async def test_without_anything_accepted_the_ground_stays_and_nothing_is_told_of_a_union(tmp_path: Path) -> None:
+    async with scene(tmp_path, alone("a"), lambda _: {"works": "unknown"}, ground=["g"]) as here:
+        found = await here.uniting.united(here.patches)
+        assert (found.kept, found.together.tree) == ((), here.patches[0].on)
+        assert [type(event) for event in here.told] == [SubtaskVerifying, SubtaskGated]
+
+
+# -- on a ground --
+
+
+async def test_what_is_in_the_ground_is_part_of_the_union_and_not_applied_again(tmp_path: Path) -> None:
+    async with scene(tmp_path, alone("a", "c"), lambda _: {}, ground=["g"]) as here:
+        found = await here.uniting.united(here.patches)
+        (verified,) = [event for event in here.told if isinstance(event, UnionVerified)]
+        assert verified.applied == ("earlier", "a", "c")
+        assert here.applied == ["a", "c"]
+        assert found.kept == ("a", "c")
+        assert here.judge.proven == [frozenset({"g", "a", "c"})]
+
+
+async def test_a_patch_that_stands_elsewhere_is_never_merged(tmp_path: Path) -> None:
+    async with scene(tmp_path, alone("a"), lambda _: {}, ground=["g"]) as here:
+        here.uniting.integration.base = here.uniting.gate.base
+        with pytest.raises(AssertionError, match="does not stand on"):
+            await here.uniting.united(here.patches)
+
+
+async def test_on_a_ground_as_well_a_goal_that_one_reaches_and_another_breaks_is_blamed_on_the_two(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, alone("a", "b", "x"), broken_by("x"), ground=["g"]) as here:
+        found = await here.uniting.united(here.patches)
+    (dropped,) = found.dropped
+    assert named(dropped) == {"b", "x"}
+    assert set(found.kept) == {"a", "b", "x"} - {dropped.patch}
+
+
+# -- what was reached stays reached --
+
+
+@pytest.mark.parametrize(
+    ("work", "culprit", "partner"),
+    [({**alone("b"), **large("x")}, "x", "b"), ({**large("b"), **alone("x")}, "b", "x")],
+    ids=["who breaks it comes last", "who reaches it comes last"],
+)
+async def test_a_goal_that_one_reaches_and_another_breaks_is_blamed_on_the_two(
+    tmp_path: Path, work: Work, culprit: str, partner: str
+) -> None:
+    async with scene(tmp_path, work, broken_by("x")) as here:
+        found = await here.uniting.united(here.patches)
+        (rejected,) = [event for event in here.told if isinstance(event, UnionRejected)]
+    (dropped,) = found.dropped
+    assert (dropped.patch, dropped.partner, dropped.check) == (culprit, partner, "goal")
+    assert dropped.why == rejected.reason == "build_test_failed"
+    assert found.kept == (partner,)
+
+
+async def test_without_gains_to_keep_a_goal_decides_nothing(tmp_path: Path) -> None:
+    found = await united(tmp_path, alone("b", "x"), broken_by("x"), keeps_gains=False)
+    assert (found.kept, found.dropped, found.runs, found.confirmations) == (("b", "x"), (), 1, 0)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [goal(lambda _: False), goal(lambda there: not {"a", "b"} ^ there), goal(lambda there: {"a", "b", "x"} <= there)],
+    ids=["by nobody", "by two and broken by the third", "by all"],
+)
+async def test_a_goal_that_nobody_reaches_alone_does_not_matter(tmp_path: Path, rule: Rule) -> None:
+    found = await united(tmp_path, alone("a", "b", "x"), rule)
+    assert (found.kept, found.dropped, found.runs) == (("a", "b", "x"), (), 1)
+
+
+async def test_a_goal_that_is_reached_together_by_another_way_is_kept(tmp_path: Path) -> None:
+    found = await united(tmp_path, alone("b", "c", "x"), goal(lambda t: "c" in t or ("b" in t and "x" not in t)))
+    assert (found.kept, found.dropped) == (("b", "c", "x"), ())
+
+
+@pytest.mark.parametrize("work", [alone("a", "b", "x"), alone("x", "b", "a"), {**large("b"), **alone("x", "a")}])
+async def test_of_three_the_harmless_one_is_kept_and_never_named(tmp_path: Path, work: Work) -> None:
+    found = await united(tmp_path, work, broken_by("x"))
+    (dropped,) = found.dropped
+    assert named(dropped) == {"b", "x"}
+    assert set(found.kept) == {"a", "b", "x"} - {dropped.patch}
+
+
+async def test_a_goal_that_two_break_only_together_needs_all_three(tmp_path: Path) -> None:
+    found = await united(tmp_path, alone("b", "x", "y"), broken_by("x", "y"))
+    (dropped,) = found.dropped
+    assert (dropped.partner, dropped.check, len(found.kept)) == (None, "goal", 2)
+    assert all(id in dropped.detail for id in found.kept)
+
+
+async def test_two_who_break_the_goal_of_each_other_are_found(tmp_path: Path) -> None:
+    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+        both = {"b", "c"} <= there
+        return {
+            "one": "gained" if "b" in there and not both else "open",
+            "two": "gained" if "c" in there and not both else "open",
+        }
+
+    found = await united(tmp_path, alone("a", "b", "c"), rule)
+    (dropped,) = found.dropped
+    assert named(dropped) == {"b", "c"}
+    assert found.flaky == ()
+
+
+async def test_a_union_without_who_reached_the_goal_is_not_asked_for_it(tmp_path: Path) -> None:
+    """Two break it; leaving out the one who reached it costs less than both of them."""
+    rule = goal(lambda there: "b" in there and not there & {"x", "y"})
+    found = await united(tmp_path, alone("b", "x", "y"), rule)
+    assert found.kept == ("x", "y")
+    assert [one.patch for one in found.dropped] == ["b"]
+
+
+async def test_the_same_files_from_other_patches_are_not_asked_for_what_those_reached(tmp_path: Path) -> None:
+    """All that `b` brings is in `x` too, so with and without `b` a union has the same tree; `a` has no part in it."""
+    work = {"a": ["a"], "b": ["b"], "x": ["b", "x"]}
+    found = await united(tmp_path, work, broken_by("x"))
+    (dropped,) = found.dropped
+    assert (dropped.patch, dropped.partner, dropped.check) == ("x", "b", "goal")
+    assert found.kept == ("a", "b")
+
+
+async def test_what_is_kept_was_proven_with_what_it_reached(tmp_path: Path) -> None:
+    async with scene(tmp_path, alone("a", "b", "x"), broken_by("x")) as here:
+        found = await here.uniting.united(here.patches)
+        assert here.judge.proven == [frozenset(found.kept)]
+    assert found.judgement is not None
+    assert found.judgement.lost(found.judgement.gains) == ()
+
+
+async def test_a_goal_that_is_lost_only_when_it_must_be_believable_is_searched_for_again(tmp_path: Path) -> None:
+    reached = goal(lambda there: "b" in there)
+    async with scene(tmp_path, alone("a", "b", "x"), reached, when_proven=broken_by("x")) as here:
+        found = await here.uniting.united(here.patches)
+    (dropped,) = found.dropped
+    assert (named(dropped), dropped.check) == ({"b", "x"}, "goal")
+    assert len(found.kept) == 2
+
+
+# -- test by test --
+
+
+def by_test(*passed: str, stands: Stands = "open", status: str = "fail", quarantined: bool = False) -> Leg:
+    return Leg(name="tests", stands=stands, status=status, passed=frozenset(passed), quarantined=quarantined)
+
+
+def told_by_tests(of_b: Leg, of_both: Leg, otherwise: Leg | None = None) -> Rule:
+    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+        return {"tests": of_both if {"b", "x"} <= there else of_b if "b" in there else otherwise or by_test("old")}
+
+    return rule
+
+
+@pytest.mark.parametrize(
+    ("of_b", "of_both", "lost"),
+    [
+        (by_test("old", "new", stands="kept"), by_test("old", stands="kept"), True),
+        (by_test("old", "new", stands="gained", status="pass"), by_test("old", stands="kept"), True),
+        (by_test("old", "new"), by_test(status="timeout"), True),
+        (by_test("old", "new"), by_test("old", "new"), False),
+        (by_test("old", "new"), by_test("old", stands="gained", status="pass"), False),
+        (by_test("new", status="flaky"), by_test("old"), False),
+        (by_test("old"), by_test("old"), False),
+    ],
+    ids=[
+        "a test",
+        "the whole check, though no test of the base",
+        "all, for want of time",
+        "nothing",
+        "the check is green",
+        "a test that wavered",
+        "a test nobody reached",
+    ],
+)
+async def test_in_a_check_that_stays_red_each_test_that_was_reached_counts(
+    tmp_path: Path, of_b: Leg, of_both: Leg, lost: bool
+) -> None:
+    found = await united(tmp_path, alone("a", "b", "x"), told_by_tests(of_b, of_both))
+    assert [(named(one), one.check) for one in found.dropped] == ([({"b", "x"}, "tests")] if lost else [])
+
+
+async def test_two_checks_that_are_always_red_together_are_not_called_flaky(tmp_path: Path) -> None:
+    """The second of them is known from another pair, and so is asked about first."""
+
+    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+        both, others = {"a", "x"} <= there, {"c", "y"} <= there
+        return {"works": "turned" if both else "kept", "also": "turned" if both or others else "kept"}
+
+    found = await united(tmp_path, {**alone("c", "y"), **large("a"), **large("x")}, rule)
+    assert {frozenset(named(one)) for one in found.dropped} == {frozenset("ax"), frozenset("cy")}
+    assert found.flaky == ()
+
+
+NAMES = st.sampled_from(["one", "two", "three"])
+LEGS = st.builds(
+    Leg,
+    name=NAMES,
+    stands=st.sampled_from(["kept", "gained", "turned", "open", "unknown"]),
+    status=st.sampled_from(["pass", "fail", "timeout"]),
+    passed=st.frozensets(st.sampled_from(["t1", "t2"])),
+)
+JUDGEMENTS = st.builds(Judgement, st.lists(LEGS, unique_by=lambda leg: leg.name).map(tuple))
+GAINS = st.frozensets(st.tuples(NAMES, st.sampled_from(["", "t1", "t2"])))
+
+
+@given(JUDGEMENTS, GAINS, GAINS)
+def test_nothing_is_lost_of_what_is_there_and_who_expects_more_misses_no_less(
+    said: Judgement, some: Gains, more: Gains
+) -> None:
+    assert said.lost(said.gains) == ()
+    assert said.lost(frozenset()) == ()
+    assert set(said.lost(some)) <= set(said.lost(some | more))
