@@ -14,6 +14,7 @@ PARTS = (
     "echo_agents",
     "union_search",
     "union_projects",
+    "foreman",
 )
 
 

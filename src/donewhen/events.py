@@ -10,7 +10,7 @@ would cost more than all of them are worth.
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, ClassVar, NoReturn, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -55,6 +55,12 @@ class Event:
     @classmethod
     def type(cls) -> str:
         return cls._type
+
+    def of_subtask(self, id: str) -> Self:
+        """The same fact, with the subtask that it is about."""
+        told = object.__new__(type(self))
+        told.__dict__.update(self.__dict__, subtask=id)
+        return told
 
     def fields(self) -> dict[str, Any]:
         """As a line of JSON has them; a name that Python reserves ends in `_` here."""
@@ -208,6 +214,33 @@ class ExternalEvent(Event):
 # What many hands do.
 
 
+class PlanningStarted(Event):
+    pass
+
+
+class PlanningCompleted(Event):
+    subtasks: tuple[Mapping[str, Any], ...]
+    levels: tuple[tuple[str, ...], ...]
+    """Ids; those of one level are worked on at the same time, and stand on the levels before."""
+    prefer_single_session: bool
+
+
+class SubtaskStarted(Event):
+    id: str
+    index: int
+    """Its place among all of them, from 0 on, as is its level."""
+    level: int
+    total: int
+    attempt: int = 1
+
+
+class SubtasksFarmed(Event):
+    """Told after every level; the numbers are about the whole plan."""
+
+    accepted: int
+    total: int
+
+
 class SubtaskVerifying(Event):
     id: str
 
@@ -298,6 +331,8 @@ class GateDecided(Event):
     id: str
     decision: str
     by: str = ""
+    answer: str = ""
+    """What is wanted instead, where that was the decision."""
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,8 @@ from recorded_session import ID, VERIFIED, WHOLE, call, checked, record, records
 
 from donewhen import events
 from donewhen.cli.endings import Ended, facts_of, next_commands, show_ending
-from donewhen.cli.event_lines import LONGEST, call_words, line_of
+from donewhen.cli.event_lines import call_words, line_of
+from donewhen.cli.fields import LONGEST
 from donewhen.cli.group import one_line
 from donewhen.cli.session_audience import PlainLines, watching
 from donewhen.events import Event
@@ -22,13 +23,6 @@ from donewhen.session.outcome import EXITS, Outcome
 from donewhen.storage.record import Record
 
 LATER: dict[str, dict[str, Any]] = {
-    "planning_completed": {"subtasks": 3, "levels": 2, "prefer_single_session": False},
-    "subtask_started": {"id": "a", "index": 1, "level": 1, "total": 3},
-    "subtask_gated": {"id": "a", "status": "rejected", "reasons": ["outside its files"]},
-    "subtasks_farmed": {"accepted": 2, "total": 3},
-    "subtask_applied": {"id": "a"},
-    "union_verified": {"applied": ["a", "b"]},
-    "union_rejected": {"culprits": ["b"], "partner": "a", "reason": "build_test_failed", "detail": "tests fail"},
     "evaluation_completed": {"status": "rejected", "scorecard": {}, "summary": "not what was asked for"},
     "revision_started": {"round": 1},
     "round_started": {"loop": "sweeper"},

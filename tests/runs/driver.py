@@ -1,9 +1,9 @@
 """Runs that die at chosen moments, and go on: `python driver.py REPO WHO FIRST STEP`, one line of JSON for each.
 
-Who works is a model, or an external engine. The moments are the barriers around every write of the session's log:
-before it, when an effect may be done and not recorded, and after it. Each run is a process of its own, forked from this
-one so that nothing is imported again. All work on one repository with one state directory: what they share is what
-users' runs share.
+Who works is a model, an external engine, or a foreman with a model (`foreman MODEL`). The moments are the barriers
+around every write of the session's log: before it, when an effect may be done and not recorded, and after it. Each run
+is a process of its own, forked from this one so that nothing is imported again. All work on one repository with one
+state directory: what they share is what users' runs share.
 """
 
 import json
@@ -32,7 +32,7 @@ DIED_AGAIN = 3
 
 def main() -> None:
     repo, who, first, step = sys.argv[1:]
-    engine, model = (who, "") if who.startswith("external:") else ("", who)
+    engine, model = engine_and_model(who)
     rehearse(Options(intent=f"rehearsal {first}", repo=Path(repo), engine=engine, model=model))
     point = int(first)
     while True:
@@ -45,6 +45,13 @@ def main() -> None:
         recovered = [recover(died["session"], point)] if died["session"] else []
         tell({**died, "recovered": recovered})
         point += int(step)
+
+
+def engine_and_model(who: str) -> tuple[str, str]:
+    if who.startswith("external:"):
+        return who, ""
+    engine, _, model = who.rpartition(" ")
+    return engine, model
 
 
 def rehearse(options: Options) -> None:

@@ -14,6 +14,7 @@ from donewhen.session.archives import any_archive
 from repositories import git
 from runs.hands import employ, run_with
 from runs.scenes import Step, run, say, scene, script, shell, write
+from runs.subtasks import crew, foreman, planned, puts, subtask, yard
 
 DRIVER = Path(__file__).with_name("driver.py")
 STEPS: list[Step] = [
@@ -102,3 +103,27 @@ def test_an_agent_whose_harness_is_killed_at_any_write_is_called_again_from_the_
             assert {key: again[key] for key in same} == {key: ran[key] for key in same}, at
     assert len(killed) >= 15
     show_table(f"crash points of a run by an agent: {len(killed)} killed and recovered")
+
+
+WORKERS = crew(
+    planned("a", subtask("b", "b.txt", "trace.txt")),
+    a=puts("a"),
+    b=[shell("echo once >> trace.txt"), *puts("b"), shell("echo twice >> trace.txt"), *puts("b", "two")],
+)
+"""Two that cannot both say one, so that the second is offered its subtask again."""
+
+
+def test_a_foreman_that_is_killed_at_any_write_goes_on_and_no_worker_does_its_work_twice(
+    tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = yard(tmp_path / "repo", "ab", apart="! (grep -qx one a.txt && grep -qx one b.txt)")
+    monkeypatch.chdir(repo)
+    expected = witness(repo, foreman(repo, WORKERS).session)
+    assert (expected["trace"], expected["iterations"], expected["model_turn"]) == ("twice", 1, 9)
+    killed = driven(repo, f"foreman {script(tmp_path / 'again.json', WORKERS)}", (17, 45), 61)
+    for one in killed:
+        at = (one["point"], one["moments"][-1:])
+        assert [again["code"] for again in one["recovered"]] == [0], at
+        assert witness(repo, one["session"]) == expected, at
+    assert len(killed) >= 8
+    show_table(f"crash points of a foreman: {len(killed)} killed and recovered")

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
-from donewhen.cli.event_lines import DECIDING, MARKS, counted, diff_words
+from donewhen.cli.event_lines import MARKS, OUR_ENGINES, Deciding, diff_words
+from donewhen.cli.fields import amount, counted, objects, seconds, short, whole
 from donewhen.cli.group import one_line
+from donewhen.cli.subtasks_seen import APPLIED, Subtasks
 from donewhen.errors import DonewhenError
 from donewhen.model.prices import is_free
 from donewhen.server import methods
@@ -29,6 +31,7 @@ NEXT = {
 }
 GATES = {
     "contract": ("donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}"),
+    "plan": ("donewhen approve {id}", "donewhen answer {id} 'WHAT TO CHANGE'", "donewhen deny {id}"),
     "landing": ("donewhen approve {id}", "donewhen land {id} --onto BRANCH", "donewhen deny {id}"),
 }
 ANY_GATE = ("donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}")
@@ -45,13 +48,16 @@ class Ended:
         self.checks: dict[str, Mapping[str, Any]] = {}
         """The newest result of each check on the work."""
         self.paid: set[str] = set()
-        """Who worked and may have cost something: engines of other people, and models that are not known to be free."""
+        """Who worked and may have cost something: agents of other people, and models that are not known to be free."""
+        self.subtasks = Subtasks()
+        self._deciding = Deciding()
         for record in records:
             self._take(record)
 
     def _take(self, record: Record) -> None:
         body = record.body
         self.facts[record.kind] = body
+        self.subtasks.take(record)
         match record.kind:
             case "question_asked":
                 self.open[str(body.get("id"))] = "question"
@@ -59,11 +65,11 @@ class Ended:
                 self.open[str(body.get("id"))] = str(body.get("gate"))
             case "question_answered" | "question_expired" | "gate_decided":
                 self.open.pop(str(body.get("id")), None)
-            case "engine_selected" if body.get("engine") != "native":
-                self.paid.add(str(body.get("engine")))
+            case "engine_selected" if body.get("agent") or body.get("engine") not in OUR_ENGINES:
+                self.paid.add(str(body.get("agent") or body.get("engine")))
             case "model_turn" if not is_free(str(body.get("model"))):
                 self.paid.add(str(body.get("model")))
-            case "check_completed" if body.get("phase") in DECIDING:
+            case "check_completed" if self._deciding.is_said_by(body):
                 self.checks[str(body.get("name"))] = body
             case "state_changed" if body.get("to") != "finished":
                 self.facts.pop("session_finished", None)  # it went on after that
@@ -71,7 +77,12 @@ class Ended:
                 pass
 
     def results(self) -> Iterable[Mapping[str, Any]]:
-        return self.get("session_finished").get("results") or self.checks.values()
+        return objects(self.get("session_finished").get("results")) or self.checks.values()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether all who worked are known to cost nothing."""
+        return "model_turn" in self.facts and not self.paid
 
     def get(self, kind: str) -> Mapping[str, Any]:
         return self.facts.get(kind, {})
@@ -101,16 +112,35 @@ def _records(session: str) -> list[Record]:
 
 def facts_of(ended: Ended) -> Iterator[str]:
     for one in ended.results():
-        status = str(one["status"])
-        yield f"  {MARKS.get(status, '?')} {one['name']}: {status}, {(one.get('duration_ms') or 0) / 1000:.1f} s"
+        status = str(one.get("status"))
+        yield f"  {MARKS.get(status, '?')} {one.get('name')}: {status}, {seconds(one.get('duration_ms'))}"
+    yield from _plan_to_decide(ended)
+    if missing := _missing_subtasks(ended):
+        yield f"  {missing}"
     if ended.get("diff_ready"):
         yield f"  {diff_words(ended.get('diff_ready'))}"
     if landed := ended.get("landed"):
-        yield f"  branch {landed['branch']} ({str(landed['commit'])[:12]})"
+        yield f"  branch {landed.get('branch')} ({str(landed.get('commit'))[:12]})"
     if spent := ended.get("spend"):
-        money = price(spent.get("usd"), free=bool(ended.get("model_turn")) and not ended.paid)
-        rounds = ended.get("session_finished").get("iterations")
-        yield f"  {counted(spent['tokens'], 'token')}, {money}" + (f", {counted(rounds, 'round')}" if rounds else "")
+        money = price(amount(spent.get("usd")), ended.is_free)
+        rounds = whole(ended.get("session_finished").get("iterations"))
+        told = f", {counted(rounds, 'round')}" if rounds else ""
+        yield f"  {counted(spent.get('tokens'), 'token')}, {money}{told}"
+
+
+def _plan_to_decide(ended: Ended) -> Iterator[str]:
+    """The whole of a plan that waits for a person: it is what they have asked for."""
+    if "plan" in ended.open.values():
+        yield from (f"  {line}" for line in str(ended.get("gate_opened").get("detail", "")).splitlines())
+
+
+def _missing_subtasks(ended: Ended) -> str:
+    """A contract may be green without a part of the plan; who reads only the end should know."""
+    known = ended.subtasks.all.values()
+    missing = [one.id for one in known if one.state != APPLIED]
+    is_built = len(missing) < len(known) and ended.get("engine_selected").get("engine") == "foreman"
+    words = f"{len(known) - len(missing)} of {counted(len(known), 'subtask')} are in; left out: {', '.join(missing)}"
+    return short(words) if missing and is_built else ""
 
 
 def price(usd: float | None, free: bool) -> str:

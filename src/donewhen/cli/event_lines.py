@@ -1,43 +1,82 @@
-"""Events as plain lines for people: where there is no terminal, and for `log`. One event, at most one line.
+"""Events as plain lines for people: where there is no terminal, and for `log`. One event is one line, or none; only a
+union that was rejected may have several causes.
 
-A type that is not known here gives nothing. Control characters are not dealt with here: whoever prints a line sends it
-through `one_line`.
+A type that is not known here gives nothing, and no field that is missing or odd raises. Control characters are not
+dealt with here: whoever prints a line sends it through `one_line`.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
+from donewhen.cli.fields import Body, counted, items, mapping, objects, seconds, short, subtask_of, whole
+from donewhen.cli.subtask_lines import (
+    gated_words,
+    plan_words,
+    started_words,
+    union_rejected_lines,
+    union_verified_words,
+)
 from donewhen.storage.record import Record
-
-Body = Mapping[str, Any]
 
 MARKS = {"pass": "✓", "fail": "✗", "flaky": "~", "timeout": "⏱", "vacuous": "∅", "tampered": "!", "infra": "?"}
 SAID_AT_THE_END = ("diff_ready", "landed", "gate_opened", "session_finished")
 """What the last words of a session, or a question to a person, say again: nobody is told it twice."""
-DECIDING = ("round", "rerun", "gate", "union")
+DECIDING = ("round", "rerun")
 """Phases whose result is the state of a check. That of the base counts only until there is work, and a last look (at
 edits that a person has yet to approve, or at a branch that moved) says nothing about the round."""
-LONGEST = 300
-"""Characters of a text that a model or a repository wrote."""
+OUR_ENGINES = ("native", "foreman")
+"""They cost what their models cost, unless they have an agent of others work."""
+ON_THE_WAY = ("gate", "union")
+"""Phases that are about one patch alone, or about some of them together: not about the work as it is."""
 
 _TELLING = re.compile(r'"(?:command|path|pattern|prompt|summary|item)": ?"((?:[^"\\]|\\.)*)')
 """The parameter that says most about a call; the preview may be cut anywhere."""
 
 
 def line_of(record: Record) -> str:
-    """What a person is told of an event; empty for those that say nothing new."""
+    """What a person is told of an event in one line; empty for those that say nothing new."""
+    return "; ".join(lines_of(record))
+
+
+def lines_of(record: Record) -> list[str]:
+    """The same where there is room for a line for each cause. Whose event it is stands in front: `  [a] → …`."""
     if record.kind == "session_started":
-        return f"session {record.session}: {short(record.body.get('intent'))}"
+        return [f"session {record.session}: {short(record.body.get('intent'))}"]
+    if record.kind == "union_rejected":
+        return [*union_rejected_lines(record.body)]
     words = _WORDS.get(record.kind)
-    return words(record.body) if words else ""
+    line = words(record.body) if words else ""
+    return [of_subtask(line, subtask_of(record.body))] if line else []
 
 
-def short(text: object, longest: int = LONGEST) -> str:
-    """A text in one line, and not too long."""
-    line = " ".join(str("" if text is None else text).split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+def of_subtask(line: str, subtask: str) -> str:
+    if not subtask:
+        return line
+    words = line.lstrip(" ")
+    return f"{' ' * max(2, len(line) - len(words))}[{subtask}] {words}"
+
+
+class Deciding:
+    """Which results are the state of a check: those of a round, and of a second look at one.
+
+    What is looked at on the way, and looked at again, decides nothing.
+    """
+
+    def __init__(self) -> None:
+        self._on_the_way: set[str] = set()
+
+    def is_said_by(self, body: Body) -> bool:
+        name, phase = str(body.get("name")), body.get("phase")
+        if phase in ON_THE_WAY and not subtask_of(body):
+            self._on_the_way.add(name)
+        elif phase == "round":
+            self._on_the_way.discard(name)
+        return phase in DECIDING and not self.is_on_the_way(body)
+
+    def is_on_the_way(self, body: Body) -> bool:
+        again = body.get("phase") == "rerun" and str(body.get("name")) in self._on_the_way
+        return again or body.get("phase") in ON_THE_WAY or subtask_of(body) != ""
 
 
 def call_words(body: Body) -> str:
@@ -57,35 +96,32 @@ def _unescaped(text: str) -> str:
 def check_words(body: Body) -> str:
     """`✗ tests: fail (baseline) 6.1 s, 1 passed, 2 failed`, and why."""
     status, phase = str(body.get("status")), body.get("phase")
-    about = [f"{(body.get('duration_ms') or 0) / 1000:.1f} s", *_tests(body.get("tests"))]
+    about = [seconds(body.get("duration_ms")), *_tests(mapping(body.get("tests")))]
     if body.get("cached"):
         about.append("kept")
-    where = "" if phase in ("round", None) else f" ({phase})"
-    why = "; ".join(short(reason) for reason in body.get("reasons") or ())
-    return f"{MARKS.get(status, '?')} {body.get('name')}: {status}{where} {', '.join(about)}" + (
+    why = "; ".join(short(reason) for reason in items(body.get("reasons")))
+    return f"{MARKS.get(status, '?')} {body.get('name')}: {status}{phase_words(phase)} {', '.join(about)}" + (
         f"; {why}" if why else ""
     )
 
 
-def _tests(counts: Mapping[str, int] | None) -> Iterable[str]:
+def phase_words(phase: object) -> str:
+    return "" if phase in ("round", None) else f" ({phase})"
+
+
+def _tests(counts: Body) -> Iterable[str]:
     for kind in ("passed", "failed", "skipped"):
-        if counts and counts.get(kind):
-            yield f"{counts[kind]} {kind}"
+        if counts.get(kind):
+            yield f"{whole(counts[kind])} {kind}"
 
 
 def diff_words(body: Body) -> str:
-    parts = ((body.get("files"), "file", " changed"), (body.get("insertions"), "insertion", ""))
-    return ", ".join(
-        counted(n or 0, noun) + after for n, noun, after in (*parts, (body.get("deletions"), "deletion", ""))
-    )
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    files = f"{counted(body.get('files'), 'file')} changed"
+    return f"{files}, {counted(body.get('insertions'), 'insertion')}, {counted(body.get('deletions'), 'deletion')}"
 
 
 def _baseline(body: Body) -> str:
-    return "baseline: " + ", ".join(f"{one['name']} {one['status']}" for one in body.get("results", ()))
+    return "baseline: " + ", ".join(f"{one.get('name')} {one.get('status')}" for one in objects(body.get("results")))
 
 
 def _declined(body: Body) -> str:
@@ -94,7 +130,7 @@ def _declined(body: Body) -> str:
 
 
 def _proposed(body: Body) -> str:
-    checks = body.get("contract", {}).get("checks", ())
+    checks = objects(mapping(body.get("contract")).get("checks"))
     said = "; ".join(f"{short(one.get('name'))}: {short(one.get('command'))}" for one in checks)
     return f"there is no contract yet; proposed is: {said}"
 
@@ -104,24 +140,18 @@ def _protected(body: Body) -> str:
     return f"  not graded: {short(body.get('path'))} ({body.get('action')}{': ' + why if why else ''})"
 
 
+def _checked(body: Body) -> str:
+    """A search for a union looks at many of them; what it knows already is no news."""
+    return "" if body.get("phase") == "union" and body.get("cached") else f"  {check_words(body)}"
+
+
 def _result(body: Body) -> str:
     return "" if body.get("ok") else f"    {short(body.get('preview'))}"
 
 
-def _plan(body: Body) -> str:
-    one_session = "; one session is better" if body.get("prefer_single_session") else ""
-    return f"planned: {body.get('subtasks')} subtasks in {body.get('levels')} levels{one_session}"
-
-
-def _gated(body: Body) -> str:
-    why = short("; ".join(map(str, body.get("reasons") or ())))
-    return f"  subtask {short(body.get('id'))}: {body.get('status')}" + (f": {why}" if why else "")
-
-
-def _rejected_union(body: Body) -> str:
-    partner = f" with {body['partner']}" if body.get("partner") else ""
-    culprits = ", ".join(map(str, body.get("culprits") or ()))
-    return f"union rejected ({body.get('reason')}): {short(culprits)}{partner}: {short(body.get('detail'))}"
+def _question(body: Body) -> str:
+    """The text may begin with the name of who asks, which stands in front of the line anyway."""
+    return f"question: {short(short(body.get('prompt')).removeprefix(f'[{subtask_of(body)}] '))}"
 
 
 def _evaluated(body: Body) -> str:
@@ -144,25 +174,22 @@ _WORDS: dict[str, Callable[[Body], str]] = {
     "plan_text": lambda body: f"  {short(body.get('text'))}",
     "tool_call": lambda body: f"  → {call_words(body)}",
     "tool_result": _result,
-    "check_completed": lambda body: f"  {check_words(body)}",
+    "check_completed": _checked,
     "protected_edit": _protected,
     "policy_denied": lambda body: f"  denied by {body.get('rule')}: {short(body.get('command'))}",
-    "hint_recalled": lambda body: (
-        f"  a hint from memory; it has helped {counted(body.get('times_helped') or 0, 'time')}"
-    ),
-    "question_asked": lambda body: f"question: {short(body.get('prompt'))}",
+    "hint_recalled": lambda body: f"  a hint from memory; it has helped {counted(body.get('times_helped'), 'time')}",
+    "question_asked": _question,
     "question_answered": lambda body: f"answered: {short(body.get('answer'))}",
     "question_expired": lambda _: "nobody answered in time",
     "gate_opened": lambda body: f"waits for a person ({body.get('gate')}): {short(body.get('reason'))}",
     "gate_decided": lambda body: f"{body.get('gate')}: {body.get('decision')}",
     "planning_started": lambda _: "planning",
-    "planning_completed": _plan,
-    "subtask_started": lambda body: f"  subtask {short(body.get('id'))} started",
-    "subtask_gated": _gated,
+    "planning_completed": plan_words,
+    "subtask_started": started_words,
+    "subtask_gated": gated_words,
     "subtasks_farmed": lambda body: f"subtasks: {body.get('accepted')} of {body.get('total')} accepted",
     "subtask_applied": lambda body: f"  subtask {short(body.get('id'))} applied",
-    "union_verified": lambda body: f"union: {len(body.get('applied') or ())} subtasks pass together",
-    "union_rejected": _rejected_union,
+    "union_verified": union_verified_words,
     "evaluation_started": lambda _: "evaluating",
     "evaluation_completed": _evaluated,
     "revision_started": lambda body: f"revision {body.get('round')}",

@@ -156,5 +156,6 @@ class Live:
 
 
 def _shaded(line: str) -> Text:
-    word = line.split(maxsplit=1)[0] if line.strip() else ""
+    words = [word for word in line.split() if not word.startswith("[")]  # whose line it is says nothing about it
+    word = words[0] if words else ""
     return Text(one_line(line), SHADES.get(word, ""))

@@ -1,20 +1,26 @@
 """The rows of the live view, made of what is known, for a terminal of any size. Nothing is drawn here.
 
 The most important row stands last, and rows are left out from the others first: what goes on now, what it costs, the
-checks, who works on what, the latest lines. Only a verified session is ever green, so no row here is.
+checks, the subtasks, who works on what, the latest lines. Only a verified session is ever green, so no row here is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from donewhen.cli.checks_seen import CheckSeen
 from donewhen.cli.event_lines import MARKS
 from donewhen.cli.group import one_line
-from donewhen.cli.live_state import CheckSeen, Seen
+from donewhen.cli.live_state import Seen
+from donewhen.cli.subtasks_seen import ACCEPTED, APPLIED, AT_WORK, CHECKED, WAITS, Subtasks, SubtaskSeen, by_importance
 
 MOST_ROWS = 12
 ROWS_OF_CHECKS = 3
+ROWS_OF_SUBTASKS = 4
+MOST_OF_A_SUBTASK = 44
+"""Columns, so that several find room beside each other."""
+SUBTASK_MARKS = {WAITS: "·", AT_WORK: "▸", CHECKED: "◌", ACCEPTED: "✓", APPLIED: "✓", "inconclusive": "?"}
 NARROW = 60
 COLOURS = {"pass": "bold", "flaky": "yellow", "vacuous": "yellow"}
 
@@ -24,13 +30,19 @@ def rows(seen: Seen, width: int, height: int, now: float) -> list[Text]:
     room = max(1, min(MOST_ROWS, height - 2))
     now_row = [_doing(seen, now)]
     cost = [_cost(seen, now)]
-    checks = _packed([_check(check, now) for check in seen.checks.values()], width)
-    found = [[_headline(seen, width)], [_who(seen, width)], checks, cost, now_row]
+    every_check = [_check(check, now) for check in seen.checks.all.values()]
+    checks = _packed(every_check, width, ROWS_OF_CHECKS)
+    subtasks = _subtasks(seen.subtasks, width, ROWS_OF_SUBTASKS, now)
+    found = [[_headline(seen, width)], [_who(seen, width)], subtasks, checks, cost, now_row]
     while sum(map(len, found)) > room:
-        longest = checks if len(checks) > 1 else next(part for part in (*found[:2], checks, cost, now_row) if part)
-        longest.pop()
+        if len(subtasks) > 1:
+            subtasks[:] = _subtasks(seen.subtasks, width, len(subtasks) - 1, now)
+        elif len(checks) > 1:
+            checks[:] = _packed(every_check, width, len(checks) - 1)
+        else:
+            next(part for part in found if part).pop()
     spare = room - sum(map(len, found))
-    found.insert(3, _latest(seen, spare))
+    found.insert(4, _latest(seen, spare))
     return [_cut(row, width) for part in found for row in part]
 
 
@@ -54,7 +66,8 @@ def _headline(seen: Seen, width: int) -> Text:
 
 def _who(seen: Seen, width: int) -> Text:
     model = seen.model if width >= NARROW and not seen.agent else ""
-    worker = " on ".join(filter(None, [seen.agent or seen.engine, model])) or "no engine yet"
+    hired = f"{seen.engine} with {seen.agent}" if seen.agent and seen.engine == "foreman" else seen.agent
+    worker = " on ".join(filter(None, [hired or seen.engine, model])) or "no engine yet"
     of = f"round {seen.round.n} of {seen.round.most}" if seen.round.n else ""
     return Text(one_line(" · ".join(filter(None, [of, worker]))))
 
@@ -82,16 +95,40 @@ def _check(check: CheckSeen, now: float) -> Text:
     return mark.append(one_line(f" {check.name}{word} {check.duration_ms / 1000:.1f} s"))
 
 
-def _packed(parts: Iterable[Text], width: int) -> list[Text]:
+def _subtasks(known: Subtasks, width: int, most: int, now: float) -> list[Text]:
+    """In the order of the plan, if all of them find room; else the most important first."""
+    if not known.is_open:
+        return []
+    parts = [_subtask(one, width, now) for one in known.all.values()]
+    if len(_packed(parts, width, len(parts))) > most:
+        parts = [_subtask(one, width, now) for one in by_importance(known.all.values())]
+    return _packed(parts, width, most)
+
+
+def _subtask(one: SubtaskSeen, width: int, now: float) -> Text:
+    """`▸ a 0:12 edit_file a.py`, `◌ c 0:03 checked by tests`, `✗ e rejected: why`."""
+    mark, seconds = SUBTASK_MARKS.get(one.state, "✗"), int(now - one.since)
+    time = clock(seconds) if one.is_under_way and seconds > 0 else ""
+    state = "" if one.state == AT_WORK else one.state
+    by = "by " if one.state == CHECKED and one.doing else ""
+    words = " ".join(filter(None, (one.id, time, state))) + (f": {one.why}" if one.why else "")
+    text = one_line(f" {words} {by}{one.doing}".rstrip())
+    shade = "cyan" if one.is_under_way else "dim" if one.state == WAITS else ""
+    marked = "bold" if one.state in (ACCEPTED, APPLIED) else shade or ("yellow" if mark == "?" else "red")
+    part = Text().append(mark, marked).append(text, shade)
+    part.truncate(max(1, min(MOST_OF_A_SUBTASK, width - 1)), overflow="ellipsis")
+    return part
+
+
+def _packed(parts: Sequence[Text], width: int, most: int) -> list[Text]:
     """As many in a row as fit; what does not fit into the rows is counted."""
-    parts = list(parts)
     packed: list[Text] = []
     for number, part in enumerate(parts):
         fits = packed and cell_len(packed[-1].plain) + cell_len(part.plain) + 3 < width
         if fits:
             packed[-1].append("   ").append_text(part)
-        elif len(packed) < ROWS_OF_CHECKS:
-            packed.append(part)
+        elif len(packed) < most:
+            packed.append(part.copy())
         else:
             more = f" … {len(parts) - number} more"
             packed[-1].truncate(max(0, width - 1 - len(more)))

@@ -7,7 +7,10 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from donewhen.cli.event_lines import DECIDING, LONGEST, SAID_AT_THE_END, Body, call_words, counted, line_of, short
+from donewhen.cli.checks_seen import Checks
+from donewhen.cli.event_lines import OUR_ENGINES, SAID_AT_THE_END, call_words, lines_of, of_subtask, phase_words
+from donewhen.cli.fields import LONGEST, Body, amount, counted, short, subtask_of, whole
+from donewhen.cli.subtasks_seen import Subtasks
 from donewhen.model.prices import is_free
 from donewhen.storage.record import Record
 
@@ -17,17 +20,8 @@ PASSING = ("tool_call", "tool_result", "plan_text")
 """Shown while they happen, but not kept in the scrollback."""
 IN_THE_ROWS = ("iteration_started", "baseline_completed")
 """What a row says all the time, or each check for itself."""
+ASKING = ("question_asked", "question_answered", "question_expired", "gate_opened", "gate_decided")
 ROUND_ENDS = ("iteration_started", "engine_declined", "session_finished", "diff_ready", "gate_opened")
-
-
-@dataclass(slots=True)
-class CheckSeen:
-    name: str
-    status: str = ""
-    duration_ms: int = 0
-    phase: str = ""
-    """While it runs."""
-    since: float = 0.0
 
 
 @dataclass(slots=True)
@@ -50,7 +44,8 @@ class Seen:
         """Whether questions are put to somebody right here, in more words than a line has."""
         self.session = self.intent = self.engine = self.agent = self.model = ""
         self.round = RoundSeen()
-        self.checks: dict[str, CheckSeen] = {}
+        self.checks = Checks()
+        self.subtasks = Subtasks()
         self.calls: dict[str, tuple[str, float]] = {}
         self.doing, self.since = "preparing", now
         self.tokens = 0
@@ -62,23 +57,27 @@ class Seen:
     @property
     def is_free(self) -> bool:
         """Whether whoever works now is known to cost nothing."""
-        return self.engine == "native" and is_free(self.model)
+        return self.engine in OUR_ENGINES and not self.agent and is_free(self.model)
 
     def take(self, record: Record, now: float) -> list[str]:
         """Let one more event count; the lines that stay."""
         self.session = record.session  # of one that goes on after a pause, the beginning is not told again
         kept = [*self._end_of_round(record, now)]
+        self.subtasks.take(record, now)
         self._note(record, now)
-        if record.kind in PASSING:
+        if self._is_said_elsewhere(record):
+            return kept
+        if record.kind in PASSING or self.checks.is_on_the_way(record):
             self.latest.extend(_passing_lines(record))
-        elif record.kind not in (*SAID_AT_THE_END, *IN_THE_ROWS) and not self._is_said_elsewhere(record):
-            kept += filter(None, [line_of(record)])
+        elif record.kind not in (*SAID_AT_THE_END, *IN_THE_ROWS):
+            kept += lines_of(record)
         return kept
 
     def remember(self, record: Record, now: float) -> None:
         """An event of an earlier run of the same session: it is known, but nothing of it goes on."""
         self.take(record, now)
         self._nothing_runs()
+        self.subtasks.break_off(now)
         self.latest.clear()
         self.round.is_open = False
         self._do("preparing", now)
@@ -89,13 +88,14 @@ class Seen:
 
     def now_doing(self) -> tuple[str, float]:
         """What goes on, and since when: a check, a tool, or whatever the session is in."""
-        running = [check for check in self.checks.values() if check.phase]
-        if running:
-            check = max(running, key=lambda one: one.since)
-            return f"checking {check.name}{'' if check.phase == 'round' else f' ({check.phase})'}", check.since
+        if check := self.checks.running():
+            return f"checking {check.name}{phase_words(check.phase)}", check.since
         if self.calls:
             words, since = next(iter(self.calls.values()))
             return f"→ {words}", since
+        hands = self.subtasks.under_way()
+        if hands and self.doing != _STATES["waiting"]:
+            return self.subtasks.summary(), min(one.since for one in hands)
         return self.doing, self.since
 
     def _is_said_elsewhere(self, record: Record) -> bool:
@@ -106,8 +106,7 @@ class Seen:
     def _nothing_runs(self) -> None:
         """Whatever was broken off has no result to end it."""
         self.calls.clear()
-        for check in self.checks.values():
-            check.phase = ""
+        self.checks.stop()
 
     def _do(self, what: str, now: float) -> None:
         self.doing, self.since = what, now
@@ -120,8 +119,7 @@ class Seen:
             case "session_started":
                 self.intent = short(body.get("intent"))
                 self.engine, self.model = str(body.get("engine") or ""), str(body.get("model") or "")
-                names = [str(check["name"]) for check in body.get("contract", {}).get("checks", ())]
-                self.checks = {name: CheckSeen(name) for name in names}
+                self.checks.promise(body.get("contract"))
             case "state_changed":
                 self._nothing_runs()
                 self._do(_STATES.get(str(body.get("to")), self.doing), now)
@@ -130,11 +128,13 @@ class Seen:
             case "model_selected" | "model_fallback":
                 self.model = str(body.get("model"))
             case "iteration_started":
-                self.round = RoundSeen(body["n"], body["max"], 0, self.tokens, now, True)
+                self.round = RoundSeen(whole(body.get("n")), whole(body.get("max")), 0, self.tokens, now, True)
             case "spend":
-                self.tokens, self.usd = body["tokens"], body["usd"]
-            case "diff_ready":
-                self._do("finishing", now)
+                self.tokens, self.usd = whole(body.get("tokens")), amount(body.get("usd"))
+            case "diff_ready" | "planning_started" | "planning_completed" | "subtasks_farmed":
+                self._do(_STEPS[record.kind], now)
+            case _ if subtask_of(body) and record.kind not in ASKING:
+                self.round.calls += record.kind == "tool_call"
             case _:
                 self._note_work(record.kind, body, now)
 
@@ -149,10 +149,9 @@ class Seen:
                 self.calls.pop(str(body.get("id")), None)
                 self._do(_STATES["running"], now)
             case "check_started":
-                check = self.checks.setdefault(str(body["name"]), CheckSeen(str(body["name"])))
-                check.phase, check.since = str(body["phase"]), now
+                self.checks.begin(body, now, self.round.n > 0)
             case "check_completed":
-                self._note_check(body)
+                self.round.is_judged |= self.checks.end(body, self.round.n > 0)
             case "question_asked" | "gate_opened":
                 self._do(_STATES["waiting"], now)
             case "question_answered" | "question_expired" | "gate_decided":
@@ -160,40 +159,32 @@ class Seen:
             case _:
                 pass
 
-    def _note_check(self, body: Body) -> None:
-        check = self.checks.setdefault(str(body["name"]), CheckSeen(str(body["name"])))
-        decides = body.get("phase") in DECIDING
-        self.round.is_judged |= decides
-        counts = decides or not self.round.n
-        if counts:
-            check.status, check.duration_ms = str(body["status"]), int(body["duration_ms"])
-        if counts or check.phase == body.get("phase"):
-            check.phase = ""
-
     def _end_of_round(self, record: Record, now: float) -> Iterator[str]:
         waits = record.kind == "state_changed" and record.body.get("to") in ("waiting", "finished")
         last_look = record.kind == "check_started" and record.body.get("phase") == "final"
         if self.round.is_open and (waits or last_look or record.kind in ROUND_ENDS):
             self.round.is_open = False
+            verdict = self.checks.verdict() if self.round.is_judged else "not judged"
             tokens = self.tokens - self.round.tokens_before
             spent = f"{counted(self.round.calls, 'call')}, {counted(tokens, 'token')}, {now - self.round.since:.0f} s"
-            yield f"round {self.round.n} of {self.round.most}: {self._verdict()} ({spent})"
-
-    def _verdict(self) -> str:
-        if not self.round.is_judged:
-            return "not judged"
-        red = [f"{one.name} {one.status or 'not run'}" for one in self.checks.values() if one.status != "pass"]
-        return ", ".join(red) or "every check passed"
+            yield f"round {self.round.n} of {self.round.most}: {verdict} ({spent})"
 
 
+_STEPS = {
+    "planning_started": "planning",
+    "planning_completed": "preparing the subtasks",
+    "subtasks_farmed": "putting the patches together",
+    "diff_ready": "finishing",
+}
 _STATES = {"running": "thinking", "judging": "judging", "waiting": "waiting for a person", "finished": "finishing"}
 
 
 def _passing_lines(record: Record) -> Iterator[str]:
+    subtask = subtask_of(record.body)
     if record.kind == "plan_text":
         lines = [line[:LONGEST] for line in str(record.body.get("text")).splitlines() if line.strip()]
-        yield from lines[-LATEST:]
+        yield from (of_subtask(line, subtask) for line in lines[-LATEST:])
     elif record.kind == "tool_result" and record.body.get("ok"):
-        yield f"    {short(record.body.get('preview'))}"
-    elif line := line_of(record):
-        yield line
+        yield of_subtask(f"    {short(record.body.get('preview'))}", subtask)
+    else:
+        yield from lines_of(record)

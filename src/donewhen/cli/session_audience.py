@@ -10,7 +10,8 @@ import threading
 from collections.abc import Generator, Iterable
 from typing import TextIO
 
-from donewhen.cli.event_lines import SAID_AT_THE_END, line_of
+from donewhen.cli.event_lines import SAID_AT_THE_END, lines_of, of_subtask, phase_words
+from donewhen.cli.fields import subtask_of
 from donewhen.cli.group import one_line
 from donewhen.cli.lines import json_text
 from donewhen.session.asking import Person
@@ -79,15 +80,17 @@ class PlainLines:
 
     def told(self, record: Record) -> None:
         self._forget("")
-        name, phase = record.body.get("name"), record.body.get("phase")
+        name, phase, subtask = record.body.get("name"), record.body.get("phase"), subtask_of(record.body)
+        key = f"{name} {phase} {subtask}"  # patches are looked at by the same checks at the same time
         if record.kind == "check_started":
-            self._announce(f"{name} {phase}", f"  … {name}" + ("" if phase == "round" else f" ({phase})"))
+            self._announce(key, of_subtask(f"  … {name}{phase_words(phase)}", subtask))
         elif record.kind == "check_completed":
-            self._forget(f"{name} {phase}")
+            self._forget(key)
         self._is_working |= record.kind == "iteration_started"
         looks_back = self._is_working and record.kind == "check_completed" and phase == "baseline"
         if record.kind not in SAID_AT_THE_END and not looks_back:
-            self._write(line_of(record))
+            for line in lines_of(record):
+                self._write(line)
 
     def _announce(self, key: str, line: str) -> None:
         self._forget(key)
@@ -100,9 +103,8 @@ class PlainLines:
             timer.cancel()
 
     def _write(self, line: str) -> None:
-        if line:
-            with self._writing:
-                _write(sys.stdout, one_line(line))
+        with self._writing:
+            _write(sys.stdout, one_line(line))
 
 
 def _print_json(record: Record) -> None:

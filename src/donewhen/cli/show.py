@@ -6,10 +6,17 @@ from typing import Any
 
 import click
 
-from donewhen.cli.endings import price
+from donewhen.cli.endings import Ended, price
 from donewhen.cli.group import one_line
+from donewhen.cli.subtasks_seen import AT_WORK, CHECKED, WAITS, Subtasks
 from donewhen.model.prices import is_free
 from donewhen.server import methods
+from donewhen.storage.record import Record
+
+HAVE_PLANS = ("foreman",)
+"""Engines whose work has subtasks, of which only the events tell."""
+MOST_SUBTASKS = 40
+BROKEN_OFF = {AT_WORK: "not finished", CHECKED: "not finished", WAITS: "not begun"}
 
 
 @click.command("show")
@@ -30,7 +37,7 @@ def command(session: str, config: bool, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(known))
         return 0
-    for line in _lines(known):
+    for line in _lines(known, _records(known)):
         click.echo(one_line(line))
     return 0
 
@@ -40,20 +47,43 @@ def state_of(known: dict[str, Any]) -> str:
     return known["state"] if known["live"] or known["state"] in ("waiting", "finished") else "interrupted"
 
 
-def _lines(known: dict[str, Any]) -> Iterator[str]:
+def _records(known: dict[str, Any]) -> list[Record]:
+    """The events, where there is more in them than in what is known already."""
+    engines = (known["engine"], *(one["engine"] for one in known["rounds"]))
+    planned = any(str(engine).partition(":")[0] in HAVE_PLANS for engine in engines)
+    return list(methods.session_events(known["id"])) if planned else []
+
+
+def _plan(records: list[Record], live: bool) -> Iterator[str]:
+    """What was planned, and how each part of it ended."""
+    subtasks = Subtasks()
+    for record in records:
+        subtasks.take(record)
+    if subtasks.size:
+        yield f"plan      {subtasks.size}"
+    for one in [*subtasks.all.values()][:MOST_SUBTASKS]:
+        state = one.state if live else BROKEN_OFF.get(one.state, one.state)
+        yield f"subtask   {one.id}: {state}" + (f": {one.why}" if one.why else "")
+    if len(subtasks.all) > MOST_SUBTASKS:
+        yield f"          and {len(subtasks.all) - MOST_SUBTASKS} more"
+
+
+def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
     yield f"session   {known['id']}{' (running)' if known['live'] else ''}"
     yield f"intent    {known['intent']}"
     yield f"repo      {known['repo']} at {known['base'][:12]}"
     state = known["outcome"] or state_of(known)
     yield f"state     {state}" + (f": {known['reason']}" if known["reason"] else "")
     yield f"engine    {known['engine']} on {known['model']}, isolation {known['isolation']}"
-    cost = price(known["usd"], is_free(str(known["model"])))
+    cost = price(known["usd"], Ended(records).is_free if records else is_free(str(known["model"])))
     yield f"spent     {known['tokens']} tokens, {cost}, {known['active_secs']:.0f} s"
     for one in known["results"] or known["baseline"]:
         yield f"check     {one['name']}: {one['status']}"
     for one in known["rounds"]:
         failing = ", ".join(f"{name} {status}" for name, status in one["failing"])
         yield f"round {one['n']:<3} {'green' if one['green'] else failing or one['stop'] or 'under way'}"
+    if not known["gate"] or known["gate"]["kind"] != "plan":  # whoever is to decide on it sees all of it below
+        yield from _plan(records, known["live"])
     for path, action, _ in known["edits"]:
         yield f"edit      {path} ({action}), not graded"
     if known["lost_records"]:
@@ -66,4 +96,5 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     if known["gate"]:
         yield f"waits     {known['gate']['kind']}: {known['gate']['reason']}"
         yield from (f"          {line}" for line in known["gate"]["detail"].splitlines())
-        yield f"          donewhen approve {known['id']}  |  donewhen deny {known['id']}"
+        change = f"  |  donewhen answer {known['id']} 'WHAT TO CHANGE'" if known["gate"]["kind"] == "plan" else ""
+        yield f"          donewhen approve {known['id']}  |  donewhen deny {known['id']}{change}"

@@ -4,6 +4,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "init": ("donewhen.cli.init", "propose donewhen.toml from what the repository already has"),
     "check": ("donewhen.cli.check", "judge the working tree against HEAD; 0 green, 1 not"),
     "run": ("donewhen.cli.run", "work on an intent until the contract is green or a limit is reached"),
+    "plan": ("donewhen.cli.plan", "split an intent into subtasks, and build nothing until you approve"),
     "list": ("donewhen.cli.list", "the sessions, the newest first"),
     "show": ("donewhen.cli.show", "everything about one session"),
     "log": ("donewhen.cli.log", "what happened in a session"),
@@ -29,7 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("donewhen.cli.doctor", "what is missing on this machine and what it costs you"),
 }
 """Verb → the module that holds `command`, and the line that `--help` shows without importing it."""
-LATER = ("plan", "memory", "loop", "inbox", "serve", "mcp", "acp")
+LATER = ("memory", "loop", "inbox", "serve", "mcp", "acp")
 """Verbs that are promised; those that are not in the table above are not there yet."""
 
 

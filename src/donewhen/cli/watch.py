@@ -12,7 +12,7 @@ import sys
 import anyio
 import click
 
-from donewhen.cli.event_lines import line_of
+from donewhen.cli.event_lines import lines_of
 from donewhen.cli.group import one_line, say
 from donewhen.server import methods
 from donewhen.session.outcome import EXITS
@@ -33,8 +33,7 @@ def command(session: str, as_json: bool) -> int:
 async def _follow(session: str, as_json: bool) -> None:
     async with contextlib.aclosing(methods.session_follow(session)) as records:
         async for record in records:
-            line = json.dumps(record.line()) if as_json else one_line(line_of(record))
-            if line:
+            for line in [json.dumps(record.line())] if as_json else map(one_line, lines_of(record)):
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
             if record.kind == "question_asked" and not as_json:

@@ -5,6 +5,7 @@ more about the judge than the words of the contract and of the feedback.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -13,7 +14,12 @@ from donewhen.model.base import Said, Usage
 from donewhen.records import frozen
 
 if TYPE_CHECKING:
+    from donewhen.union.asking import Reader
+    from donewhen.union.known import Members
+    from donewhen.union.patch import Patch
+    from donewhen.union.uniting import Uniting
     from donewhen.workspace.maker import Maker
+    from donewhen.workspace.store import Store
 
 
 @frozen
@@ -61,6 +67,67 @@ class Asker(Protocol):
         ...
 
 
+class Hands(Protocol):
+    """What an engine is given that has others work: for each a tree, notes and a share of what is left; and the gate
+    and the union for what they make. A part is one of them at work; its name is unique in the session."""
+
+    @property
+    def store(self) -> "Store": ...
+
+    @property
+    def reader(self) -> "Reader":
+        """Reads texts that others wrote."""
+        ...
+
+    @property
+    def silence_secs(self) -> float:
+        """After so long without a word a hand is given up; 0 is never."""
+        ...
+
+    @property
+    def held_out(self) -> frozenset[str]:
+        """The names of checks that nobody who works may learn anything about."""
+        ...
+
+    async def base(self) -> str:
+        """The tree id that everything stands on in the end."""
+        ...
+
+    def notebook(self, part: str, subtask: str = "") -> Notebook:
+        """Kept apart from that of every other part. What is told through it is told of the subtask."""
+        ...
+
+    def asker(self, subtask: str) -> Asker | None: ...
+
+    def share(self, parts: int) -> Meter:
+        """One of so many equal parts of what may still be spent. What of it is not spent was never taken away."""
+        ...
+
+    def seconds_left(self) -> float | None: ...
+
+    def maker(self, part: str, ground: str) -> "AbstractAsyncContextManager[Maker]":
+        """A tree with the files of the ground; the one of before, with all that was made in it, for a part that goes
+        on. It is gone when the block has come to its end, and left as it is when it is broken off."""
+        ...
+
+    async def made(self, part: str, maker: "Maker") -> str:
+        """What was made in it, as a tree id that lasts; without what tools leave behind."""
+        ...
+
+    async def show(self, maker: "Maker", ground: str) -> None:
+        """Make a tree's files those of the ground."""
+        ...
+
+    async def uniting(
+        self, ground: str, patches: "Mapping[str, Patch]" = ..., before: "Members" = (), subtask: str = ""
+    ) -> "Uniting":
+        """For patches that all stand on the ground, in which those of `before` are already.
+
+        With a subtask, what the checks say is told of it: one patch is judged by itself.
+        """
+        ...
+
+
 class OutOfBudget(Exception):
     """Steers: the attempt ends here, and the tree is judged."""
 
@@ -82,6 +149,10 @@ class Job:
     reds: int = 0
     """How many rounds in a row were judged red by now."""
     hint: str = ""
+    role: str = "maker"
+    """In whose name the model is asked: `maker`, `planner` or `worker:SUBTASK`."""
+    rules: str = ""
+    """What holds instead of the engine's own rules for a maker."""
     maker: "Maker"
     own: Path
     """A private directory of this session for what an engine needs to keep as files; it outlives the maker tree."""
@@ -94,6 +165,8 @@ class Job:
     """Takes secret values out of what commands print; nothing else of it may reach a model or the log."""
     said: Said | None = None
     """Told what a model says while it says it, for people who watch."""
+    hands: Hands | None = None
+    """For an engine that has others work."""
 
 
 @frozen
@@ -107,13 +180,15 @@ class NoChange:
 
 @frozen(kw_only=True)
 class Attempt:
-    """How a round of work ended. Whatever it says, the tree is judged."""
+    """How a round of work ended. Whatever it says, the tree is judged, unless the engine declines."""
 
-    stop: Literal["done", "turns", "model_failed", "budget", "claim", "waits"]
+    stop: Literal["done", "turns", "model_failed", "budget", "claim", "waits", "declines"]
     said: str = ""
     """The closing words."""
     problem: str = ""
-    """For `model_failed`: what broke, in one line; the engine cannot go on."""
+    """For `model_failed`: what broke, in one line; the engine cannot go on. For `declines`: why."""
+    word: str = ""
+    """For `declines`: why, in one word. The tree is as it was."""
     claim: NoChange | None = None
     waits_for: Literal["", "sign_in", "quota"] = ""
     """For `waits`: only a person or time helps; `problem` says why."""

@@ -6,6 +6,7 @@ what is ready decides, and how complex the intent looks.
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from donewhen.workspace.policy import Policy
 
 ENGINES = ("auto", "native", "external", "foreman", "planned")
-BUILT = ("auto", "native", "external")
+BUILT = ("auto", "native", "external", "foreman")
 LEAST = {
     "native": {"max_iterations": 1, "max_turns": 1, "max_tokens_per_turn": 1},
     "external": {"max_turns": 1, "timeout_secs": 1, "repair_invokes": 0},
+    "foreman": {"workers": 1, "plan_attempts": 1},
 }
 
 
@@ -51,9 +53,13 @@ def require_sense(settings: Settings) -> None:
         if kind not in ENGINES or (colon and (kind in ("auto", "native") or not name)):
             raise BadInput(f"'{engine}' is not an engine; known are {', '.join(ENGINES)}")
         if kind not in BUILT:
-            raise BadInput(f"the engine '{kind}' is not part of this version; use native or external")
+            raise BadInput(f"the engine '{kind}' is not part of this version; use native, external or foreman")
         if kind == "external" and name:
             _require_agent(settings, name)
+        if kind == "foreman" and name:
+            _require_worker(settings, name)
+    with settings.blaming("foreman", "worker"):
+        _require_worker(settings, settings.text("foreman", "worker"))
     for table, keys in LEAST.items():
         for key, least in keys.items():
             with settings.blaming(table, key):
@@ -72,6 +78,18 @@ def _require_agent(settings: Settings, name: str) -> None:
         raise BadInput(f"'{name}' is not an agent; known are {', '.join(known)}")
 
 
+def _require_worker(settings: Settings, worker: str) -> None:
+    kind, agent = _worker_kind(worker)
+    if kind == "external" and agent:
+        _require_agent(settings, agent)
+
+
+def _worker_kind(worker: str) -> tuple[str, str]:
+    """`native`, or `external` with an agent, who may also be named alone."""
+    kind, _, agent = worker.partition(":")
+    return (kind, agent) if kind in ("native", "external") else ("external", worker)
+
+
 async def require_possible(place: Workplace, intent: str, archive: Archive) -> None:
     """Refuse to start where nobody could work, before anything is written."""
     require_sense(place.settings)
@@ -87,7 +105,7 @@ async def crew(place: Workplace, known: Opened, story: Story, archive: Archive) 
     if isinstance(chosen, BadInput):
         return Crew(rungs=rungs, model=None, reason="", free=False, leave=_nothing_to_leave)
     model, reason = chosen
-    free = is_free(model.name) and all(rung.name == "native" for rung in rungs if rung.engine)
+    free = is_free(model.name) and not any(rung.agent for rung in rungs if rung.engine)
     return Crew(rungs=rungs, model=model.name, reason=reason, free=free, leave=partial(close_model, model))
 
 
@@ -113,7 +131,12 @@ async def _rungs(place: Workplace, intent: str, chosen: _Chosen, before: str = "
     settings = place.settings
     kind, _, name = settings.text("engine", "use").partition(":")
     rungs: list[Rung] = []
-    if kind == "external" or (kind == "auto" and _delegates(settings, intent, chosen)):
+    delegates = kind in ("auto", "foreman") and _delegates(settings, intent, chosen)
+    if kind == "foreman" or (delegates and not isinstance(chosen, BadInput)):
+        rungs += await _foreman(place, name or settings.text("foreman", "worker"), chosen, before)
+        name = ""
+    has_agent = any(rung.name == "external" for rung in rungs)
+    if kind == "external" or (delegates and not has_agent):
         rungs += await _external(place, name or before, asked=kind == "external")
     if not isinstance(chosen, BadInput):
         rungs.append(_native_rung(place, settings, chosen[0]))
@@ -155,6 +178,43 @@ async def _external(place: Workplace, name: str, asked: bool) -> list[Rung]:
     return [Rung(name="external", engine=None, reason=first.reason, declines=first.kind, agent=name)]
 
 
+async def _foreman(place: Workplace, worker: str, chosen: _Chosen, before: str) -> list[Rung]:
+    """The foreman, and below it the agent that its workers are, where they are one. A planner needs a model."""
+    kind, agent = _worker_kind(worker)
+    agents = await _external(place, agent or before, asked=True) if kind == "external" else []
+    if isinstance(chosen, BadInput):
+        reason = f"a planner needs a model: {chosen}"
+        return [Rung(name="foreman", engine=None, reason=reason, declines="not_ready"), *agents]
+    works = agents[0] if agents else _native_rung(place, place.settings, chosen[0])
+    if works.engine is None:
+        return [replace(works, name="foreman")]
+    return [_foreman_rung(place, works, works.engine, chosen[0]), *agents]
+
+
+def _foreman_rung(place: Workplace, works: Rung, worker: Engine, model: Model) -> Rung:
+    from donewhen.engines.foreman.engine import ForemanConfig, ForemanEngine
+
+    settings = place.settings
+    config = ForemanConfig(
+        workers=settings.whole("foreman", "workers"),
+        plan_attempts=settings.whole("foreman", "plan_attempts"),
+        max_turns=works.max_turns,
+    )
+    planner = _native(place, settings, model, reads_only=True)
+    return Rung(
+        name="foreman",
+        engine=ForemanEngine(planner, worker, config),
+        reason=f"{_why_foreman(settings)}; its workers are {works.agent or works.name}",
+        max_iterations=1,
+        max_turns=works.max_turns,
+        agent=works.agent,
+    )
+
+
+def _why_foreman(settings: Settings) -> str:
+    return "the intent looks complex" if settings.text("engine", "use") == "auto" else "it was asked for"
+
+
 def _external_rung(place: Workplace, hired: "Hired", reason: str) -> Rung:
     from donewhen.engines.external.engine import ExternalConfig, ExternalEngine
 
@@ -189,13 +249,14 @@ def _policy(place: Workplace, settings: Settings) -> "Policy":
     return Policy.load(deny=deny, ask=ask, root=str(place.repo.root))
 
 
-def _native(place: Workplace, settings: Settings, model: Model) -> Engine:
+def _native(place: Workplace, settings: Settings, model: Model, reads_only: bool = False) -> Engine:
     from donewhen.engines.native.loop import Context, NativeConfig, NativeEngine
 
     config = NativeConfig(
         max_tokens_per_turn=settings.whole("native", "max_tokens_per_turn"),
         context=cast("Context", settings.text("engine", "context")),
         policy=_policy(place, settings),
+        reads_only=reads_only,
     )
     return NativeEngine(model, config)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from donewhen.engines.base import Asker, Attempt, Engine, Job, NoChange
+from donewhen.engines.base import Asker, Attempt, Engine, Hands, Job, NoChange
 from donewhen.errors import DonewhenError, NeedsPerson
 from donewhen.events import Error
 from donewhen.judge.tail import redacted
@@ -60,6 +60,9 @@ class Workbench:
         assert rung.engine is not None  # a rung that declines is not worked on
         attempt, stop = await self._in_time(rung.engine, self._job(rung, current))
         body: dict[str, Any] = {"n": current.n, "stop": stop, "said": attempt.said, "problem": attempt.problem}
+        if stop == "declines":
+            self.recorder.write(note=(ATTEMPTED, {**body, "word": attempt.word}))
+            return
         if stop == "silence":
             body["problem"] = f"nothing was heard for {self._silence_secs:g} s"
         if attempt.claim is not None:
@@ -73,8 +76,12 @@ class Workbench:
             body["refused"] = str(error)
         self.recorder.write(note=(ATTEMPTED, body))
 
+    def job_to_plan(self, rung: Rung) -> Job:
+        """For an engine that only plans."""
+        return self._job(rung, Round(0, rung.name))
+
     def _job(self, rung: Rung, current: Round) -> Job:
-        before = self.recorder.story.rounds[: current.n - 1]
+        before = self.recorder.story.rounds[: max(0, current.n - 1)]
         reds = [one for one in before if one.rung == rung.name and one.judged is not None]
         return Job(
             intent=self.opened.intent,
@@ -90,7 +97,13 @@ class Workbench:
             max_turns=rung.max_turns,
             redact=partial(redacted, secrets=self._secrets()),
             said=self.said,
+            hands=self._hands(rung) if rung.name == "foreman" else None,
         )
+
+    def _hands(self, rung: Rung) -> Hands:
+        from donewhen.session.hands import SessionHands
+
+        return SessionHands(self, rung.name)
 
     def _feedback(self, before: Round) -> str:
         words = [str((before.judged or {}).get("feedback", ""))]

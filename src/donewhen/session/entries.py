@@ -25,9 +25,15 @@ def owning(archive: Archive, session: str, seize: bool = False) -> Generator[Rec
 
 
 def answer(recorder: Recorder, text: str) -> bool:
-    """Answer the question that waits; False when none does."""
-    question = recorder.story.question
-    if question is None or recorder.story.discarded:
+    """Answer the question that waits, or ask for another plan; False when neither a question nor a plan waits."""
+    question, gate = recorder.story.question, recorder.story.gate
+    if recorder.story.discarded:
+        return False
+    if question is None and gate is not None and gate.kind == "plan":
+        from donewhen.session import plans  # it brings an engine with it
+
+        return plans.wishes(recorder, text)
+    if question is None:
         return False
     recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
     return True

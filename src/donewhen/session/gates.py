@@ -6,6 +6,7 @@ from donewhen.session.recorder import Recorder
 
 WORDS = {
     "contract": "the proposed contract waits for a person to take it",
+    "plan": "the plan waits for a person to take it",
     "amendment": "the work is green only with its edits of protected paths; a person decides whether they count",
     "no_change": "the engine claims that nothing should change; a person decides",
     "landing": "the work is verified but could not be landed",

@@ -27,14 +27,16 @@ async def climb(bench: Workbench, rungs: Sequence[Rung]) -> Stop:
     worked: Stop | None = None
     stop = Stop("declined", "no engine")
     left = [rung for rung in rungs if rung.name not in bench.recorder.story.declined]
-    for number, rung in enumerate(left):
-        following = left[number + 1].name if number + 1 < len(left) else ""
-        stop = await _on(bench, rung, bool(following))
+    while left:
+        rung = left.pop(0)
+        stop = await _on(bench, rung, bool(left))
         worked = stop if stop.kind != "declined" else worked
         if stop.kind in LAST_WORDS:
             break
-        if following:
-            reason = stop.word or stop.kind
+        if rung.name == "foreman" and stop.kind != "declined":
+            left = [one for one in left if one.name == "native"] or left  # many hands made it; one mends it
+        if left:
+            reason, following = stop.word or stop.kind, left[0].name
             bench.recorder.emit(EngineDeclined(engine=rung.name, reason=reason, detail=stop.reason, next=following))
     return worked or stop
 
@@ -48,8 +50,8 @@ async def _on(bench: Workbench, rung: Rung, has_following: bool) -> Stop:
     try:
         return await _work(bench, rung)
     except ModelWaits as error:
-        if not has_following:
-            raise
+        if not has_following or (rung.name == "foreman" and not rung.agent):
+            raise  # the engine below would ask the same model, and what its workers have made would be left behind
         return Stop("waits", str(error), word=error.kind)
 
 
@@ -72,6 +74,8 @@ async def _work(bench: Workbench, rung: Rung) -> Stop:
         if current.attempted is None:
             recorder.move("running")
             await bench.attempt(rung, current)
+        if (attempted := current.attempted or {}).get("stop") == "declines":
+            return Stop("declined", str(attempted["problem"]), word=str(attempted["word"]))
         recorder.move("judging")
         await judge_round(bench.place, bench.opened, recorder, current)
 

@@ -63,8 +63,41 @@ class Budget:
             return f"usd: used {self._usd - self._before.usd:.4f}, allowed {allowed.usd:g}"
         return ""
 
+    def left(self) -> tuple[int | None, float | None]:
+        """Tokens and dollars that may still be spent; None without such a limit, or where none can be told."""
+        allowed, before = self._allowed, self._before
+        tokens = max(0, allowed.tokens - self._tokens + before.tokens) if allowed.tokens else None
+        usd = max(0.0, allowed.usd - self._usd + before.usd) if allowed.usd and self._usd is not None else None
+        return tokens, usd
+
     def seconds_left(self) -> float | None:
         """Until the minutes are used up; None without such a limit."""
         if not self._allowed.minutes:
             return None
         return max(0.0, self._allowed.minutes * 60 - (self._clock() - self._began))
+
+
+class Share:
+    """One of several equal parts of what is left of a budget, for one of several who work at the same time.
+
+    Nothing is set aside: what of it is not spent is there for whoever comes next.
+    """
+
+    def __init__(self, budget: Budget, parts: int) -> None:
+        self._budget = budget
+        tokens, usd = budget.left()
+        self._tokens = None if tokens is None else tokens / parts
+        self._usd = None if usd is None else usd / parts
+        self._used_tokens, self._used_usd = 0, 0.0
+
+    def require(self) -> None:
+        self._budget.require()
+        if self._tokens is not None and self._used_tokens >= self._tokens:
+            raise OutOfBudget(f"tokens: used {self._used_tokens}, lent {self._tokens:.0f}")
+        if self._usd is not None and self._used_usd >= self._usd:
+            raise OutOfBudget(f"usd: used {self._used_usd:.4f}, lent {self._usd:.4f}")
+
+    def spent(self, usage: Usage, usd: float | None) -> Event:
+        self._used_tokens += usage.total
+        self._used_usd += usd or 0.0
+        return self._budget.spent(usage, usd)

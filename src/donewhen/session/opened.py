@@ -38,6 +38,8 @@ class Opened:
     may_ask: bool
     """Whether somebody is there to be asked."""
     yes: bool
+    plans: bool = False
+    """Whether a person wants to see the plan before anything is built."""
 
 
 def new_id() -> str:
@@ -57,6 +59,7 @@ def plain(opened: Opened) -> dict[str, Any]:
         "max_iterations": opened.max_iterations,
         "may_ask": opened.may_ask,
         "yes": opened.yes,
+        "plans": opened.plans,
         "settings": [[*key, *setting] for key, setting in settings.by_key() if key not in NOT_KEPT],
         "files": [str(settings.file) if settings.file else None, *map(str, settings.also)],
     }
@@ -73,6 +76,7 @@ def from_plain(known: Mapping[str, Any], now: Settings) -> Opened:
     return Opened(
         contract=contract,
         settings=settings.with_checks(tables_of(contract), tuple(map(Path, also))),
+        plans=bool(known.get("plans")),
         **{
             key: known[key]
             for key in ("session", "intent", "repo", "base", "parent", "max_iterations", "may_ask", "yes")

@@ -42,6 +42,8 @@ class Options:
     yes: bool = False
     ask: bool = False
     land: str = ""
+    plan: bool = False
+    """Only plan, and wait for a person to take it."""
 
 
 def require_sense(options: Options) -> None:

@@ -7,7 +7,7 @@ be played again. Later landings are not part of it. Nor can a session be played 
 """
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -66,6 +66,8 @@ class Leg:
         body = record.body
         match record.kind:
             case "question_answered":
+                self.entries.append(lambda log: entries.answer(log, str(body["answer"])))
+            case "gate_decided" if body["decision"] == "changed":
                 self.entries.append(lambda log: entries.answer(log, str(body["answer"])))
             case "gate_decided":
                 self.entries.append(lambda log: entries.decide(log, body["decision"] == "approved"))
@@ -141,7 +143,8 @@ async def replay(prefix: str, watch: Watch) -> Outcome:
                 f"session {session} cannot be played again: {story.agent} worked on it, and what it asked its model is "
                 "not on record"
             )
-        known = _again(opening.from_plain(story.opened, now))
+        engines = [str(record.body["engine"]) for record in archive.records(session, kinds=("engine_selected",))]
+        known = _again(opening.from_plain(story.opened, now), engines)
         assemble.require_sense(known.settings)
         proposals = archive.records(session, kinds=("contract_proposed",))
         proposed = next((tuple(record.body["why"]) for record in proposals), ())
@@ -158,9 +161,11 @@ async def replay(prefix: str, watch: Watch) -> Outcome:
         return outcome
 
 
-def _again(known: Opened) -> Opened:
+def _again(known: Opened, engines: Sequence[str]) -> Opened:
     """The same session under another id; files of the checkout are left alone."""
     settings = known.settings.with_value("model", "use", f"replay:{known.session}", "replay")
+    if settings.text("engine", "use") == "auto" and engines[:1] == ["foreman"]:
+        settings = settings.with_value("engine", "use", "foreman", "replay")  # what led to it then is not there now
     if settings.text("engine", "land") == "apply":
         settings = settings.with_value("engine", "land", "branch", "replay")
     return replace(known, session=new_id(), settings=settings)

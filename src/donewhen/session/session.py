@@ -29,12 +29,13 @@ from donewhen.session.ending import Ending
 from donewhen.session.entries import STOPPED
 from donewhen.session.gates import WORDS, Gates, kind_of
 from donewhen.session.ladder import climb
+from donewhen.session.makers import maker_tree
 from donewhen.session.meter import Allowance, Budget
 from donewhen.session.opened import Opened
 from donewhen.session.outcome import Outcome
 from donewhen.session.recorder import Recorder
 from donewhen.session.stopping import Stop
-from donewhen.session.story import TREE, Plain, Round, Story
+from donewhen.session.story import Plain, Round, Story
 from donewhen.session.workplace import Workplace
 from donewhen.storage.lease import Fenced
 from donewhen.workspace import leftovers
@@ -163,6 +164,8 @@ class Session:
                 said=self._said,
             )
             try:
+                if self._opened.plans and (stop := await _stop_for_plan(bench, crew)) is not None:
+                    return stop
                 return await climb(bench, crew.rungs)
             finally:
                 with anyio.CancelScope(shield=True):
@@ -172,6 +175,8 @@ class Session:
         story = self._recorder.story
         if stop.kind == "waits" or (stop.kind == "declined" and stop.word == "sign_in"):
             return self._ending.wait(reason=stop.reason)
+        if stop.kind == "refused":
+            return await self._ending.finish("rejected", stop.reason)
         if stop.kind == "declined":
             return await self._ending.finish("failed", stop.reason)
         last = story.rounds[-1]
@@ -259,6 +264,12 @@ class Session:
         return await self._ending.finish("rejected", "a person refused the landing", tree=str(plan["tree"]))
 
 
+async def _stop_for_plan(bench: Workbench, crew: Crew) -> Stop | None:
+    from donewhen.session import plans  # most sessions have none
+
+    return await plans.stop_for(bench, crew.rungs)
+
+
 def baseline_is_green(story: Story, contract: Contract) -> bool:
     """Whether every check that decides was green before any work."""
     results = {one["name"]: one["status"] for one in (story.baseline or {}).get("results", [])}
@@ -270,15 +281,8 @@ def baseline_is_green(story: Story, contract: Contract) -> bool:
 @contextlib.asynccontextmanager
 async def maker_of(place: Workplace, opened: Opened, recorder: Recorder) -> AsyncGenerator[Maker]:
     """The tree that is worked in: the one the log names, with all that was made in it, or a new one."""
-    trees, name = place.trees, recorder.story.tree
-    tree = await leftovers.adopt(trees, name) if name else None
-    if tree is None:
-        base = await place.maker_base(opened.base)
-        tree = await trees.make("maker", base, await place.standing(base))
-        if name and (saved := await leftovers.saved(trees, name)):
-            await trees.restore(tree, saved)
-        recorder.write(note=(TREE, {"name": tree.facts.name}))
+    tree = await maker_tree(place, opened, recorder)
     try:
-        yield Maker(trees, tree, place.room(tree))
+        yield Maker(place.trees, tree, place.room(tree))
     finally:
         leftovers.let_go(tree)

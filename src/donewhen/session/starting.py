@@ -127,6 +127,7 @@ async def start(options: Options, watch: Watch) -> Outcome:
                 max_iterations=options.max_iterations or 0,
                 may_ask=not options.yes and (options.ask or watch.person is not None),
                 yes=options.yes,
+                plans=options.plan,
             )
             outcome = await begin(place, known, proposed, archive, watch)
             await retention.forget_old(place, archive)

@@ -6,7 +6,9 @@ from donewhen.records import frozen
 from donewhen.session.meter import Budget
 from donewhen.session.story import Plain, Round, Story
 
-StopKind = Literal["green", "iterations", "no_progress", "model_failed", "budget", "claim", "waits", "declined"]
+StopKind = Literal[
+    "green", "iterations", "no_progress", "model_failed", "budget", "claim", "waits", "declined", "refused"
+]
 
 
 @frozen

@@ -35,8 +35,13 @@ class Round:
 
     @property
     def counts(self) -> bool:
-        """One that ended because only a person or time helps is not held against the limits."""
-        return (self.attempted or {}).get("stop") != "waits"
+        """One that ended because only a person or time helps, or that an engine declined, is not held against the
+        limits."""
+        return (self.attempted or {}).get("stop") not in ("waits", "declines")
+
+    @property
+    def worked_on(self) -> bool:
+        return self.attempted is not None and self.attempted.get("stop") != "declines"
 
 
 @dataclass(slots=True)
@@ -84,6 +89,8 @@ class Story:
         """Engines that are not asked again."""
         self.tree = ""
         """The name of the maker tree."""
+        self.parts: dict[str, str] = {}
+        """The names of the maker trees of parts of the work."""
         self.rounds: list[Round] = []
         self.notes: dict[str, list[Note]] = {}
         self.turns: Counter[str] = Counter()
@@ -111,7 +118,7 @@ class Story:
     @property
     def iterations(self) -> int:
         """How many rounds were really worked on."""
-        return sum(one.attempted is not None for one in self.rounds)
+        return sum(one.worked_on for one in self.rounds)
 
     @property
     def allowed_rounds(self) -> list[Round]:
@@ -170,6 +177,8 @@ class Story:
                 self._go_on(anew=bool(body.get("anew")))
             case "clock":
                 self.active_secs = max(0.0, self.active_secs + body["secs"])
+            case "tree" if "part" in body:
+                self.parts[str(body["part"])] = str(body["name"])
             case "tree":
                 self.tree = str(body["name"])
             case "round":

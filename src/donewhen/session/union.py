@@ -5,7 +5,7 @@ One commit for each patch that is in, on top of the base; the last one's tree is
 
 import datetime
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from donewhen.errors import BadInput
 from donewhen.events import Emit, Landed
@@ -13,6 +13,7 @@ from donewhen.judge.contract import Contract
 from donewhen.records import frozen
 from donewhen.session.beside import beside
 from donewhen.session.checking import started
+from donewhen.session.hands import editable
 from donewhen.session.landing import subject_line
 from donewhen.session.parts import parts
 from donewhen.session.workplace import Workplace
@@ -47,7 +48,7 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
     store, reader = place.store, Reader(place.launcher, place.probe)
     tree = await store.tree_of(base)
     integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
-    gate = Gate(store=store, base=tree, reader=reader, judging=judging, allowed=_allowed(contract))
+    gate = Gate(store=store, base=tree, reader=reader, judging=judging, allowed=editable(contract))
     united = await Uniting(gate, integration, judging, emit).united(patches)
     moved = [patch.id for patch in patches if patch.origin and await _is_elsewhere(place, patch)]
     note = f"moved since, and judged as they were before: {', '.join(moved)}" if moved else ""
@@ -55,12 +56,6 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
     if branch:
         emit(Landed(branch=branch, commit=commit, note=note))
     return Combined(united=united, branch=branch, commit=commit, note=note)
-
-
-def _allowed(contract: Contract) -> Callable[[str], bool]:
-    from donewhen.judge.protect import globs
-
-    return lambda path: bool(globs.first_match(contract.editable, path))
 
 
 async def _land(place: Workplace, base: str, united: United, integration: Integration) -> tuple[str, str]:

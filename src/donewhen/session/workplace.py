@@ -98,6 +98,10 @@ class Workplace:
         shown = await self._without_held_out(tree)
         return commit if shown == tree else await edit.commit_like(self.store.bare, commit, shown)
 
+    async def as_shown(self, tree: str) -> str:
+        """A tree as a maker may see it: without what tells of held-out checks."""
+        return await self._without_held_out(tree) if self.holds_out else tree
+
     async def candidate_of(self, made: str, base: str) -> str:
         """What a maker made, over the real base: what it was not shown is there again."""
         from donewhen.workspace.store import edit

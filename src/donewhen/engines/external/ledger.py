@@ -185,7 +185,7 @@ class Ledger:
         self._model = one.model or self._model
         usd = self._costs.price(one, self._model)
         told = ModelTurn(
-            role="maker",
+            role=self._job.role,
             usage=asdict(one.usage) if one.usage is not None else None,
             cost_usd=usd,
             duration_ms=round(spent * 1000),

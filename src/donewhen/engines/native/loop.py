@@ -42,7 +42,8 @@ class NativeConfig:
     context: Context = "auto"
     max_tokens_per_turn: int = 4096
     window_tokens: int = 120_000
-    role: str = "maker"
+    reads_only: bool = False
+    """For whoever is asked about the tree and changes nothing: the closing words are the answer."""
 
 
 @frozen
@@ -56,7 +57,7 @@ class NativeEngine:
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
         del emit  # every fact here belongs to a note, and is told with it
-        bench = Workbench(job.maker, self.config.policy, job.asker)
+        bench = Workbench(job.maker, self.config.policy, job.asker, self.config.reads_only)
         return await Round(self.model, self.config, job, bench, Conversation.of(job.notebook.notes())).go_on()
 
 
@@ -121,8 +122,8 @@ class Round:
 
     def _turn(self) -> Turn:
         return Turn(
-            role=self.config.role,
-            number=self.job.notebook.turns(self.config.role),
+            role=self.job.role,
+            number=self.job.notebook.turns(self.job.role),
             system=self.talk.system,
             tools=tuple(tool.spec() for tool in offered(self.bench).values()),
             messages=tuple(self.talk.messages),
@@ -131,14 +132,16 @@ class Round:
 
     def _take(self, reply: Reply) -> None:
         turn = self.talk.turns.here
-        reply = with_ids(bounded(reply), self.talk.ids, self.job.iteration, turn)
+        reply = with_ids(bounded(reply), self.talk.ids, f"{_prefix(self.job.role)}{self.job.iteration}-{turn}")
         body = {"iteration": self.job.iteration, "turn": turn, "reply": to_plain(reply)}
         spent = self.job.meter.spent(reply.usage, reply.cost_usd)
-        told = _told(self.config.role, reply, spent, self.talk.model)
-        self._write(Note("turn", {"role": self.config.role, **body}), *told)
+        told = _told(self.job.role, reply, spent, self.talk.model)
+        if self.config.reads_only and not reply.calls:
+            told = (event for event in told if not isinstance(event, PlanText))
+        self._write(Note("turn", {"role": self.job.role, **body}), *told)
 
     def _take_failure(self, failure: ModelFailed) -> None:
-        body = {"role": self.config.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
+        body = {"role": self.job.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
         bill = failure.bill
         spent = [self.job.meter.spent(bill.usage, bill.usd)] if bill.usage.total else []
         self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)), *spent)
@@ -204,6 +207,11 @@ class Round:
     def _write(self, note: Note, *events: Event) -> None:
         self.job.notebook.write(note, *events)
         self.talk.take(note)
+
+
+def _prefix(role: str) -> str:
+    """Of the ids of calls, so that those of several who work at the same time differ."""
+    return "" if role == "maker" else f"{role.removeprefix('worker:')}-"
 
 
 def _told(role: str, reply: Reply, spent: Event, before: str) -> Iterator[Event]:

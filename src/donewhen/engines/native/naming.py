@@ -6,14 +6,14 @@ from dataclasses import replace
 from donewhen.model.base import Reply
 
 
-def with_ids(reply: Reply, taken: Collection[str], iteration: int, turn: int) -> Reply:
+def with_ids(reply: Reply, taken: Collection[str], place: str) -> Reply:
     """The reply with an id for every call. Its wire puts them into the provider's own form of the message as well."""
     used = set(taken)
     calls = list(reply.calls)
     for index, call in enumerate(calls):
         wanted = call.id
         if not wanted or wanted in used:
-            wanted = _free(f"call-{iteration}-{turn}-{index}", used)
+            wanted = _free(f"call-{place}-{index}", used)
         used.add(wanted)
         calls[index] = replace(call, id=wanted)
     return replace(reply, calls=tuple(calls))

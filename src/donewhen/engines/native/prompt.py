@@ -35,7 +35,8 @@ NO_WORDS = "(no text)"
 
 
 def system_text(job: Job, files: Files) -> str:
-    parts = [RULES.format(root=job.maker.root), CONTRACT + job.contract.strip(), instructions(files)]
+    rules = job.rules or RULES.format(root=job.maker.root)
+    parts = [rules, CONTRACT + job.contract.strip(), instructions(files)]
     return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
 
 
@@ -50,6 +51,7 @@ def follow_up(job: Job) -> str:
 
 
 def _found(job: Job) -> list[str]:
-    failing = [FAILING + job.feedback.strip()] if job.feedback.strip() else []
+    heading = "" if job.rules else FAILING  # whoever works by other rules is judged by others than the checks
+    failing = [heading + job.feedback.strip()] if job.feedback.strip() else []
     hint = [HINT + job.hint.strip()] if job.hint.strip() else []
     return failing + hint

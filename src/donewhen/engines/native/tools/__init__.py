@@ -32,6 +32,8 @@ TABLE = {
 
 def offered(bench: Workbench) -> dict[str, Tool]:
     """The tools that a model is told about."""
+    if bench.reads_only:
+        return {name: tool for name, tool in TABLE.items() if tool.effect == "reads"}
     return {name: tool for name, tool in TABLE.items() if name != ASK_USER.name or bench.asker is not None}
 
 
@@ -52,7 +54,7 @@ async def carry_out(call: Call, bench: Workbench) -> Outcome:
 async def _carried_out(call: Call, bench: Workbench) -> Outcome:
     if call.problem:
         raise ToolFailed(f"the call was not carried out: {call.problem}; make the whole call again")
-    if call.name not in TABLE:
+    if call.name not in TABLE or (bench.reads_only and call.name not in offered(bench)):
         raise ToolFailed(f"there is no tool {call.name[:80]}; there are {', '.join(offered(bench))}")
     tool = TABLE[call.name]
     return await tool.run(Use(call.id, tool.checked(call.input), bench))

@@ -69,6 +69,8 @@ class Workbench:
     maker: Maker
     policy: Policy
     asker: Asker | None
+    reads_only: bool = False
+    """Nothing that changes the tree is offered or carried out, nor anything that talks to a person."""
     one_search: anyio.Lock = field(default_factory=anyio.Lock)
     """A tree is put together for one command at a time."""
 

@@ -1,0 +1,138 @@
+"""How the subtasks of a plan stand, by what the events say: for a live view, and for `show`. How that looks is not
+known here.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from donewhen.cli.event_lines import call_words
+from donewhen.cli.fields import Body, items, name_of, names, objects, short, subtask_of
+from donewhen.cli.subtask_lines import plan_size, reason_words
+from donewhen.storage.record import Record
+
+WAITS, AT_WORK, CHECKED, ACCEPTED, APPLIED, LEFT_OUT = (
+    "waits", "at work", "checked", "accepted", "applied", "left out"
+)  # fmt: skip
+"""Where a subtask is. Where the gate does not accept it, its own word stands: rejected, inconclusive, error."""
+ENDS = ("iteration_started", "engine_declined", "session_finished")
+"""After these, nobody works on the plan any more."""
+
+
+@dataclass(slots=True)
+class SubtaskSeen:
+    id: str
+    state: str = WAITS
+    why: str = ""
+    """The first reason against it."""
+    since: float = 0.0
+    calls: dict[str, str] = field(default_factory=dict[str, str])
+    """What its worker has begun and not ended, by the id of the call."""
+    check: str = ""
+    """What its patch is judged by now."""
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in (AT_WORK, CHECKED)
+
+    @property
+    def doing(self) -> str:
+        """What is done about it right now, as far as that is known."""
+        if self.state == CHECKED:
+            return self.check
+        return next(iter(self.calls.values()), "") if self.state == AT_WORK else ""
+
+    def go_to(self, state: str, now: float, why: str = "") -> None:
+        self.state, self.since, self.why, self.check = state, now, why, ""
+        self.calls.clear()
+
+
+class Subtasks:
+    def __init__(self) -> None:
+        self.size = ""
+        """Of the plan, in words; empty without one."""
+        self.all: dict[str, SubtaskSeen] = {}
+        self.is_open = False
+        """Whether somebody works on the plan."""
+
+    def under_way(self) -> list[SubtaskSeen]:
+        return [one for one in self.all.values() if one.is_under_way] if self.is_open else []
+
+    def summary(self) -> str:
+        """`2 at work, 1 checked, 3 waiting`."""
+        states = ["waiting" if one.state == WAITS else one.state for one in by_importance(self.all.values())]
+        return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+
+    def break_off(self, now: float) -> None:
+        """Whoever worked does so no longer."""
+        for one in self.under_way():
+            one.go_to(WAITS, now)
+        self.is_open = False
+
+    def take(self, record: Record, now: float = 0.0) -> None:
+        """Let one more event count."""
+        body = record.body
+        if record.kind == "planning_completed":
+            self.size = plan_size(body)
+            self.all = {id: SubtaskSeen(id) for one in objects(body.get("subtasks")) if (id := name_of(one.get("id")))}
+            self.is_open = True
+        elif record.kind in ENDS or (record.kind == "state_changed" and body.get("to") in ("judging", "finished")):
+            self.is_open = False
+        elif subtask := subtask_of(body):
+            self._take_work(self._of(subtask), record.kind, body)
+        else:
+            self._take_place(record.kind, body, now)
+
+    def _take_work(self, one: SubtaskSeen, kind: str, body: Body) -> None:
+        match kind:
+            case "tool_call":
+                one.calls[str(body.get("id"))] = call_words(body)
+            case "tool_result":
+                one.calls.pop(str(body.get("id")), None)
+            case "check_started":
+                one.check = name_of(body.get("name"))
+            case "check_completed":
+                one.check = ""
+            case _:
+                pass
+
+    def _take_place(self, kind: str, body: Body, now: float) -> None:
+        match kind:
+            case "subtask_started":
+                self._move(body, AT_WORK, now)
+            case "subtask_verifying":
+                self._move(body, CHECKED, now)
+            case "subtask_gated":
+                reasons = filter(None, map(reason_words, items(body.get("reasons"))))
+                self._move(body, name_of(body.get("status")), now, next(reasons, ""))
+            case "subtask_applied":
+                self._move(body, APPLIED, now)
+            case "union_rejected":
+                for id, why in _left_out(body):
+                    self._of(id).go_to(LEFT_OUT, now, why)
+            case _:
+                pass
+
+    def _move(self, body: Body, state: str, now: float, why: str = "") -> None:
+        self.is_open = True  # where a session goes on, nobody says the plan again
+        self._of(name_of(body.get("id"))).go_to(state, now, why)
+
+    def _of(self, id: str) -> SubtaskSeen:
+        return self.all.setdefault(id, SubtaskSeen(id))
+
+
+def by_importance(all: Iterable[SubtaskSeen]) -> list[SubtaskSeen]:
+    """What goes on first, then what went wrong."""
+    return sorted(all, key=lambda one: _rank(one.state))
+
+
+def _rank(state: str) -> int:
+    known = (AT_WORK, CHECKED, LEFT_OUT, WAITS, ACCEPTED, APPLIED)
+    return known.index(state) if state in known else known.index(LEFT_OUT)
+
+
+def _left_out(body: Body) -> Iterator[tuple[str, str]]:
+    causes = objects(body.get("causes"))
+    for cause in causes:
+        yield name_of(cause.get("culprit")), short(cause.get("detail"))
+    if not causes:
+        yield from ((id, short(body.get("detail"))) for id in names(body.get("culprits")))

@@ -1,0 +1,193 @@
+"""The foreman: plan, let many hands work, gate every patch, prove the union, and only then touch the session's tree.
+
+Level by level: those of a level stand on what the levels before have reached. Who was left out is offered the work
+again, once, on top of what the others made and with the evidence against it. Where there is nothing to win, no plan, or
+nothing that stands, the engine declines and the tree is as it was. Whether the goal is reached is not asked here.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import anyio
+
+from donewhen.engines.base import Attempt, Engine, Hands, Job, Note
+from donewhen.engines.foreman import words
+from donewhen.engines.foreman.farm import TRIES, Farm, Task, Worker
+from donewhen.engines.foreman.plan import Plan
+from donewhen.engines.foreman.planning import Interrupted, NoPlan, Planning
+from donewhen.engines.foreman.reached import Again, Reached, Step
+from donewhen.events import Emit, Event, PlanText, SubtaskGated, SubtasksFarmed
+from donewhen.records import frozen
+from donewhen.union.reasons import Reason
+
+UNITED, APPROVED = "united", "approved"
+"""Notes: what some of the subtasks came to; that a person has taken the plan."""
+FARMED, PASSED_OVER, SAID = "farmed", "passed_over", "said"
+"""Notes of what was told, so that it is told once."""
+TIME_TO_WORK = 0.85
+"""Of the minutes that are left: the rest is for putting together what was made by then."""
+MOST_OF_A_DIFF = 20_000
+
+
+@frozen(kw_only=True)
+class ForemanConfig:
+    workers: int = 4
+    plan_attempts: int = 3
+    max_turns: int = 24
+    """Of each worker."""
+
+
+@frozen
+class ForemanEngine:
+    planner: Engine
+    worker: Engine
+    config: ForemanConfig
+
+    @property
+    def name(self) -> str:
+        return "foreman"
+
+    async def attempt(self, job: Job, emit: Emit) -> Attempt:
+        assert job.hands is not None  # whoever calls the foreman gives it hands
+        try:
+            plan = await self.planned(job, emit)
+            return await _Site(self, job, job.hands, plan).built()
+        except Interrupted:
+            return Attempt(stop="budget")
+        except NoPlan as none:
+            return _declines("plan_invalid", str(none))
+
+    async def planned(self, job: Job, emit: Emit) -> Plan:
+        """The plan alone; `NoPlan` where there is none."""
+        assert job.hands is not None
+        return await Planning(self.planner, job, job.hands, self.config.plan_attempts, emit).plan()
+
+
+@dataclass(slots=True)
+class _Site:
+    """One plan while it is built."""
+
+    engine: ForemanEngine
+    job: Job
+    hands: Hands
+    plan: Plan
+    reached: Reached = field(init=False)
+    farm: Farm = field(init=False)
+
+    async def built(self) -> Attempt:
+        if self.plan.prefer_single_session and not self._is_approved():
+            many = len(self.plan.subtasks)
+            why = "there is one subtask" if many == 1 else f"each of the {many} subtasks waits for the one before"
+            return _declines("single_preferred", f"{why}: nothing is won by several hands")
+        self.reached, self.farm = Reached(await self.hands.base()), self._farm()
+        for number, level in enumerate(self.plan.levels):
+            await self._level(number, level)
+        reached = self.reached
+        if not reached.inside:
+            return _declines("union_rejected" if reached.accepted else "nothing_accepted", reached.why_missing())
+        await self.hands.show(self.job.maker, reached.tree)
+        said = reached.summary(len(self.plan.subtasks))
+        self._tell_once(SAID, "", PlanText(text=said))
+        return Attempt(stop="done", said=said)
+
+    def _is_approved(self) -> bool:
+        return any(note.kind == APPROVED for note in self.job.notebook.notes())
+
+    def _farm(self) -> Farm:
+        config, left = self.engine.config, self.hands.seconds_left()
+        return Farm(
+            worker=Worker(self.engine.worker, config.max_turns),
+            job=self.job,
+            hands=self.hands,
+            at_once=anyio.CapacityLimiter(config.workers),
+            waiting=len(self.plan.subtasks),
+            until=time.monotonic() + left * TIME_TO_WORK if left is not None else None,
+        )
+
+    # -- a level --
+
+    async def _level(self, number: int, level: Sequence[str]) -> None:
+        ready = [id for id in level if self.plan.needs_of(id) <= set(self.reached.inside)]
+        for id in level:
+            if id not in ready:
+                self._pass_over(id)
+        if not ready:
+            return
+        step = await self._step(f"level {number}", [self._task(id, number) for id in ready])
+        for again in step.again:
+            await self._offer(number, again)
+
+    def _pass_over(self, id: str) -> None:
+        """What a subtask builds on is not there; so it is not begun."""
+        lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
+        reason = Reason("need_missing", f"it needs {lacking}, which is not in")
+        self.reached.missing[id] = str(reason)
+        self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.plain(),)))
+
+    async def _offer(self, level: int, again: Again) -> None:
+        """Offer a subtask once more, alone, on top of what stands and with the evidence against it."""
+        name, task = f"again {again.id}", self._task(again.id, level)
+        if self.farm.is_over() and self._noted(UNITED, name) is None:
+            return
+        self.farm.waiting += 1
+        evidence = words.left_out(again.why, await self._diff(again.tree))
+        await self._step(name, [replace(task, first_try=TRIES + 1, tries=1, evidence=evidence)])
+
+    async def _step(self, name: str, tasks: Sequence[Task]) -> Step:
+        """Some subtasks worked on, gated and put on top of what stands; what came of it is a note with what is told."""
+        known = self._noted(UNITED, name)
+        if known is not None:
+            step = Step.of(known)
+        else:
+            gated = await self.farm.gated(tasks)
+            self.reached.accepted |= {one.patch.id for one in gated if one.status == "accepted"}
+            farmed = SubtasksFarmed(accepted=len(self.reached.accepted), total=len(self.plan.subtasks))
+            if not any(task.evidence for task in tasks):
+                self._tell_once(FARMED, name, farmed)
+            told: list[Event] = []
+            patches = {one.patch.id: one.patch for one in gated}
+            uniting = await self.hands.uniting(self.reached.tree, patches, tuple(self.reached.inside))
+            united = await replace(uniting, emit=told.append).combined(gated)
+            step = Step.from_union(united, self.hands.held_out)
+            self.job.notebook.write(self._note(UNITED, name, **step.plain()), *told)
+        self.reached.take(step)
+        return step
+
+    # -- notes --
+
+    def _note(self, kind: str, name: str, **more: Any) -> Note:
+        return Note(kind, {"round": self.job.iteration, "name": name, **more})
+
+    def _noted(self, kind: str, name: str) -> Mapping[str, Any] | None:
+        """What was noted in this round."""
+        notes = [note.body for note in self.job.notebook.notes() if note.kind == kind]
+        return next((one for one in notes if (one["round"], one["name"]) == (self.job.iteration, name)), None)
+
+    def _tell_once(self, kind: str, name: str, event: Event) -> None:
+        if self._noted(kind, name) is None:
+            self.job.notebook.write(self._note(kind, name), event)
+
+    # -- a subtask --
+
+    def _task(self, id: str, level: int) -> Task:
+        index = next(number for number, one in enumerate(self.plan.subtasks) if one.id == id)
+        return Task(
+            subtask=self.plan.subtasks[index],
+            index=index,
+            level=level,
+            total=len(self.plan.subtasks),
+            ground=self.reached.tree,
+        )
+
+    async def _diff(self, tree: str) -> str:
+        """What a patch was; not the whole of it when it was long."""
+        if not tree:
+            return ""
+        patch = await self.hands.store.patch(await self.hands.base(), tree)
+        return patch[:MOST_OF_A_DIFF].decode("utf-8", "replace")
+
+
+def _declines(word: str, detail: str) -> Attempt:
+    return Attempt(stop="declines", word=word, problem=detail)

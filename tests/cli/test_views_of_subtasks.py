@@ -1,0 +1,469 @@
+"""What a person sees while many hands work: lines, rows at several sizes, the last words, `show`."""
+
+import io
+import json
+import re
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recorded_session import BASELINE, ID, call, checked, record, records, result, round_started, running, state
+from rich.console import Console
+
+from donewhen import events
+from donewhen.cli.endings import Ended, facts_of
+from donewhen.cli.event_lines import line_of, lines_of
+from donewhen.cli.group import one_line
+from donewhen.cli.live import Live
+from donewhen.cli.live_rows import MOST_ROWS, rows
+from donewhen.cli.live_state import Seen
+from donewhen.cli.session_audience import PlainLines
+from donewhen.cli.subtasks_seen import Subtasks
+from donewhen.events import Event
+from donewhen.storage.record import Record
+from program import donewhen
+from runs.scenes import run, say, scene, script, write
+
+GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
+OUTSIDE = {"code": "outside_footprint", "words": "is not in the footprint", "path": "e.py", "symbol": "OTHER"}
+
+
+def subtask(id: str) -> dict[str, Any]:
+    return {"id": id, "prompt": f"do {id}", "files": [f"{id}.py"], "writes": [], "reads": []}
+
+
+def planned(*levels: Iterable[str], single: bool = False) -> Event:
+    ids = [id for level in levels for id in level]
+    return events.PlanningCompleted(
+        subtasks=tuple(map(subtask, ids)), levels=tuple(map(tuple, levels)), prefer_single_session=single
+    )
+
+
+def began(id: str, attempt: int = 1) -> Event:
+    return events.SubtaskStarted(id=id, index=0, level=0, total=4, attempt=attempt)
+
+
+def gated(id: str, status: str = "accepted", *reasons: dict[str, Any]) -> Event:
+    return events.SubtaskGated(id=id, status=status, reasons=reasons)
+
+
+def verifying(id: str) -> Event:
+    return events.SubtaskVerifying(id=id)
+
+
+def applied(*ids: str) -> list[Event]:
+    return [*(events.SubtaskApplied(id=id) for id in ids), events.UnionVerified(applied=ids)]
+
+
+def dropped(culprit: str, partner: str | None, reason: str, detail: str) -> dict[str, Any]:
+    return {"culprit": culprit, "partner": partner, "reason": reason, "check": None, "common": [], "detail": detail}
+
+
+def rejected(*causes: dict[str, Any]) -> Event:
+    first = causes[0]
+    culprits = tuple(cause["culprit"] for cause in causes)
+    return events.UnionRejected(
+        culprits=culprits, partner=first["partner"], reason=first["reason"], detail=first["detail"], causes=causes
+    )
+
+
+BROKEN = dropped("c", "a", "build_test_failed", "tests turns red together with a")
+CONFLICT = dropped("d", None, "patch_conflict", "cannot be merged together with a and b: x.py")
+SELECTED = events.EngineSelected(engine="foreman", reason="asked for")
+PLANNED: list[Event] = [*BASELINE, SELECTED, round_started(1), state("running", "judging"), planned("abcde", "f")]
+FARMED: list[Event] = [
+    *PLANNED,
+    *(began(id) for id in "abcd"),
+    call("1", "edit_file", '{"path": "a.py", "old": "x"}').of_subtask("a"),
+    verifying("c"),
+    running("tests", "gate").of_subtask("c"),
+    gated("d"),
+    began("e"),
+    gated("e", "rejected", OUTSIDE),
+]
+"""a and b are worked on, c is judged, d is through, e is out, f waits."""
+
+
+# -- lines --
+
+
+def of(event: Event) -> str:
+    return line_of(record(event))
+
+
+def test_a_plan_is_told_by_its_size_and_by_who_waits_for_whom() -> None:
+    assert of(planned("abcd")) == "planned: 4 subtasks in 1 level: a, b, c, d"
+    assert of(planned("ab", "c")) == "planned: 3 subtasks in 2 levels: a, b → c"
+    assert of(planned("a", single=True)) == "planned: 1 subtask in 1 level: a; one session is better"
+
+
+def test_a_plan_of_any_size_is_one_line_of_bounded_length() -> None:
+    many = planned([f"{number}-{'x' * 60}" for number in range(500)])
+    assert len(of(many)) < 400
+
+
+def test_the_line_of_a_worker_says_whose_it_is() -> None:
+    assert of(call("1", "edit_file", '{"path": "a.py"}').of_subtask("a")) == "  [a] → edit_file a.py"
+    assert of(result("1", "shell", "ERROR: no", ok=False).of_subtask("a")) == "    [a] ERROR: no"
+    assert of(events.PlanText(text="I\nlook").of_subtask("a")) == "  [a] I look"
+    assert of(events.Error(kind="worker", message="busy").of_subtask("a")) == "  [a] error (worker): busy"
+    assert of(checked("tests", "pass", "gate").of_subtask("a")) == "  [a] ✓ tests: pass (gate) 1.2 s"
+    denied = events.PolicyDenied(command="rm -r /", rule="destroys", reason="").of_subtask("a")
+    assert of(denied) == "  [a] denied by destroys: rm -r /"
+
+
+def test_a_question_names_who_asks_once() -> None:
+    question = events.QuestionAsked(id="q", prompt="[a] Which one?", expires_at=None)
+    assert of(question) == "question: [a] Which one?"
+    assert of(question.of_subtask("a")) == "  [a] question: Which one?"
+
+
+def test_a_subtask_that_is_worked_on_again_says_why() -> None:
+    assert of(began("a")) == "  subtask a started"
+    assert of(began("a", 2)) == "  subtask a is tried again after a failure"
+    assert of(began("a", 3)) == "  subtask a is offered again on top of the others"
+
+
+def test_what_the_gate_says_is_told_with_its_reasons_in_words() -> None:
+    failed = {"code": "worker_failed", "words": "the server is busy"}
+    assert of(gated("e")) == "  subtask e: accepted"
+    assert of(gated("e", "rejected", OUTSIDE)) == "  subtask e: rejected: e.py: OTHER is not in the footprint"
+    assert of(gated("e", "error", failed)) == "  subtask e: error: the server is busy"
+    assert of(gated("e", "rejected", OUTSIDE, failed)).endswith("footprint; the server is busy")
+    noted = events.SubtaskGated(id="e", status="accepted", reasons=(), notes=("no grammar for e.txt",))
+    assert of(noted) == "  subtask e: accepted (no grammar for e.txt)"
+
+
+def test_a_union_says_how_many_pass_and_what_was_merged_by_syntax() -> None:
+    assert of(applied("a")[-1]) == "union: 1 subtask passes"
+    assert of(applied(*"abcd")[-1]) == "union: 4 subtasks pass together"
+    merged = events.UnionVerified(applied=("a", "b"), reconciled=(("x.py", "imports"),))
+    assert of(merged) == "union: 2 subtasks pass together; merged by syntax: x.py"
+
+
+def test_each_who_is_left_out_of_a_union_has_a_line_with_its_own_cause() -> None:
+    told = record(rejected(CONFLICT, BROKEN))
+    assert lines_of(told) == [
+        "union rejected (patch_conflict): d: cannot be merged together with a and b: x.py",
+        "union rejected (build_test_failed): c with a: tests turns red together with a",
+    ]
+    assert line_of(told) == "; ".join(lines_of(told))
+    assert len(lines_of(record(rejected(*[BROKEN] * 40)))) == 11
+
+
+def test_a_union_that_was_rejected_without_causes_names_all_that_broke_it() -> None:
+    older = events.UnionRejected(culprits=("b", "c"), partner="a", reason="rejected", detail="why")
+    assert lines_of(record(older)) == ["union rejected (rejected): b, c with a: why"]
+
+
+def test_a_look_at_a_union_that_is_known_already_is_no_news() -> None:
+    seen_before = Record(ID, 1, "", "check_completed", {**checked("t", "pass", "union").fields(), "cached": True}, 1)
+    assert line_of(seen_before) == ""
+    assert of(checked("t", "pass", "union")) == "  ✓ t: pass (union) 1.2 s"
+
+
+def test_the_same_check_of_two_patches_is_announced_and_forgotten_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = PlainLines(slow_secs=3600)
+    with plain.written():
+        for id in "ab":
+            plain.told(record(running("tests", "gate").of_subtask(id)))
+        assert sum(isinstance(thread, threading.Timer) for thread in threading.enumerate()) >= 2
+        plain.told(record(checked("tests", "pass", "gate").of_subtask("a")))
+        plain.told(record(rejected(CONFLICT, BROKEN)))
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
+        ["[a]", "✓"],
+        ["union", "rejected"],
+        ["union", "rejected"],
+    ]
+
+
+# -- what a patch alone says about the work --
+
+
+def kept(facts: Iterable[Event]) -> tuple[Seen, list[str]]:
+    known = Seen(0.0)
+    lines = [line for at, event in enumerate(facts, 1) for line in known.take(record(event, at), float(at))]
+    return known, lines
+
+
+def shown(known: Seen, width: int = 100, height: int = 30, now: float = 99.0) -> list[str]:
+    return [row.plain for row in rows(known, width, height, now)]
+
+
+ON_THE_WAY: list[Event] = [
+    *(checked("lint", "fail", phase).of_subtask("a") for phase in ("gate", "rerun")),
+    running("build", "gate").of_subtask("a"),
+    checked("build", "fail", "gate").of_subtask("a"),
+    *(fact for name in ("lint", "tests", "build") for fact in (running(name, "union"), checked(name, "fail", "union"))),
+    running("lint", "rerun"),
+    checked("lint", "fail", "rerun"),
+]
+
+
+def test_what_is_judged_on_the_way_is_not_the_state_of_a_check() -> None:
+    known, lines = kept([*FARMED, *ON_THE_WAY])
+    assert "✓ lint 1.2 s   ✗ tests 1.2 s" in shown(known)
+    assert not any("build" in line or "lint: fail" in line for line in lines)
+    assert Ended(records([*FARMED, *ON_THE_WAY])).checks == {}
+
+
+def test_a_round_in_which_only_patches_were_judged_was_not_judged() -> None:
+    declined = events.EngineDeclined(engine="foreman", reason="nothing_accepted", detail="", next="native")
+    assert kept([*FARMED, *ON_THE_WAY, declined])[1][-2].startswith("round 1 of 8: not judged (1 call,")
+
+
+def test_after_the_union_the_round_is_judged_by_its_own_results() -> None:
+    judged = [state("judging"), checked("lint", "pass"), checked("tests", "fail"), checked("tests", "flaky", "rerun")]
+    facts = [*FARMED, *ON_THE_WAY, *judged]
+    known, lines = kept([*facts, state("waiting", "judging")])
+    assert lines[-1].startswith("round 1 of 8: tests flaky (")
+    assert "✓ lint 1.2 s   ~ tests flaky 1.2 s" in shown(known)
+    assert [*facts_of(Ended(records(facts)))][:2] == ["  ✓ lint: pass, 1.2 s", "  ~ tests: flaky, 1.2 s"]
+
+
+# -- rows --
+
+
+def test_every_subtask_has_a_mark_and_says_what_is_done_about_it() -> None:
+    found = shown(kept(FARMED)[0], width=120)
+    assert found[1:5] == [
+        "round 1 of 8 · foreman on scripted:s.json",
+        "▸ a 1:25 edit_file a.py   ▸ b 1:24   ◌ c 1:20 checked by tests   ✓ d accepted",
+        "✗ e rejected: e.py: OTHER is not in the foo…   · f waits",
+        "✓ lint 1.2 s   ✗ tests 1.2 s",
+    ]
+    assert found[-1] == "1:25 2 at work, 1 checked, 1 rejected, 1 waiting, 1 accepted"
+
+
+def test_subtasks_end_as_applied_or_left_out_and_go_away_when_the_round_is_judged() -> None:
+    known, _ = kept([*FARMED, rejected(BROKEN), *applied("a", "d")])
+    told = " ".join(shown(known))
+    assert "✓ a applied" in told
+    assert "✗ c left out: tests turns red together" in told
+    known.take(record(state("judging")), 0)
+    assert "applied" not in " ".join(shown(known))
+
+
+def test_a_subtask_that_is_offered_again_is_worked_on_again() -> None:
+    known, _ = kept([*FARMED, rejected(BROKEN), *applied("a", "d"), began("c", 3)])
+    assert "▸ c" in " ".join(shown(known, now=26))
+
+
+def test_a_tool_of_a_worker_is_seen_until_its_result_is_there() -> None:
+    known, _ = kept([*FARMED, result("1", "edit_file", "done").of_subtask("a")])
+    assert "▸ a 1:25   ▸ b" in " ".join(shown(known))
+    assert "    [a] done" in shown(known)
+
+
+def test_what_goes_on_is_named_between_planning_and_the_union() -> None:
+    planning: list[Event] = [*PLANNED[:-1], events.PlanningStarted()]
+    assert shown(kept(planning)[0])[-1].endswith("planning")
+    assert shown(kept(PLANNED)[0])[-1].endswith("preparing the subtasks")
+    farmed = [*PLANNED, began("a"), gated("a"), events.SubtasksFarmed(accepted=1, total=6)]
+    assert shown(kept(farmed)[0])[-1].endswith("putting the patches together")
+    assert shown(kept([*farmed, running("tests", "union")])[0])[-1].endswith("checking tests (union)")
+
+
+def test_a_question_of_one_worker_is_what_goes_on_while_the_others_work() -> None:
+    question = events.QuestionAsked(id="q", prompt="[a] Which?", expires_at=None)
+    known, _ = kept([*FARMED, question, state("waiting"), result("1", "edit_file", "").of_subtask("a")])
+    assert shown(known)[-1].endswith("waiting for a person")
+    assert "▸ b" in " ".join(shown(known))
+
+
+def test_a_session_that_goes_on_knows_the_plan_and_that_nobody_works_now() -> None:
+    known = Seen(0.0)
+    for one in records(FARMED):
+        known.remember(one, 1.0)
+    assert "· a waits" not in " ".join(shown(known))
+    known.take(record(began("b")), 2.0)
+    told = " ".join(shown(known, now=2.0))
+    assert "· a waits   ▸ b   · c waits   ✓ d accepted" in told
+
+
+def test_where_not_all_find_room_those_that_are_worked_on_come_first_and_the_rest_is_counted() -> None:
+    ids = [f"part-{number:02}" for number in range(30)]
+    known, _ = kept([*PLANNED[:-1], planned(ids), *map(gated, ids[:20]), began(ids[-1]), gated(ids[25], "error")])
+    found = [row for row in shown(known, 60) if "part-" in row]
+    assert len(found) == 4
+    assert found[0].startswith("▸ part-29 1:")
+    assert "✗ part-25 error" in found[0]
+    assert re.search(r" … \d\d more$", found[-1])
+
+
+def test_on_a_small_terminal_subtasks_go_before_checks_and_after_who_works() -> None:
+    known, _ = kept(FARMED)
+    firsts = ["".join(row[0] for row in shown(known, 50, height)) for height in (8, 7, 6, 5, 4, 3, 1)]
+    assert firsts == ["─r▸✓01", "r▸✓01", "▸✓01", "✓01", "01", "1", "1"]
+    assert shown(known, 50, 7)[1].endswith("more")
+
+
+SIZES = [(100, 30), (80, 24), (60, 12), (40, 8), (20, 5), (5, 3), (1, 1)]
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_rows_fit_at_every_moment_of_a_farm(width: int, height: int) -> None:
+    known = Seen(0.0)
+    for at, event in enumerate([*FARMED, *ON_THE_WAY, rejected(BROKEN, CONFLICT), *applied("a"), state("judging")]):
+        known.take(record(event), float(at))
+        found = rows(known, width, height, at + 9.0)
+        assert 0 < len(found) <= max(1, min(MOST_ROWS, height - 2))
+        assert all(row.cell_len <= max(1, width - 1) for row in found)
+
+
+@pytest.mark.promise("outcome.green-is-verified")
+def test_no_subtask_is_ever_green() -> None:
+    file = io.StringIO()
+    view = Live(Console(file=file, force_terminal=True, width=100, height=30, highlight=False), now=lambda: 0.0)
+    for one in records([*FARMED, rejected(BROKEN), *applied("a", "b", "d")]):
+        view.told(one)
+        view.draw()
+    assert "accepted" in file.getvalue()
+    assert "\x1b[31m" in file.getvalue()
+    assert not GREEN.search(file.getvalue())
+
+
+def test_an_agent_that_works_for_the_foreman_is_named_with_it() -> None:
+    hired = events.EngineSelected(engine="foreman", reason="asked for", agent="codex")
+    known, _ = kept([*PLANNED, hired])
+    assert "foreman with codex" in shown(known)[1]
+
+
+# -- what it has cost, and who is missing --
+
+
+def turn(model: str = "scripted:s.json") -> list[Event]:
+    made = events.ModelTurn(role="worker:a", usage=None, cost_usd=None, duration_ms=1, model=model)
+    return [made.of_subtask("a"), events.Spend(tokens=1, usd=None)]
+
+
+def cost(*facts: Event) -> tuple[str, str]:
+    """In the last words, and in the view."""
+    return [*facts_of(Ended(records(facts)))][-1].strip(), shown(kept(facts)[0])[-2]
+
+
+def test_a_foreman_costs_what_its_models_cost_unless_an_agent_works_for_it() -> None:
+    free = cost(*BASELINE, SELECTED, *turn())
+    assert free[0] == "1 token, free"
+    assert free[1].startswith("1 tokens · free")
+    hired = events.EngineSelected(engine="foreman", reason="", agent="codex")
+    unknown = cost(*BASELINE, hired, *turn())
+    assert unknown[0] == "1 token, price unknown"
+    assert unknown[1].startswith("1 tokens · —")
+    assert cost(*BASELINE, SELECTED, *turn("openai:new"))[0] == "1 token, price unknown"
+
+
+def test_the_last_words_name_the_part_of_a_plan_that_is_not_in() -> None:
+    told = [*facts_of(Ended(records([*FARMED, *applied("a", "b", "c", "d")])))]
+    assert "  4 of 6 subtasks are in; left out: e, f" in told
+    whole = [SELECTED, planned("ab"), *applied("a", "b")]
+    assert [*facts_of(Ended(records(whole)))] == []
+    other_engine = events.EngineSelected(engine="native", reason="next")
+    assert not any("subtasks" in line for line in facts_of(Ended(records([*FARMED, *applied("a"), other_engine]))))
+
+
+# -- whatever an event holds --
+
+KINDS = (
+    "planning_completed", "subtask_started", "subtask_verifying", "subtask_gated", "subtasks_farmed", "subtask_applied",
+    "union_verified", "union_rejected", "check_started", "check_completed", "tool_call", "tool_result", "plan_text",
+    "question_asked", "question_answered", "error", "spend", "model_turn", "external_event", "state_changed",
+    "session_started", "session_finished", "baseline_completed", "contract_proposed", "engine_selected", "diff_ready",
+    "engine_declined", "iteration_started", "hint_recalled", "landed", "policy_denied", "gate_opened", "gate_decided",
+)  # fmt: skip
+FIELDS = (
+    "id", "subtask", "subtasks", "levels", "attempt", "status", "reasons", "notes", "accepted", "applied", "reconciled",
+    "culprits", "causes", "partner", "detail", "reason", "name", "phase", "duration_ms", "tests", "tokens", "usd", "to",
+    "n", "max", "contract", "results", "engine", "agent", "text", "prompt", "params_preview", "cached", "iterations",
+)  # fmt: skip
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["a", "gate", "union", "\x1b[2J\n"])
+INNER = st.sampled_from(["id", "name", "checks", "words", "path", "culprit", "partner", "detail", "status", "passed"])
+ODD = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(INNER, inner, max_size=3))
+BODIES = st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=8)
+
+
+@settings(max_examples=150)
+@given(told=st.lists(st.tuples(st.sampled_from(KINDS), BODIES), max_size=8))
+def test_no_field_that_is_missing_or_odd_stops_a_reader(told: list[tuple[str, dict[str, Any]]]) -> None:
+    facts = [Record(ID, at, "", kind, body, at) for at, (kind, body) in enumerate(told, 1)]
+    known, subtasks = Seen(0.0), Subtasks()
+    for one in facts:
+        assert all(one_line(line).isprintable() for line in lines_of(one))
+        known.take(one, 0.0)
+        subtasks.take(one)
+        assert len(rows(known, 80, 24, 1.0)) <= MOST_ROWS
+    assert all(isinstance(line, str) for line in facts_of(Ended(facts)))
+
+
+@pytest.mark.parametrize("odd", [float("inf"), float("nan"), 10**400, "many", None, [], {}, True])
+def test_what_is_no_number_is_counted_as_nothing(odd: object) -> None:
+    def told(kind: str, **body: object) -> Record:
+        return Record(ID, 1, "", kind, body, 1)
+
+    assert line_of(told("check_completed", name="t", status="pass", duration_ms=odd)) == "  ✓ t: pass 0.0 s"
+    assert line_of(told("planning_completed", subtasks=odd, levels=odd)) == "planned: 0 subtasks in 0 levels"
+    spent = told("spend", tokens=odd, usd=odd)
+    assert [*facts_of(Ended([spent]))] == ["  0 tokens, price unknown"]
+    known = Seen(0.0)
+    known.take(spent, 0.0)
+    assert shown(known)[-2] == "0 tokens · — · 1:39"
+
+
+TEXTS = st.text(max_size=400)
+
+
+@given(text=TEXTS)
+def test_whatever_a_model_calls_its_subtasks_every_line_is_printable_and_short(text: str) -> None:
+    reason = {"code": "x", "words": text, "path": text, "symbol": text}
+    told: list[Event] = [
+        planned([text, text], [text]),
+        began(text),
+        gated(text, text, reason, reason),
+        rejected(dropped(text, text, text, text)),
+        *applied(text),
+        events.PlanText(text=text).of_subtask(text),
+    ]
+    for event in told:
+        assert all(one_line(line).isprintable() and len(line) < 1100 for line in lines_of(record(event)))
+
+
+# -- a real run --
+
+
+def test_show_tells_how_each_subtask_of_a_real_run_ended(tmp_path: Path) -> None:
+    contract = (
+        '[[check]]\nname = "done"\ncommand = "grep -qx one a.txt"\n\n[[check]]\nname = "kept"\ncommand = "true"\n'
+    )
+    repo = scene(tmp_path / "repository", {"a.txt": "zero\n", "b.txt": "zero\n", "donewhen.toml": contract})
+    plan = [{**subtask(id), "files": [f"{id}.txt"], "writes": [{"file": f"{id}.txt", "symbol": "*"}]} for id in "ab"]
+    steps = {
+        "planner": [say(json.dumps({"subtasks": plan}))],
+        "worker:a": [write("a.txt", "one\n"), say("done")],
+        "worker:b": [write("answer.txt", "one\n"), say("done")],
+    }
+    made = run(repo, steps, "--engine", "foreman")
+    assert "  1 of 2 subtasks are in; left out: b" in made.err.splitlines()
+    shown_lines = donewhen("show", made.session, cwd=repo).out.splitlines()
+    assert "plan      2 subtasks in 1 level" in shown_lines
+    assert "subtask   a: applied" in shown_lines
+    assert any(line.startswith("subtask   b: error: the script has") for line in shown_lines)
+    logged = donewhen("log", made.session, cwd=repo).out
+    assert "  [a] → write_file a.txt" in logged
+    assert "  subtask b: rejected: answer.txt" in logged
+    assert "{'" not in logged
+
+
+def test_a_plan_that_waits_for_a_person_is_shown_once_and_with_how_to_change_it(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repository", {"a.txt": "zero\n"})
+    plan = [{**subtask("a"), "files": ["a.txt"], "writes": [{"file": "a.txt", "symbol": "*"}]}]
+    model = script(tmp_path / "script.json", {"planner": [say(json.dumps({"subtasks": plan}))]})
+    asked = donewhen("plan", "say one", "--foreman", "--model", model, cwd=repo)
+    assert asked.code == 3, asked.err
+    (session,) = re.findall(r"^session (\w+):", asked.out, re.MULTILINE)
+    shown_plan = donewhen("show", session, cwd=repo).out
+    assert "donewhen answer" in shown_plan
+    assert "not begun" not in shown_plan
