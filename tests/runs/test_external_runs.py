@@ -210,15 +210,16 @@ def test_without_a_model_of_ours_a_ready_agent_is_taken_by_itself(repo: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("intent", "engine"), [("refactor the answer across all files", "external"), ("say right", "native")]
+    ("intent", "engines"),
+    [("refactor the answer across all files", ["foreman", "external"]), ("say right", ["native"])],
 )
-def test_by_itself_a_complex_intent_goes_to_an_agent_and_routine_work_to_our_own_engine(
-    repo: Path, intent: str, engine: str
+def test_by_itself_a_complex_intent_is_split_or_else_goes_to_an_agent_and_routine_work_to_our_own_engine(
+    repo: Path, intent: str, engines: list[str]
 ) -> None:
     with serving(*(Says(Answer(text="I have nothing to do")) for _ in range(8))) as server:
         employ(f"{DO_IT} # {{task}}", more=f'[model]\nuse = "openai-chat:m"\nbase_url = "{server.url}/v1"\n')
         ran = run_with(repo, "auto", intent=intent, env={"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "x"})
-    assert ran.of("engine_selected")[0]["engine"] == engine
+    assert [event["engine"] for event in ran.of("engine_selected")] == engines
 
 
 @pytest.mark.parametrize(("key", "value"), [("max_turns", 0), ("timeout_secs", 0), ("repair_invokes", -1)])
