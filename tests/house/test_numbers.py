@@ -34,8 +34,11 @@ SHORTEST_FIRST_SENTENCE = 20
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "core", "shared", "helpers", "misc"}
 
 BROAD_EXCEPTS = {
-    "src/donewhen/engines/foreman/farm.py::Farm._attempt": (
+    "src/donewhen/engines/foreman/farm.py::_boundary": (
         "the boundary to one of several workers: whatever breaks in it, the others go on, and an event says why"
+    ),
+    "src/donewhen/engines/foreman/farm.py::Farm._attempt": (
+        "whatever an engine raises is raised on, but past the group in which its silence is listened to"
     ),
     "src/donewhen/session/attempting.py::Workbench._tried": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"

@@ -222,6 +222,20 @@ async def test_a_patch_answers_for_what_it_did_to_its_ground_and_for_nothing_bef
     assert (alone.status, {reason.code for reason in alone.reasons}) == ("rejected", {code})
 
 
+async def test_a_link_in_the_place_of_a_file_is_outside_of_a_footprint_of_symbols(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", FILES)
+    git(root, "checkout", "--quiet", "-b", "work")
+    (root / "one.py").unlink()
+    (root / "one.py").symlink_to("other.py")
+    commit(root)
+    tree = git(root, "rev-parse", "work^{tree}")
+    async with gate(root, Says()) as here:
+        by_symbol = await here.gated(Patch(id="work", tree=tree, footprint=ONLY_ONE))
+        by_file = await here.gated(Patch(id="work", tree=tree, footprint=Footprint(frozenset({"one.py"}))))
+    assert ("outside_footprint", "one.py") in [(reason.code, reason.path) for reason in by_symbol.reasons]
+    assert by_file.status == "accepted"
+
+
 async def test_a_link_that_was_in_the_ground_is_nobodys_new_way_out(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", FILES)
     (root / "out").symlink_to("/etc/passwd")

@@ -67,6 +67,16 @@ class Asker(Protocol):
         ...
 
 
+@frozen(kw_only=True)
+class Time:
+    """What is left of it."""
+
+    left_secs: float | None
+    """Until the minutes are used up; None without such a limit."""
+    silence_secs: float
+    """After so long without a word a hand is given up; 0 is never."""
+
+
 class Hands(Protocol):
     """What an engine is given that has others work: for each a tree, notes and a share of what is left; and the gate
     and the union for what they make. A part is one of them at work; its name is unique in the session."""
@@ -77,11 +87,6 @@ class Hands(Protocol):
     @property
     def reader(self) -> "Reader":
         """Reads texts that others wrote."""
-        ...
-
-    @property
-    def silence_secs(self) -> float:
-        """After so long without a word a hand is given up; 0 is never."""
         ...
 
     @property
@@ -103,7 +108,7 @@ class Hands(Protocol):
         """One of so many equal parts of what may still be spent. What of it is not spent was never taken away."""
         ...
 
-    def seconds_left(self) -> float | None: ...
+    def time(self) -> Time: ...
 
     def maker(self, part: str, ground: str) -> "AbstractAsyncContextManager[Maker]":
         """A tree with the files of the ground; the one of before, with all that was made in it, for a part that goes
@@ -112,6 +117,10 @@ class Hands(Protocol):
 
     async def made(self, part: str, maker: "Maker") -> str:
         """What was made in it, as a tree id that lasts; without what tools leave behind."""
+        ...
+
+    async def patch(self, ground: str, tree: str) -> str:
+        """What a tree changes in the ground, as far as those who work may see it."""
         ...
 
     async def show(self, maker: "Maker", ground: str) -> None:

@@ -25,6 +25,8 @@ NO_SECOND_LOOK = replace(ALL, reruns=False)
 """For a patch alone, while nothing speaks against it: a check that is red as on the base need not be red twice."""
 PRETENDED = (Status.TAMPERED, Status.VACUOUS)
 """A green that is none: worse than red, whatever the base was."""
+UNSURE = (Status.FLAKY, Status.TIMEOUT, Status.INFRA)
+"""Nothing that anybody could be measured by."""
 MOST_NAMED = 3
 
 
@@ -59,7 +61,8 @@ class Beside:
             for part in (self.contract, self.builds)
             if part.checks
         ]
-        return replace(self, baseline={result.name: result for verdict in found for result in verdict.results})
+        known = {one.name: one for verdict in found for one in verdict.results if one.status not in UNSURE}
+        return replace(self, baseline={**self.baseline, **known})
 
     async def _seen(self, tree: str, phase: Way, first: Sequence[str], fresh: bool, defences: Defences) -> Judgement:
         """Those of `first` before the others; the build last. What speaks against the tree ends it."""

@@ -5,6 +5,7 @@ in between. Who is let to work, and how often, is not decided here.
 """
 
 import contextlib
+import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Protocol
 
 import anyio
 
-from donewhen.engines.base import Asker, Meter, Note, Notebook
+from donewhen.engines.base import Asker, Meter, Note, Notebook, Time
 from donewhen.events import Event
 from donewhen.judge.contract import Contract
 from donewhen.session.beside import Beside, beside
@@ -55,8 +56,10 @@ class PartAsker:
     turn: anyio.Lock
 
     async def ask(self, id: str, prompt: str) -> str:
+        # A worker that begins anew may give its questions the ids of before: the words belong to an answer as well.
+        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:12]
         async with self.turn:
-            return await self.asker.ask(f"{self.subtask}-{id}", f"[{self.subtask}] {prompt}")
+            return await self.asker.ask(f"{self.subtask}-{id}-{digest}", f"[{self.subtask}] {prompt}")
 
 
 class Bench(Protocol):
@@ -94,10 +97,6 @@ class SessionHands:
         return Reader(self.bench.place.launcher, self.bench.place.probe)
 
     @property
-    def silence_secs(self) -> float:
-        return self.bench.opened.settings.number("limits", "silence_secs")
-
-    @property
     def held_out(self) -> frozenset[str]:
         return frozenset(check.name for check in self.bench.opened.contract.checks if check.held_out)
 
@@ -113,8 +112,9 @@ class SessionHands:
     def share(self, parts: int) -> Meter:
         return Share(self.bench.budget, parts)
 
-    def seconds_left(self) -> float | None:
-        return self.bench.budget.seconds_left()
+    def time(self) -> Time:
+        silence = self.bench.opened.settings.number("limits", "silence_secs")
+        return Time(left_secs=self.bench.budget.seconds_left(), silence_secs=silence)
 
     @contextlib.asynccontextmanager
     async def maker(self, part: str, ground: str) -> AsyncGenerator[Maker]:
@@ -134,6 +134,11 @@ class SessionHands:
         tree = await _without_leavings(self.bench, made)
         await self.bench.place.store.keep(pin(self.bench.opened.session, part), tree)
         return tree
+
+    async def patch(self, ground: str, tree: str) -> str:
+        store, place = self.store, self.bench.place
+        diff = await store.patch(await place.as_shown(ground), await place.as_shown(tree))
+        return diff.decode("utf-8", "replace")
 
     async def show(self, maker: Maker, ground: str) -> None:
         await maker.restore(await self.bench.place.as_shown(ground))

@@ -14,6 +14,7 @@ from donewhen.session.judging import judge_round
 from donewhen.session.recorder import Recorder
 from donewhen.session.stopping import Stop, stop_after
 from donewhen.session.story import ROUND, Round, Story
+from donewhen.workspace.capture.refusals import CandidateRefused
 
 LAST_WORDS = ("green", "budget", "claim")
 """Reasons to stop that no other engine can do anything about."""
@@ -45,6 +46,8 @@ async def _on(bench: Workbench, rung: Rung, has_following: bool) -> Stop:
     if rung.engine is None:
         return Stop("declined", rung.reason, word=rung.declines)
     story = bench.recorder.story
+    if rung.name == "foreman" and _last(story, rung) is None and await _holds_work_of_others(bench):
+        return Stop("declined", "somebody else's work is in the tree already; it is gone on with", word="under_way")
     if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
         return Stop("declined", "all rounds that are allowed are used", word="red")
     try:
@@ -78,6 +81,17 @@ async def _work(bench: Workbench, rung: Rung) -> Stop:
             return Stop("declined", str(attempted["problem"]), word=str(attempted["word"]))
         recorder.move("judging")
         await judge_round(bench.place, bench.opened, recorder, current)
+
+
+async def _holds_work_of_others(bench: Workbench) -> bool:
+    """Whether the tree holds what an engine made that builds on it; the foreman would put its own in its place."""
+    base, store = bench.opened.base, bench.place.store
+    own = {str(note.body["tree"]) for note in bench.recorder.story.notes.get("foreman", ()) if note.kind == "united"}
+    try:
+        made = await bench.place.candidate_of(await bench.maker.snapshot(), base)
+    except CandidateRefused:
+        return True
+    return made not in {await store.tree_of(base), *own}
 
 
 def _last(story: Story, rung: Rung) -> Round | None:

@@ -30,4 +30,6 @@ async def maker_tree(place: Workplace, opened: Opened, recorder: Recorder, part:
         if saved or ground:
             await trees.restore(tree, saved or await place.as_shown(ground))
         recorder.write(note=(TREE, {"name": tree.facts.name} | ({"part": part} if part else {})))
+        if name:
+            await place.store.release(f"trees/{name}")  # what was saved of it is in the new one
     return tree

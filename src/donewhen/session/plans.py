@@ -34,7 +34,7 @@ async def stop_for(bench: Workbench, rungs: Sequence[Rung]) -> Stop | None:
     except NoPlan as none:
         return Stop("declined", f"there is no plan: {none}", word="plan_invalid")
     except Interrupted:
-        return Stop("declined", bench.budget.reached(), word="budget")
+        return Stop("budget", bench.budget.reached())
     bench.recorder.move("proposed")
     decision = await Gates(bench.recorder, None).ask(_gate(bench.recorder.story), plan.rendered())
     if decision is None:

@@ -31,8 +31,10 @@ Entry = Callable[[Recorder], object]
 class Leg:
     """What happened of a session from when somebody began to work on it until it ended or was left to wait."""
 
-    answers: list[str | None] = field(default_factory=list[str | None])
-    """To its questions in their order; None where nobody answered in time."""
+    answers: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    """The questions that were answered in it, in that order, with their answers; None where nobody answered in time."""
+    prompts: dict[str, str] = field(default_factory=dict[str, str])
+    """The words of its questions by their ids."""
     decisions: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
     """By the kind of a gate, those that were taken while it ran."""
     kinds: list[str] = field(default_factory=list[str])
@@ -45,14 +47,16 @@ class Leg:
         body = record.body
         match record.kind:
             case "question_answered":
-                self.answers.append(str(body["answer"]))
+                self.answers.append((self.prompts.get(str(body["id"]), ""), str(body["answer"])))
             case "question_expired":
-                self.answers.append(None)
+                self.answers.append((self.prompts.get(str(body["id"]), ""), None))
             case "gate_decided":
                 self.decisions.setdefault(str(body["gate"]), []).append(body["decision"] == "approved")
             case "session_finished" if body["outcome"] == "cancelled":
                 self._stop()
             case _:
+                if record.kind == "question_asked":
+                    self.prompts[str(body["id"])] = str(body["prompt"])
                 self.kinds.append(record.kind)
 
     def _stop(self) -> None:
@@ -89,8 +93,12 @@ class Recalled:
         self._decisions = {kind: list(taken) for kind, taken in leg.decisions.items()}
 
     async def answer(self, prompt: str) -> str | None:
-        del prompt
-        return self._answers.pop(0) if self._answers else None
+        """That to the same question; several who ask may come in another order than then."""
+        known = next((one for one in self._answers if one[0] in (prompt, "")), None)
+        if known is None:
+            return None
+        self._answers.remove(known)
+        return known[1]
 
     async def decide(self, gate: str, reason: str, detail: str) -> bool | None:
         del reason, detail

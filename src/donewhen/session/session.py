@@ -179,14 +179,13 @@ class Session:
             return await self._ending.finish("rejected", stop.reason)
         if stop.kind == "declined":
             return await self._ending.finish("failed", stop.reason)
-        last = story.rounds[-1]
         if stop.kind == "green":
-            judged = last.judged or {}
+            judged = story.rounds[-1].judged or {}
             return await self._land(
                 await self._ending.intend(str(judged["tree"]), str(judged["receipt"]), judged["results"])
             )
         if stop.kind == "claim":
-            return await self._claimed(last)
+            return await self._claimed(story.rounds[-1])
         judged = story.last_judged or {}
         if judged.get("edits") and (await self._judge(str(judged["candidate"]), "final", as_is=True)).green:
             return await self._amendment()

@@ -211,6 +211,11 @@ def _strays(look: Look) -> list[Reason]:
         for change in look.changes
         if change.path not in footprint.files
     ]
+    found += [
+        Reason("outside_footprint", "is or was a link, in which no symbol can be", change.path)
+        for change in look.changes
+        if manners.is_link(change) and footprint.symbols_of(change.path)
+    ]
     for path, symbols in look.touched.items():
         if path in footprint.files:
             found += _stray_symbols(footprint, path, symbols)

@@ -46,14 +46,23 @@ def remove_tree(place: Path) -> None:
         return
     try:
         shutil.rmtree(place)
-    except PermissionError:
-        for folder, names, _ in os.walk(place):
-            os.chmod(folder, 0o700)
-            for name in names:
-                inner = os.path.join(folder, name)
-                if not os.path.islink(inner):
-                    os.chmod(inner, 0o700)
+    except (PermissionError, RecursionError):
+        _flatten(place)
         shutil.rmtree(place)
+
+
+def _flatten(place: Path) -> None:
+    """Put every directory below a place directly into it, open to us: however deep they were, they can be removed."""
+    os.chmod(place, 0o700)
+    pending = [entry.name for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
+    for name in pending:
+        folder = place / name
+        folder.chmod(0o700)
+        for entry in [entry for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]:
+            inner = f".{uuid.uuid4().hex}"
+            os.chmod(entry.path, 0o700)
+            os.rename(entry.path, place / inner)
+            pending.append(inner)
 
 
 def write_atomically(path: Path, text: str) -> None:

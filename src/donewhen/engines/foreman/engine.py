@@ -14,10 +14,11 @@ import anyio
 
 from donewhen.engines.base import Attempt, Engine, Hands, Job, Note
 from donewhen.engines.foreman import words
-from donewhen.engines.foreman.farm import TRIES, Farm, Task, Worker
+from donewhen.engines.foreman.farm import Farm, Worker
 from donewhen.engines.foreman.plan import Plan
 from donewhen.engines.foreman.planning import Interrupted, NoPlan, Planning
 from donewhen.engines.foreman.reached import Again, Reached, Step
+from donewhen.engines.foreman.tries import TRIES, Task
 from donewhen.events import Emit, Event, PlanText, SubtaskGated, SubtasksFarmed
 from donewhen.records import frozen
 from donewhen.union.reasons import Reason
@@ -96,13 +97,12 @@ class _Site:
         return any(note.kind == APPROVED for note in self.job.notebook.notes())
 
     def _farm(self) -> Farm:
-        config, left = self.engine.config, self.hands.seconds_left()
+        config, left = self.engine.config, self.hands.time().left_secs
         return Farm(
             worker=Worker(self.engine.worker, config.max_turns),
             job=self.job,
             hands=self.hands,
             at_once=anyio.CapacityLimiter(config.workers),
-            waiting=len(self.plan.subtasks),
             until=time.monotonic() + left * TIME_TO_WORK if left is not None else None,
         )
 
@@ -131,8 +131,7 @@ class _Site:
         name, task = f"again {again.id}", self._task(again.id, level)
         if self.farm.is_over() and self._noted(UNITED, name) is None:
             return
-        self.farm.waiting += 1
-        evidence = words.left_out(again.why, await self._diff(again.tree))
+        evidence = words.left_out(again.why, await self._diff(task.ground, again))
         await self._step(name, [replace(task, first_try=TRIES + 1, tries=1, evidence=evidence)])
 
     async def _step(self, name: str, tasks: Sequence[Task]) -> Step:
@@ -141,6 +140,7 @@ class _Site:
         if known is not None:
             step = Step.of(known)
         else:
+            self.farm.waiting = self._waiting(tasks)
             gated = await self.farm.gated(tasks)
             self.reached.accepted |= {one.patch.id for one in gated if one.status == "accepted"}
             farmed = SubtasksFarmed(accepted=len(self.reached.accepted), total=len(self.plan.subtasks))
@@ -150,7 +150,7 @@ class _Site:
             patches = {one.patch.id: one.patch for one in gated}
             uniting = await self.hands.uniting(self.reached.tree, patches, tuple(self.reached.inside))
             united = await replace(uniting, emit=told.append).combined(gated)
-            step = Step.from_union(united, self.hands.held_out)
+            step = Step.from_union(united, self.hands.held_out, stands=bool(self.reached.inside))
             self.job.notebook.write(self._note(UNITED, name, **step.plain()), *told)
         self.reached.take(step)
         return step
@@ -181,12 +181,16 @@ class _Site:
             ground=self.reached.tree,
         )
 
-    async def _diff(self, tree: str) -> str:
-        """What a patch was; not the whole of it when it was long."""
-        if not tree:
+    def _waiting(self, tasks: Sequence[Task]) -> int:
+        """How many subtasks have nothing to show yet."""
+        ended = {*self.reached.inside, *self.reached.missing} - {task.subtask.id for task in tasks}
+        return len(self.plan.subtasks) - len(ended)
+
+    async def _diff(self, ground: str, again: Again) -> str:
+        """What a patch was, on the ground that it had; not the whole of it when it was long."""
+        if not again.tree:
             return ""
-        patch = await self.hands.store.patch(await self.hands.base(), tree)
-        return patch[:MOST_OF_A_DIFF].decode("utf-8", "replace")
+        return self.job.redact(await self.hands.patch(again.on or ground, again.tree))[:MOST_OF_A_DIFF]
 
 
 def _declines(word: str, detail: str) -> Attempt:

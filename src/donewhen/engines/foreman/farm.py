@@ -5,18 +5,19 @@ anything is done with it, so that it is never made twice.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 
-from donewhen.engines.base import Attempt, Engine, Hands, Job, Note, Notebook
+from donewhen.engines.base import Attempt, Engine, Hands, Job
 from donewhen.engines.foreman import words
-from donewhen.engines.foreman.plan import Subtask
+from donewhen.engines.foreman.hearing import Heard, PatientAsker
+from donewhen.engines.foreman.tries import TRIES, Task, Tries
 from donewhen.errors import DonewhenError, NeedsPerson
-from donewhen.events import Error, Event, SubtaskGated, SubtaskStarted
+from donewhen.events import Event, SubtaskGated, SubtaskStarted
 from donewhen.model.base import ModelWaits
 from donewhen.records import frozen
 from donewhen.storage.lease import Fenced
@@ -25,29 +26,13 @@ from donewhen.union.patch import Patch
 from donewhen.union.reasons import Reason
 from donewhen.workspace.capture.refusals import CandidateRefused
 
-WORKED, GATED = "worked", "gated"
-"""Notes: what a worker made, or that it failed; that everybody was told what the gate says."""
-TRIES = 2
+T = TypeVar("T")
 GATES_AT_ONCE = 2
+MOST_TRIES = TRIES + 1
 TOO_LATE = "the time was over"
+NOT_GATED = "it is made, but the time was over before it could be gated"
 PATIENCE = 0.9
 """Of the time after which a silent session is ended: a worker is given up before that."""
-
-
-@frozen(kw_only=True)
-class Task:
-    """A subtask with its place in the plan, on the ground that it is worked on now."""
-
-    subtask: Subtask
-    index: int
-    level: int
-    total: int
-    ground: str
-    first_try: int = 1
-    """Tries have numbers of their own, over all times that a subtask is offered."""
-    tries: int = TRIES
-    evidence: str = ""
-    """Why it is offered again."""
 
 
 @frozen
@@ -62,11 +47,15 @@ class Farm:
     job: Job
     hands: Hands
     at_once: anyio.CapacityLimiter
-    waiting: int
-    """How many subtasks have nothing to show yet; each may spend as much as the others."""
-    until: float | None = None
+    until: float | None
     """When no more may be worked, by the clock of `time.monotonic`."""
+    waiting: int = 1
+    """How many subtasks have nothing to show yet; each may spend as much as the others."""
     _gates: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(GATES_AT_ONCE))
+
+    @property
+    def tries(self) -> Tries:
+        return Tries(self.job)
 
     async def gated(self, tasks: Sequence[Task]) -> list[Gated]:
         """Everybody's patch with what the gate says about it, in the order given."""
@@ -83,7 +72,7 @@ class Farm:
                         group.start_soon(one, task)
         except ExceptionGroup as several:
             raise _gravest(several) from several
-        return [found.get(task.subtask.id) or self._failed(task, 0, TOO_LATE) for task in tasks]
+        return [found.get(task.subtask.id) or self._late(task) for task in tasks]
 
     def is_over(self) -> bool:
         return self.until is not None and time.monotonic() >= self.until
@@ -92,23 +81,31 @@ class Farm:
         async with self.at_once:
             worked = await self._worked(task)
         self.waiting -= 1
-        id, number = task.subtask.id, worked["try"]
+        number = worked["try"]
         if not worked["tree"]:
             return self._failed(task, number, str(worked["problem"]))
-        patch = Patch(id=id, tree=worked["tree"], on=task.ground, footprint=task.subtask.footprint)
-        is_told = self._is_told(id, number)
         async with self._gates:
-            uniting = await self.hands.uniting(task.ground, subtask=id)
-            gated = await (replace(uniting, emit=_unheard) if is_told else uniting).gated(patch)
+            gated = await _boundary(self._judged, task, number, str(worked["tree"]))
+        return self._failed(task, number, gated) if isinstance(gated, str) else gated
+
+    async def _judged(self, task: Task, number: int, tree: str) -> Gated:
+        id = task.subtask.id
+        patch = Patch(id=id, tree=tree, on=task.ground, footprint=task.subtask.footprint)
+        is_told = self.tries.is_told(task, number)
+        uniting = await self.hands.uniting(task.ground, subtask=id)
+        gated = await (replace(uniting, emit=_unheard) if is_told else uniting).gated(patch)
         if not is_told:
-            self.job.notebook.write(self._note(GATED, id, number, status=gated.status))
+            self.tries.write_gated(task, number, gated.status)
         return gated
+
+    def _late(self, task: Task) -> Gated:
+        return self._failed(task, 0, NOT_GATED if self.tries.is_made(task) else TOO_LATE)
 
     def _failed(self, task: Task, number: int, problem: str) -> Gated:
         id, reason = task.subtask.id, Reason("worker_failed", problem)
-        if not self._is_told(id, number):
+        if not self.tries.is_told(task, number):
             told = SubtaskGated(id=id, status="error", reasons=(reason.plain(),))
-            self.job.notebook.write(self._note(GATED, id, number, status="error"), told)
+            self.tries.write_gated(task, number, "error", told)
         patch = Patch(id=id, tree="", on=task.ground, footprint=task.subtask.footprint)
         return Gated(patch=patch, status="error", reasons=(reason,))
 
@@ -119,61 +116,49 @@ class Farm:
         worked: Mapping[str, Any] = {}
         for number in range(task.first_try, task.first_try + task.tries):
             before = str(worked.get("problem", ""))
-            known = [body for body in self._notes(WORKED, task.subtask.id, number) if self._counts(body)]
-            worked = known[-1] if known else await self._try(task, number, before)
-            if worked["tree"] or worked["stop"] == "budget":
+            worked = self.tries.known(task, number) or await self._try(task, number, before)
+            if worked["tree"] or worked["stop"] in ("budget", "claim"):
                 break
         return worked
 
-    def _notes(self, kind: str, id: str, number: int) -> list[Mapping[str, Any]]:
-        notes = [note.body for note in self.job.notebook.notes() if note.kind == kind]
-        return [body for body in notes if body["id"] == id and body["try"] == number]
-
-    def _counts(self, worked: Mapping[str, Any]) -> bool:
-        """Whether a try need not be made again. One that waited for a person must, and, in a session that was gone on
-        with after its end, one that failed or was stopped by a limit."""
-        if worked["stop"] == "waits":
-            return False
-        return worked["round"] == self.job.iteration or bool(worked["tree"] and worked["stop"] != "budget")
-
-    def _is_told(self, id: str, number: int) -> bool:
-        return any(body["round"] == self.job.iteration for body in self._notes(GATED, id, number))
-
-    def _note(self, kind: str, id: str, number: int, **more: Any) -> Note:
-        return Note(kind, {"id": id, "try": number, "round": self.job.iteration, **more})
-
     async def _try(self, task: Task, number: int, problem: str) -> Mapping[str, Any]:
-        id = task.subtask.id
-        part = f"{id}#{number}{'+' * len(self._notes(WORKED, id, number))}"  # one that did not count begins anew
+        """One worker at work; whatever breaks in it, the others go on."""
+        began = await _boundary(self._work, task, number, problem)
+        if not isinstance(began, str):
+            return began
+        return self.tries.write_worked(task, number, "", "model_failed", began)
+
+    async def _work(self, task: Task, number: int, problem: str) -> Mapping[str, Any]:
+        id, anew = task.subtask.id, self.tries.anew(task, number)
+        part = f"{id}#{number}@{task.ground[:12]}{'+' * anew}"  # a tree and a conversation belong to their ground
         started = SubtaskStarted(id=id, index=task.index, level=task.level, total=task.total, attempt=number)
         self.job.notebook.write(None, started)
         before = task.evidence or (words.failed(problem) if problem else "")
         notebook = Heard(self.hands.notebook(part, id))
+        asker = self.hands.asker(id)
         async with self.hands.maker(part, task.ground) as maker:
             job = replace(
                 self.job,
                 intent=words.working(self.job.intent, task.subtask, before),
                 role=f"worker:{id}",
-                iteration=number,
+                iteration=number + MOST_TRIES * anew,
                 feedback="",
                 reds=0,
                 maker=maker,
                 own=self.job.own / part,
                 notebook=notebook,
                 meter=self.hands.share(max(1, self.waiting)),
-                asker=self.hands.asker(id),
+                asker=PatientAsker(asker, notebook) if asker is not None else None,
                 max_turns=self.worker.max_turns,
                 said=None,
                 hands=None,
             )
             attempt = await self._attempt(job, notebook)
             tree, problem = await self._made(part, task.ground, job, attempt)
-            note = self._note(WORKED, id, number, tree=tree, stop=attempt.stop, problem=problem)
-            told = [Error(kind="worker", message=problem).of_subtask(id)] if problem else []
-            self.job.notebook.write(note, *told)  # before its tree is gone
+            body = self.tries.write_worked(task, number, tree, attempt.stop, problem)  # before its tree is gone
         if attempt.stop == "waits" and attempt.waits_for:
             raise ModelWaits(attempt.problem, attempt.waits_for, attempt.reset_at)
-        return note.body
+        return body
 
     async def _made(self, part: str, ground: str, job: Job, attempt: Attempt) -> tuple[str, str]:
         """The tree that a worker has left, or why it has left none."""
@@ -185,52 +170,36 @@ class Farm:
             return "", str(refused)
         if tree == ground and attempt.stop == "budget":
             return "", "a limit was reached before it had made anything"
+        if tree == ground and attempt.claim is not None:
+            return "", f"it says that nothing should change: {attempt.claim.summary}"
         return tree, ""
 
     async def _attempt(self, job: Job, notebook: "Heard") -> Attempt:
         """A worker's attempt, which ends when nothing was heard of it for too long."""
-        attempt = Attempt(stop="model_failed", problem=f"nothing was heard for {self.hands.silence_secs:g} s")
-        problem: DonewhenError | None = None
+        silence = self.hands.time().silence_secs
+        attempt = Attempt(stop="model_failed", problem=f"nothing was heard for {silence:g} s")
+        problem: Exception | None = None
         async with anyio.create_task_group() as tasks:
-            if self.hands.silence_secs:
-                tasks.start_soon(notebook.silence, self.hands.silence_secs * PATIENCE, tasks.cancel_scope)
+            if silence:
+                tasks.start_soon(notebook.silence, silence * PATIENCE, tasks.cancel_scope)
             try:
                 attempt = await self.worker.engine.attempt(job, partial(notebook.write, None))
-            except (NeedsPerson, Fenced) as error:
+            except Exception as error:  # noqa: BLE001 - not through the group, which would wrap it
                 problem = error
-            except Exception as error:  # noqa: BLE001 - one worker's fault must not lose the others' work; it is told
-                why = str(error) if isinstance(error, DonewhenError) else f"{type(error).__name__}: {error}"
-                attempt = Attempt(stop="model_failed", problem=why)
             tasks.cancel_scope.cancel()
         if problem is not None:
             raise problem
         return attempt
 
 
-class Heard:
-    """A notebook that knows when it was written to last."""
-
-    def __init__(self, notebook: Notebook) -> None:
-        self._notebook = notebook
-        self._last = time.monotonic()
-
-    def notes(self) -> Sequence[Note]:
-        return self._notebook.notes()
-
-    def write(self, note: Note | None, *events: Event) -> None:
-        self._notebook.write(note, *events)
-        self._last = time.monotonic()
-
-    def turns(self, role: str) -> int:
-        return self._notebook.turns(role)
-
-    async def silence(self, secs: float, scope: anyio.CancelScope) -> None:
-        """Cancels the scope when nothing was written for so long."""
-        left = secs
-        while left > 0:
-            await anyio.sleep(left)  # every write moves the end
-            left = self._last + secs - time.monotonic()
-        scope.cancel()
+async def _boundary(work: Callable[[Task, int, str], Awaitable[T]], task: Task, number: int, word: str) -> T | str:
+    """What somebody's work gives, or why it broke. Only what a person is needed for breaks off the others as well."""
+    try:
+        return await work(task, number, word)
+    except (NeedsPerson, Fenced):
+        raise
+    except Exception as error:  # noqa: BLE001 - one worker's fault must not lose the others' work; it is told
+        return str(error) if isinstance(error, DonewhenError) else f"{type(error).__name__}: {error}"
 
 
 def _flat(error: Exception) -> Iterator[Exception]:

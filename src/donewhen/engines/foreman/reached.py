@@ -22,7 +22,9 @@ class Again:
     why: str
     """In words that a worker may read."""
     tree: str
-    """What it had made; empty for nothing."""
+    """What it had made; empty for nothing, and for what nobody should read again."""
+    on: str = ""
+    """The tree that it stood on."""
 
 
 @frozen(kw_only=True)
@@ -36,7 +38,8 @@ class Step:
     again: tuple[Again, ...]
 
     @classmethod
-    def from_union(cls, united: United, held_out: frozenset[str]) -> "Step":
+    def from_union(cls, united: United, held_out: frozenset[str], stands: bool) -> "Step":
+        """`stands`: something was there before."""
         refused = [one for one in united.gated if one.status != "accepted"]
         return cls(
             tree=united.together.tree,
@@ -46,7 +49,7 @@ class Step:
                 **{one.patch.id: "; ".join(map(str, one.reasons)) or one.status for one in refused},
                 **{one.patch: one.detail for one in united.dropped},
             },
-            again=tuple(_worth_another_try(united, held_out)),
+            again=tuple(_worth_another_try(united, held_out)) if united.kept or stands else (),
         )
 
     @classmethod
@@ -90,15 +93,14 @@ class Reached:
 
 
 def _worth_another_try(united: United, held_out: frozenset[str]) -> Iterator[Again]:
-    """Nobody, where nothing is in: then there is nothing that anybody could be made to fit to."""
-    if not united.kept:
-        return
+    """Asked only where something is in: else there is nothing that anybody could be made to fit to."""
     dropped = {one.patch: one for one in united.dropped}
     for one in united.gated:
         if one.patch.id in dropped:
-            yield Again(one.patch.id, _of_drop(dropped[one.patch.id], held_out), one.patch.tree)
+            yield Again(one.patch.id, _of_drop(dropped[one.patch.id], held_out), one.patch.tree, one.patch.on)
         elif one.status in WORTH_ANOTHER_TRY:
-            yield Again(one.patch.id, _of_gate(one, held_out), one.patch.tree)
+            has_secret = any(reason.code == "secret" for reason in one.reasons)
+            yield Again(one.patch.id, _of_gate(one, held_out), "" if has_secret else one.patch.tree, one.patch.on)
 
 
 def _of_drop(drop: Dropped, held_out: frozenset[str]) -> str:

@@ -1,0 +1,53 @@
+"""When a worker is given up: after too long without a word, but never while it waits for a person."""
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from donewhen.engines.base import Note
+from donewhen.engines.foreman.hearing import Heard, PatientAsker
+from donewhen.events import Event
+
+pytestmark = pytest.mark.anyio
+
+
+class Silent:
+    """A notebook that nobody writes to."""
+
+    def notes(self) -> Sequence[Note]:
+        return ()
+
+    def write(self, note: Note | None, *events: Event) -> None:
+        del note, events
+
+    def turns(self, role: str) -> int:
+        return len(role)
+
+
+class Slow:
+    """A person who answers when somebody else has been given up."""
+
+    def __init__(self, until: anyio.Event) -> None:
+        self._until = until
+
+    async def ask(self, id: str, prompt: str) -> str:
+        await self._until.wait()
+        return f"{id}: {prompt}"
+
+
+async def test_who_waits_for_a_person_is_not_given_up_and_who_is_silent_is() -> None:
+    over = anyio.Event()
+    waits, silent = Heard(Silent()), Heard(Silent())
+    waiting, given_up = anyio.CancelScope(), anyio.CancelScope()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(waits.silence, 0.05, waiting)
+
+        async def listen() -> None:
+            await silent.silence(0.2, given_up)
+            over.set()
+
+        tasks.start_soon(listen)
+        assert await PatientAsker(Slow(over), waits).ask("q", "may I?") == "q: may I?"
+        tasks.cancel_scope.cancel()
+    assert (waiting.cancel_called, given_up.cancel_called) == (False, True)
