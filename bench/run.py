@@ -15,6 +15,7 @@ PARTS = (
     "union_search",
     "union_projects",
     "foreman",
+    "signatures",
 )
 
 

@@ -24,13 +24,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "union": ("donewhen.cli.union", "combine finished branches or patches: a maximal set that passes together"),
     "agents": ("donewhen.cli.agents", "which agents can be used here, and what the others lack"),
     "models": ("donewhen.cli.models", "which models can be used here, and what the others lack"),
+    "memory": ("donewhen.cli.memory", "failures as they are recognised again; `signature` reads a log"),
     "sandbox": ("donewhen.cli.sandbox", "run one command exactly as an engine's command would run"),
     "policy": ("donewhen.cli.policy", "allow, ask or deny, and which rule says so; runs nothing"),
     "trust": ("donewhen.cli.trust", "accept the widening keys of this repository's donewhen.toml"),
     "doctor": ("donewhen.cli.doctor", "what is missing on this machine and what it costs you"),
 }
 """Verb → the module that holds `command`, and the line that `--help` shows without importing it."""
-LATER = ("memory", "loop", "inbox", "serve", "mcp", "acp")
+LATER = ("loop", "inbox", "serve", "mcp", "acp")
 """Verbs that are promised; those that are not in the table above are not there yet."""
 
 

@@ -1,0 +1,75 @@
+"""A message without what differs from run to run: paths, numbers, hashes, dates, addresses, temporary names.
+
+What tells one failure from another must stay. Of an error that misses something (a module, an attribute, a name, a
+type) the name that is missing is kept as it was written, digits and all. Every pattern reads a bounded text once.
+"""
+
+import re
+
+LONGEST = 600
+LONGEST_MASKED = 300
+
+MASKS = tuple(
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        (r"\b[a-z][a-z0-9+.-]{1,20}://[^\s'\"<>)]+", "<url>"),
+        (r"\b[\w.+-]{1,80}@[\w-]{1,80}(?:\.[\w-]{1,80})+\b", "<mail>"),
+        (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?", "<time>"),
+        (r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
+        (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
+        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\blocalhost:\d+", "<host>"),
+        (r"\b0[xX][0-9a-fA-F]+\b", "<address>"),
+        (r"(?:\b[A-Za-z]:\\|\\\\)[^\s'\"<>|:]+", "<path>"),
+        (r"(?<![\w.<)/])~?/(?:[^\s'\"<>():,;]+/?)+", "<path>"),
+        (r"(?<![\w/])\.{0,2}[\w.@+-]{1,100}(?:/[\w.@+-]{1,100}){1,40}(?::\d+)*", "<path>"),
+        (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
+        (r"\btmp[\w-]{4,40}\b|\bpytest-of-\w+\b", "<temp>"),
+        (r"(?<![\w)\]>])[-+](?=\d)", ""),
+        (r"\d+(?:[._,]\d+)*(?:[eE][-+]?\d+)?", "<n>"),
+        (r"<n>(?:,? <n>)+", "<n>"),
+        (r"\s+", " "),
+    )
+)
+MISSING = re.compile(
+    r"no module named|cannot import name|cannot find (?:module|package|name|symbol|type|value|crate|function|method)"
+    r"|could not (?:find|resolve)|can't resolve|cannot resolve|failed to (?:resolve|load|import)|unresolved|unknown"
+    r"|has no (?:attribute|member|exported member|property)|is not defined|is not a (?:function|constructor|module)"
+    r"|undefined (?:method|local variable|function|constant|variable|reference|symbol|array key|index|property|name)"
+    r"|undefined:|cannot load such file|no such (?:module|method|file to load)|uninitialized constant|not declared"
+    r"|does not exist on|no (?:method|field|function) named|call to undefined|class .{1,200} not found"
+    r"|cannot read propert|(?:un)?expected keyword|unexpected keyword|missing \d+ required|does not provide an export",
+    re.IGNORECASE,
+)
+KINDS = re.compile(
+    r"ModuleNotFound|Import|Attribute|NameError|TypeError|Reference|NoMethod|LoadError|UnboundLocal|KeyError|NoSuch"
+    r"|ClassNotFound|NoClassDef|attr-defined|name-defined|import|reportMissing|reportUndefined|reportAttribute"
+    r"|F821|F401|E04(?:12|25|32|33)|E0599|E0609|TS2(?:304|305|307|339|551|552)"
+)
+NAME = re.compile(
+    r"['\"`‘]([^\s'\"`’]{1,120})['\"`’]|([\w.$]{1,120}) is not (?:defined|a )|-- (\S{1,120})$|function (\w+)\(\)"
+)
+ABSOLUTE = re.compile(r"(?:[A-Za-z]:)?[/\\].*[/\\]")
+
+
+def masked(message: str, kind: str = "") -> str:
+    """One line. The kind says whether the message names something that is missing; its words may say so too."""
+    text = message[:LONGEST]
+    if not (KINDS.search(kind) or MISSING.search(text)):
+        return _masked(text)
+    kept, at = list[str](), 0
+    for name in NAME.finditer(text):
+        kept += [_masked(text[at : name.start()]), _name(name)]
+        at = name.end()
+    return " ".join(part for part in [*kept, _masked(text[at:])] if part)[:LONGEST_MASKED]
+
+
+def _name(found: re.Match[str]) -> str:
+    """A missing file is a machine's business up to its last part."""
+    named = next(part for part in found.groups() if part)
+    return found[0].replace(named, ABSOLUTE.sub("", named) or named)
+
+
+def _masked(text: str) -> str:
+    for pattern, instead in MASKS:
+        text = pattern.sub(instead, text)
+    return text.strip()[:LONGEST_MASKED]

@@ -1,0 +1,178 @@
+"""What makes two failures the same: where they happened, and what happened there. Decides nothing about repairs.
+
+*where* is the check, the phase and the set of what failed, compared by overlap; *what* is the kind, the masked message
+and the innermost place of the project, for each failure. What failed on the base already, and for the same cause, is
+left out. Of a log that several readers understand the surest one counts; a log that none understands gets templates in
+place of causes and may be put into a group, but nothing is recalled for it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from donewhen.memory.masking import masked
+from donewhen.memory.template import ran_out_of_time, templates
+from donewhen.readers.failures.all import told
+from donewhen.readers.failures.failure import Failure
+from donewhen.readers.failures.logs import lines
+from donewhen.readers.failures.places import portable, top_of_project
+from donewhen.readers.json import fields, items, words
+from donewhen.records import frozen
+
+VERSION = 1
+SAME_PLACE = 0.7
+SAME_CAUSE = 0.5
+MOST = 500
+LONGEST_ID = 300
+UNKNOWN = "template"
+
+
+class Failed(NamedTuple):
+    """One failure without what differs from run to run. A log that nobody understood has templates, without an id."""
+
+    id: str
+    kind: str
+    message: str
+    place: str
+    """`file:function`, of the innermost frame of the project."""
+
+    @property
+    def cause(self) -> tuple[str, str, str]:
+        return self.kind, self.message, self.place
+
+
+@frozen(kw_only=True)
+class Signature:
+    check: str = ""
+    phase: str = "test"
+    failed: tuple[Failed, ...] = ()
+    """Each once, in order."""
+    reader: str = UNKNOWN
+    v: int = VERSION
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(sorted({each.id for each in self.failed if each.id}))
+
+    @property
+    def causes(self) -> tuple[tuple[str, str, str], ...]:
+        return tuple(sorted({each.cause for each in self.failed}))
+
+    @property
+    def may_be_recalled(self) -> bool:
+        """Only what a reader understood, and something of it that is new."""
+        return self.reader != UNKNOWN and bool(self.failed)
+
+    def where(self) -> str:
+        """The digest of the first key. Equal digests are the same place; unequal ones may still overlap."""
+        return _digest([self.v, self.check, self.phase, *self.ids])
+
+    def what(self) -> str:
+        """The digest of the second key."""
+        return _digest([self.v, *self.causes])
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data, from which `of_json` makes the same signature again."""
+        where = {"key": self.where(), "check": self.check, "phase": self.phase}
+        causes = [
+            {"kind": kind, "message": message, "place": place, "ids": self._ids_of((kind, message, place))}
+            for kind, message, place in self.causes
+        ]
+        return {
+            "v": self.v,
+            "reader": self.reader,
+            "recall": self.may_be_recalled,
+            "ids": list(self.ids),
+            "where": where,
+            "what": {"key": self.what(), "causes": causes},
+        }
+
+    def _ids_of(self, cause: tuple[str, str, str]) -> list[str]:
+        return [each.id for each in self.failed if each.cause == cause]
+
+
+def of_json(data: Mapping[str, object]) -> Signature:
+    """The signature that `as_json` told; fields that are missing or of another form count as empty."""
+    where, what = fields(data.get("where")), fields(data.get("what"))
+    causes = [fields(cause) for cause in items(what.get("causes"))]
+    version = data.get("v")
+    return Signature(
+        check=words(where.get("check")),
+        phase=words(where.get("phase")),
+        failed=_kept(
+            Failed(words(id), words(cause.get("kind")), words(cause.get("message")), words(cause.get("place")))
+            for cause in causes
+            for id in items(cause.get("ids"))
+        ),
+        reader=words(data.get("reader")),
+        v=version if isinstance(version, int) else 0,
+    )
+
+
+def signature_of(log: bytes | str, check: str = "", base: Signature | None = None) -> Signature:
+    """The signature of what a check printed; `base` is that of the same check before anything was changed."""
+    text = log.decode("utf-8", "replace") if isinstance(log, bytes) else log
+    found = told(text)
+    if not found:
+        return _unknown(text, check)
+    before = set(base.failed) if base else set[Failed]()
+    failed = _kept(each for each in map(_failed, found[0].failures) if each not in before)
+    return Signature(check=check, phase=found[0].phase, failed=failed, reader=found[0].reader)
+
+
+def same_place(a: Signature, b: Signature) -> bool:
+    """The same check and phase, and most of what failed in one failed in the other."""
+    return _same_step(a, b) and _overlap(a.ids, b.ids) >= SAME_PLACE
+
+
+def same_cause(a: Signature, b: Signature) -> bool:
+    """At least half of what went wrong is the same."""
+    return a.v == b.v and bool(a.causes) and _overlap(a.causes, b.causes) >= SAME_CAUSE
+
+
+def matches(a: Signature, b: Signature) -> bool:
+    """The same place, or a part of it (a run may end at its first failure), and the same cause of what both have."""
+    ids, others = set(a.ids), set(b.ids)
+    if not (_same_step(a, b) and a.failed and b.failed and (same_place(a, b) or ids <= others or others <= ids)):
+        return False
+    shared = (ids & others) or {""}
+    return _overlap(_of_ids(a, shared), _of_ids(b, shared)) >= SAME_CAUSE
+
+
+def _of_ids(signature: Signature, ids: set[str]) -> list[Failed]:
+    return [each for each in signature.failed if each.id in ids]
+
+
+def _same_step(a: Signature, b: Signature) -> bool:
+    return (a.v, a.check, a.phase, a.reader) == (b.v, b.check, b.phase, b.reader)
+
+
+def _unknown(text: str, check: str) -> Signature:
+    printed = lines(text)
+    lines.cache_clear()
+    failed = _kept(Failed("", "", template, "") for template in templates(printed))
+    return Signature(check=check, phase="timeout" if ran_out_of_time(printed) else "test", failed=failed)
+
+
+def _failed(failure: Failure) -> Failed:
+    top = top_of_project(failure.frames)
+    place = f"{portable(top.file)}:{top.function}".rstrip(":") if top else portable(failure.file)
+    id = portable(failure.id) if failure.id.startswith(("/", "../", "./")) else failure.id
+    return Failed(id[:LONGEST_ID], failure.kind[:LONGEST_ID], masked(failure.message, failure.kind), place[:LONGEST_ID])
+
+
+def _kept(failed: Iterable[Failed]) -> tuple[Failed, ...]:
+    """In order, so that of too many failures two runs keep the same ones."""
+    return tuple(sorted(set(failed))[:MOST])
+
+
+def _overlap(a: Iterable[object], b: Iterable[object]) -> float:
+    """Jaccard's measure; two empty sets are the same."""
+    one, other = set(a), set(b)
+    return len(one & other) / len(one | other) if one or other else 1.0
+
+
+def _digest(parts: list[object]) -> str:
+    text = json.dumps(parts, ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,56 @@
+"""An unknown log as a few templates: the lines that look like errors, with what varies taken out of them.
+
+The way of Drain without its tree: a line is split into words, and a word with a digit or a path in it is a variable.
+Good enough to put logs into groups, not to say that two have the same cause.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from donewhen.memory.masking import masked
+
+MOST_LINES = 12
+LOOKED_AT = 20_000
+LAST_RESORT = 3
+LONGEST = 400
+
+ALARMING = re.compile(
+    r"\b(?:error|errors|fail|fails|failed|failure|fatal|panic|exception|abort(?:ed)?|cannot|can't|could not|unable"
+    r"|not found|no such|denied|refused|undefined|invalid|missing|killed|timed out|timeout|segmentation fault"
+    r"|core dumped|conflict|unexpected|unsupported|out of memory)\b|\w(?:Error|Exception)\b",
+    re.IGNORECASE,
+)
+CALM = re.compile(r"\b(?:0|no) (?:errors?|failures?|failed)\b|\bfail(?:ed|ures?)?[:=] ?0\b", re.IGNORECASE)
+OUT_OF_TIME = re.compile(
+    r"timed out|timeout exceeded|exceeded the (?:maximum execution|time)|deadline exceeded|time limit"
+    r"|sending signal TERM",
+    re.IGNORECASE,
+)
+VARIABLE = re.compile(r"\S*(?:<\w+>|[\d/\\])\S*")
+
+
+def templates(lines: Sequence[str]) -> tuple[str, ...]:
+    """The last lines that alarm, the last one first; without any, the last lines at all."""
+    seen = [line for line in lines[-LOOKED_AT:] if line.strip()]
+    found = _distinct(
+        line for line in reversed(seen) if ALARMING.search(line[:LONGEST]) and not CALM.search(line[:LONGEST])
+    )
+    return found or _distinct(reversed(seen[-LAST_RESORT:]))
+
+
+def ran_out_of_time(lines: Sequence[str]) -> bool:
+    """Whether one of the last lines says so: a test that tells of a timeout in its midst is no such log."""
+    return any(OUT_OF_TIME.search(line[:LONGEST]) for line in lines[-20:])
+
+
+def _distinct(lines: Iterable[str]) -> tuple[str, ...]:
+    kept: dict[str, None] = {}
+    for line in lines:
+        if len(kept) >= MOST_LINES:
+            break
+        kept[_template(line)] = None
+    return tuple(kept)
+
+
+def _template(line: str) -> str:
+    return VARIABLE.sub("<*>", masked(line[:LONGEST]))

@@ -1,0 +1,61 @@
+"""Paths of files as a project knows them, whatever directory a build ran in.
+
+A relative path stays as it is, tidied. Of an absolute one the front is taken off where it can be told: a directory
+that the log itself names as the root of a build, or the place where a CI service, a container or a temporary
+directory keeps a checkout. Anything else stays absolute. No file is looked at.
+"""
+
+import re
+from collections.abc import Iterable
+from posixpath import normpath
+
+ABSOLUTE = r"(?:[A-Za-z]:)?[/\\]"
+NAMED_ROOT = re.compile(
+    rf"\s*(?:Compiling|Checking) \S+ v\S+ \(({ABSOLUTE}[^)]+)\)"  # cargo
+    rf"|\[INFO\] Compiling [0-9]+ source files? [^/\\]*?({ABSOLUTE}.+?)[/\\]target[/\\]"  # maven
+    rf"|rootdir: ({ABSOLUTE}[^,]+)"  # pytest, in front of what was run besides
+    rf"|> \S{{1,100}}@\S{{1,50}} [\w:.-]+ ({ABSOLUTE}.+)"  # npm before 7
+    rf"|-- Build files have been written to: ({ABSOLUTE}.+)/(?:cmake-)?build[^/]*"
+)
+MOST_ROOTS = 50
+CHECKOUT = re.compile(
+    r".*/\.cargo/registry/src/[^/]+|.*/go/pkg/mod|/rustc/[0-9a-f]+"
+    r"|(?:/home/runner/work|/Users/runner/work|/__w|[A-Za-z]:/a|/builds|/home/travis/build)/[^/]+/[^/]+"
+    r"|/github/workspace|/home/circleci/project|/usr/src/app|/workspaces/[^/]+|/workspace|/app|/build|/code|/repo|/work"
+    r"|(?:/[^/]+)*/jenkins/workspace/[^/]+"
+    r"|(?:/private)?(?:/var)?/tmp/(?:pytest-of-[^/]+/pytest-[0-9]+/)?[^/]+|(?:/private)?/var/folders/[^/]+/[^/]+/T/[^/]+"
+)
+LONGEST = 1_000
+
+
+def roots(printed: Iterable[str]) -> tuple[str, ...]:
+    """The directories that a log names as what was built, the shortest first."""
+    found = set[str]()
+    for line in printed:
+        if (named := NAMED_ROOT.match(line)) and named.lastindex and len(found) < MOST_ROOTS:
+            found.add(_tidy(named[named.lastindex]))
+    return tuple(sorted(found, key=lambda root: (len(root), root)))
+
+
+def is_absolute(path: str) -> bool:
+    return re.match(ABSOLUTE, path) is not None
+
+
+def in_project(path: str, roots: tuple[str, ...]) -> str:
+    """The path from the root of the project on, as far as that can be told."""
+    tidy = _tidy(path)
+    if not is_absolute(tidy):
+        return tidy
+    for root in roots:
+        if tidy.startswith(f"{root}/"):
+            return tidy[len(root) + 1 :]
+    known = CHECKOUT.match(tidy)
+    return tidy[known.end() + 1 :] if known and tidy[known.end() : known.end() + 1] == "/" else tidy
+
+
+def _tidy(path: str) -> str:
+    """Maven writes a drive as `/C:/`, and Kotlin a file as an address."""
+    plain = path[:LONGEST].strip().removeprefix("file://").replace("\\", "/")
+    if re.match(r"/[A-Za-z]:/", plain):
+        plain = plain[1:]
+    return normpath(plain) if plain else ""

@@ -1,0 +1,114 @@
+"""What failed in a run of pytest: from the section of every failure, and from the short summary for the names.
+
+The short summary tells where a test is, its section why it failed. Either may be missing (`--tb=no`, `-rN`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from donewhen.readers.failures.failure import Failure, Frame, Phase, Told
+from donewhen.readers.failures.logs import lines
+from donewhen.readers.failures.traces import error, kind_and_message, last_ones, one_each, python_frames
+from donewhen.readers.printed import last
+from donewhen.readers.pytest import HEADER
+
+SECTION = re.compile(r"=+ (?:FAILURES|ERRORS) =+")
+TITLE = re.compile(r"_{3,} (\S.{0,400}?) _{3,}|={3,} .{1,200} ={3,}|!{3,} .{1,200} !{3,}")
+LISTED = re.compile(r"(FAILED|ERROR|SUBFAILED\S{0,100}) (\S+\.py(?:::.*?)?|\S+?)(?: - (.*))?")
+CONFTEST = re.compile(r"ImportError while loading conftest '(.{1,400})'\.")
+OUTPUT = re.compile(r"-+ Captured .* -+")
+PLACE = re.compile(r"(\S.{0,400}?):(\d{1,9}): ?(?:in (.{1,200})|([\w.]{1,200}))?")
+DEFINED = re.compile(r"[> ] +(?:async )?def (\w{1,200})\(.*")
+BETWEEN = re.compile(r"(?:_ ){10,}_? ?")
+ERRORS_IN = re.compile(r"ERROR (collecting|at setup of|at teardown of) (.*)")
+PARAMETERS = re.compile(r"\[.*")
+
+
+def read(log: str) -> Told | None:
+    printed = lines(log)
+    header = last(HEADER, printed)
+    sections = [at for at, line in enumerate(printed) if SECTION.fullmatch(line)]
+    listed = list(_listed(printed[header[0] + 1 :])) if header else []
+    told = list(_told(printed[sections[0] + 1 :])) if sections else []
+    found = list(_joined(listed, told)) or list(_conftest(printed))
+    return Told("pytest", _phase(found), one_each(failure for _, failure in found)) if found else None
+
+
+def _phase(found: list[tuple[str, Failure]]) -> Phase:
+    steps = {step for step, _ in found}
+    if "" in steps:
+        return "test"
+    return "collect" if "collecting" in steps else "setup"
+
+
+def _listed(printed: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Word, node and message of the lines of the short summary."""
+    for line in printed:
+        if row := LISTED.fullmatch(line):
+            yield row[1], row[2], row[3] or ""
+
+
+def _told(printed: Sequence[str]) -> Iterator[tuple[str, str, Failure]]:
+    """Step, name and failure of every section. Its id is a guess until the short summary is asked."""
+    heads = [(at, title[1]) for at, line in enumerate(printed) if (title := TITLE.fullmatch(line))]
+    for (at, title), (end, _) in zip(heads, [*heads, (len(printed), "")][1:], strict=True):
+        if title:
+            step, name = found.groups() if (found := ERRORS_IN.fullmatch(title)) else ("", title)
+            yield step, name, _failure(name, printed[at + 1 : end])
+
+
+def _failure(name: str, body: Sequence[str]) -> Failure:
+    output = next((at for at, line in enumerate(body) if OUTPUT.fullmatch(line)), len(body))
+    body = body[:output]
+    frames, named = _frames(body)
+    said = next((line[1:].strip() for line in body if line.startswith("E   ")), "")
+    if not said and (native := python_frames(body)):
+        frames, said = native, next((line for line in reversed(body) if error(line)), "")
+    kind, message = kind_and_message(said, named or "AssertionError")
+    if named and kind != named and not kind.endswith(f".{named}"):
+        kind, message = named, said
+    file = frames[0].file if frames else ""
+    where = frames[-1] if frames else Frame("")
+    return Failure(id=_node(file, name), kind=kind, message=message, file=where.file, line=where.line, frames=frames)
+
+
+def _frames(body: Sequence[str]) -> tuple[tuple[Frame, ...], str]:
+    """The places that a section names, and the kind that stands behind the last one."""
+    found, kind, function = list[Frame](), "", ""
+    for line in body:
+        if BETWEEN.fullmatch(line):
+            function = ""
+        elif defined := DEFINED.fullmatch(line):
+            function = defined[1]
+        elif place := PLACE.fullmatch(line):
+            found.append(Frame(place[1], int(place[2]), place[3] or function))
+            kind = place[4] or ""
+    return last_ones(found), kind.rpartition(".")[2]
+
+
+def _node(file: str, name: str) -> str:
+    plain = PARAMETERS.sub("", name)
+    return plain if plain.endswith(".py") or not file else f"{file}::{plain.replace('.', '::')}"
+
+
+def _joined(listed: list[tuple[str, str, str]], told: list[tuple[str, str, Failure]]) -> Iterator[tuple[str, Failure]]:
+    """Every listed failure with its section; sections that are not listed as they are."""
+    by_name = {name: (step, failure) for step, name, failure in told}
+    for word, node, message in listed:
+        name = node.partition("::")[2].replace("::", ".") or node
+        step, failure = by_name.pop(name, ("" if word != "ERROR" else "at setup of", None))
+        node = PARAMETERS.sub("", node)
+        if failure is None:
+            kind, message = kind_and_message(message.removesuffix("..."))
+            yield step, Failure(id=node, kind=kind, message=message, file=node.partition("::")[0])
+        else:
+            yield step, replace(failure, id=node)
+    yield from by_name.values()
+
+
+def _conftest(printed: Sequence[str]) -> Iterator[tuple[str, Failure]]:
+    """A conftest that cannot be imported ends pytest before it prints a section."""
+    if found := last(CONFTEST, list(printed)):
+        failure = _failure("conftest.py", printed[found[0] + 1 : found[0] + 200])
+        yield "at setup of", failure

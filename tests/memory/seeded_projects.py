@@ -1,0 +1,34 @@
+"""The form of a small project with bugs to be seeded, and what may differ between two runs of one bug.
+
+The projects stand beside it, for the tests and for bench/signatures.py: data only. A project has placeholders: @PAD@
+becomes some lines of comment, so that line numbers move, @A@ and @B@ become numbers that get into parameters and
+messages.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Files = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Bug:
+    name: str
+    file: str
+    right: str
+    wrong: str
+    twin: str = ""
+    """The bug that prints the same as this one but for numbers."""
+
+
+@dataclass(frozen=True)
+class Project:
+    runner: str
+    command: tuple[str, ...]
+    files: Files
+    bugs: tuple[Bug, ...]
+    comment: str = "//"
+    shuffles: tuple[str, ...] = ()
+    """An option that changes the order, where the runner has one; @SEED@ in it becomes a number."""
+    flaky: tuple[str, str] = ("", "")
+    """A file, and a test behind its end that fails in some runs and has nothing to do with the bug."""
