@@ -31,7 +31,7 @@ GATES_AT_ONCE = 2
 MOST_TRIES = TRIES + 1
 TOO_LATE = "the time was over"
 NOT_GATED = "it is made, but the time was over before it could be gated"
-PATIENCE = 0.9
+PATIENCE = 0.8
 """Of the time after which a silent session is ended: a worker is given up before that."""
 
 
