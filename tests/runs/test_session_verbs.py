@@ -54,11 +54,12 @@ def test_a_finished_session_can_be_looked_at_from_all_sides(repo: Path) -> None:
 def test_watch_follows_a_run_to_its_end_without_gap(repo: Path) -> None:
     model = script(repo.parent / "s.json", [{**RIGHT[0], "delay": 1}, RIGHT[1]])
     program = subprocess.Popen([PROGRAM, "run", "x", "--model", model, "--json"], cwd=repo, stdout=subprocess.PIPE)
-    assert program.stdout is not None
-    first = program.stdout.readline()
-    watched = told(repo, "watch", json.loads(first)["session"], "--json")
-    rest, _ = program.communicate(timeout=60)
-    assert watched.events == [json.loads(line) for line in (first, *rest.splitlines())]
+    with program as running:
+        assert running.stdout is not None
+        first = running.stdout.readline()
+        watched = told(repo, "watch", json.loads(first)["session"], "--json")
+        rest = running.stdout.readlines()
+    assert watched.events == [json.loads(line) for line in (first, *rest)]
 
 
 @pytest.mark.promise("command.land")
