@@ -90,6 +90,46 @@ async def test_in_a_check_that_is_red_still_the_tests_that_pass_now_are_told(tmp
     assert part.gains == {("tests", "test_shop.test_new"), ("tests", "test_shop.test_old")}
 
 
+PROPS = "import shop\n\nshop.OLD = True\n\ndef test_prop():\n    assert shop.OLD\n"
+
+
+async def test_a_green_that_new_tests_hold_up_is_found_out_at_the_gate(tmp_path: Path) -> None:
+    needs("bwrap")
+    old = {"shop.py": "OLD = True\n", "test_shop.py": "import shop\n\ndef test_old():\n    assert shop.OLD\n"}
+    contract = BY_TEST.replace(" test_shop.py", "")
+    root = repository(tmp_path / "repo", {"donewhen.toml": contract, ".gitignore": "__pycache__\n", **old})
+    git(root, "checkout", "-q", "-b", "work")
+    write(root, {"shop.py": "OLD = False\n", "test_prop.py": PROPS})
+    commit(root)
+    git(root, "checkout", "-q", "main")
+    async with open_workplace(root) as place:
+        judging = await beside(place, contract_in(place.settings), place.repo.head, list[Event]().append)
+        tree = await place.store.tree_of(git(root, "rev-parse", "work"))
+        proven, checks_alone = await judging(tree, "gate"), await judging(tree, "gate", proven=False)
+    assert (proven.turned, checks_alone.turned) == (("tests",), ())
+
+
+@pytest.mark.parametrize(("file", "reruns"), [("other.txt", []), ("a.txt", ["quick"])])
+async def test_at_the_gate_only_a_red_that_was_none_on_the_base_is_looked_at_twice(
+    tmp_path: Path, file: str, reruns: list[str]
+) -> None:
+    needs("bwrap")
+    contract = QUICK + QUICK.replace("quick", "goal").replace("a.txt", "goal.txt")
+    root = repository(tmp_path / "repo", {"donewhen.toml": contract, "a.txt": "a\n", "other.txt": "o\n"})
+    git(root, "checkout", "-q", "-b", "work")
+    (root / file).unlink()
+    commit(root)
+    git(root, "checkout", "-q", "main")
+    told: list[Event] = []
+    async with open_workplace(root) as place:
+        judging = await beside(place, contract_in(place.settings), place.repo.head, told.append)
+        seen = await judging(await place.store.tree_of(git(root, "rev-parse", "work")), "gate")
+    again = [event.fields()["name"] for event in told if event.type() == "check_started"]
+    phases = [event.fields().get("phase") for event in told if event.type() == "check_started"]
+    assert [name for name, phase in zip(again, phases, strict=True) if phase == "rerun"] == reruns
+    assert seen.turned == tuple(reruns)
+
+
 @pytest.mark.parametrize(
     ("before", "now", "gains"),
     [

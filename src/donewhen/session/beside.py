@@ -22,12 +22,21 @@ Way = Literal["gate", "union"]
 CHECKS_ALONE = replace(ALL, canary=False, reruns=False)
 """For a search, which asks again by itself, and whose answer is proven with all defences in the end."""
 NO_SECOND_LOOK = replace(ALL, reruns=False)
-"""For a patch alone, while nothing speaks against it: a check that is red as on the base need not be red twice."""
+"""For a patch alone and a check that is red on the base: to be red as it was, it need not be red twice."""
 PRETENDED = (Status.TAMPERED, Status.VACUOUS)
 """A green that is none: worse than red, whatever the base was."""
 UNSURE = (Status.FLAKY, Status.TIMEOUT, Status.INFRA)
 """Nothing that anybody could be measured by."""
 MOST_NAMED = 3
+
+
+@frozen
+class Step:
+    """Some checks of a contract, or all of it without names, and how hard they are looked at."""
+
+    contract: Contract
+    names: Sequence[str]
+    defences: Defences
 
 
 @frozen
@@ -47,58 +56,65 @@ class Beside:
     async def __call__(
         self, tree: str, phase: Way, first: Sequence[str] = (), *, fresh: bool = False, proven: bool = True
     ) -> Judgement:
+        names = [check.name for check in self.contract.checks]
         if phase == "gate" and proven:
-            seen = await self._seen(tree, phase, first, fresh, NO_SECOND_LOOK)
-            if not seen.turned:
-                return seen
-        return await self._seen(tree, phase, first, fresh, ALL if proven else CHECKS_ALONE)
+            return await self._alone(tree, names, fresh)
+        defences = ALL if proven else CHECKS_ALONE
+        before, after = [name for name in names if name in first], [name for name in names if name not in first]
+        contract = [Step(self.contract, some, defences) for some in (before, after)]
+        return await self._seen(tree, phase, [*contract, self._build(defences)], fresh)
+
+    async def _alone(self, tree: str, names: Sequence[str], fresh: bool) -> Judgement:
+        """One patch. A check that was red on the base and has something new to say is looked at with all defences."""
+        red = [name for name in names if self.baseline[name].status is not Status.PASS]
+        green = [name for name in names if name not in red]
+        steps = [Step(self.contract, green, ALL), Step(self.contract, red, NO_SECOND_LOOK), self._build(ALL)]
+        seen = await self._seen(tree, "gate", steps, fresh)
+        news = [leg.name for leg in seen.legs if leg.name in red and leg.has_news]
+        sure = await self._seen(tree, "gate", [Step(self.contract, news, ALL)], fresh)
+        return Judgement(tuple({leg.name: leg for leg in (*seen.legs, *sure.legs)}.values()), seen.taken_back)
+
+    def _build(self, defences: Defences) -> "Step":
+        return Step(self.builds, [check.name for check in self.builds.checks], defences)
 
     async def on(self, tree: str) -> "Beside":
         """The same, beside a tree that was reached since; nobody is told."""
         quiet = replace(self, emit=_nobody)
         found = [
-            await quiet._verdict(part, tree, "union", (), False, ALL)
+            await quiet._verdict(tree, "union", Step(part, (), ALL), fresh=False)
             for part in (self.contract, self.builds)
             if part.checks
         ]
         known = {one.name: one for verdict in found for one in verdict.results if one.status not in UNSURE}
         return replace(self, baseline={**self.baseline, **known})
 
-    async def _seen(self, tree: str, phase: Way, first: Sequence[str], fresh: bool, defences: Defences) -> Judgement:
-        """Those of `first` before the others; the build last. What speaks against the tree ends it."""
-        names = [check.name for check in self.contract.checks]
-        steps = [(self.contract, [name for name in names if name in first])]
-        steps.append((self.contract, [name for name in names if name not in first]))
-        steps.append((self.builds, [check.name for check in self.builds.checks]))
+    async def _seen(self, tree: str, phase: Way, steps: Sequence["Step"], fresh: bool) -> Judgement:
+        """One step after the other; what speaks against the tree ends it."""
         seen = Judgement(())
-        for contract, only in steps:
-            if only:
-                part = await self._judged(contract, tree, phase, only, fresh, defences)
+        for step in steps:
+            if step.names:
+                part = await self._judged(tree, phase, step, fresh)
                 seen = Judgement((*seen.legs, *part.legs), tuple(dict.fromkeys((*seen.taken_back, *part.taken_back))))
             if seen.turned or seen.unknown or seen.taken_back:
                 break
         return seen
 
-    async def _judged(
-        self, contract: Contract, tree: str, phase: Way, only: Sequence[str], fresh: bool, defences: Defences
-    ) -> Judgement:
-        verdict = await self._verdict(contract, tree, phase, only, fresh, defences)
+    async def _judged(self, tree: str, phase: Way, step: "Step", fresh: bool) -> Judgement:
+        verdict = await self._verdict(tree, phase, step, fresh)
         legs = tuple(leg_of(self.baseline[result.name], result) for result in verdict.results)
         return Judgement(legs, tuple(f"{edit.path} is protected: {edit.reason}" for edit in verdict.edits))
 
-    async def _verdict(
-        self, contract: Contract, tree: str, phase: Way, only: Sequence[str], fresh: bool, defences: Defences
-    ) -> Verdict:
+    async def _verdict(self, tree: str, phase: Way, step: "Step", fresh: bool) -> Verdict:
         return await judge_tree(
             self.place,
-            contract,
+            step.contract,
             base=self.base,
             candidate=tree,
             emit=self.emit,
             phase=phase,
             fresh=fresh,
-            only=only,
-            defences=defences,
+            only=step.names,
+            defences=step.defences,
         )
 
 

@@ -40,6 +40,11 @@ class Leg:
         red = self.stands in ("open", "kept")
         return red and any(name == self.name and test not in self.passed for name, test in gains)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether it does not stand just as badly as on the base."""
+        return self.stands in ("gained", "turned")
+
 
 @frozen
 class Judgement:
