@@ -39,3 +39,8 @@ def test_a_file_that_cannot_be_read_is_one_line_and_exit_2(tmp_path: Path, name:
     answer = donewhen("memory", "signature", name, cwd=tmp_path)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert name in answer.err
+
+
+def test_without_a_word_of_what_to_do_it_says_so_in_one_line(tmp_path: Path) -> None:
+    answer = donewhen("memory", cwd=tmp_path)
+    assert (answer.code, answer.out, answer.err) == (2, "", "donewhen: Missing command.\n")

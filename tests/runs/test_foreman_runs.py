@@ -431,6 +431,7 @@ def test_the_keys_of_the_foreman_come_from_the_settings(tmp_path: Path) -> None:
         ("foreman", "WORKERS", "'foreman.workers' must be 1 or more"),
         ("foreman", "PLAN_ATTEMPTS", "'foreman.plan_attempts' must be 1 or more"),
         ("foreman:nobody", "", "'nobody' is not an agent; known are claude-code"),
+        ("foreman:native:x", "", "'native:x' is no worker; known are native, external and every agent"),
     ],
 )
 def test_settings_that_nothing_can_be_made_of_are_refused_in_one_line(

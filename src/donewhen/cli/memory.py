@@ -12,7 +12,7 @@ from donewhen.errors import BadInput
 MOST_BYTES = 256 * 1024 * 1024
 
 
-@click.group("memory")
+@click.group("memory", no_args_is_help=False)
 def command() -> None:
     """Failures, as they are recognised again."""
 

@@ -1,4 +1,4 @@
-"""Who works on a session: the only file that names concrete engines and models.
+"""Who works on a session: the only file that makes engines and models.
 
 An explicit engine is the first rung; below it stand the ones that can go on with what it leaves. Where none is named,
 what is ready decides, and how complex the intent looks.
@@ -80,6 +80,8 @@ def _require_agent(settings: Settings, name: str) -> None:
 
 def _require_worker(settings: Settings, worker: str) -> None:
     kind, agent = _worker_kind(worker)
+    if kind == "native" and agent:
+        raise BadInput(f"'{worker}' is no worker; known are native, external and every agent")
     if kind == "external" and agent:
         _require_agent(settings, agent)
 
@@ -183,7 +185,7 @@ async def _foreman(place: Workplace, worker: str, chosen: _Chosen, before: str) 
     kind, agent = _worker_kind(worker)
     agents = await _external(place, agent or before, asked=True) if kind == "external" else []
     if isinstance(chosen, BadInput):
-        reason = f"a planner needs a model: {chosen}"
+        reason = "a planner needs a model, and there is none"
         return [Rung(name="foreman", engine=None, reason=reason, declines="not_ready"), *agents]
     works = agents[0] if agents else _native_rung(place, place.settings, chosen[0])
     if works.engine is None:

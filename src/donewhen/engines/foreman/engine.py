@@ -86,8 +86,8 @@ class _Site:
         for number, level in enumerate(self.plan.levels):
             await self._level(number, level)
         reached = self.reached
-        if not reached.inside:
-            return _declines("union_rejected" if reached.accepted else "nothing_accepted", reached.why_missing())
+        if (why_not := reached.why_not()) is not None:
+            return _declines(*why_not)
         await self.hands.show(self.job.maker, reached.tree)
         said = reached.summary(len(self.plan.subtasks))
         self._tell_once(SAID, "", PlanText(text=said))

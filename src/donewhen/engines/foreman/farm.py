@@ -123,10 +123,11 @@ class Farm:
 
     async def _try(self, task: Task, number: int, problem: str) -> Mapping[str, Any]:
         """One worker at work; whatever breaks in it, the others go on."""
-        began = await _boundary(self._work, task, number, problem)
-        if not isinstance(began, str):
-            return began
-        return self.tries.write_worked(task, number, "", "model_failed", began)
+        worked = await _boundary(self._work, task, number, problem)
+        if not isinstance(worked, str):
+            return worked
+        # What broke may have been the removal of its tree: what was made by then is made.
+        return self.tries.known(task, number) or self.tries.write_worked(task, number, "", "model_failed", worked)
 
     async def _work(self, task: Task, number: int, problem: str) -> Mapping[str, Any]:
         id, anew = task.subtask.id, self.tries.anew(task, number)

@@ -84,6 +84,12 @@ class Reached:
             before = self.missing.get(id)
             self.missing[id] = f"{before}; offered again: {why}" if before else why
 
+    def why_not(self) -> tuple[str, str] | None:
+        """In one word and in a line why there is nothing to show; None when there is."""
+        if self.inside:
+            return None
+        return "union_rejected" if self.accepted else "nothing_accepted", self.why_missing()
+
     def why_missing(self) -> str:
         return "; ".join(f"{id}: {why}" for id, why in self.missing.items())
 

@@ -5,8 +5,8 @@ Whether two of them tell the same thing is not decided here: a test runner may p
 
 from importlib import import_module
 
+from donewhen.readers.failures import findings, logs
 from donewhen.readers.failures.failure import Told
-from donewhen.readers.failures.logs import lines
 
 RUNNERS = (
     "pytest",
@@ -36,4 +36,5 @@ def told(log: str) -> list[Told]:
         found = (import_module(f"donewhen.readers.failures.{name}").read(log) for name in ORDER)
         return [each for each in found if each]
     finally:
-        lines.cache_clear()
+        logs.lines.cache_clear()
+        findings.lines.cache_clear()

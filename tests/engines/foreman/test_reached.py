@@ -1,0 +1,32 @@
+"""How far a plan has come, and the word for having come nowhere."""
+
+from donewhen.engines.foreman.reached import Again, Reached, Step
+
+
+def step(*kept: str, accepted: tuple[str, ...] = (), **missing: str) -> Step:
+    return Step(tree="new", kept=kept, accepted=(*kept, *accepted), missing=missing, again=())
+
+
+def test_what_passed_the_gate_and_no_union_is_a_rejected_union_and_what_passed_no_gate_is_nothing_accepted() -> None:
+    rejected, nothing, something = Reached("base"), Reached("base"), Reached("base")
+    rejected.take(step(accepted=("a",), a="no union with it could be proven", b="changes nothing"))
+    nothing.take(step(a="changes nothing"))
+    something.take(step("a", b="changes nothing"))
+    assert rejected.why_not() == ("union_rejected", "a: no union with it could be proven; b: changes nothing")
+    assert nothing.why_not() == ("nothing_accepted", "a: changes nothing")
+    assert (something.why_not(), something.tree, rejected.tree) == (None, "new", "base")
+
+
+def test_who_comes_in_later_is_no_longer_missing_and_who_fails_twice_is_told_with_both_reasons() -> None:
+    reached = Reached("base")
+    reached.take(step("a", b="broke c", c="strays"))
+    reached.take(step("b"))
+    reached.take(step(c="strays again"))
+    assert reached.inside == ["a", "b"]
+    assert reached.missing == {"c": "strays; offered again: strays again"}
+    assert reached.summary(3) == "2 of 3 subtasks are in: a, b; left out: c: strays; offered again: strays again"
+
+
+def test_a_step_survives_its_note() -> None:
+    one = Step(tree="t", kept=("a",), accepted=("a", "b"), missing={"b": "w"}, again=(Again("b", "w", "tree", "on"),))
+    assert Step.of(one.plain()) == one
