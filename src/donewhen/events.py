@@ -100,6 +100,12 @@ class StateChanged(Event):
 class ContractProposed(Event):
     contract: dict[str, Any]
     why: tuple[str, ...]
+    not_verified: tuple[str, ...] = ()
+    """What is wanted and no check covers."""
+    revised: bool | None = None
+    """Whether it differs from the one before, where a person had asked for that."""
+    reason: str = ""
+    """Why it does not."""
 
 
 class BaselineCompleted(Event):
@@ -211,6 +217,30 @@ class ExternalEvent(Event):
     raw: Any
 
 
+# What an evaluator says about work that is green.
+
+
+class EvaluationStarted(Event):
+    round: int
+    model: str = ""
+
+
+class EvaluationCompleted(Event):
+    status: str
+    """`passed`, `rejected` or `inconclusive`."""
+    scorecard: Mapping[str, Any]
+    summary: str
+    failed_rules: tuple[str, ...] = ()
+    artifact: str = ""
+    """The file that has all of it."""
+
+
+class RevisionStarted(Event):
+    round: int
+    summary: str = ""
+    artifact: str = ""
+
+
 # What many hands do.
 
 
@@ -223,6 +253,10 @@ class PlanningCompleted(Event):
     levels: tuple[tuple[str, ...], ...]
     """Ids; those of one level are worked on at the same time, and stand on the levels before."""
     prefer_single_session: bool
+    items: tuple[Mapping[str, Any], ...] = ()
+    """Of a plan that one builder works on, item by item."""
+    filled: tuple[str, ...] = ()
+    """What the planner had left out, and what was taken instead."""
 
 
 class SubtaskStarted(Event):

@@ -15,6 +15,7 @@ from donewhen.model.closing import close_model
 from donewhen.model.recording import message_from, message_to_plain
 from donewhen.model.wires.anthropic import Anthropic
 from donewhen.model.wires.base import Opening
+from donewhen.model.wires.google import Google
 from donewhen.model.wires.openai_chat import OpenAIChat
 from donewhen.model.wires.openai_responses import OpenAIResponses
 from wire_server import Answer, Refuses, SaidCall, Says, Sends, Wire, serving
@@ -250,6 +251,11 @@ def test_models_that_reason_are_not_told_a_temperature(model: str) -> None:
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1", "gpt-5-chat-latest", "llama3", "qwen3-coder", "gpt-oss:20b"])
 def test_other_models_are_told_a_temperature_of_zero(model: str) -> None:
     assert b'"temperature":0' in OpenAIChat(model).opening(Opening("maker", "", (), 1))
+
+
+@pytest.mark.parametrize("wire", [OpenAIChat("gpt-4.1"), OpenAIResponses("gpt-4.1"), Anthropic("m"), Google("g")])
+def test_who_wants_another_temperature_gets_it(wire: OpenAIChat | OpenAIResponses | Anthropic | Google) -> None:
+    assert b'"temperature":0.2' in wire.opening(Opening("planner", "", (), 1, temperature=0.2))
 
 
 @pytest.mark.parametrize(

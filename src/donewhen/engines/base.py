@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from donewhen.union.known import Members
     from donewhen.union.patch import Patch
     from donewhen.union.uniting import Uniting
+    from donewhen.workspace.command import Finished
     from donewhen.workspace.maker import Maker
     from donewhen.workspace.store import Store
 
@@ -137,6 +138,35 @@ class Hands(Protocol):
         ...
 
 
+class Planned(Protocol):
+    """The plan that is built, as far as a builder may see and change it: it says how far the items are."""
+
+    @property
+    def spec(self) -> str: ...
+
+    def tracker(self) -> str:
+        """All items with their states and notes, for reading."""
+        ...
+
+    def update(self, item: str, state: str, note: str) -> str:
+        """How an item stands now, in one line. `NoSuchItem` names those that there are."""
+        ...
+
+    def read_back(self, text: str) -> None:
+        """Take the states and notes of what somebody made out of `tracker`, and nothing else."""
+        ...
+
+
+class NoSuchItem(Exception):
+    """Steers: nobody can tell which item is meant. The message names what there is; whoever named it goes on."""
+
+
+class Probe(Protocol):
+    """A command run on a tree that stays as it is, whatever the command does."""
+
+    async def __call__(self, command: str, timeout_secs: float) -> "Finished": ...
+
+
 class OutOfBudget(Exception):
     """Steers: the attempt ends here, and the tree is judged."""
 
@@ -176,6 +206,10 @@ class Job:
     """Told what a model says while it says it, for people who watch."""
     hands: Hands | None = None
     """For an engine that has others work."""
+    planned: Planned | None = None
+    """For a builder that can say by a tool how far it is."""
+    probe: Probe | None = None
+    """For somebody who judges: commands are run through it and leave the tree as it is."""
 
 
 @frozen

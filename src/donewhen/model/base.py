@@ -79,6 +79,7 @@ class Turn:
     tools: tuple[ToolSpec, ...] = ()
     messages: tuple[Message, ...]
     max_tokens: int = 4096
+    temperature: float = 0
 
 
 @frozen

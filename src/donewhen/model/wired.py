@@ -108,7 +108,8 @@ class WiredModel:
             raise
 
     def _conversation(self, turn: Turn) -> Conversation:
-        opening = Opening(turn.role, turn.system, turn.tools, turn.max_tokens, frozenset(self._left_out))
+        left_out = frozenset(self._left_out)
+        opening = Opening(turn.role, turn.system, turn.tools, turn.max_tokens, left_out, turn.temperature)
         found = self._conversations.get(turn.role)
         if found is None or found.opening != opening:
             found = Conversation(opening, self.wires[0].opening(opening))

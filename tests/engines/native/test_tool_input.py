@@ -19,6 +19,7 @@ PROMISED = {
     "shell": {"command": True, "timeout_secs": False},
     "ask_user": {"prompt": True},
     "report_no_change": {"kind": True, "summary": True, "evidence": True},
+    "update_tracker": {"item": True, "state": True, "note": False},
 }
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -4,23 +4,19 @@ Pure. What a planner said is read tolerantly and judged strictly: every issue is
 on. Whether the files and symbols exist is asked elsewhere (`grounding`). A plan is advice; only the gate decides.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, cast
 
+from donewhen.engines.typed_reply import WIDTH, Unreadable, object_in, quoted
 from donewhen.records import frozen
 from donewhen.union.patch import WHOLE_FILE, Footprint
 from donewhen.workspace.objects import shown
 
 ID = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,64}")
 MOST_SUBTASKS = 64
-LONGEST_REPLY = 4_000_000
-START = re.compile(r'\{\s*+"')
-MOST_STARTS = 1000
-"""So many beginnings of objects in a reply are tried."""
 LONGEST_PROMPT = 32_000
 LONGEST_PATH = 1000
 LONGEST_NAME = 255
@@ -29,8 +25,6 @@ UNSAYABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 """Such a name may be that of a file, but nobody can be told about it in words."""
 MOST_TOLD = 20
 """So many issues are told; a planner that makes more of them has misunderstood something larger."""
-WIDTH = 100
-"""Characters of a model's words that are shown in one line."""
 MOST_LISTED = 8
 """Places of one subtask that people are shown."""
 WANTED = 'one JSON object, {"subtasks": [{"id", "prompt", "files", "writes", "reads"}]}'
@@ -115,7 +109,11 @@ class Unsound(Exception):
 
 def plan_in(reply: str) -> Plan:
     """The plan that a reply holds; `Unsound` with its issues."""
-    return plan_of(_object_in(reply)["subtasks"])
+    try:
+        told = object_in(reply, ["subtasks"], WANTED)
+    except Unreadable as unreadable:
+        raise Unsound(unreadable.issues) from None
+    return plan_of(told["subtasks"])
 
 
 def plan_of(plain: object) -> Plan:
@@ -158,47 +156,6 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _quoted(told: object) -> str:
-    """What was said in the wrong place: words as they are, of anything else only what it is."""
-    if isinstance(told, str):
-        return repr(told) if len(told) <= WIDTH else f"{told[:WIDTH]!r}…"
-    kinds: dict[type, str] = {dict: "an object", list: "a list", bool: "a truth value", type(None): "nothing"}
-    return kinds.get(type(told), "a number")
-
-
-# -- finding the JSON --
-
-
-def _object_in(reply: str) -> Mapping[str, Any]:
-    """The first object with subtasks, be there a fence or words around it or not."""
-    if not reply.strip():
-        raise Unsound([f"the reply is empty; answer with {WANTED}"])
-    if len(reply) > LONGEST_REPLY:
-        raise Unsound([f"the reply is longer than {LONGEST_REPLY} characters"])
-    # Line ends inside of strings are a slip that does no harm, and how many digits a number has is nobody's business.
-    decoder = json.JSONDecoder(strict=False, parse_int=float)
-    others, broken, end = 0, "", 0
-    for _ in range(MOST_STARTS):
-        if (start := START.search(reply, end)) is None:
-            break
-        try:
-            found, end = decoder.raw_decode(reply, start.start())
-        except json.JSONDecodeError as error:
-            end = max(error.pos, start.start() + 1)
-            if '"subtasks"' in reply[start.start() : end]:
-                broken = broken or f"{error.msg} in line {error.lineno}, column {error.colno} of the reply"
-        except RecursionError:
-            raise Unsound([f"the JSON of the reply is nested too deeply; answer with {WANTED}"]) from None
-        else:
-            if "subtasks" in found:
-                return cast("Mapping[str, Any]", found)
-            others += 1
-    if broken:
-        raise Unsound([f"the JSON of the reply is broken: {broken}"])
-    what = "the reply's JSON has no 'subtasks'" if others else "the reply holds no JSON object that can be read"
-    raise Unsound([f"{what}; answer with {WANTED}"])
-
-
 # -- reading --
 
 
@@ -214,7 +171,7 @@ def _subtasks(told: object, issues: list[str]) -> list[Subtask]:
 
 def _subtask(told: object, number: int, issues: list[str]) -> Subtask | None:
     if not isinstance(told, dict):
-        issues.append(f"subtasks[{number}] is {_quoted(told)} and not an object")
+        issues.append(f"subtasks[{number}] is {quoted(told)} and not an object")
         return None
     entry, wrong = cast("Mapping[str, object]", told), list[str]()
     id, prompt = _id(entry.get("id"), wrong), _prompt(entry.get("prompt"), wrong)
@@ -235,7 +192,7 @@ def _subtask(told: object, number: int, issues: list[str]) -> Subtask | None:
 def _id(told: object, wrong: list[str]) -> str:
     if isinstance(told, str) and ID.fullmatch(told):
         return told
-    said = f", not {_quoted(told)}" if told is not None else ""
+    said = f", not {quoted(told)}" if told is not None else ""
     wrong.append(f"'id' must be text of 1 to 64 letters, digits, '_', '.' or '-', and not dots alone{said}")
     return ""
 
@@ -253,7 +210,7 @@ def _prompt(told: object, wrong: list[str]) -> str:
 def _list(entry: Mapping[str, object], key: str, wrong: list[str]) -> list[object]:
     told = entry.get(key)
     if told is not None and not isinstance(told, list):
-        wrong.append(f"'{key}' must be a list, not {_quoted(told)}")
+        wrong.append(f"'{key}' must be a list, not {quoted(told)}")
         return []
     return cast("list[object]", told or [])
 
@@ -262,7 +219,7 @@ def _places(entry: Mapping[str, object], key: str, wrong: list[str]) -> list[Pla
     found: dict[Place, None] = {}
     for told in _list(entry, key, wrong):
         if not isinstance(told, str | dict):
-            wrong.append(f"'{key}' holds {_quoted(told)} instead of an object with 'file' and 'symbol'")
+            wrong.append(f"'{key}' holds {quoted(told)} instead of an object with 'file' and 'symbol'")
             continue
         one = cast("Mapping[str, object]", told if isinstance(told, dict) else {"file": told})  # alone: all of the file
         path, symbol = _path(one.get("file"), key, wrong), _symbol(one.get("symbol"), key, wrong)
@@ -276,7 +233,7 @@ def _path(told: object, key: str, wrong: list[str]) -> str:
     parts = [part for part in told.split("/") if part != "."] if isinstance(told, str) else []
     path = "/".join(parts)
     if not path or len(path) > LONGEST_PATH or UNSAYABLE.search(path) or any(map(_is_no_name, parts)):
-        wrong.append(f"'{key}' holds {_quoted(told)}, which is not the path of a file below the repository")
+        wrong.append(f"'{key}' holds {quoted(told)}, which is not the path of a file below the repository")
         return ""
     return path
 
@@ -291,7 +248,7 @@ def _symbol(told: object, key: str, wrong: list[str]) -> str:
         return WHOLE_FILE
     name = _with_dots(told) if isinstance(told, str) and len(told) <= LONGEST_SYMBOL and told.isprintable() else ""
     if not name:
-        wrong.append(f"a 'symbol' in '{key}' is {_quoted(told)}, which is not the name of one")
+        wrong.append(f"a 'symbol' in '{key}' is {quoted(told)}, which is not the name of one")
     return name
 
 

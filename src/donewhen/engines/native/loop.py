@@ -44,6 +44,7 @@ class NativeConfig:
     window_tokens: int = 120_000
     reads_only: bool = False
     """For whoever is asked about the tree and changes nothing: the closing words are the answer."""
+    temperature: float = 0
 
 
 @frozen
@@ -57,7 +58,7 @@ class NativeEngine:
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
         del emit  # every fact here belongs to a note, and is told with it
-        bench = Workbench(job.maker, self.config.policy, job.asker, self.config.reads_only)
+        bench = Workbench(job.maker, self.config.policy, job.asker, self.config.reads_only, job.planned, job.probe)
         return await Round(self.model, self.config, job, bench, Conversation.of(job.notebook.notes())).go_on()
 
 
@@ -128,6 +129,7 @@ class Round:
             tools=tuple(tool.spec() for tool in offered(self.bench).values()),
             messages=tuple(self.talk.messages),
             max_tokens=self.config.max_tokens_per_turn,
+            temperature=self.config.temperature,
         )
 
     def _take(self, reply: Reply) -> None:
@@ -149,14 +151,14 @@ class Round:
     # -- the tools --
 
     async def _answer_calls(self) -> None:
-        for calls in _groups(self.talk.unanswered):
+        for calls in _groups(self.talk.unanswered, self.bench):
             outcomes = [_not_now(call) for call in calls] if self.talk.claim else await self._run(calls)
             for call, outcome in zip(calls, outcomes, strict=True):
                 self._take_outcome(call, outcome)
 
     async def _run(self, calls: Sequence[Call]) -> Sequence[Outcome]:
         """One call, or several that only read, side by side."""
-        if effect_of(calls[0]) == "changes":
+        if effect_of(calls[0], self.bench) == "changes":
             await self._save_or_undo(calls[0])
         if len(calls) == 1:
             return [await carry_out(calls[0], self.bench)]
@@ -233,9 +235,9 @@ def _told(role: str, reply: Reply, spent: Event, before: str) -> Iterator[Event]
         yield ToolCall(id=call.id, tool=call.name, params_preview=preview(given))
 
 
-def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
+def _groups(calls: Sequence[Call], bench: Workbench) -> Iterator[list[Call]]:
     """What may run together, in order: calls that only read, one after the other in the reply; any other by itself."""
-    for reads, group in groupby(calls, key=lambda call: effect_of(call) == "reads"):
+    for reads, group in groupby(calls, key=lambda call: effect_of(call, bench) == "reads"):
         if reads:
             yield list(group)
         else:

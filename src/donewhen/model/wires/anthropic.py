@@ -56,7 +56,7 @@ class Anthropic:
     def opening(self, opening: Opening) -> bytes:
         body: dict[str, Any] = {"model": self.model, "stream": True, "max_tokens": opening.max_tokens}
         if not NO_TEMPERATURE.match(self.model):
-            body |= opening.optional(temperature=0)
+            body |= opening.optional(temperature=opening.temperature)
         tools: list[dict[str, Any]] = [
             {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
             for tool in opening.tools

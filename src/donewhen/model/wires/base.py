@@ -35,6 +35,7 @@ class Opening:
     max_tokens: int
     left_out: frozenset[str] = frozenset()
     """Optional fields that this server refused before."""
+    temperature: float = 0
 
     @property
     def cache_key(self) -> str:

@@ -42,7 +42,7 @@ class Google:
         return {"x-goog-api-key": key} if key else {}
 
     def opening(self, opening: Opening) -> bytes:
-        settings = {"maxOutputTokens": opening.max_tokens, **opening.optional(temperature=0)}
+        settings = {"maxOutputTokens": opening.max_tokens, **opening.optional(temperature=opening.temperature)}
         body: dict[str, Any] = {"generationConfig": settings}
         if opening.system:
             body["systemInstruction"] = {"parts": [{"text": opening.system}]}

@@ -42,7 +42,7 @@ class OpenAIChat:
         body: dict[str, Any] = {"model": self.model, "stream": True}
         body |= opening.optional(stream_options={"include_usage": True}) | self._limit(opening)
         if not thinks(self.model):
-            body |= opening.optional(temperature=0)
+            body |= opening.optional(temperature=opening.temperature)
         if self.at_home:
             body |= opening.optional(prompt_cache_key=opening.cache_key)
         if opening.tools:

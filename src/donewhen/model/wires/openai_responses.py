@@ -48,7 +48,7 @@ class OpenAIResponses:
         if thinks(self.model):
             body |= opening.optional(include=["reasoning.encrypted_content"])
         else:
-            body |= opening.optional(temperature=0)
+            body |= opening.optional(temperature=opening.temperature)
         body["instructions"] = opening.system
         if opening.tools:
             body["tools"] = [

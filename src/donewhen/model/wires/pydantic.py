@@ -115,7 +115,7 @@ class OtherModel:
     def _settings(self, turn: Turn) -> ModelSettings:
         settings = ModelSettings(max_tokens=turn.max_tokens)
         if self.takes_temperature:
-            settings["temperature"] = 0.0
+            settings["temperature"] = turn.temperature
         return settings
 
     def _gives_way(self, setback: Setback) -> bool:

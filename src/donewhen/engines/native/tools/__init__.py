@@ -3,7 +3,7 @@
     tool        what a tool is, and the check of its input      clip      bounds for what a model is given
     reading     read_file list_dir                              writing   write_file edit_file (nearest: what was meant)
     searching   find_files grep_files (globs)                   running   shell
-    telling     ask_user report_no_change
+    telling     ask_user report_no_change update_tracker
 
 Any failure is an answer that starts with `ERROR: `. Whether the work is done is not decided by any of them.
 """
@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from donewhen.engines.native.tools.clip import clean, clipped
 from donewhen.engines.native.tools.reading import LIST_DIR, READ_FILE
-from donewhen.engines.native.tools.running import SHELL
+from donewhen.engines.native.tools.running import PROBING_SHELL, SHELL
 from donewhen.engines.native.tools.searching import FIND_FILES, GREP_FILES
-from donewhen.engines.native.tools.telling import ASK_USER, REPORT_NO_CHANGE
+from donewhen.engines.native.tools.telling import ASK_USER, REPORT_NO_CHANGE, UPDATE_TRACKER
 from donewhen.engines.native.tools.tool import ERROR, Effect, Outcome, Tool, ToolFailed, Use, Workbench
 from donewhen.engines.native.tools.writing import EDIT_FILE, WRITE_FILE
 from donewhen.model.base import Call
@@ -26,20 +26,28 @@ TABLE = {
     tool.name: tool
     for tool in (
         READ_FILE, LIST_DIR, FIND_FILES, GREP_FILES, WRITE_FILE, EDIT_FILE, SHELL, ASK_USER, REPORT_NO_CHANGE,
+        UPDATE_TRACKER,
     )
 }  # fmt: skip
+READS = {name: tool for name, tool in TABLE.items() if tool.effect == "reads"}
 
 
 def offered(bench: Workbench) -> dict[str, Tool]:
     """The tools that a model is told about."""
+    return {name: tool for name, tool in _known(bench).items() if name != ASK_USER.name or bench.asker is not None}
+
+
+def _known(bench: Workbench) -> dict[str, Tool]:
+    """Those that are carried out, or answer why not."""
     if bench.reads_only:
-        return {name: tool for name, tool in TABLE.items() if tool.effect == "reads"}
-    return {name: tool for name, tool in TABLE.items() if name != ASK_USER.name or bench.asker is not None}
+        return READS if bench.probe is None else {**READS, PROBING_SHELL.name: PROBING_SHELL}
+    return {name: tool for name, tool in TABLE.items() if name != UPDATE_TRACKER.name or bench.planned is not None}
 
 
-def effect_of(call: Call) -> Effect:
+def effect_of(call: Call, bench: Workbench) -> Effect:
     """What carrying out this call can do to the tree; what is not carried out does nothing."""
-    return TABLE[call.name].effect if call.name in TABLE and not call.problem else "talks"
+    known = _known(bench)
+    return known[call.name].effect if call.name in known and not call.problem else "talks"
 
 
 async def carry_out(call: Call, bench: Workbench) -> Outcome:
@@ -54,7 +62,8 @@ async def carry_out(call: Call, bench: Workbench) -> Outcome:
 async def _carried_out(call: Call, bench: Workbench) -> Outcome:
     if call.problem:
         raise ToolFailed(f"the call was not carried out: {call.problem}; make the whole call again")
-    if call.name not in TABLE or (bench.reads_only and call.name not in offered(bench)):
+    known = _known(bench)
+    if call.name not in known:
         raise ToolFailed(f"there is no tool {call.name[:80]}; there are {', '.join(offered(bench))}")
-    tool = TABLE[call.name]
+    tool = known[call.name]
     return await tool.run(Use(call.id, tool.checked(call.input), bench))

@@ -1,4 +1,7 @@
-"""The tool that runs commands: `shell`. The policy is asked first, the sandbox holds whatever it allows."""
+"""The tool that runs commands: `shell`, and the same for one who may change nothing.
+
+The policy is asked first, the sandbox holds whatever it allows.
+"""
 
 from donewhen.engines.native.tools.clip import clipped, printed
 from donewhen.engines.native.tools.tool import ERROR, Outcome, Parameter, Tool, ToolFailed, Use
@@ -23,8 +26,9 @@ async def shell(use: Use) -> Outcome:
         return Outcome(f"{ERROR}{refused.why}", ok=False, failed=True, events=(refused.event,))
     wanted = use.number("timeout_secs") or DEFAULT_SECS
     limit = min(wanted, MOST_SECS)
-    finished = await use.bench.maker.room.run(ShellCommand(text=command, timeout_secs=limit))
-    return _told(finished, limit)
+    if bench.probe is not None:
+        return _told(await bench.probe(command, limit), limit)
+    return _told(await bench.maker.room.run(ShellCommand(text=command, timeout_secs=limit)), limit)
 
 
 def _told(finished: Finished, limit: float) -> Outcome:
@@ -55,14 +59,23 @@ def _shown(output: Output) -> str:
     return f"{text}\n" if text and not text.endswith("\n") else text
 
 
+PARAMETERS = (
+    Parameter("command", "string", "The command.", filled=True),
+    Parameter("timeout_secs", "integer", f"Default {DEFAULT_SECS}, at most {MOST_SECS}.", required=False, least=1),
+)
 SHELL = Tool(
     "shell",
     "Run a command with /bin/sh at the root, in a sandbox. Output and errors come together, with the exit code in the"
     " last line. Every command is a fresh shell; nothing keeps running after it.",
-    (
-        Parameter("command", "string", "The command.", filled=True),
-        Parameter("timeout_secs", "integer", f"Default {DEFAULT_SECS}, at most {MOST_SECS}.", required=False, least=1),
-    ),
+    PARAMETERS,
     "changes",
+    shell,
+)
+PROBING_SHELL = Tool(
+    "shell",
+    "Run a command with /bin/sh at the root, in a sandbox, on a copy that is thrown away afterwards: whatever it writes"
+    " is gone. Output and errors come together, with the exit code in the last line.",
+    PARAMETERS,
+    "talks",
     shell,
 )

@@ -1,10 +1,13 @@
-"""Tools that speak to people: `ask_user`, and `report_no_change`, which is a claim that others decide about."""
+"""Tools that speak to people: `ask_user`; `report_no_change`, which is a claim that others decide about; and
+`update_tracker`, which says how far the items of a plan are. Whether they are is found out by others.
+"""
 
 from typing import Any, cast
 
-from donewhen.engines.base import NobodyAnswered, NoChange
+from donewhen.engines.base import NobodyAnswered, NoChange, NoSuchItem
 from donewhen.engines.native.tools.tool import Outcome, Parameter, Tool, ToolFailed, Use
 
+STATES = ("pending", "in_progress", "completed", "blocked")
 KINDS = ("premise_wrong", "deliberate_behavior", "non_code_decision")
 
 
@@ -22,6 +25,14 @@ async def report_no_change(use: Use) -> Outcome:
         raise ToolFailed("files have been changed; undo every change first, or finish the work")
     claim = NoChange(cast(Any, use.text("kind")), use.text("summary"), use.text("evidence"))
     return Outcome("taken down; the work ends here", claim=claim)
+
+
+async def update_tracker(use: Use) -> Outcome:
+    assert use.bench.planned is not None  # else the tool is not known
+    try:
+        return Outcome(use.bench.planned.update(use.text("item"), use.text("state"), use.text("note")))
+    except NoSuchItem as none:
+        raise ToolFailed(f"update_tracker: {none}") from none
 
 
 ASK_USER = Tool(
@@ -43,4 +54,16 @@ REPORT_NO_CHANGE = Tool(
     ),
     "talks",
     report_no_change,
+)
+UPDATE_TRACKER = Tool(
+    "update_tracker",
+    "Say how far an item of the plan is. The runtime runs its verify commands by itself; a state without evidence in"
+    " the files helps nobody.",
+    (
+        Parameter("item", "string", "Its number in the tracker.", filled=True, or_number=True),
+        Parameter("state", "string", "How far it is.", choices=STATES),
+        Parameter("note", "string", "What the next one who works on it should know.", required=False),
+    ),
+    "talks",
+    update_tracker,
 )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import anyio
 
-from donewhen.engines.base import Asker, NoChange
+from donewhen.engines.base import Asker, NoChange, Planned, Probe
 from donewhen.events import Event
 from donewhen.model.base import ToolSpec
 from donewhen.records import frozen
@@ -42,6 +42,8 @@ class Parameter:
     least: int | None = None
     filled: bool = False
     """Whether nothing but blanks is nothing."""
+    or_number: bool = False
+    """Whether a number will do for a string."""
 
     def schema(self) -> dict[str, Any]:
         more: dict[str, Any] = {"enum": list(self.choices)} if self.choices else {}
@@ -57,6 +59,8 @@ class Parameter:
         return f"{A_KIND[self.kind]} of at least {self.least}" if self.least is not None else A_KIND[self.kind]
 
     def fits(self, value: Any) -> bool:
+        if self.or_number and isinstance(value, int) and not isinstance(value, bool):
+            return True
         if not isinstance(value, PYTHON_KINDS[self.kind]) or (isinstance(value, bool) and self.kind != "boolean"):
             return False
         return (not self.choices or value in self.choices) and (self.least is None or value >= self.least)
@@ -71,6 +75,10 @@ class Workbench:
     asker: Asker | None
     reads_only: bool = False
     """Nothing that changes the tree is offered or carried out, nor anything that talks to a person."""
+    planned: Planned | None = None
+    """The plan that is built, where there is one."""
+    probe: Probe | None = None
+    """For one who reads only: what runs commands without changing the tree."""
     one_search: anyio.Lock = field(default_factory=anyio.Lock)
     """A tree is put together for one command at a time."""
 
@@ -133,7 +141,9 @@ class Tool:
                 raise ToolFailed(f"{self.name}: {parameter.name} must be {parameter.form}, not {_shown(value)}")
             if parameter.filled and not str(value).strip():
                 raise ToolFailed(f"{self.name}: {parameter.name} is empty")
-        return {name: value for name, value in given.items() if value is not None}
+        return {
+            name: str(value) if known[name].or_number else value for name, value in given.items() if value is not None
+        }
 
 
 def _shown(value: Any) -> str:

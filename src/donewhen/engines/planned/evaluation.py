@@ -1,0 +1,241 @@
+"""An evaluator's opinion as data, and the rules by which it counts as a pass.
+
+Pure. A reply that is not whole is no opinion at all: it is malformed and asked for again, never a pass and never a
+refusal. An opinion can stop a landing; it cannot turn a red contract green.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from donewhen.engines.planned.reading import Malformed, Reading, is_whole
+from donewhen.engines.typed_reply import Unreadable, cleaned, cut, one_line, only_object_in, quoted
+from donewhen.records import frozen
+
+SCORES = ("contract_fidelity", "functionality", "code_quality", "verification_integrity")
+LEAST, LOWEST, HIGHEST = 4, 1, 5
+MOST_ENTRIES = 100
+MOST_COUNTED = 1000
+LONGEST_TEXT = 4000
+LONGEST_LINE = 1000
+DEEPEST = 4
+WANTED = 'one JSON object with "verdict", "summary", "scorecard" and the rest of the form'
+
+
+@frozen
+class Finding:
+    severity: Literal["high", "medium", "low"]
+    title: str
+    detail: str = ""
+    command: str = ""
+    """What shows it when it is run; may be empty."""
+
+    def plain(self) -> dict[str, str]:
+        return {"severity": self.severity, "title": self.title, "detail": self.detail, "command": self.command}
+
+
+@frozen(kw_only=True)
+class Evaluation:
+    verdict: Literal["pass", "fail"]
+    summary: str
+    high_severity_findings: int
+    scorecard: Mapping[str, float]
+    findings: tuple[Finding, ...]
+    unmet: tuple[str, ...]
+    risks: tuple[str, ...] = ()
+    tracker_updates: tuple[str, ...] = ()
+
+    def failed_rules(self) -> tuple[str, ...]:
+        """Every rule that stands against a pass, in words."""
+        return tuple(self._failed_rules())
+
+    def _failed_rules(self) -> Iterator[str]:
+        if self.verdict != "pass":
+            yield f"verdict is {self.verdict}"
+        for name in SCORES:
+            if not (score := self.scorecard[name]) >= LEAST:
+                yield f"{name} is {score:g}, needs {LEAST}"
+        counted, listed = self.high_severity_findings, sum(one.severity == "high" for one in self.findings)
+        if worst := max(counted, listed):
+            yield f"{worst} high-severity finding{'s' if worst > 1 else ''}"
+        if counted != listed:
+            yield f"the count of high-severity findings ({counted}) and the list ({listed}) disagree"
+        yield from (f"unmet: {one}" for one in self.unmet)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failed_rules()
+
+    def told(self) -> str:
+        """The summary, and every failed rule after it."""
+        rules = self.failed_rules()
+        return f"{self.summary} (not passed: {'; '.join(rules)})" if rules else self.summary
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(finding.command for finding in self.findings if finding.command))
+
+    def rendered(self, number: int) -> str:
+        """The file that people read, in Markdown."""
+        rows = [f"| {name} | {self.scorecard[name]:g} |" for name in SCORES]
+        parts = [
+            [f"# Evaluation {number}: {'passed' if self.passed else 'not passed'}"],
+            [f"Verdict of the evaluator: {self.verdict}"],
+            [self.summary],
+            [f"| score | {LOWEST} to {HIGHEST}, needs {LEAST} |", "|---|---|", *rows],
+            _section("Why it is not passed", self.failed_rules()),
+            _section("Findings", [line for finding in self.findings for line in _lines_of(finding)]),
+            _section("Unmet", self.unmet),
+            _section("Risks that remain", self.risks),
+            _section("Required updates of the tracker", self.tracker_updates),
+        ]
+        return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def plain(self) -> dict[str, Any]:
+        """In the form of a reply."""
+        return {
+            "verdict": self.verdict,
+            "summary": self.summary,
+            "high_severity_findings": self.high_severity_findings,
+            "scorecard": dict(self.scorecard),
+            "findings": [finding.plain() for finding in self.findings],
+            "unmet_contract_items": list(self.unmet),
+            "residual_risks": list(self.risks),
+            "required_tracker_updates": list(self.tracker_updates),
+        }
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"## {title}", "", *(line if line.startswith("  ") else f"- {line}" for line in lines)] if lines else []
+
+
+def _lines_of(finding: Finding) -> Iterator[str]:
+    yield f"{finding.severity}: {finding.title}"
+    yield from (f"  {line}" for line in finding.detail.split("\n") if line.strip())
+    if finding.command:
+        yield f"  probe: `{one_line(finding.command)}`"
+
+
+def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
+    """The evaluation that `Evaluation.plain` gave."""
+    return Evaluation(
+        verdict=plain["verdict"],
+        summary=plain["summary"],
+        high_severity_findings=plain["high_severity_findings"],
+        scorecard=dict(plain["scorecard"]),
+        findings=tuple(Finding(**finding) for finding in plain["findings"]),
+        unmet=tuple(plain["unmet_contract_items"]),
+        risks=tuple(plain["residual_risks"]),
+        tracker_updates=tuple(plain["required_tracker_updates"]),
+    )
+
+
+def evaluation_in(reply: str) -> Evaluation:
+    """The evaluation that a reply holds; `Malformed` with every reason why it is none."""
+    try:
+        told = only_object_in(reply, ["verdict", "scorecard"], WANTED)
+    except Unreadable as unreadable:
+        raise Malformed(unreadable.issues) from None
+    return _Evaluations().evaluation(told)
+
+
+class _Evaluations(Reading):
+    def evaluation(self, told: Mapping[str, Any]) -> Evaluation:
+        verdict, summary = self._verdict(told.get("verdict")), self.required(told.get("summary"), "summary")
+        count, scorecard = self._count(told.get("high_severity_findings")), self._scorecard(told.get("scorecard"))
+        findings = self._must_list(told.get("findings"), "findings")
+        read = tuple(self._finding(entry, f"findings[{number}]") for number, entry in enumerate(findings))
+        unmet = self._unmet(told.get("unmet_contract_items"))
+        risks = self._worded(told.get("residual_risks"), "residual_risks")
+        updates = self._worded(told.get("required_tracker_updates"), "required_tracker_updates")
+        self.finish()
+        return Evaluation(
+            verdict=verdict,
+            summary=cut(summary, LONGEST_TEXT),
+            high_severity_findings=count,
+            scorecard=scorecard,
+            findings=read,
+            unmet=unmet,
+            risks=risks,
+            tracker_updates=updates,
+        )
+
+    def _verdict(self, told: object) -> Literal["pass", "fail"]:
+        said = told.strip().lower() if isinstance(told, str) else ""
+        if said not in ("pass", "fail"):
+            self.issues.append(f"verdict must be 'pass' or 'fail', not {quoted(told)}")
+        return "pass" if said == "pass" else "fail"
+
+    def _count(self, told: object) -> int:
+        if is_whole(told) and 0 <= told <= MOST_COUNTED:
+            return int(told)
+        self.issues.append(f"high_severity_findings must be a whole number from 0 to {MOST_COUNTED}")
+        return 0
+
+    def _scorecard(self, told: object) -> Mapping[str, float]:
+        if not isinstance(told, dict):
+            self.issues.append(f"scorecard must be an object with {', '.join(SCORES)}, not {quoted(told)}")
+            return {}
+        entries = cast("Mapping[str, object]", told)
+        return {name: self._score(entries.get(name), f"scorecard.{name}") for name in SCORES}
+
+    def _score(self, told: object, path: str) -> float:
+        if isinstance(told, int | float) and not isinstance(told, bool) and LOWEST <= told <= HIGHEST:
+            return told
+        self.issues.append(f"{path} must be a number from {LOWEST} to {HIGHEST}")
+        return LOWEST
+
+    def _must_list(self, told: object, path: str) -> list[object]:
+        if told is None:
+            self.issues.append(f"{path} must be a list; an empty one when there is nothing to say")
+        return self.entries(told, path, "a list", MOST_ENTRIES)
+
+    def _finding(self, told: object, path: str) -> Finding:
+        if not isinstance(told, dict):
+            self.issues.append(f"{path} must be an object, not {quoted(told)}")
+            return Finding("high", "")
+        entry = cast("Mapping[str, object]", told)
+        title = one_line(self.required(entry.get("title"), f"{path}.title"))
+        command = self.command(entry.get("command"), f"{path}.command")
+        probe = self.command(entry.get("probe"), f"{path}.probe")
+        detail = cleaned(_in_words(entry.get("detail"), DEEPEST)).strip()
+        severity = self._severity(entry.get("severity"), f"{path}.severity")
+        return Finding(severity, cut(title, LONGEST_LINE), cut(detail, LONGEST_TEXT), command or probe)
+
+    def _severity(self, told: object, path: str) -> Literal["high", "medium", "low"]:
+        said = told.strip().lower() if isinstance(told, str) else ""
+        for severity in ("high", "medium", "low"):
+            if said == severity:
+                return severity
+        self.issues.append(f"{path} must be 'high', 'medium' or 'low', not {quoted(told)}")
+        return "high"
+
+    def _unmet(self, told: object) -> tuple[str, ...]:
+        """What is unmet stops a landing, so nothing that was meant to be one is passed over."""
+        entries = self._must_list(told, "unmet_contract_items")
+        worded = [_line(entry) for entry in entries]
+        for number, (entry, words) in enumerate(zip(entries, worded, strict=True)):
+            if not words and not isinstance(entry, str | None):
+                self.issues.append(f"unmet_contract_items[{number}] must be text, not {quoted(entry)}")
+        return tuple(dict.fromkeys(words for words in worded if words))
+
+    def _worded(self, told: object, path: str) -> tuple[str, ...]:
+        worded = map(_line, self.entries(told, path, "a list", MOST_ENTRIES))
+        return tuple(dict.fromkeys(words for words in worded if words))
+
+
+def _line(told: object) -> str:
+    return cut(one_line(_in_words(told, DEEPEST)), LONGEST_LINE)
+
+
+def _in_words(told: object, depth: int) -> str:
+    """What somebody put into an object where a sentence was asked for."""
+    if isinstance(told, str):
+        return told
+    if told is None or depth == 0:
+        return ""
+    if isinstance(told, list):
+        return ", ".join(words for one in cast("list[object]", told) if (words := _in_words(one, depth - 1)))
+    if isinstance(told, dict):
+        pairs = ((key, _in_words(one, depth - 1)) for key, one in cast("dict[str, object]", told).items())
+        return "; ".join(f"{key}: {words}" for key, words in pairs if words)
+    return str(told)

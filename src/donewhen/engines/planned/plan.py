@@ -1,0 +1,272 @@
+"""A plan as data: a specification, proposed checks, and items that a builder works on one by one.
+
+Pure. What a planner leaves out is filled in and said; what it says wrongly is told in lines that it can act on, all of
+them at once. Whether a proposed check may become one is decided by the session, which reads it as donewhen.toml.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from donewhen.engines.planned.reading import MOST_COMMANDS, Malformed, Reading, is_whole
+from donewhen.engines.typed_reply import Unreadable, cleaned, cut, object_in, one_line, quoted
+from donewhen.records import frozen
+
+MOST_ITEMS = 40
+MOST_CHECKS = 40
+MOST_FILES = 100
+MOST_UNVERIFIED = 100
+LONGEST_TITLE = 72
+LONGEST_SPEC = 64 * 1024
+LONGEST_LINE = 2000
+LONGEST_PATH = 1000
+DEEPEST = 6
+STOCK_OUTCOME = "The change is made and works as described."
+KEYS = ("items", "spec_markdown", "contract_markdown", "task_title", "checks")
+WANTED = 'one JSON object, {"spec_markdown", "items": [{"description", "files", "outcome", "verify"}]}'
+
+
+@frozen(kw_only=True)
+class Item:
+    description: str
+    files: tuple[str, ...] = ()
+    outcome: str
+    verify: tuple[str, ...] = ()
+    is_detected: bool = False
+    """Whether `verify` is what the repository was found to have, and not what the planner said."""
+
+    def plain(self) -> dict[str, Any]:
+        lists = {"files": list(self.files), "verify": list(self.verify)}
+        return {"description": self.description, "outcome": self.outcome, **lists, "is_detected": self.is_detected}
+
+
+@frozen(kw_only=True)
+class Plan:
+    title: str
+    spec: str
+    contract_words: str
+    checks: tuple[Mapping[str, Any], ...]
+    """As the planner proposed them; `covers` holds the numbers of items, from 1."""
+    items: tuple[Item, ...]
+    unverified: tuple[str, ...] = ()
+    """What no check covers by the planner's own word."""
+    filled: tuple[str, ...] = ()
+    """What the planner left out or overdid and should not have, and what stands there now."""
+
+    def plain(self) -> dict[str, Any]:
+        words = {"title": self.title, "spec": self.spec, "contract_words": self.contract_words}
+        checks, items = [dict(check) for check in self.checks], [item.plain() for item in self.items]
+        return words | {
+            "checks": checks, "items": items, "unverified": list(self.unverified), "filled": list(self.filled)
+        }  # fmt: skip
+
+
+def plan_of(plain: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.plain` gave."""
+    return Plan(
+        title=plain["title"],
+        spec=plain["spec"],
+        contract_words=plain["contract_words"],
+        checks=tuple(plain["checks"]),
+        items=tuple(_item_of(item) for item in plain["items"]),
+        unverified=tuple(plain["unverified"]),
+        filled=tuple(plain["filled"]),
+    )
+
+
+def _item_of(plain: Mapping[str, Any]) -> Item:
+    files, verify = tuple(plain["files"]), tuple(plain["verify"])
+    return Item(
+        description=plain["description"],
+        files=files,
+        outcome=plain["outcome"],
+        verify=verify,
+        is_detected=plain["is_detected"],
+    )
+
+
+def plan_in(reply: str, intent: str, detected: Sequence[str]) -> Plan:
+    """The plan that a reply holds, with what it lacks filled in; `Malformed` with every issue."""
+    try:
+        told = object_in(reply, KEYS, WANTED)
+    except Unreadable as unreadable:
+        raise Malformed(unreadable.issues) from None
+    return _Plans(intent, detected).plan(told)
+
+
+def one_item(intent: str, detected: Sequence[str]) -> Plan:
+    """The plan of whoever has none: do what was asked for."""
+    return replace(_Plans(intent, detected).plan({}), filled=("no plan could be read: the intent is the only item",))
+
+
+class _Plans(Reading):
+    """Reads one plan. A part that is absent or blank is made from the intent and from what was detected."""
+
+    def __init__(self, intent: str, detected: Sequence[str]) -> None:
+        super().__init__()
+        self._intent = cleaned(intent).strip() or "(no intent was given)"
+        self._detected = tuple(found for command in detected if (found := cleaned(command).strip()))[:MOST_COMMANDS]
+
+    def plan(self, told: Mapping[str, Any]) -> Plan:
+        title = self._title(told.get("task_title"))
+        spec = self._long(told.get("spec_markdown"), "spec_markdown")
+        spec = spec or self.fill("spec made from the intent", self._generic_spec())
+        words = self._long(told.get("contract_markdown"), "contract_markdown")
+        items = self._items(told.get("items"))
+        checks = tuple(self._checks(told.get("checks"), len(items)))
+        unverified = self.strings(told.get("not_verified"), "not_verified", MOST_UNVERIFIED)
+        words = words or self._long(contract_words(items), "contract")
+        self.finish()
+        return Plan(
+            title=title,
+            spec=spec,
+            contract_words=words,
+            checks=checks,
+            items=items,
+            unverified=tuple(self.short(one_line(one), LONGEST_LINE, "not_verified") for one in unverified),
+            filled=tuple(self.filled),
+        )
+
+    def _title(self, told: object) -> str:
+        title = one_line(self.text(told, "task_title"))
+        if not title:
+            return cut(one_line(self._intent.split("\n")[0]), LONGEST_TITLE)
+        return self.short(title, LONGEST_TITLE, "title")
+
+    def _long(self, told: object, key: str) -> str:
+        text = self.text(told, key)
+        if len(text) <= LONGEST_SPEC:
+            return text
+        mark = f"\n\n[cut here: {len(text):,} characters are more than {LONGEST_SPEC:,}]"
+        return self.fill(f"{key} cut at {LONGEST_SPEC:,} characters", text[: LONGEST_SPEC - len(mark)] + mark)
+
+    def _generic_spec(self) -> str:
+        return self._long(f"# What is asked for\n\n{self._intent}\n\nNothing else changes.", "spec")
+
+    def _items(self, told: object) -> tuple[Item, ...]:
+        entries = self.entries(told, "items", "a list of objects", MOST_ITEMS)
+        if entries:
+            return tuple(self._item(entry, number) for number, entry in enumerate(entries))
+        before = len(self.filled)
+        only = self._item(dict[str, Any](), 0)
+        self.filled[before:] = ["no items: one made from the intent"]
+        return (only,)
+
+    def _item(self, told: object, number: int) -> Item:
+        path, name = f"items[{number}]", f"item {number + 1}"
+        if not isinstance(told, dict):
+            self.issues.append(f"{path} must be an object, not {quoted(told)}")
+            return Item(description="", outcome="")
+        entry = cast("Mapping[str, object]", told)
+        description = one_line(self.text(entry.get("description"), f"{path}.description"))
+        description = description or self.fill(f"{name}: described by the intent", one_line(self._intent))
+        outcome = one_line(self.text(entry.get("outcome"), f"{path}.outcome"))
+        outcome = outcome or self.fill(f"{name}: a stock outcome", STOCK_OUTCOME)
+        own = self.commands(entry.get("verify"), f"{path}.verify")
+        if not own:
+            self.filled.append(
+                f"{name}: verify {'as detected' if self._detected else 'is empty, nothing was detected'}"
+            )
+        return Item(
+            description=self.short(description, LONGEST_LINE, f"{name}: description"),
+            files=self._paths(entry.get("files"), f"{path}.files"),
+            outcome=self.short(outcome, LONGEST_LINE, f"{name}: outcome"),
+            verify=own or self._detected,
+            is_detected=not own and bool(self._detected),
+        )
+
+    def _paths(self, told: object, path: str) -> tuple[str, ...]:
+        paths = tuple(one_line(one) for one in self.strings(told, path, MOST_FILES))
+        if any(len(one) > LONGEST_PATH for one in paths):
+            self.issues.append(f"{path} has a path of more than {LONGEST_PATH} characters")
+        return paths
+
+    def _checks(self, told: object, items: int) -> Iterator[Mapping[str, Any]]:
+        for number, entry in enumerate(self.entries(told, "checks", "a list of objects", MOST_CHECKS)):
+            path = f"checks[{number}]"
+            if isinstance(entry, dict):
+                yield self._check(cast("Mapping[str, Any]", entry), path, items)
+            else:
+                self.issues.append(f"{path} must be an object, not {quoted(entry)}")
+
+    def _check(self, entry: Mapping[str, Any], path: str, items: int) -> Mapping[str, Any]:
+        name = one_line(self.required(entry.get("name"), f"{path}.name"))
+        command = self.command(self.required(entry.get("command"), f"{path}.command"), f"{path}.command")
+        check: dict[str, Any] = {"name": name, "command": command}
+        if "covers" in entry:
+            check["covers"] = self._covers(entry["covers"], f"{path}.covers", items)
+        for key, value in entry.items():
+            if (kept := one_line(key)) not in ("name", "command", "covers"):
+                check[kept] = self._passed_on(value, f"{path}.{cut(kept, 64)}", DEEPEST)
+        return check
+
+    def _covers(self, told: object, path: str, items: int) -> list[int]:
+        numbers = cast("list[object]", told) if isinstance(told, list) else [] if told is None else [told]
+        found = [int(one) for one in numbers if is_whole(one) and 1 <= one <= items]
+        if len(found) < len(numbers) or not isinstance(told, list | None):
+            self.issues.append(f"{path} must be a list of item numbers, from 1 to {items}")
+        return list(dict.fromkeys(found))
+
+    def _passed_on(self, value: Any, path: str, depth: int) -> Any:
+        """A value as it is, but for what could not be written down."""
+        if isinstance(value, str):
+            return cleaned(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            self.issues.append(f"{path} is not a number that can be used")
+        if not isinstance(value, dict | list):
+            return value
+        if depth == 0:
+            self.issues.append(f"{path} is nested too deeply")
+            return None
+        if isinstance(value, list):
+            return [self._passed_on(one, path, depth - 1) for one in cast("list[Any]", value)]
+        entries = cast("dict[str, Any]", value)
+        return {one_line(key): self._passed_on(one, path, depth - 1) for key, one in entries.items()}
+
+
+def contract_words(items: Sequence[Item]) -> str:
+    """The contract of a plan whose planner has no words for it."""
+    lines = ["# Done when", ""]
+    for number, item in enumerate(items, 1):
+        lines.append(f"{number}. {item.description}: {item.outcome}")
+        lines += [f"   - `{one_line(command)}`" for command in item.verify]
+    return "\n".join(lines)
+
+
+# -- coverage --
+
+WORD = re.compile(
+    r"""'[^']*+' | "(?:[^"\\]|\\.)*+" | \\. | [<>]&[0-9-] | (?P<link>&&) | (?P<else>[;|&\n()`'"] | (?<!\S)\#)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def uncovered(plan: Plan, commands: Iterable[str]) -> tuple[str, ...]:
+    """What is required and no check covers: outcomes of items, and what the planner says itself."""
+    run = {_plain(link) for command in commands for link in (command, *_links(command))}
+    covered = {number for check in plan.checks for number in cast("Sequence[int]", check.get("covers") or ())}
+    found: list[str] = []
+    for number, item in enumerate(plan.items, 1):
+        is_run = not item.is_detected and any(_plain(command) in run for command in item.verify)
+        if number not in covered and not is_run:
+            is_stock = item.outcome == STOCK_OUTCOME
+            found.append(f"{item.description}: {item.outcome}" if is_stock else item.outcome)
+    return tuple(dict.fromkeys([*found, *plan.unverified]))
+
+
+def _plain(command: str) -> str:
+    return " ".join(command.split())
+
+
+def _links(command: str) -> list[str]:
+    """The commands of a chain in which each must succeed; none when anything else is in it."""
+    links, end = list[str](), 0
+    for word in WORD.finditer(command.strip()):
+        if word["else"]:
+            return []
+        if word["link"]:
+            links.append(command.strip()[end : word.start()])
+            end = word.end()
+    return [*links, command.strip()[end:]]

@@ -1,0 +1,120 @@
+"""A patch cut for a reader who has little room: every file is named, and each gets its share of what can be shown.
+
+Pure, and in time that grows with the patch. Git's own form is kept where nothing is cut; what was left out is said in
+its place and summed up at the end. It is for reading: nobody applies what this gives.
+"""
+
+import re
+from collections.abc import Sequence
+
+from donewhen.records import frozen
+
+FILE = re.compile(r"^diff --git .*$", re.MULTILINE)
+HUNK = re.compile(r"^@@ ", re.MULTILINE)
+NEW_NAME = re.compile(r"^(?:rename|copy) to (.*)$", re.MULTILINE)
+BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)$", re.MULTILINE)
+DELETED = re.compile(r"^deleted file mode ", re.MULTILINE)
+REMOVED_LINE = re.compile(r"^-", re.MULTILINE)
+LONGEST_NAME = 300
+LEAST_SHOWN = 400
+"""Less than this of a file tells nothing, and only its name is left."""
+
+
+@frozen
+class _Part:
+    """What is always shown of one file, and what may be cut."""
+
+    heading: str
+    body: str = ""
+
+
+def shown_patch(patch: str, per_file: int = 8_000, total: int = 40_000) -> str:
+    """The patch, with at most so many characters of each file's text, and of all together."""
+    parts = _parts(patch)
+    rooms = _rooms([len(part.body) for part in parts], per_file, total)
+    shown = [_cut(part.body, room) for part, room in zip(parts, rooms, strict=True)]
+    text = "".join(part.heading + body for part, (body, _) in zip(parts, shown, strict=True))
+    lost = [missing for _, missing in shown if missing]
+    if not lost:
+        return text
+    end = "" if text.endswith("\n") else "\n"
+    return f"{text}{end}\ncut: {len(lost)} of {len(parts)} files, {sum(lost):,} characters\n"
+
+
+def _parts(patch: str) -> list[_Part]:
+    starts = [match.start() for match in FILE.finditer(patch)]
+    before = patch[: starts[0]] if starts else patch
+    ends = [*starts[1:], len(patch)]
+    parts = [_part(patch[start:end]) for start, end in zip(starts, ends, strict=False)]
+    return [_Part("", before), *parts] if before.strip() else parts
+
+
+def _part(section: str) -> _Part:
+    hunk = HUNK.search(section)
+    head = section[: hunk.start()] if hunk else section
+    is_binary = BINARY.search(head) is not None
+    if DELETED.search(head):
+        lines = len(REMOVED_LINE.findall(section, hunk.start())) if hunk else 0
+        return _Part(f"deleted: {_name(head)} ({'binary' if is_binary else f'{lines:,} lines'})\n")
+    if is_binary:
+        return _Part(f"binary: {_name(head)}\n")
+    first, end, rest = section.partition("\n")
+    return _Part(first + end, rest) if len(first) <= 2 * LONGEST_NAME else _Part(f"diff --git {_name(head)}\n", rest)
+
+
+def _name(head: str) -> str:
+    """The path of a file after the change, as git writes it."""
+    if renamed := NEW_NAME.search(head):
+        return _shortened(renamed[1])
+    both = head.partition("\n")[0].removeprefix("diff --git ")
+    # Without a new name both halves are the same path, which may itself hold spaces.
+    half = both[: len(both) // 2]
+    quote = '"' if half.startswith('"') else ""
+    name = half.removeprefix(quote).removeprefix("a/")
+    same = both == f"{half} {quote}b/{name}"
+    return _shortened(quote + name if same else both)
+
+
+def _shortened(name: str) -> str:
+    half = LONGEST_NAME // 2 - 1
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
+
+
+def _rooms(sizes: Sequence[int], per_file: int, total: int) -> list[int]:
+    """For each file how much of it can be shown: what small ones leave is shared by the large ones."""
+    rooms, left = [min(size, max(per_file, 0)) for size in sizes], max(total, 0)
+    for number, room in enumerate(sorted(rooms)):
+        share = left // (len(rooms) - number)
+        if room > share:
+            return _shared(rooms, share, left)
+        left -= room
+    return rooms
+
+
+def _shared(rooms: Sequence[int], share: int, left: int) -> list[int]:
+    """Every large file gets the share; where that is too little to read, the first of them get what can be read."""
+    if share >= LEAST_SHOWN:
+        return [min(room, share) for room in rooms]
+    readable, shared = left // LEAST_SHOWN, list[int]()
+    for room in rooms:
+        is_large = room > share
+        shared.append(room if not is_large else min(room, LEAST_SHOWN) if readable > 0 else 0)
+        readable -= is_large
+    return shared
+
+
+def _cut(body: str, room: int) -> tuple[str, int]:
+    """The head and the tail of a text in whole lines where it has any, and how many characters are missing."""
+    if len(body) <= room:
+        return body, 0
+    if room < LEAST_SHOWN:
+        return f"[{len(body):,} characters cut]\n", len(body)
+    head, tail = body[: room // 2], body[len(body) - room // 2 :]
+    # A line that takes most of the room is cut inside rather than left out.
+    if (last := head.rfind("\n") + 1) >= len(head) // 2:
+        head = head[:last]
+    if (first := tail.find("\n") + 1) <= len(tail) // 2:
+        tail = tail[first:]
+    missing = len(body) - len(head) - len(tail)
+    end = "" if head.endswith("\n") else "\n"
+    return f"{head}{end}[{missing:,} characters cut]\n{tail}", missing

@@ -1,0 +1,202 @@
+"""Patches cut for readers: every file is named, large ones never starve small ones, and what is missing is said."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from donewhen.engines.planned.shown import LEAST_SHOWN, LONGEST_NAME, shown_patch
+
+BOUND_PER_FILE = 2 * LONGEST_NAME + 60
+"""The name of a file and the words about what was cut."""
+BOUND = 120
+
+
+def section(path: str, lines: int, width: int = 40) -> str:
+    body = "".join(f"+{number:0{width - 2}}\n" for number in range(lines))
+    head = f"diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{lines} @@\n{body}"
+
+
+def deleted(path: str, lines: int) -> str:
+    head = f"diff --git a/{path} b/{path}\ndeleted file mode 100644\nindex 1..0\n--- a/{path}\n+++ /dev/null\n"
+    return f"{head}@@ -1,{lines} +0,0 @@\n" + "-gone\n" * lines
+
+
+def binary(path: str) -> str:
+    head = f"diff --git a/{path} b/{path}\nindex 1..2 100644\n"
+    return f"{head}GIT binary patch\nliteral 9\nQcmZR\n\nliteral 0\nHcmV?d00001\n\n"
+
+
+def cut_of(shown: str) -> tuple[int, int, int]:
+    match = re.search(r"\ncut: (\d+) of (\d+) files, ([\d,]+) characters\n$", shown)
+    assert match
+    return int(match[1]), int(match[2]), int(match[3].replace(",", ""))
+
+
+def test_a_small_patch_is_shown_as_it_is() -> None:
+    patch = section("a.py", 3) + section("d/b c.py", 2)
+    assert shown_patch(patch) == patch
+
+
+def test_no_patch_is_nothing() -> None:
+    assert shown_patch("") == ""
+
+
+def test_a_large_file_keeps_its_head_and_its_tail_and_says_what_is_missing() -> None:
+    patch = section("a.py", 1000) + section("b.py", 2)
+    shown = shown_patch(patch, per_file=1000)
+    assert shown.startswith(
+        "diff --git a/a.py b/a.py\nindex 1..2 100644\n--- a/a.py\n+++ b/a.py\n@@ -0,0 +1,1000 @@\n+000"
+    )
+    assert f"+{999:038}\ndiff --git a/b.py b/b.py\n" in shown
+    assert section("b.py", 2) in shown
+    (missing,) = re.findall(r"^\[([\d,]+) characters cut\]$", shown, re.MULTILINE)
+    assert cut_of(shown) == (1, 2, int(missing.replace(",", "")))
+    assert len(shown) < len(section("b.py", 2)) + 1200
+
+
+def test_what_is_cut_is_cut_between_lines() -> None:
+    whole = set(section("a.py", 1000).split("\n"))
+    shown = shown_patch(section("a.py", 1000), per_file=777).split("\n")
+    assert all(line in whole or line.endswith(" characters cut]") for line in shown[:-2])
+
+
+def test_a_line_without_an_end_is_cut_inside() -> None:
+    patch = "diff --git a/x b/x\n@@ -1 +1 @@\n+" + "y" * 50_000
+    shown = shown_patch(patch, per_file=1000)
+    assert cut_of(shown)[:2] == (1, 1)
+    assert 900 < shown.count("y") < 1100
+
+
+def test_one_large_file_does_not_starve_the_rest() -> None:
+    small = [section(f"s{number}.py", 10) for number in range(10)]
+    patch = section("big.py", 100_000) + "".join(small)
+    shown = shown_patch(patch, per_file=100_000, total=10_000)
+    assert all(one in shown for one in small)
+    assert shown.startswith("diff --git a/big.py b/big.py\n")
+    assert cut_of(shown)[:2] == (1, 11)
+    assert 9_000 < len(shown) < 10_000 + 11 * 60
+
+
+def test_large_files_share_what_small_ones_leave() -> None:
+    patch = section("a.py", 1000) + section("b.py", 1) + section("c.py", 1000)
+    shown = shown_patch(patch, per_file=100_000, total=10_000)
+    a, b, c = (len(part) for part in shown.split("diff --git ")[1:])
+    assert abs(a - c) < BOUND
+    assert a > 4_500
+    assert b < 200
+
+
+def test_a_share_too_small_to_read_leaves_the_name_alone() -> None:
+    patch = "".join(section(f"f{number}.py", 100) for number in range(50))
+    shown = shown_patch(patch, total=LEAST_SHOWN - 1)
+    assert shown.count("characters cut]") == 50
+    assert all(f"diff --git a/f{number}.py b/f{number}.py\n[" in shown for number in range(50))
+    assert cut_of(shown)[:2] == (50, 50)
+
+
+def test_of_too_many_files_the_first_are_shown_in_part_and_small_ones_whole() -> None:
+    small = "diff --git a/s b/s\nold mode 100644\nnew mode 100755\n"
+    patch = "".join(section(f"f{number}.py", 100) for number in range(50)) + small
+    shown = shown_patch(patch, total=4 * LEAST_SHOWN + 50)
+    assert [f"b/f{number}.py\nindex" in shown for number in range(50)] == [True] * 4 + [False] * 46
+    assert small in shown
+    assert cut_of(shown)[:2] == (50, 51)
+
+
+def test_deleted_and_binary_files_are_told_in_one_line() -> None:
+    gone = (
+        "diff --git a/p.png b/p.png\ndeleted file mode 100644\nindex 1..0\nBinary files a/p.png and /dev/null differ\n"
+    )
+    patch = deleted("old/a b.py", 1234) + binary("logo.png") + section("x.py", 1) + gone
+    assert shown_patch(patch) == (
+        f"deleted: old/a b.py (1,234 lines)\nbinary: logo.png\n{section('x.py', 1)}deleted: p.png (binary)\n"
+    )
+
+
+def test_text_that_speaks_of_binary_or_deleted_files_is_text() -> None:
+    patch = section("x.py", 1) + "+GIT binary patch\n deleted file mode 100644\n-Binary files a and b differ\n"
+    patch += "Binary files a and b differ\n"
+    assert shown_patch(patch) == patch
+
+
+def test_a_renamed_file_goes_by_its_new_name() -> None:
+    head = "diff --git a/old.png b/new.png\nsimilarity index 90%\nrename from old.png\nrename to new.png\nindex 1..2\n"
+    assert shown_patch(head + "Binary files a/old.png and b/new.png differ\n") == "binary: new.png\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ("a/x b/x b/x b/x", "x b/x"),
+        ('"a/\\303\\274" "b/\\303\\274"', '"\\303\\274"'),
+        ("a/x b/y", "a/x b/y"),
+        ("strange", "strange"),
+    ],
+)
+def test_names_are_read_as_git_writes_them(names: str, shown: str) -> None:
+    assert shown_patch(f"diff --git {names}\nBinary files differ by differ\n") == f"binary: {shown}\n"
+
+
+def test_a_name_of_absurd_length_is_shortened_in_its_middle() -> None:
+    path = "d/" * 2000 + "end.py"
+    for patch in (section(path, 1000), deleted(path, 3), binary(path)):
+        shown = shown_patch(patch, per_file=300)
+        assert "end.py" in shown.split("\n")[0]
+        assert len(shown.split("\n")[0]) < LONGEST_NAME + 40
+
+
+def test_text_that_is_no_patch_is_cut_as_well() -> None:
+    assert shown_patch("hello\n") == "hello\n"
+    assert cut_of(shown_patch("hello\n" * 10_000, per_file=500))[:2] == (1, 1)
+
+
+# -- whatever comes --
+
+paths = st.text(alphabet="abc/ .ü", min_size=1, max_size=12)
+sections = st.one_of(
+    st.builds(section, paths, st.integers(0, 60)),
+    st.builds(deleted, paths, st.integers(0, 20)),
+    st.builds(binary, paths),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(sections, max_size=8), st.integers(-1, 3000), st.integers(-1, 6000))
+def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_file: int, total: int) -> None:
+    shown = shown_patch("".join(parts), per_file, total)
+    assert len(shown) <= max(total, 0) + BOUND_PER_FILE * len(parts) + BOUND
+    named = re.findall(r"^(?:diff --git a/|deleted: |binary: )(.*)$", shown, re.MULTILINE)
+    told = [part.split("\n")[0].removeprefix("diff --git a/") for part in parts]
+    assert len(named) == len(told)
+    for name, heading in zip(named, told, strict=True):
+        path = heading[: (len(heading) - 3) // 2]
+        assert name in (heading, path) or name.startswith(f"{path} (")
+    assert shown == shown_patch("".join(parts), per_file, total)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.builds(section, paths, st.integers(0, 60)), max_size=8), st.integers(0, 3000), st.integers(0, 6000))
+def test_what_is_shown_and_what_is_cut_are_the_whole(parts: list[str], per_file: int, total: int) -> None:
+    patch = "".join(parts)
+    shown = shown_patch(patch, per_file, total)
+    marks = re.findall(r"^\[([\d,]+) characters cut\]$", shown, re.MULTILINE)
+    missing = sum(int(mark.replace(",", "")) for mark in marks)
+    if not marks:
+        assert shown == patch
+    else:
+        assert cut_of(shown) == (len(marks), len(parts), missing)
+    kept = re.sub(r"^\[[\d,]+ characters cut\]\n|\ncut: .*\n$", "", shown, flags=re.MULTILINE)
+    assert 0 <= len(kept) - (len(patch) - missing) <= len(marks)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.text(alphabet=st.characters(exclude_categories=[])) | st.text(alphabet="diff --git a/b\n@+-"),
+    st.integers(0, 300),
+)
+def test_whatever_text_comes_it_is_shown_within_bounds(text: str, total: int) -> None:
+    files = len(re.findall(r"^diff --git ", text, re.MULTILINE))
+    assert len(shown_patch(text, total, total)) <= total + BOUND_PER_FILE * (files + 1) + BOUND

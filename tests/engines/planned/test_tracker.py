@@ -1,0 +1,308 @@
+"""The tracker: states change by updates alone, and a file that somebody edited is data, not an authority."""
+
+import itertools
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from donewhen.engines.planned.plan import Item, Plan, one_item
+from donewhen.engines.planned.tracker import (
+    LONGEST_FILE,
+    LONGEST_NOTE,
+    MOST_NAMED,
+    MOST_NOTES,
+    NoSuchItem,
+    State,
+    Tracker,
+    Update,
+)
+
+ITEMS = (
+    Item(description="add paging", files=("a.py", "b c.py"), outcome="pages work", verify=("pytest -q", "make\nlint")),
+    Item(description="say so in the docs", outcome="docs say so", verify=("make test",), is_detected=True),
+    Item(description="tidy", outcome="tidy"),
+)
+PLAN = Plan(title="Paging", spec="s", contract_words="c", checks=(), items=ITEMS)
+START = Tracker.of(PLAN)
+STATES: tuple[State, ...] = ("pending", "in_progress", "completed", "blocked")
+RENDERED = """\
+# Paging
+
+- [/] 1. add paging
+  files: a.py, b c.py
+  outcome: pages work
+  verify: pytest -q
+  verify: make lint
+  note: half way
+- [x] 2. say so in the docs
+  outcome: docs say so
+  verify (detected): make test
+- [!] 3. tidy
+  outcome: tidy
+"""
+
+
+def after(*updates: Update, start: Tracker = START) -> Tracker:
+    for update in updates:
+        start = start.updated(update)
+    return start
+
+
+def busy() -> Tracker:
+    return after(Update(1, "in_progress", "half way"), Update(2, "completed"), Update(3, "blocked"))
+
+
+def edited(*changes: tuple[str, str]) -> tuple[tuple[Update, ...], tuple[str, ...]]:
+    text = RENDERED
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return busy().read_back(text)
+
+
+# -- states --
+
+
+def test_a_tracker_starts_with_every_item_pending() -> None:
+    assert START.states == ("pending",) * 3
+    assert START.notes == ((), (), ())
+    assert START.open == (1, 2, 3)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_an_update_changes_one_state_and_nothing_else(state: State) -> None:
+    changed = START.updated(Update(2, state))
+    assert changed.states == ("pending", state, "pending")
+    assert (changed.title, changed.items, changed.notes) == (START.title, START.items, START.notes)
+    assert START.states == ("pending",) * 3
+
+
+def test_notes_are_added_behind_each_other_in_one_line_each() -> None:
+    changed = after(Update(1, "pending", "one\n two\0"), Update(1, "pending", " "), Update(1, "pending", "x" * 2000))
+    assert changed.notes[0][0] == "one two"
+    assert len(changed.notes[0]) == 2
+    assert len(changed.notes[0][1]) == LONGEST_NOTE
+
+
+def test_what_is_not_completed_is_open() -> None:
+    assert busy().open == (1, 3)
+
+
+@pytest.mark.parametrize("number", [0, 4, -1])
+def test_an_update_of_no_item_changes_nothing(number: int) -> None:
+    with pytest.raises(NoSuchItem):
+        START.updated(Update(number, "completed"))
+
+
+# -- which item is meant --
+
+
+def kind_of(value: object) -> str:
+    return type(value).__name__
+
+
+@pytest.mark.parametrize(
+    "told",
+    [2, 2.0, "2", " 2 ", "item 2", "Item 2", "item2", "#2", "2.", "say so in the docs", " say so  in the docs\n"],
+)
+def test_an_item_is_meant_by_its_number_or_its_description(told: object) -> None:
+    assert START.number_of(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (0, "there is no item like that"),
+        (7, "there is no item 7"),
+        ("7", "there is no item '7'"),
+        ("items 2", "there is no item 'items 2'"),
+        ("say so", "there is no item 'say so'"),
+        ("", "there is no item like that"),
+        (True, "there is no item like that"),
+        (None, "there is no item like that"),
+        (1.5, "there is no item like that"),
+        (float("nan"), "there is no item like that"),
+        (10**5000, "there is no item like that"),
+        ("9" * 5000, "there is no item '999"),
+        ([2], "there is no item like that"),
+        ({"item": 2}, "there is no item like that"),
+    ],
+    ids=kind_of,
+)
+def test_what_means_no_item_is_told_what_there_is(told: object, words: str) -> None:
+    with pytest.raises(NoSuchItem) as problem:
+        START.number_of(told)
+    assert str(problem.value).startswith(words)
+    assert str(problem.value).endswith("there is: 1. add paging; 2. say so in the docs; 3. tidy")
+
+
+def test_a_description_of_two_items_means_none() -> None:
+    twins = Tracker("t", (ITEMS[0], ITEMS[2], ITEMS[2]), ("pending",) * 3, ((),) * 3)
+    with pytest.raises(NoSuchItem, match="2 items are called 'tidy', say a number"):
+        twins.number_of("tidy")
+
+
+def test_a_tracker_of_nothing_says_that_there_is_nothing() -> None:
+    with pytest.raises(NoSuchItem, match="there is no item 1; there are none"):
+        Tracker("t", (), (), ()).number_of(1)
+
+
+# -- the file --
+
+
+def test_the_file_shows_states_details_and_notes() -> None:
+    assert busy().rendered() == RENDERED
+
+
+def test_a_file_that_nobody_touched_says_nothing() -> None:
+    assert busy().read_back(RENDERED) == ((), ())
+    assert busy().read_back(RENDERED.replace("\n", "\r\n")) == ((), ())
+    assert busy().read_back(RENDERED.replace("  files", "    - files").rstrip()) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("mark", "state"), [(" ", "pending"), ("x", "completed"), ("X", "completed"), ("!", "blocked")]
+)
+def test_a_changed_mark_is_an_update(mark: str, state: State) -> None:
+    assert edited(("- [/] 1", f"- [{mark}] 1")) == ((Update(1, state),), ())
+
+
+def test_new_notes_are_updates_that_keep_the_state() -> None:
+    found = edited(("  note: half way\n", "  note: half way\n  note: more\n  - note: and more\n"))
+    assert found == ((Update(1, "in_progress", "more"), Update(1, "in_progress", "and more")), ())
+
+
+def test_a_changed_mark_and_a_new_note_are_one_update() -> None:
+    found = edited(("- [!] 3. tidy\n", "- [x] 3. tidy\n  note: done\n"))
+    assert found == ((Update(3, "completed", "done"),), ())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("verify: pytest -q", "verify: true"), "item 1: its verify commands were changed; they stay as they were"),
+        (("  verify: make lint\n", ""), "item 1: its verify commands were changed; they stay as they were"),
+        (("verify (detected): make test", "verify: make test"), "item 2: its verify commands were changed"),
+        (("1. add paging", "1. add less"), "item 1: its description was changed; it stays as it was"),
+        (("a.py, b c.py", "a.py"), "item 1: its files were changed; they stay as they were"),
+        (("outcome: pages work", "outcome: whatever"), "item 1: its outcome was changed; it stays as it was"),
+        (("note: half way", "nothing"), "item 1: a note was changed or taken out; it stays as it was"),
+        (("# Paging", "# Other"), "the title was changed; it stays as it was"),
+        (("- [!] 3. tidy\n", "- [!] 4. tidy\n"), "item 3: its number was changed; it stays as it was"),
+        (("- [!] 3. tidy\n  outcome: tidy\n", ""), "item 3 is not in the file; it stays as it was"),
+        (("- [!] 3", "- [?] 3"), "item 3: the mark '?' means no state"),
+        (("- [!] 3", "- [] 3"), "item 3: the mark '' means no state"),
+        (("- [!] 3", "- [x] 9. new\n- [!] 3"), "'9. new' is not an item of the plan"),
+        (("- [!] 3", "- [ ] 2. say so in the docs\n- [!] 3"), "'2. say so in the docs' is not an item of the plan, or"),
+        (("  note: half way", "  note: half way\n  free words"), "'1. add paging' has 1 lines below it"),
+        (("- [!] 3", "Free words\n- [!] 3"), "the line 'Free words' belongs to no item"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_everything_else_that_differs_is_named_and_changes_nothing(change: tuple[str, str], words: str) -> None:
+    updates, ignored = edited(change)
+    assert updates == ()
+    assert any(line.startswith(words) for line in ignored)
+
+
+def test_an_item_put_in_between_gives_its_state_to_nobody() -> None:
+    told = ("- [/] 1. add", "- [x] 1. new thing\n- [/] 2. add"), ("] 2. say", "] 3. say"), ("] 3. tidy", "] 4. tidy")
+    updates, ignored = edited(*told)
+    assert updates == ()
+    assert any(line.startswith("'1. new thing' is not an item") for line in ignored)
+
+
+def test_items_of_one_description_are_told_apart_by_their_numbers() -> None:
+    twins = Tracker("t", (ITEMS[2], ITEMS[2]), ("pending", "pending"), ((), ()))
+    swapped = "# t\n- [ ] 2. tidy\n  outcome: tidy\n- [x] 1. tidy\n  outcome: tidy\n"
+    assert twins.read_back(swapped) == ((Update(1, "completed"),), ())
+
+
+def test_very_many_notes_and_differences_are_bounded() -> None:
+    notes = "".join(f"  note: {number}\n" for number in range(MOST_NOTES + 5))
+    updates, ignored = edited(("  note: half way\n", "  note: half way\n" + notes))
+    assert len(updates) == MOST_NOTES
+    assert ignored == (f"item 1: of {MOST_NOTES + 5} new notes only {MOST_NOTES} were taken",)
+    _, ignored = busy().read_back(RENDERED + "".join(f"- [ ] {number}. new\n" for number in range(50, 90)))
+    assert len(ignored) == MOST_NAMED + 1
+    assert ignored[-1] == "and 20 more"
+
+
+def test_nothing_is_taken_from_a_file_of_absurd_length() -> None:
+    updates, (words,) = busy().read_back(RENDERED.replace("[!]", "[x]") + "x" * (LONGEST_FILE + 1))
+    assert updates == ()
+    assert words.endswith("nothing of it was taken")
+
+
+def test_a_note_that_was_cut_is_not_new_at_the_next_reading() -> None:
+    text = RENDERED + f"  note: {'x ' * LONGEST_NOTE}\n"
+    updates, _ = busy().read_back(text)
+    assert after(*updates, start=busy()).read_back(text) == ((), ())
+
+
+# -- whatever comes --
+
+anything = st.text(alphabet=st.characters(exclude_categories=[]), max_size=12)
+some_items = st.builds(
+    Item,
+    description=anything | st.just("tidy"),
+    files=st.lists(anything, max_size=2).map(tuple),
+    outcome=anything,
+    verify=st.lists(anything, max_size=2).map(tuple),
+    is_detected=st.booleans(),
+)
+some_updates = st.lists(st.builds(Update, st.integers(1, 3), st.sampled_from(STATES), anything), max_size=5)
+
+
+def tracker_of(items: Iterable[Item], updates: Iterable[Update], title: str = "t") -> Tracker:
+    plan = Plan(title=title, spec="", contract_words="", checks=(), items=tuple(items))
+    return after(*updates, start=Tracker.of(plan))
+
+
+trackers = st.builds(tracker_of, st.lists(some_items, min_size=3, max_size=4), some_updates, anything)
+pieces = st.sampled_from([*RENDERED.splitlines(keepends=True), "- [x] ", "  note: n\n", "\n", "- [x] 1. \n"])
+edits = st.lists(pieces | anything, max_size=12).map("".join)
+
+
+@settings(deadline=None, max_examples=150)
+@given(trackers)
+def test_whatever_is_in_a_tracker_its_own_file_says_nothing_new(tracker: Tracker) -> None:
+    assert tracker.read_back(tracker.rendered()) == ((), ())
+    assert tracker.rendered().encode()
+    assert tracker.rendered().isascii() or tracker.rendered().splitlines() == tracker.rendered().split("\n")[:-1]
+
+
+@settings(deadline=None, max_examples=150)
+@given(trackers, edits)
+def test_whatever_a_file_says_reading_it_is_safe_and_reading_it_again_says_nothing(tracker: Tracker, text: str) -> None:
+    updates, ignored = tracker.read_back(text)
+    assert all(len(line.splitlines()) == 1 for line in ignored)
+    changed = after(*updates, start=tracker)
+    assert changed.items == tracker.items
+    touched = {update.item for update in updates}
+    assert all(changed.states[at] == tracker.states[at] for at in range(len(tracker.items)) if at + 1 not in touched)
+    assert changed.read_back(text)[0] == ()
+
+
+@settings(deadline=None, max_examples=100)
+@given(some_updates)
+def test_states_are_those_of_the_last_updates(updates: list[Update]) -> None:
+    last = dict(
+        itertools.chain(((number, "pending") for number in (1, 2, 3)), ((one.item, one.state) for one in updates))
+    )
+    assert after(*updates).states == tuple(last.values())
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.recursive(anything | st.integers() | st.floats() | st.none(), st.lists, max_leaves=3))
+def test_whatever_is_named_it_is_an_item_or_told_what_there_is(told: object) -> None:
+    try:
+        assert START.number_of(told) in (1, 2, 3)
+    except NoSuchItem as problem:
+        assert len(str(problem).splitlines()) == 1
+
+
+def test_a_plan_of_one_item_has_a_tracker() -> None:
+    assert Tracker.of(one_item("do it", [])).rendered().startswith("# do it\n\n- [ ] 1. do it\n  outcome: ")

@@ -1,0 +1,205 @@
+"""JSON objects in what models say: found whatever stands around them, and nothing in a reply breaks the search."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from donewhen.engines.typed_reply import (
+    LONGEST_REPLY,
+    MOST_STARTS,
+    Unreadable,
+    cleaned,
+    cut,
+    object_in,
+    one_line,
+    only_object_in,
+    quoted,
+)
+
+GOOD = '{"verdict": "pass", "n": 3}'
+OPPOSITE = '{"verdict": "fail", "n": 3}'
+FORM = 'one JSON object, {"verdict"}'
+
+
+def issue_in(reply: str, *wanted: str) -> str:
+    with pytest.raises(Unreadable) as unreadable:
+        object_in(reply, wanted)
+    (issue,) = unreadable.value.issues
+    return issue
+
+
+def issue_in_the_only(reply: str) -> str:
+    with pytest.raises(Unreadable) as unreadable:
+        only_object_in(reply, ["verdict"], FORM)
+    (issue,) = unreadable.value.issues
+    return issue
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        GOOD,
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```\n",
+        f"Here {{as asked}} it is: {GOOD} Good luck {{you}}!",
+        f"fn main() {{ if x {{}} }} {GOOD}",
+        f'a set {{"a", "b"}} in Python, then {GOOD}',
+        f"\ufeff{GOOD}",
+        f"[{GOOD}]",
+    ],
+)
+def test_an_object_is_found_whatever_stands_around_it(reply: str) -> None:
+    assert object_in(reply) == {"verdict": "pass", "n": 3}
+    assert only_object_in(reply, ["verdict"], FORM) == {"verdict": "pass", "n": 3}
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("", "the reply is empty; answer with one JSON object"),
+        (" \n\t", "the reply is empty"),
+        ("no", "holds no JSON object"),
+        ("[1, 2]", "holds no JSON object"),
+        ("{}", "holds no JSON object"),
+        ('{"verdict": ', "the JSON of the reply is broken"),
+        ('{"verdict": "a" "b"}', "broken: Expecting ',' delimiter in line 1, column 17"),
+        ('{"other": 1}', "has no 'verdict'"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ('{"' * 400_000, "holds no JSON object"),
+        ("x" * (LONGEST_REPLY + 1), "longer than"),
+        ("{" * 10_000_000, "longer than"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_a_reply_without_an_object_says_in_one_line_what_is_wrong(reply: str, words: str) -> None:
+    assert words in issue_in(reply, "verdict")
+
+
+def test_the_object_with_most_of_the_wanted_keys_is_taken_and_the_first_of_equals() -> None:
+    reply = '{"a": 1} {"a": 2, "b": 2} {"a": 3, "b": 3} {"c": 4}'
+    assert object_in(reply, ["a", "b"]) == {"a": 2, "b": 2}
+    assert object_in(reply, ["c"]) == {"c": 4}
+    assert object_in(reply) == {"a": 1}
+
+
+def test_numbers_stay_whole_and_very_long_ones_do_no_harm() -> None:
+    found = object_in('{"a": 120, "b": ' + "9" * 10_000 + ', "c": NaN, "d": -1e999, "e": 123456789012345}')
+    assert (found["a"], type(found["a"])) == (120, int)
+    assert found["b"] == float("inf")
+    assert found["c"] != found["c"]
+    assert found["d"] == -float("inf")
+    assert found["e"] == 123456789012345
+
+
+def test_line_ends_inside_of_strings_are_tolerated() -> None:
+    assert object_in('{"a": "one\ntwo"}') == {"a": "one\ntwo"}
+
+
+# -- where it matters that nobody is quoted --
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (f"{GOOD} {OPPOSITE}", "2 answers that differ"),
+        (f'{{"verdict": "fail", "why": "it printed "{GOOD}" and"}}', "broken beside one that is whole"),
+        (f'{{"why": "it printed "{GOOD}" and", "verdict": "fail"}}', "broken beside one that is whole"),
+        (f'{{"why": "a brace }} and "{GOOD}" and', "broken beside one that is whole"),
+        (f"{{'verdict': 'fail', 'why': 'it printed {GOOD}'}}", "broken beside one that is whole"),
+        (f"{{verdict: fail, why: {GOOD}}}", "broken beside one that is whole"),
+        (f"{GOOD} and {OPPOSITE[:-1]}", "broken beside one that is whole"),
+        (GOOD + '{"x": 1}' * MOST_STARTS + OPPOSITE, "broken beside one that is whole"),
+        ("", "the reply is empty"),
+        ('{"other": 1}', "has no 'verdict'"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_an_answer_that_may_be_a_quotation_is_not_taken(reply: str, words: str) -> None:
+    assert words in issue_in_the_only(reply)
+
+
+def test_an_answer_that_is_said_twice_is_one_answer() -> None:
+    assert only_object_in(f"{GOOD}\nonce more: {GOOD}", ["verdict"], FORM)["verdict"] == "pass"
+
+
+def test_an_answer_that_quotes_another_one_properly_is_itself() -> None:
+    reply = json.dumps({"verdict": "fail", "why": f"it printed {GOOD}"})
+    assert only_object_in(reply, ["verdict"], FORM)["verdict"] == "fail"
+
+
+# -- words --
+
+
+@pytest.mark.parametrize(
+    ("told", "clean"),
+    [
+        ("a\0b\x1b[2Jc\x7f", "ab[2Jc"),
+        ("a\r\nb\rc\u2028d\te", "a\nb\nc\nd\te"),
+        ("rm \u202egnp.sh\u202c", "rm gnp.sh"),
+        ("half \ud83d a pair", "half \ufffd a pair"),
+        ("ü 漢 🎉", "ü 漢 🎉"),
+    ],
+)
+def test_words_lose_what_no_terminal_or_file_should_be_handed(told: str, clean: str) -> None:
+    assert cleaned(told) == clean
+
+
+def test_long_words_are_cut_with_a_sign() -> None:
+    assert (cut("abcdef", 6), cut("abcdefg", 6)) == ("abcdef", "abcde…")
+    assert quoted("y" * 200) == f"'{'y' * 100}'…"
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("x\n", "'x\\n'"),
+        ({}, "an object"),
+        ([], "a list"),
+        (True, "a truth value"),
+        (None, "nothing"),
+        (2.5, "a number"),
+    ],
+)
+def test_what_was_said_in_the_wrong_place_is_named_in_few_words(told: object, words: str) -> None:
+    assert quoted(told) == words
+
+
+# -- whatever comes --
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(st.text(min_size=1, max_size=6), json_values, min_size=1, max_size=4)
+broken_json = st.text(alphabet='{}[]":, \n\\verdict1\ud800\0', max_size=80)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.text() | broken_json | objects.map(json.dumps))
+def test_whatever_text_comes_it_is_an_object_or_lines_that_say_why_not(reply: str) -> None:
+    for wanted in ([], ["verdict"]):
+        try:
+            assert object_in(reply, wanted)
+        except Unreadable as unreadable:
+            assert unreadable.issues
+            assert all(issue.isprintable() for issue in unreadable.issues)
+
+
+@settings(deadline=None, max_examples=100)
+@given(objects, st.text(alphabet="words {}\n`:[]", max_size=30))
+def test_prose_with_braces_around_an_object_does_not_matter(told: dict[str, Any], words: str) -> None:
+    found = object_in(f"{words}\n```json\n{json.dumps(told)}\n```\n{words}")
+    assert json.dumps(found) == json.dumps(object_in(json.dumps(told)))
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.text(alphabet=st.characters(exclude_categories=[])))
+def test_clean_words_can_be_written_down_and_are_clean_already(told: str) -> None:
+    assert cleaned(cleaned(told)) == cleaned(told)
+    assert one_line(one_line(told)) == one_line(told)
+    assert "\0" not in cleaned(told).encode().decode()
+    assert len(one_line(told).splitlines()) <= 1
