@@ -1,20 +1,29 @@
 """Whether two logs of the same bug are recognised as the same failure, and two bugs as two, by failure signatures.
 
 Real tools are run over small projects with seeded bugs; every run of a bug is in another directory, with other line
-numbers, parameters and order, and some have a second, unrelated failure. Every pair of logs of a tool is judged. Bugs
-that are held out were written after everything else was settled; those of compilers that have none were seen. Some bugs
-are twins that print the same but for numbers (`price + count` and `price - count`): no signature can tell those apart,
-and they count as mistakes.
+numbers, parameters, order and workers. One of three logs is as the tool printed it, one stands in a whole CI log in
+colours, one has the lines of other programs in it and a second, unrelated failure. Every pair of logs of a tool and a
+project is judged.
+
+Held out are some bugs of the first project (shop) and all of another of another shape (harbour); a third (mill) is for
+tuning. Mistakes are named for the half that was tuned on only, so that rules are made without a look at the other;
+`--reveal` names those too, and whoever has looked writes new bugs. Some bugs are twins that print the same but for
+numbers (`price + count` and `price - count`): no signature can tell those apart, and they count as mistakes.
 
 coarse      the key of the predecessor: name of the check and test_failure or compile_error
 failed      overlap of what failed alone
 signature   ours; `twins aside` is the same without the pairs of twins
+
+A tool that is missing is named, and the exit code is 1 (`bench/signatures.py --allow-missing`: 0).
 """
 
+import os
+import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -26,12 +35,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.memory.seeded_bugs import PROJECTS
 from tests.memory.seeded_findings import FINDINGS
-from tests.memory.seeded_held_out import HELD_OUT
-from tests.memory.seeded_projects import Project
-from tests.memory.seeded_runs import is_there, log_of
+from tests.memory.seeded_harbour_builds import HARBOUR
+from tests.memory.seeded_held_out import held_out
+from tests.memory.seeded_mill import MILL
+from tests.memory.seeded_projects import Bug, Project
+from tests.memory.seeded_runs import NO_BUG, is_there, log_of, run_of
 
 RUNS = 3
-TARGET = "F1 of at least 0.90 on what is held out"
+TARGET = 0.9
 Same = Callable[[Signature, Signature], bool]
 
 
@@ -55,11 +66,14 @@ class Score:
         self.wrong += said and not true
         self.missed += true and not said
 
+    @property
+    def f1(self) -> float:
+        return 2 * self.right / max(2 * self.right + self.wrong + self.missed, 1)
+
     def __str__(self) -> str:
         precision = self.right / max(self.right + self.wrong, 1)
         recall = self.right / max(self.right + self.missed, 1)
-        f1 = 2 * self.right / max(2 * self.right + self.wrong + self.missed, 1)
-        return f"{precision:9.2f} {recall:7.2f} {f1:6.2f}"
+        return f"{precision:9.2f} {recall:7.2f} {self.f1:6.2f}"
 
 
 def coarse(a: Signature, b: Signature) -> bool:
@@ -69,63 +83,94 @@ def coarse(a: Signature, b: Signature) -> bool:
 KEYS: dict[str, Same] = {"coarse": coarse, "failed": same_place, "signature": matches}
 
 
-def collected(project: Project, place: Path) -> Iterator[Told]:
-    """The check has the same name everywhere, as `test` mostly has."""
-    held_out = HELD_OUT.get(project.runner, ())
-    for bug in (*project.bugs, *held_out):
-        for number in range(RUNS):
-            log = log_of(project, bug, number, place)
-            yield Told(project.runner, bug.name, bug.twin, bug in held_out, signature_of(log, "check"))
+def label(project: Project) -> str:
+    return f"{project.name} {project.runner}"
+
+
+def collected(project: Project, place: Path, pool: ThreadPoolExecutor) -> list[Told]:
+    """The check has the same name everywhere, as `test` mostly has. Without a bug the tool must find nothing."""
+    code, log = run_of(project, NO_BUG, 0, place, random.Random(label(project)))
+    assert code == 0, (label(project), log)
+    kept = held_out(project)
+    runs = [(bug, number) for bug in dict.fromkeys((*project.bugs, *kept)) for number in range(RUNS)]
+
+    def told(run: tuple[Bug, int]) -> Told:
+        bug, number = run
+        log = log_of(project, bug, number, place)
+        return Told(label(project), bug.name, bug.twin, bug in kept, signature_of(log, "check"))
+
+    return list(pool.map(told, runs))
 
 
 def are_twins(one: Told, other: Told) -> bool:
     return one.bug == other.twin or one.twin == other.bug
 
 
-def scored(told: list[Told], same: Same, *, held_out: bool, twins: bool = True) -> Score:
+def pairs(told: list[Told], *, held_out: bool) -> Iterator[tuple[Told, Told]]:
     """A held-out log is held against all others, since what it must not be taken for may be among those tuned on."""
-    score = Score()
     for one, other in combinations(told, 2):
-        if one.project != other.project or (not twins and are_twins(one, other)):
-            continue
-        if (one.held_out or other.held_out) == held_out:
-            score.add(same(one.signature, other.signature), one.bug == other.bug)
+        if one.project == other.project and (one.held_out or other.held_out) == held_out:
+            yield one, other
+
+
+def scored(found: list[tuple[Told, Told]], same: Same) -> Score:
+    score = Score()
+    for one, other in found:
+        score.add(same(one.signature, other.signature), one.bug == other.bug)
     return score
 
 
-def mistakes(told: list[Told]) -> Iterator[str]:
-    found = set[str]()
-    for one, other in combinations(told, 2):
-        said = one.project == other.project and matches(one.signature, other.signature)
-        if one.project == other.project and said != (one.bug == other.bug):
-            found.add(f"{one.project}: {one.bug}" + (f" = {other.bug}" if said else " not recognised"))
-    yield from sorted(found)
+def mistakes(found: list[tuple[Told, Told]]) -> list[str]:
+    named = set[str]()
+    for one, other in found:
+        said = matches(one.signature, other.signature)
+        if said != (one.bug == other.bug):
+            named.add(f"{one.project}: {one.bug}" + (f" = {other.bug}" if said else " not recognised"))
+    return sorted(named)
 
 
-def main() -> None:
-    place = Path(tempfile.mkdtemp(prefix="signatures-"))
-    told = list[Told]()
-    try:
-        for project in (*PROJECTS, *FINDINGS):
+def table(name: str, told: list[Told], found: list[tuple[Told, Told]], *, is_held_out: bool) -> Score:
+    logs = sum(each.held_out == is_held_out for each in told)
+    print(f"\n{name}: {logs} logs\n{'':<12}precision  recall     F1")
+    for key, same in KEYS.items():
+        print(f"{key:<12}{scored(found, same)}")
+    print(f"{'twins aside':<12}{scored([pair for pair in found if not are_twins(*pair)], matches)}")
+    return scored(found, matches)
+
+
+def gathered(place: Path) -> tuple[list[Told], list[str]]:
+    told, missing = list[Told](), list[str]()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for project in (*PROJECTS, *FINDINGS, *MILL, *HARBOUR):
             if not is_there(project):
-                print(f"{project.runner}: not here, left out")
+                missing.append(label(project))
                 continue
-            mine = list(collected(project, place))
+            mine = collected(project, place, pool)
             told += mine
             readers = sorted({each.signature.reader for each in mine})
             bugs = len({each.bug for each in mine})
-            print(f"{project.runner:<10}{len(mine):4} logs, {bugs:2} bugs, read by {', '.join(readers)}")
+            own = scored([pair for part in (False, True) for pair in pairs(mine, held_out=part)], matches)
+            print(f"{label(project):<17}{len(mine):4} logs, {bugs:2} bugs, F1 {own.f1:.2f}, by {', '.join(readers)}")
+    return told, missing
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    place = Path(tempfile.mkdtemp(prefix="signatures-"))
+    try:
+        told, missing = gathered(place)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    for name, part in (("seen while tuning", False), ("held out", True)):
-        logs = sum(each.held_out == part for each in told)
-        print(f"\n{name}: {logs} logs\n{'':<12}precision  recall     F1")
-        for key, same in KEYS.items():
-            print(f"{key:<12}{scored(told, same, held_out=part)}")
-        print(f"{'twins aside':<12}{scored(told, matches, held_out=part, twins=False)}")
-    print(f"\ntarget: {TARGET}\nmistakes of `signature` over all:")
-    print("\n".join(f"  {line}" for line in mistakes(told)) or "  none")
+    seen, kept = (list(pairs(told, held_out=part)) for part in (False, True))
+    table("seen while tuning", told, seen, is_held_out=False)
+    score = table("held out", told, kept, is_held_out=True)
+    print(f"\ntarget: F1 of at least {TARGET:.2f} on what is held out: {'reached' if score.f1 >= TARGET else 'MISSED'}")
+    for name, found in (("seen while tuning", seen), ("held out", kept if "--reveal" in arguments else [])):
+        print(f"mistakes of `signature`, {name}:" if found else f"mistakes, {name}: not named")
+        print("\n".join(f"  {line}" for line in mistakes(found)))
+    if missing:
+        print(f"not here, left out: {', '.join(missing)} (scripts/test-runners installs some)")
+        sys.exit("--allow-missing" not in arguments)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,6 +1,6 @@
 """Bugs that were written after readers, masks and rules had been settled. Whoever tunes those writes new ones here."""
 
-from seeded_projects import Bug
+from seeded_projects import Bug, Project
 
 PYTHON = (
     Bug("discount forgets to divide", "shop.py", "amount * percent / 100)", "amount * percent)"),
@@ -60,3 +60,10 @@ HELD_OUT: dict[str, tuple[Bug, ...]] = {
         Bug("too many results", "shop.go", "return order.Price * order.Count", "return order.Price, order.Count"),
     ),
 }
+
+
+def held_out(project: Project) -> tuple[Bug, ...]:
+    """All bugs of the harbour, those of the shop that stand here, and none of the mill."""
+    if project.name == "harbour":
+        return project.bugs
+    return HELD_OUT.get(project.runner, ()) if project.name == "shop" else ()

@@ -27,8 +27,13 @@ class Project:
     command: tuple[str, ...]
     files: Files
     bugs: tuple[Bug, ...]
+    name: str = "shop"
     comment: str = "//"
     shuffles: tuple[str, ...] = ()
     """An option that changes the order, where the runner has one; @SEED@ in it becomes a number."""
+    parallel: tuple[str, ...] = ()
+    """An option for several workers."""
+    colours: tuple[str, ...] = ()
+    """An option for colours where nobody looks; many tools have a variable for it, which is always set."""
     flaky: tuple[str, str] = ("", "")
     """A file, and a test behind its end that fails in some runs and has nothing to do with the bug."""

@@ -8,17 +8,23 @@ import sys
 import tempfile
 from pathlib import Path
 
+from seeded_ci_logs import as_seen
 from seeded_projects import Bug, Project
 
-TOOLS = Path(__file__).parents[2] / ".cache" / "test-runners" / "node_modules"
-"""Where scripts/test-runners puts jest, vitest and mocha."""
-NAMES = ("shop", "checkout", "repo")
+TOOLS = Path(__file__).parents[2] / ".cache" / "test-runners"
+"""Where scripts/test-runners puts jest, vitest, mocha, tsc, eslint and mypy."""
+NAMES = ("shop", "checkout", "repo", "a b", "build-7")
 FLAKY_IN = 3
 """In one of so many runs a test fails that has nothing to do with the bug."""
+HOME = os.environ.get("HOME", "/")
+"""Read at import: a test has a home of its own, without the toolchains that live there."""
+NO_BUG = Bug("none", "", "", "")
 
 
 def search_path() -> str:
-    return os.pathsep.join([str(Path(sys.executable).parent), str(TOOLS / ".bin"), os.environ["PATH"]])
+    """Our own Python first: there is one beside mypy too."""
+    own = [Path(sys.executable).parent, TOOLS / "node_modules" / ".bin", TOOLS / "python" / "bin"]
+    return os.pathsep.join([*map(str, own), os.environ["PATH"]])
 
 
 def is_there(project: Project) -> bool:
@@ -26,29 +32,35 @@ def is_there(project: Project) -> bool:
 
 
 def log_of(project: Project, bug: Bug, number: int, place: Path) -> str:
-    """What the tool prints in the run of this number. `place` is for what tools keep between runs."""
-    chance = random.Random(f"{project.runner} {bug.name} {number}")
-    root = Path(tempfile.mkdtemp(prefix=chance.choice(NAMES)))
+    """What somebody sees of the run of this number. `place` is for what tools keep between runs."""
+    chance = random.Random(f"{project.name} {project.runner} {bug.name} {number}")
+    code, log = run_of(project, bug, number, place, chance)
+    assert code != 0, (project.name, project.runner, bug.name, log)
+    return as_seen(log, number, chance)
+
+
+def run_of(project: Project, bug: Bug, number: int, place: Path, chance: random.Random) -> tuple[int, str]:
+    """Exit code and output as the tool printed it. The second of three runs is in colours, the third with workers."""
+    above = Path(tempfile.mkdtemp(prefix=f"{chance.getrandbits(32):08x}"))
+    root = above / chance.choice(NAMES)
     _write(project, bug, root, chance, is_flaky=number % FLAKY_IN == FLAKY_IN - 1)
     shuffles = [part.replace("@SEED@", str(chance.randint(1, 9_999))) for part in project.shuffles if number]
-    variables = {
-        **os.environ,
-        "PATH": search_path(),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "GOCACHE": str(place / "go-cache"),
-    }
-    variables |= {"CARGO_TARGET_DIR": str(root / "target"), "NO_UPDATE_NOTIFIER": "1"}
+    colours = project.colours if number % 3 == 1 else ()
+    parallel = project.parallel if number % 3 == 2 else ()
+    variables = {**os.environ, "PATH": search_path(), "HOME": HOME, "PYTHONDONTWRITEBYTECODE": "1"}
+    variables |= {"GOCACHE": str(place / "go-cache"), "CARGO_TARGET_DIR": str(root / "target"), "TMPDIR": str(above)}
+    variables |= {"NO_UPDATE_NOTIFIER": "1"} | ({"FORCE_COLOR": "1"} if number % 3 == 1 else {})
     finished = subprocess.run(
-        [*project.command, *shuffles],
+        [*project.command, *shuffles, *colours, *parallel],
         cwd=root,
         env=variables,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
-    shutil.rmtree(root)
-    assert finished.returncode != 0, (project.runner, bug.name)
-    return _as_printed(finished.stdout.decode("utf-8", "replace"), number)
+    shutil.rmtree(above)
+    return finished.returncode, finished.stdout.decode("utf-8", "replace")
 
 
 def _write(project: Project, bug: Bug, root: Path, chance: random.Random, *, is_flaky: bool) -> None:
@@ -65,16 +77,4 @@ def _write(project: Project, bug: Bug, root: Path, chance: random.Random, *, is_
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     if project.runner == "vitest":
-        (root / "node_modules").symlink_to(TOOLS)
-
-
-def _as_printed(log: str, number: int) -> str:
-    """Every other run comes as a CI service shows it, with its own lines around."""
-    if number % 2 == 0:
-        return log
-    lines = [
-        *(f"installing part {n}" for n in range(300)),
-        *log.split("\n"),
-        "##[error]Process completed with exit code 1.",
-    ]
-    return "\n".join(f"2026-03-0{number}T10:{at % 60:02}:00.{at:07}Z {line}" for at, line in enumerate(lines))
+        (root / "node_modules").symlink_to(TOOLS / "node_modules")

@@ -91,7 +91,7 @@ EXPECTED: dict[str, tuple[str, str, list[str], str, str, str]] = {
     ),
     "tests_vitest/assertion": (
         "vitest", "test", ["shop.test.js > orders > has a total", "shop.test.js > orders > has a total of two lines"],
-        "AssertionError", "expected 481 to deeply equal 1434", "shop.test.js:",
+        "AssertionError", "expected 481 to deeply equal 1434 - 1434 + 481", "shop.test.js:",
     ),
     "tests_vitest/property": (
         "vitest", "test", ["shop.test.js > orders > has a label"],

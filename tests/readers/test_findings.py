@@ -394,7 +394,7 @@ def test_forms_that_are_known_from_documentation_are_read_too(reader: str, log: 
         ("/home/runner/work/shop/shop/src/a.ts", "src/a.ts"),
         ("D:\\a\\shop\\shop\\src\\a.ts", "src/a.ts"),
         ("/C:/w/src/A.java", "C:/w/src/A.java"),
-        ("/tmp/pytest-of-me/pytest-12/test_a0/shop/a.py", "shop/a.py"),
+        ("/tmp/pytest-of-me/pytest-12/test_a0/shop/a.py", "/tmp/pytest-of-me/pytest-12/test_a0/shop/a.py"),
         ("/root/.cargo/registry/src/index.crates.io-6f17d22bba15001f/rand-0.8.5/src/lib.rs", "rand-0.8.5/src/lib.rs"),
         ("/opt/shop/src/a.ts", "/opt/shop/src/a.ts"),
         ("/srv/here/src/a.rs", "src/a.rs"),

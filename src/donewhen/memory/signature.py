@@ -7,6 +7,7 @@ place of causes and may be put into a group, but nothing is recalled for it.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from donewhen.memory.masking import masked
 from donewhen.memory.template import ran_out_of_time, templates
 from donewhen.readers.failures.all import told
 from donewhen.readers.failures.failure import Failure
-from donewhen.readers.failures.logs import lines
+from donewhen.readers.failures.logs import lines, looked_at, text_of
 from donewhen.readers.failures.places import portable, top_of_project
 from donewhen.readers.json import fields, items, words
 from donewhen.records import frozen
@@ -26,6 +27,8 @@ SAME_CAUSE = 0.5
 MOST = 500
 LONGEST_ID = 300
 UNKNOWN = "template"
+IN_TITLE = re.compile(r"(?<!\w)[-+]?\d+(?:[.,:]\d+)*")
+"""Numbers in a title that is written in words are mostly parameters; those in the name of a function belong to it."""
 
 
 class Failed(NamedTuple):
@@ -112,7 +115,7 @@ def of_json(data: Mapping[str, object]) -> Signature:
 
 def signature_of(log: bytes | str, check: str = "", base: Signature | None = None) -> Signature:
     """The signature of what a check printed; `base` is that of the same check before anything was changed."""
-    text = log.decode("utf-8", "replace") if isinstance(log, bytes) else log
+    text = text_of(log) if isinstance(log, bytes) else looked_at(log)
     found = told(text)
     if not found:
         return _unknown(text, check)
@@ -145,7 +148,12 @@ def _of_ids(signature: Signature, ids: set[str]) -> list[Failed]:
 
 
 def _same_step(a: Signature, b: Signature) -> bool:
-    return (a.v, a.check, a.phase, a.reader) == (b.v, b.check, b.phase, b.reader)
+    return (a.v, a.check, _step(a), a.reader) == (b.v, b.check, _step(b), b.reader)
+
+
+def _step(signature: Signature) -> str:
+    """A failed set-up is told as such only as long as no test fails beside it, so both are one step."""
+    return "test" if signature.phase in ("setup", "collect") else signature.phase
 
 
 def _unknown(text: str, check: str) -> Signature:
@@ -158,7 +166,9 @@ def _unknown(text: str, check: str) -> Signature:
 def _failed(failure: Failure) -> Failed:
     top = top_of_project(failure.frames)
     place = f"{portable(top.file)}:{top.function}".rstrip(":") if top else portable(failure.file)
-    id = portable(failure.id) if failure.id.startswith(("/", "../", "./")) else failure.id
+    id = portable(failure.id) if failure.id.startswith(("/", "../", "./")) or failure.id[1:3] == ":/" else failure.id
+    if " " in id:
+        id = IN_TITLE.sub("N", id)
     return Failed(id[:LONGEST_ID], failure.kind[:LONGEST_ID], masked(failure.message, failure.kind), place[:LONGEST_ID])
 
 

@@ -6,10 +6,13 @@ Good enough to put logs into groups, not to say that two have the same cause.
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from donewhen.memory.masking import masked
 
 MOST_LINES = 12
+MOST_TRIED = 1_000
+"""A log may say the same thing all over; to find that out costs more than to look at a line."""
 LOOKED_AT = 20_000
 LAST_RESORT = 3
 LONGEST = 400
@@ -45,7 +48,7 @@ def ran_out_of_time(lines: Sequence[str]) -> bool:
 
 def _distinct(lines: Iterable[str]) -> tuple[str, ...]:
     kept: dict[str, None] = {}
-    for line in lines:
+    for line in islice(lines, MOST_TRIED):
         if len(kept) >= MOST_LINES:
             break
         kept[_template(line)] = None

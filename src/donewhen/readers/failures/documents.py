@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from donewhen.readers.failures import logs
+from donewhen.readers.failures import logs, sources
 from donewhen.readers.failures.findings import without_front
 
 MOST_TRIES = 8
@@ -28,7 +28,7 @@ def documents(log: str, opening: re.Pattern[str]) -> Iterator[object]:
 
 def whole_lines(log: str) -> list[str]:
     """Lines that are not cut, without what stands in front of them. Nothing else is taken out of them."""
-    return [_bare(line) for line in logs.looked_at(log).split("\n")]
+    return sources.apart([_bare(line) for line in logs.few(logs.plain(log).split("\n"))])
 
 
 def one(line: str) -> object:

@@ -11,7 +11,9 @@ from donewhen.readers.failures.failure import Told
 from donewhen.readers.failures.findings import Findings, lines, phrase
 
 SUFFIX = r"(?:[cChHmMsS]|cc|cpp|cxx|c\+\+|hh|hpp|hxx|h\+\+|mm|cu|cuh|inl|ipp|tcc|inc|def|y|yy|l|ll|ino)"
-COMPILER = re.compile(rf"\s*((?:[A-Za-z]:)?[^:\s]+\.{SUFFIX}):([0-9]{{1,9}}):(?:[0-9]{{1,9}}:)? (?:fatal )?error: (.*)")
+COMPILER = re.compile(
+    rf"\s*((?:[A-Za-z]:)?(?:/[^:]*|[^:\s]+)\.{SUFFIX}):([0-9]{{1,9}}):(?:[0-9]{{1,9}}:)? (?:fatal )?error: (.*)"
+)
 OPTION = re.compile(r"\[-W(?:error[=,](?:-W)?)?([\w+-]+)=?[^\[\]]*\]$")
 LINKER = re.compile(r"(undefined reference to|multiple definition of) [`'‘]([^`'‘’]{1,1000})['’].*")
 LINKED = re.compile(rf"([^\s:]+\.{SUFFIX})(?:\.o|\.obj)?(?::([0-9]{{1,9}}))?\b")

@@ -108,5 +108,7 @@ def _panic(id: str, body: Sequence[str]) -> Failure:
 
 def _without_parents(found: list[Failure]) -> list[Failure]:
     """A test that said nothing itself failed because of a subtest."""
-    parents = {each.id[:at] for each in found for at, letter in enumerate(each.id) if letter == "/"}
+    ids = {each.id for each in found}
+    above = (each.id[:at] for each in found for at, letter in enumerate(each.id) if letter == "/")
+    parents = {id for id in above if id in ids}
     return [each for each in found if each.message or each.id not in parents]

@@ -11,7 +11,8 @@ from donewhen.readers.failures.failure import Told
 from donewhen.readers.failures.findings import Findings, lines, phrase
 
 BARE = re.compile(
-    r"(?:\s*\[javac\])?\s*((?:[A-Za-z]:)?[^:\s]+\.java):([0-9]{1,9}): (error|warning): (?:\[([\w-]+)\] )?(.*)"
+    r"(?:\s*\[javac\])?\s*((?:[A-Za-z]:)?(?:/[^:]*|[^:\s]+)\.java):([0-9]{1,9}):"
+    r" (error|warning): (?:\[([\w-]+)\] )?(.*)"
 )
 MAVEN = re.compile(
     r"\[(ERROR|WARNING)\]\s+((?:/?[A-Za-z]:|file:)?[^:\s][^:]*\.(?:java|kt)):\[([0-9]{1,9}),[0-9]{1,9}\]"

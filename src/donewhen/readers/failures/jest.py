@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from donewhen.readers.failures.failure import Failure, Frame, Told
 from donewhen.readers.failures.logs import lines
-from donewhen.readers.failures.traces import first_words, kind_and_message, one_each, script_frames
+from donewhen.readers.failures.traces import differences, first_words, kind_and_message, one_each, script_frames
 from donewhen.readers.tally import within
 
-FILE = re.compile(r"(?:FAIL|PASS) (?:\S+ )?(\S+?)(?: \([\d.]+ ?m?s\))?")
+FILE = re.compile(r" ?(?:FAIL|PASS) {1,2}(?:\S+ )?(\S+?)(?: \([\d.]+ ?m?s\))?")
 BLOCK = re.compile(r" {2}● (\S.{0,600})")
 ENDED = re.compile(r"Test Suites: .*|Summary of all failing tests")
 COMPARED = re.compile(r" {4}(?:Expected|Received)[\w ]{0,40}: ")
@@ -38,6 +38,7 @@ def _failures(printed: list[str]) -> Iterator[Failure]:
 def _failure(file: str, title: str, body: list[str]) -> Failure:
     kind, message = kind_and_message(first_words(body))
     compared = [line.strip() for line in body[:20] if COMPARED.match(line)] if message.startswith("expect(") else []
+    compared = compared or [part for part in [differences(body)] if part]
     frames = script_frames(body)
     where = frames[-1] if frames else Frame("")
     id = file if title == BROKEN else within(file, title.replace(" › ", " > "))

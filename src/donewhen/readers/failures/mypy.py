@@ -10,7 +10,9 @@ from donewhen.readers.failures.failure import Told
 from donewhen.readers.failures.findings import Findings, lines, phrase
 from donewhen.readers.json import count, fields, words
 
-LINE = re.compile(r"((?:[A-Za-z]:)?[^:\s]+\.pyi?):(?:([0-9]{1,9}):)?(?:[0-9]{1,9}:){0,3} (error|note|warning): (.*)")
+LINE = re.compile(
+    r"((?:[A-Za-z]:)?(?:/[^:]*|[^:\s]+)\.pyi?):(?:([0-9]{1,9}):)?(?:[0-9]{1,9}:){0,3} (error|note|warning): (.*)"
+)
 CODE = re.compile(r"[a-z][a-z0-9-]*\]")
 MOST_WRAPPED = 6
 JSON_LINE = '{"file": "'

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from donewhen.readers.failures.failure import Failure, Frame, Told
 from donewhen.readers.failures.logs import lines
 from donewhen.readers.failures.places import portable
-from donewhen.readers.failures.traces import blocks, error, kind_and_message, one_each, script_frames, whole_message
+from donewhen.readers.failures.traces import (
+    blocks,
+    bounded,
+    error,
+    kind_and_message,
+    one_each,
+    script_frames,
+    whole_message,
+)
 from donewhen.readers.node import COUNT, NOT_OK
 from donewhen.readers.printed import last
 from donewhen.readers.tally import within
@@ -28,7 +36,7 @@ def read(log: str) -> Told | None:
     if not any(COUNT.fullmatch(line) for line in printed) and "TAP version 13" not in printed:
         return None
     listed = last(LIST, printed)
-    found = list(_spec(printed[listed[0] + 1 :], printed[: listed[0]]) if listed else _tap(printed))
+    found = list(bounded(_spec(printed[listed[0] + 1 :], printed[: listed[0]]) if listed else _tap(printed)))
     if not found:
         return None
     return Told("node:test", "test" if any(" > " in each.id for each in found) else "collect", one_each(found))

@@ -13,7 +13,7 @@ HEADING = re.compile(
     r"There (?:was|were) \d{1,9} (?P<list>\w.*):|\d{1,9}\) (?P<test>[\w\\]+::\w+)(?: with data set .*| #\d.*)?"
 )
 END = re.compile(r"--|FAILURES!|ERRORS!")
-PLACE = re.compile(r"(/\S{1,400}|[\w./-]{1,400}\.php):(\d{1,9})")
+PLACE = re.compile(r"(/[^:]{1,400}|[\w./-]{1,400}\.php):(\d{1,9})")
 
 
 def read(log: str) -> Told | None:

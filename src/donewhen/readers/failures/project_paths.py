@@ -1,8 +1,9 @@
 """Paths of files as a project knows them, whatever directory a build ran in.
 
 A relative path stays as it is, tidied. Of an absolute one the front is taken off where it can be told: a directory
-that the log itself names as the root of a build, or the place where a CI service, a container or a temporary
-directory keeps a checkout. Anything else stays absolute. No file is looked at.
+that the log itself names as the root of a build, or the place where a CI service or a container keeps a checkout.
+Anything else stays absolute, also below a temporary directory, where a checkout may be at any depth. No file is looked
+at.
 """
 
 import re
@@ -23,7 +24,6 @@ CHECKOUT = re.compile(
     r"|(?:/home/runner/work|/Users/runner/work|/__w|[A-Za-z]:/a|/builds|/home/travis/build)/[^/]+/[^/]+"
     r"|/github/workspace|/home/circleci/project|/usr/src/app|/workspaces/[^/]+|/workspace|/app|/build|/code|/repo|/work"
     r"|(?:/[^/]+)*/jenkins/workspace/[^/]+"
-    r"|(?:/private)?(?:/var)?/tmp/(?:pytest-of-[^/]+/pytest-[0-9]+/)?[^/]+|(?:/private)?/var/folders/[^/]+/[^/]+/T/[^/]+"
 )
 LONGEST = 1_000
 

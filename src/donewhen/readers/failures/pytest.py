@@ -22,6 +22,7 @@ PLACE = re.compile(r"(\S.{0,400}?):(\d{1,9}): ?(?:in (.{1,200})|([\w.]{1,200}))?
 DEFINED = re.compile(r"[> ] +(?:async )?def (\w{1,200})\(.*")
 BETWEEN = re.compile(r"(?:_ ){10,}_? ?")
 ERRORS_IN = re.compile(r"ERROR (collecting|at setup of|at teardown of) (.*)")
+TRACE = "Traceback (most recent call last):"
 PARAMETERS = re.compile(r"\[.*")
 
 
@@ -62,7 +63,7 @@ def _failure(name: str, body: Sequence[str]) -> Failure:
     output = next((at for at, line in enumerate(body) if OUTPUT.fullmatch(line)), len(body))
     body = body[:output]
     frames, named = _frames(body)
-    said = next((line[1:].strip() for line in body if line.startswith("E   ")), "")
+    said = _said([line[1:].strip() for line in body if line.startswith("E   ")])
     if not said and (native := python_frames(body)):
         frames, said = native, next((line for line in reversed(body) if error(line)), "")
     kind, message = kind_and_message(said, named or "AssertionError")
@@ -71,6 +72,15 @@ def _failure(name: str, body: Sequence[str]) -> Failure:
     file = frames[0].file if frames else ""
     where = frames[-1] if frames else Frame("")
     return Failure(id=_node(file, name), kind=kind, message=message, file=where.file, line=where.line, frames=frames)
+
+
+def _said(explained: Sequence[str]) -> str:
+    """The first line, with what tells it from others like it: where two lists differ, and how a trace inside ends."""
+    first = next(iter(explained), "")
+    if first.endswith(TRACE):
+        ends = (line for line in explained[1:] if (found := error(line)) and found[0].endswith(("Error", "Exception")))
+        return f"{first} {next(ends, '')}".strip()
+    return " ".join([first, *(line for line in explained[1:8] if line.startswith("At index "))])
 
 
 def _frames(body: Sequence[str]) -> tuple[tuple[Frame, ...], str]:

@@ -23,6 +23,8 @@ FARTHEST_ARROW, FARTHEST_NOTE = 6, 60
 def read(log: str) -> Told | None:
     findings = Findings("rustc", "build", lines(log))
     for at, line in enumerate(findings.printed):
+        if findings.is_full:
+            break
         if "error" not in line:
             continue
         if found := SHORT.fullmatch(line):

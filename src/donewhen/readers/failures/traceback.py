@@ -25,11 +25,13 @@ PHP = re.compile(
 )
 RUBY = re.compile(r"(\S{1,400}\.rb):(\d{1,9}):in [`'](.{1,200})': (.{0,600}) \(([A-Z]\w*(?:::\w{1,80}){0,8})\)")
 LONGEST_TRACE = 400
+FARTHEST = 50_000
+"""Lines from the end: a trace that ended a program stands there, and each may cost a look at many lines."""
 
 
 def read(log: str) -> Told | None:
     printed = lines(log)
-    for at in range(len(printed) - 1, -1, -1):
+    for at in range(len(printed) - 1, max(len(printed) - FARTHEST, -1), -1):
         for failure in _ending_at(printed, at):
             return Told("traceback", "test", (failure,))
     return None

@@ -1,11 +1,13 @@
 """Traces and error lines in the forms that several tools share. Which of them a tool prints is known to its reader."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from donewhen.readers.failures.failure import Failure, Frame
 
 MOST_FAILURES = 1_000
+MOST_TOLD = 2_000
 MOST_FRAMES = 60
 LONGEST_MESSAGE = 600
 LONGEST_ID = 500
@@ -17,6 +19,10 @@ JAVA = re.compile(
     r"\s+at (?:[\w.@-]{0,80}/{1,2}){0,3}([\w.$<>]{1,300})\(([\w$]{1,200}\.(?:java|kt|scala|groovy)):(\d{1,9})\)"
 )
 ERROR = re.compile(r"(?:Uncaught )?([A-Za-z_][\w.$\\]{0,150}(?:::\w{1,80}){0,8})(?: \[(\w{1,80})\])?(?:: (.*)|:?)")
+COMPARED = re.compile(r"\s*(?:\+ actual - expected|- Expected|\+ Received|\+ expected - actual)\b")
+DIFFERENT = re.compile(r"[+-] .*")
+FARTHEST_DIFFERENCE, MOST_DIFFERENCES = 40, 6
+NUMBERS = re.compile(r"\d+")
 LAST_PART = re.compile(r"\w+$")
 
 
@@ -37,8 +43,19 @@ def _script_frame(line: str) -> Frame | None:
     called, position = SCRIPT.fullmatch(line), POSITION.search(line[-30:])
     if called is None or position is None:
         return None
-    function, _, file = called[1][: -len(position[0])].rpartition(" ")
-    return Frame(file.lstrip("(").removeprefix("file://"), int(position[1]), function)
+    function, file = _called(called[1][: -len(position[0])])
+    return Frame(file.removeprefix("file://"), int(position[1]), function)
+
+
+def _called(text: str) -> tuple[str, str]:
+    """Function and file. A directory may have a blank in its name; without brackets it is taken for a function then."""
+    if " (" in text:
+        function, _, file = text.partition(" (")
+        return function, file
+    if text.startswith(("/", "file://")):
+        return "", text
+    function, _, file = text.rpartition(" ")
+    return function, file.lstrip("(")
 
 
 def java_frames(body: Iterable[str]) -> tuple[Frame, ...]:
@@ -83,23 +100,43 @@ def first_words(body: Iterable[str]) -> str:
     return next((line.strip() for line in body if line.strip()), "")
 
 
-def whole_message(body: Iterable[str]) -> str:
+def whole_message(body: Sequence[str]) -> str:
     """The first line that says anything, and the next one where it ends in a colon, as assertions do."""
     said = (line.strip() for line in body if line.strip())
     first = next(said, "")
-    return f"{first} {next(said, '')}".strip() if first.endswith(":") else first
+    return (
+        " ".join(part for part in (first, next(said, ""), differences(body)) if part) if first.endswith(":") else first
+    )
+
+
+def differences(body: Sequence[str]) -> str:
+    """What is there and should not be, and the other way round, of two values that were compared line by line."""
+    begin = next((at + 1 for at, line in enumerate(body[:FARTHEST_DIFFERENCE]) if COMPARED.match(line)), len(body))
+    lines = (line.strip() for line in body[begin : begin + FARTHEST_DIFFERENCE])
+    found = (line for line in lines if DIFFERENT.fullmatch(line) and not COMPARED.match(line))
+    return " ".join(islice(found, MOST_DIFFERENCES))
+
+
+def bounded(found: Iterable[Failure]) -> Iterator[Failure]:
+    """Not more than are of use, where each costs a look at many lines: a log may tell of one failure without end."""
+    return islice(found, MOST_TOLD)
 
 
 def one_each(found: Iterable[Failure]) -> tuple[Failure, ...]:
-    """Every id once, the first and fullest telling of it, within bounds."""
+    """Every id once, within bounds. Of several tellings, as of the parameters of a test, the same one in any order."""
     kept: dict[str, Failure] = {}
     for failure in found:
         if len(kept) >= MOST_FAILURES:
             break
         known = kept.get(failure.id)
-        if known is None or (not known.message and failure.message):
+        if known is None or _rank(failure) < _rank(known):
             kept[failure.id] = failure
     return tuple(kept.values())
+
+
+def _rank(failure: Failure) -> tuple[bool, str, str]:
+    """The fullest first, then by its words: numbers differ from run to run."""
+    return not failure.message, failure.kind, NUMBERS.sub("", failure.message[:LONGEST_MESSAGE])
 
 
 def blocks(lines: Sequence[str], begins: re.Pattern[str]) -> list[tuple[re.Match[str], int, int]]:

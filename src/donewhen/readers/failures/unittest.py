@@ -9,6 +9,10 @@ from donewhen.readers.failures.traces import error, one_each, python_frames
 
 RULE = "=" * 70
 LINE = "-" * 70
+CHAINED = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
 FAILED = re.compile(r"(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\w{1,300})(?: \(([\w.<>]{1,400})\))?(?: .*)?")
 
 
@@ -30,8 +34,15 @@ def _failure(printed: Sequence[str], at: int) -> Iterator[tuple[Phase, Failure]]
     body = _body(printed, at + 1)
     frames = python_frames(body)
     kind, message = next((said for line in reversed(body) if line[:1].strip() and (said := error(line))), ("", ""))
+    message = " ".join(part for part in (message, _cause(body)) if part)
     where = frames[-1] if frames else Frame("")
     yield step, Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)
+
+
+def _cause(body: Sequence[str]) -> str:
+    """What was raised first, where one error led to another: the last one may be the same for many."""
+    chained = next((at for at, line in enumerate(body) if line in CHAINED), 0)
+    return next((f"<- {line}" for line in reversed(body[:chained]) if line[:1].strip() and error(line)), "")
 
 
 def _named(test: str, place: str) -> tuple[Phase, str]:

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 from donewhen.readers.failures.failure import Failure, Frame, Told
 from donewhen.readers.failures.logs import lines
-from donewhen.readers.failures.traces import first_words, kind_and_message, one_each, script_frames
+from donewhen.readers.failures.traces import (
+    MOST_FAILURES,
+    differences,
+    first_words,
+    kind_and_message,
+    one_each,
+    script_frames,
+)
 
 FAILED = re.compile(r" FAIL {2}(?:\|[^|]{1,80}\| )?(\S.{0,600})")
 SUITE = re.compile(r"(\S+) \[ .+ \]")
@@ -24,18 +31,20 @@ def _failures(printed: list[str]) -> Iterator[Failure]:
     titles, begun = list[str](), 0
     for at, line in enumerate(printed):
         if heading := FAILED.fullmatch(line):
-            titles = [*titles, heading[1]] if begun == at else [heading[1]]
+            if begun != at:
+                titles.clear()
+            titles.append(heading[1])
             begun = at + 1
         elif titles and RULE.fullmatch(line):
-            yield from (_failure(title, printed[begun:at]) for title in titles)
-            titles = []
+            yield from _told(titles[:MOST_FAILURES], printed[begun:at])
+            titles.clear()
 
 
-def _failure(title: str, body: list[str]) -> Failure:
-    kind, message = kind_and_message(first_words(body))
+def _told(titles: list[str], body: list[str]) -> Iterator[Failure]:
+    kind, message = kind_and_message(f"{first_words(body)} {differences(body)}")
     frames = script_frames(line for line in body if not CODE.fullmatch(line))
     where = frames[-1] if frames else Frame("")
-    suite = SUITE.fullmatch(title)
-    return Failure(
-        id=suite[1] if suite else title, kind=kind, message=message, file=where.file, line=where.line, frames=frames
-    )
+    for title in titles:
+        suite = SUITE.fullmatch(title)
+        id = suite[1] if suite else title
+        yield Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

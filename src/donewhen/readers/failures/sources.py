@@ -1,0 +1,68 @@
+"""The lines of programs that ran side by side, put back behind one another by the name in front of each line.
+
+Docker Compose, concurrently, Turborepo and pnpm write such names. Where most lines of a stretch have one, they are
+taken off and the lines of each program come together, for a report that is torn apart by another program's lines is
+none. Names of log levels are no programs. What a line says is not looked at.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+TASK = r"(?:build|compile|lint|type-?check|check(?:-types)?|test|dev|start)(?::\w{1,40})?"
+STYLES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"([A-Za-z][\w.@/-]{0,60}) {0,40}\|(?: |$)",
+        r"\[([0-9]{1,2}|[A-Za-z@][\w.:@/-]{0,60})\](?: |$)",
+        rf"((?:@[\w.-]{{1,60}}/)?[\w.-]{{1,60}}:{TASK}):(?: |$)",
+        rf"([\w.-]{{1,60}}(?:/[\w.-]{{1,60}}){{0,6}} {TASK}):(?: |$)",
+    )
+)
+LEVEL = re.compile(
+    r"(?:INFO|NOTICE|WARN|WARNING|ERR|ERROR|DEBUG|TRACE|FATAL|CRITICAL|VERBOSE|SEVERE|javac|java|exec|echo|junit"
+    r"|command|section)[0-9.]*",
+    re.IGNORECASE,
+)
+FEWEST, FEWEST_AT_ALL = 5, 2
+"""Lines that a program must have, for there are brackets and bars in other lines too; fewer where all lines have a
+name."""
+MOST_PARTS = 8
+
+
+def apart(lines: list[str]) -> list[str]:
+    """The lines as they are, or ordered by program where a style is found."""
+    for style in STYLES:
+        found = [_named(style, line) for line in lines]
+        if span := _span(found):
+            first, end = span
+            return [*lines[:first], *_by_program(found[first:end]), *lines[end:]]
+    return lines
+
+
+def _named(style: re.Pattern[str], line: str) -> tuple[str, str]:
+    found = style.match(line)
+    return (found[1], line[found.end() :]) if found and not LEVEL.fullmatch(found[1]) else ("", line)
+
+
+def _span(found: Sequence[tuple[str, str]]) -> tuple[int, int] | None:
+    """From the first to the last line of a program that says much, if at most one in eight between has no name."""
+    counted = Counter(name for name, _ in found if name)
+    nameless = sum(1 for name, rest in found if not name and rest)
+    often = {name for name, count in counted.items() if count >= FEWEST} or (set(counted) if not nameless else set())
+    places = [at for at, (name, _) in enumerate(found) if name in often]
+    if len(places) < FEWEST_AT_ALL:
+        return None
+    first, end = places[0], places[-1] + 1
+    nameless = sum(1 for name, _ in found[first:end] if not name)
+    return (first, end) if nameless * MOST_PARTS <= end - first else None
+
+
+def _by_program(found: Sequence[tuple[str, str]]) -> list[str]:
+    """A line without a name is of the program that spoke last."""
+    said = dict[str, list[str]]()
+    speaker = ""
+    for name, rest in found:
+        speaker = name or speaker
+        said.setdefault(speaker, []).append(rest)
+    return [line for spoken in said.values() for line in spoken]

@@ -1,0 +1,68 @@
+"""One bug run three times is one failure, for every tool that runs here: in another checkout, with another temporary
+directory, order and number of workers, in colours inside of a whole CI log, and among the lines of other programs."""
+
+import random
+from pathlib import Path
+
+import pytest
+from seeded_bugs import PROJECTS
+from seeded_ci_logs import as_seen
+from seeded_findings import FINDINGS
+from seeded_projects import Bug, Project
+from seeded_runs import is_there, log_of, run_of
+from seeded_scripts import NODE, PYTEST, UNITTEST
+
+from donewhen.memory.signature import UNKNOWN, matches, signature_of
+from needs import leave_out
+
+PYTHON_NOISE = """\
+raise RuntimeError(
+            f"pid {__import__('os').getpid()} on port {__import__('random').randint(1024, 65535)} has {object()}"
+            f" in {__import__('tempfile').gettempdir()}/x, id {__import__('uuid').uuid4()}"
+            f" of {__import__('secrets').token_hex(20)} after {__import__('time').time()} s"
+        )
+        return rounded("""
+SCRIPT_NOISE = """\
+throw new Error(`pid ${process.pid} on port ${1024 + Math.floor(Math.random() * 60000)} \
+in ${require('os').tmpdir()}/x, id ${require('crypto').randomUUID()} \
+of ${require('crypto').randomBytes(20).toString('hex')} after ${Date.now()} ms`);
+    return rounded("""
+NOISY = {
+    "pytest": Bug("noise", "shop.py", "return rounded(", PYTHON_NOISE),
+    "unittest": Bug("noise", "shop.py", "return rounded(", PYTHON_NOISE),
+    "node": Bug("noise", "shop.js", "return rounded(", SCRIPT_NOISE),
+}
+
+
+def named(project: Project) -> str:
+    return project.runner
+
+
+@pytest.mark.parametrize("project", (*PROJECTS, *FINDINGS), ids=named)
+def test_the_same_bug_is_the_same_failure_wherever_and_however_it_runs(project: Project, tmp_path: Path) -> None:
+    if not is_there(project):
+        leave_out(project.command[0])
+    bug = project.bugs[2]
+    plain, whole, mixed = (signature_of(log_of(project, bug, number, tmp_path), "check") for number in range(3))
+    assert plain.reader != UNKNOWN
+    assert (plain.where(), plain.what()) == (whole.where(), whole.what()), (plain, whole)
+    assert matches(plain, mixed), (plain, mixed)
+    assert matches(whole, mixed)
+
+
+@pytest.mark.parametrize("project", [PYTEST, UNITTEST, NODE], ids=named)
+def test_what_a_machine_puts_into_a_message_does_not_count(project: Project, tmp_path: Path) -> None:
+    if not is_there(project):
+        leave_out(project.command[0])
+    logs = [run_of(project, NOISY[project.runner], number, tmp_path, random.Random(number))[1] for number in (0, 0)]
+    one, other = map(signature_of, logs)
+    assert logs[0] != logs[1]
+    assert one.failed
+    assert (one.where(), one.what()) == (other.where(), other.what()), (one, other)
+
+
+def test_the_lines_around_a_log_are_thousands_and_other_ones_in_every_run() -> None:
+    seen = [as_seen("a\nb", number, random.Random(seed)) for number in (1, 2) for seed in (1, 2)]
+    assert len(set(seen)) == 4
+    assert len(seen[0].splitlines()) > 3_000
+    assert "db-1" in as_seen("a\n" * 50, 2, random.Random(1))
