@@ -40,6 +40,7 @@ fmt: venv ## format and sort imports
 	@.venv/bin/ruff format --quiet .
 
 bench: venv packages ## measure, side by side, and print ratios
+	@scripts/test-runners
 	@$(PY) bench/run.py
 
 lock: venv ## write requirements.lock again from pyproject.toml

@@ -1,4 +1,7 @@
-"""`make bench`: every measurement, side by side in one run, as ratios. Nothing here can fail a build."""
+"""`make bench`: every measurement, side by side in one run, as ratios.
+
+No figure fails it; only a tool that a measurement needs and that is not here does.
+"""
 
 import importlib
 import sys
