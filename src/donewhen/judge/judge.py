@@ -42,6 +42,7 @@ class Judge:
         self._runs = runs
         self._emit = emit
         self._baseline: dict[str, Result] = {}
+        self._logs: dict[str, str] = {}
         self._made_guard: Guard | None = None
 
     async def verdict(self) -> Verdict:
@@ -61,6 +62,7 @@ class Judge:
             results=tuple(results),
             edits=found.edits,
             notes=tuple(proof.notes),
+            logs={r.name: self._logs[r.name] for r in results if r.status is not Status.PASS},
         )
         verdict = await self._controlled(proof, verdict)
         return replace(verdict, baseline=tuple(self._baseline.values()))
@@ -133,6 +135,7 @@ class Judge:
 
     async def _weighed(self, proof: Proof, check: Check, ran: Ran, attempt: int = 1) -> Result:
         """What one run of a check is worth."""
+        self._logs[check.name] = ran.log or ran.tail
         trouble = self._case.surroundings.trouble
         status, reason = (Status.INFRA, trouble) if trouble else evidence.outcome(check, ran)
         reasons = [reason] if reason else []
@@ -180,6 +183,7 @@ class Judge:
             self._tell(confirmed, "rerun")
             return confirmed
         ran = await bench.again(check, tree)
+        self._logs[check.name] = ran.log or ran.tail
         status, reason = evidence.outcome(check, ran)
         if status is Status.PASS and evidence.wants_tests(check, self._contract):
             # A runner that reports failures is red, whatever its exit code.

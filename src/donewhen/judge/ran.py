@@ -19,6 +19,8 @@ class Ran:
     reason: str
     duration_ms: int
     tail: str
+    log: str = ""
+    """More of what a run printed that did not do what was asked of it: for readers, and for nobody to see."""
     printed: bool
     """Whether it printed what the check asks for."""
     reading: "Reading | None"

@@ -16,11 +16,12 @@ from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.ground import Ground, Surroundings
 from donewhen.judge.ran import Ran
-from donewhen.judge.tail import tail_of
+from donewhen.judge.tail import redacted, tail_of
 from donewhen.readers.reading import Reading
 from donewhen.records import frozen
 from donewhen.workspace.command import End, Finished
 from donewhen.workspace.files import beneath
+from donewhen.workspace.output import Output
 from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.sandbox.room import Place, ShellCommand
 from donewhen.workspace.sandbox.view import Bind
@@ -31,6 +32,8 @@ REPORT_BYTES = 64 * 1024 * 1024
 REPORT_FILES = 200
 OUTPUT_BYTES = 4 * 1024 * 1024
 """Kept of the beginning and of the end of the output: some runners are counted line by line."""
+LOG_BYTES = 256 * 1024
+"""Of the end of the output, for those who read what failed out of it."""
 NOT_STARTED = (126, 127)
 """What a shell says when it could not start the command."""
 NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
@@ -80,6 +83,7 @@ async def run(ground: Ground, tree: Tree, check: Check, how: How) -> Ran:
         finished.stdout.whole(),
         ask,
     )
+    is_read = not how.must_fail and not (finished.ok and check.expect_exit_zero and search.found)
     return Ran(
         end=_end(finished),
         exit_code=finished.exit_code,
@@ -87,6 +91,7 @@ async def run(ground: Ground, tree: Tree, check: Check, how: How) -> Ran:
         reason=finished.reason,
         duration_ms=round(finished.duration_secs * 1000),
         tail=tail_of(finished.stdout, how.surroundings.secrets),
+        log=_log(finished.stdout, how.surroundings.secrets) if is_read else "",
         printed=search.found,
         reading=found[0] if found else None,
         evidence=found[1] if found else "exit",
@@ -111,6 +116,13 @@ def _place(place: Place, how: How, variables: Mapping[str, str], reports: Bind, 
 def _joined(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
     """Options for runners come on top of those that the person passes through."""
     return {name: f"{theirs[name]} {value}" if name in theirs else value for name, value in ours.items()}
+
+
+def _log(output: Output, secrets: Mapping[str, str]) -> str:
+    """The end of an output, from the beginning of a line on."""
+    data = redacted(output.whole().decode("utf-8", "replace"), secrets).encode()
+    kept = data[-LOG_BYTES:]
+    return (kept if kept == data else kept[kept.find(b"\n") + 1 :]).decode("utf-8", "ignore")
 
 
 def _end(finished: Finished) -> str:

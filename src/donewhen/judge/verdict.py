@@ -1,5 +1,6 @@
 """What the judge says about one tree: one result per check, and what else a person should know. Plain data."""
 
+from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Literal
@@ -73,6 +74,8 @@ class Verdict:
     """Whether some check is red without the product's changes; None when that was not asked."""
     notes: tuple[str, ...] = ()
     baseline: tuple[Result, ...] = field(default=())
+    logs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Of each check that did not pass, more of what it printed than is shown; without secrets."""
 
     @property
     def green(self) -> bool:

@@ -63,6 +63,11 @@ class Signature:
         return tuple(sorted({each.cause for each in self.failed}))
 
     @property
+    def step(self) -> str:
+        """A failed set-up is told as such only as long as no test fails beside it, so both are one step."""
+        return "test" if self.phase in ("setup", "collect") else self.phase
+
+    @property
     def may_be_recalled(self) -> bool:
         """Only what a reader understood, and something of it that is new."""
         return self.reader != UNKNOWN and bool(self.failed)
@@ -148,12 +153,7 @@ def _of_ids(signature: Signature, ids: set[str]) -> list[Failed]:
 
 
 def _same_step(a: Signature, b: Signature) -> bool:
-    return (a.v, a.check, _step(a), a.reader) == (b.v, b.check, _step(b), b.reader)
-
-
-def _step(signature: Signature) -> str:
-    """A failed set-up is told as such only as long as no test fails beside it, so both are one step."""
-    return "test" if signature.phase in ("setup", "collect") else signature.phase
+    return (a.v, a.check, a.step, a.reader) == (b.v, b.check, b.step, b.reader)
 
 
 def _unknown(text: str, check: str) -> Signature:

@@ -32,6 +32,13 @@ class Damaged(MachineryBroke):
 class Connection(ABC):
     text: ClassVar[str]
     """The type of a text column, compared byte by byte."""
+    word_table: ClassVar[str]
+    word_columns: ClassVar[str]
+    """What stands before and behind the name in a statement that makes a table of words (see `words`)."""
+    word_value: ClassVar[str]
+    """A value that is words, in such a table."""
+    word_match: ClassVar[str]
+    """The condition that the words of a row are asked with."""
     is_damaged = False
     """Whether a file has given itself away while it was read or written."""
 
@@ -42,6 +49,10 @@ class Connection(ABC):
     @abstractmethod
     def run_each(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
         """The same statement for every row of values."""
+
+    @abstractmethod
+    def word_query(self, beginnings: Sequence[str]) -> str:
+        """The value of `word_match` that asks for rows which have a word with each of these beginnings."""
 
     @abstractmethod
     def transaction(self, sync: bool = False) -> AbstractContextManager[None]:
@@ -64,6 +75,10 @@ class Connection(ABC):
 
 class SqliteConnection(Connection):
     text = "TEXT"
+    word_table = "VIRTUAL TABLE"
+    word_columns = "USING fts5(key UNINDEXED, words)"
+    word_value = "?"
+    word_match = "words MATCH ?"
 
     def __init__(self, path: Path, patience: float = PATIENCE, read_only: bool = False) -> None:
         self.path = path
@@ -94,6 +109,9 @@ class SqliteConnection(Connection):
     def run_each(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
         with self._explained():
             self._raw.executemany(statement, rows)
+
+    def word_query(self, beginnings: Sequence[str]) -> str:
+        return " AND ".join(f'"{one}"*' for one in beginnings)
 
     @contextlib.contextmanager
     def transaction(self, sync: bool = False) -> Generator[None]:

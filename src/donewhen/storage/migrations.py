@@ -4,9 +4,8 @@ Every step comes with a database of the schema before it in tests/storage/golden
 """
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 from donewhen.storage.connection import Connection
-
-_TABLE = "donewhen_migrations"
 
 STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -40,29 +39,44 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 
 
+@frozen
+class Schema:
+    """Some tables that change together. `{text}`, `{word_table}` and `{word_columns}` in a step are the database's."""
+
+    what: str
+    """For people: what is kept in them."""
+    table: str
+    """Which steps were made is written there."""
+    steps: tuple[tuple[str, ...], ...]
+
+
+SESSIONS = Schema("the sessions were", "donewhen_migrations", STEPS)
+
+
 class NewerSchema(BadInput):
     """A newer donewhen has written this database; an older one must not touch it."""
 
 
-def migrate(connection: Connection) -> None:
+def migrate(connection: Connection, schema: Schema = SESSIONS) -> None:
     """Bring the schema up to date. Several processes may do so at once; one of them does it."""
-    if _version(connection) == len(STEPS):
+    if _version(connection, schema) == len(schema.steps):
         return
+    words = {"word_table": connection.word_table, "word_columns": connection.word_columns}
     with connection.transaction(sync=True):
         connection.lock_schema()
-        connection.run(f"CREATE TABLE IF NOT EXISTS {_TABLE} (number BIGINT PRIMARY KEY)")
-        for number in range(_version(connection), len(STEPS)):
-            for statement in STEPS[number]:
-                connection.run(statement.format(text=connection.text))
-            connection.run(f"INSERT INTO {_TABLE} (number) VALUES (?)", number + 1)
+        connection.run(f"CREATE TABLE IF NOT EXISTS {schema.table} (number BIGINT PRIMARY KEY)")
+        for number in range(_version(connection, schema), len(schema.steps)):
+            for statement in schema.steps[number]:
+                connection.run(statement.format(text=connection.text, **words))
+            connection.run(f"INSERT INTO {schema.table} (number) VALUES (?)", number + 1)
 
 
-def _version(connection: Connection) -> int:
-    if not connection.has_table(_TABLE):
+def _version(connection: Connection, schema: Schema) -> int:
+    if not connection.has_table(schema.table):
         return 0
-    version = int(connection.run(f"SELECT coalesce(max(number), 0) FROM {_TABLE}")[0][0])
-    if version > len(STEPS):
+    version, known = int(connection.run(f"SELECT coalesce(max(number), 0) FROM {schema.table}")[0][0]), schema.steps
+    if version > len(known):
         raise NewerSchema(
-            f"the sessions were written by a newer donewhen (schema {version}, this one knows {len(STEPS)}); update it"
+            f"{schema.what} written by a newer donewhen (schema {version}, this one knows {len(known)}); update it"
         )
     return version

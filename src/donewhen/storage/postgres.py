@@ -20,6 +20,10 @@ _SCHEMA_LOCK = 0x646F6E65
 
 class PostgresConnection(Connection):
     text = 'TEXT COLLATE "C"'
+    word_table = "TABLE"
+    word_columns = "(key TEXT PRIMARY KEY, words TSVECTOR NOT NULL)"
+    word_value = "array_to_tsvector(string_to_array(?, ' '))"
+    word_match = "words @@ CAST(? AS tsquery)"
 
     def __init__(self, url: str, patience: float = PATIENCE) -> None:
         self._url = url
@@ -49,6 +53,9 @@ class PostgresConnection(Connection):
     def run_each(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
         with self._explained(), self._raw.cursor() as cursor:
             cursor.executemany(_translated(statement), rows)
+
+    def word_query(self, beginnings: Sequence[str]) -> str:
+        return " & ".join(f"'{one}':*" for one in beginnings)
 
     @contextlib.contextmanager
     def transaction(self, sync: bool = False) -> Generator[None]:

@@ -1,0 +1,214 @@
+"""All repairs and what became of their hints, in one database: SQLite in a file of its own, or PostgreSQL.
+
+Rows only: which of them is offered, and what a count means, is decided elsewhere. Counts are never kept; they are
+counted from the offers, each of which is there once, so that writing one again changes nothing.
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from hashlib import sha256
+from typing import Any
+
+from donewhen.errors import BadInput
+from donewhen.memory.counting import Counts
+from donewhen.memory.diffs import substance
+from donewhen.memory.repair import Offer, Repair, failure_class
+from donewhen.memory.room import MOST_REPAIRS, make_room, remove
+from donewhen.memory.schema import WORDS
+from donewhen.memory.signature import Signature, matches, of_json
+from donewhen.records import frozen
+from donewhen.storage.connection import Connection
+from donewhen.storage.expendable import purge_journal
+from donewhen.storage.record import storable
+from donewhen.storage.words import WordTable
+
+MOST_CANDIDATES = 100
+SHOWN_IDS = 5
+_COLUMNS = "signature, approach, diff, repo, model, session, round, at"
+_COUNTED = """SELECT sum(1 - withheld),
+    sum(CASE WHEN withheld = 0 AND ending = 'passed' THEN 1 ELSE 0 END),
+    sum(CASE WHEN withheld = 0 AND ending = 'red' THEN 1 ELSE 0 END),
+    sum(withheld),
+    sum(CASE WHEN withheld = 1 AND ending = 'passed' THEN 1 ELSE 0 END),
+    sum(CASE WHEN withheld = 1 AND ending = 'red' THEN 1 ELSE 0 END)
+    FROM donewhen_repair_offers WHERE repair = ?"""
+
+
+@frozen
+class Known:
+    """A repair with what is known about its hint."""
+
+    id: str
+    """As it was given; a later version may give the same repair another one."""
+    repair: Repair
+    counts: Counts
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it can be recalled at all."""
+        return self.repair.signature.may_be_recalled and not self.counts.is_retired
+
+
+class Book:
+    def __init__(self, connection: Connection, most: int = MOST_REPAIRS) -> None:
+        """Of more than `most` repairs the oldest are let go."""
+        self._connection = connection
+        self._most = most
+        self._words = WordTable(connection, WORDS)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # -- writing --
+
+    def add(self, repair: Repair) -> bool:
+        """Remember a repair; False when the same change for the same failure is known."""
+        with self._connection.transaction():
+            is_new = self._add(repair)
+            if is_new:
+                make_room(self._connection, self._most, repair.id)
+            return is_new
+
+    def take(self, repairs: Iterable[tuple[Repair, list[Offer]]]) -> int:
+        """All of them with their offers, or none; how many were new. Of too many the oldest do not stay."""
+        new = 0
+        with self._connection.transaction():
+            for repair, offers in repairs:
+                new += self._add(repair)
+                for offer in offers:
+                    self._put(repair.id, offer)
+            make_room(self._connection, self._most)
+        return new
+
+    def _add(self, repair: Repair) -> bool:
+        same = substance(repair.diff)
+        if any(substance(one.repair.diff) == same for one in self.matching(repair.signature)):
+            return False
+        signature = json.dumps(repair.signature.as_json(), separators=(",", ":"))
+        values = (storable(one) for one in (repair.approach, repair.diff, repair.repo, repair.model, repair.session))
+        added = self._connection.run(
+            f"INSERT INTO donewhen_repairs (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING RETURNING id",
+            repair.id,
+            signature,
+            *values,
+            repair.round,
+            repair.at,
+        )
+        if not added:
+            return False  # what cannot be recalled is known by its id alone
+        places = places_of(repair.signature) if repair.signature.may_be_recalled else set[str]()
+        self._connection.run_each(
+            "INSERT INTO donewhen_repair_places (place, repair) VALUES (?, ?)",
+            [(place, repair.id) for place in sorted(places)],
+        )
+        self._words.put(repair.id, searched(repair))
+        return True
+
+    def offer(self, repair: str, offer: Offer) -> None:
+        """Write down that a repair was offered, and how that ended once it is known; for one that was forgotten
+        meanwhile nothing is written."""
+        with self._connection.transaction():
+            self._put(repair, offer)
+
+    def _put(self, repair: str, offer: Offer) -> None:
+        self._connection.run(
+            "INSERT INTO donewhen_repair_offers (repair, session, round, signature, withheld, ending, at)"
+            " SELECT id, ?, ?, ?, ?, ?, ? FROM donewhen_repairs WHERE id = ?"
+            " ON CONFLICT (repair, session, round) DO UPDATE SET ending = excluded.ending"
+            " WHERE donewhen_repair_offers.ending = ''",
+            offer.session,
+            offer.round,
+            offer.signature,
+            int(offer.withheld),
+            offer.ending,
+            offer.at,
+            repair,
+        )
+
+    def forget(self, ids: Iterable[str]) -> int:
+        """Remove repairs with all that is known about them, so that a file has no trace of them; how many there
+        were."""
+        with self._connection.transaction():
+            removed = remove(self._connection, list(ids))
+            self._words.purge()
+        purge_journal(self._connection)
+        return removed
+
+    def unlearn(self, session: str, checks: Collection[str]) -> int:
+        """Remove what a session has learnt about these checks; how many repairs that were."""
+        rows = self._connection.run("SELECT id, signature FROM donewhen_repairs WHERE session = ?", session)
+        with self._connection.transaction():
+            return remove(self._connection, [id for id, signature in rows if _signature(signature).check in checks])
+
+    # -- reading --
+
+    def all(self, words: str = "") -> list[Known]:
+        """Those that have all of the words, or words that begin so; the newest first."""
+        rows = self._connection.run(f"SELECT id, {_COLUMNS} FROM donewhen_repairs ORDER BY at DESC, id")
+        if words.strip():
+            found = set(self._words.search(words))
+            rows = [row for row in rows if row[0] in found]
+        return [self._known(row) for row in rows]
+
+    def find(self, prefix: str) -> Known:
+        """The one repair whose id begins so."""
+        if not prefix.strip():
+            raise BadInput("the id of a repair is empty")
+        ids = [row[0] for row in self._connection.run("SELECT id FROM donewhen_repairs ORDER BY id")]
+        found = [prefix] if prefix in ids else [id for id in ids if id.startswith(prefix)]
+        if not found:
+            raise BadInput(f"there is no repair {prefix!r}; see: donewhen memory list")
+        if len(found) > 1:
+            shown = ", ".join(found[:SHOWN_IDS])
+            raise BadInput(f"{prefix!r} may be any of these repairs: {shown}{', …' if len(found) > SHOWN_IDS else ''}")
+        return self._known(self._connection.run(f"SELECT id, {_COLUMNS} FROM donewhen_repairs WHERE id = ?", *found)[0])
+
+    def matching(self, signature: Signature) -> list[Known]:
+        """Those of the same failure. What could be the same shares a place with it, which an index knows; whether it is
+        the same, the signatures say."""
+        places = sorted(places_of(signature))
+        if not signature.may_be_recalled or not places:
+            return []
+        rows = self._connection.run(
+            f"SELECT id, {_COLUMNS} FROM donewhen_repairs WHERE id IN (SELECT repair FROM donewhen_repair_places"
+            f" WHERE place IN ({', '.join('?' * len(places))})) ORDER BY at DESC, id LIMIT {MOST_CANDIDATES}",
+            *places,
+        )
+        return [self._known(row) for row in rows if matches(_signature(row[1]), signature)]
+
+    def offers(self, repair: str) -> list[Offer]:
+        rows = self._connection.run(
+            "SELECT session, round, signature, withheld, ending, at FROM donewhen_repair_offers WHERE repair = ?"
+            " ORDER BY at, session, round",
+            repair,
+        )
+        return [
+            Offer(session=session, round=number, signature=signature, withheld=bool(withheld), ending=ending, at=at)
+            for session, number, signature, withheld, ending, at in rows
+        ]
+
+    def _known(self, row: tuple[Any, ...]) -> Known:
+        names = ("approach", "diff", "repo", "model", "session", "round", "at")
+        repair = Repair(signature=_signature(row[1]), **dict(zip(names, row[2:], strict=True)))
+        counted = ("shown", "helped", "hurt", "withheld", "withheld_passed", "withheld_red")
+        numbers = [int(one or 0) for one in self._connection.run(_COUNTED, row[0])[0]]
+        return Known(row[0], repair, Counts(**dict(zip(counted, numbers, strict=True))))
+
+
+def places_of(signature: Signature) -> set[str]:
+    """Where a failure happened, one key for each thing that failed: two of which one matches the other share one."""
+    step = [signature.v, signature.check, signature.step, signature.reader]
+    ids = {one.id for one in signature.failed}
+    return {sha256(json.dumps([*step, id]).encode()).hexdigest()[:24] for id in ids}
+
+
+def searched(repair: Repair) -> str:
+    """What a repair is found by."""
+    causes = (part for cause in repair.signature.causes for part in cause)
+    about = (repair.signature.check, failure_class(repair.signature), repair.repo, repair.model, repair.approach)
+    return "\n".join([*about, *repair.signature.ids, *causes, repair.diff])
+
+
+def _signature(text: str) -> Signature:
+    return of_json(json.loads(text))

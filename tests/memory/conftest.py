@@ -1,0 +1,57 @@
+"""Where the tests of the memory keep repairs: a directory, or a schema of a real PostgreSQL server."""
+
+import itertools
+from collections.abc import Generator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from donewhen.memory.book import Book
+from donewhen.memory.opening import FILE, Shelf
+from donewhen.memory.schema import MEMORY
+from donewhen.storage.connection import Connection
+from donewhen.storage.expendable import connected
+from donewhen.storage.migrations import migrate
+from donewhen.storage.postgres import PostgresConnection
+from postgres import running
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def server() -> Generator[str]:
+    with running() as port:
+        yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest) -> str:
+    """Each test that asks for this runs on both databases; the address of a file is empty."""
+    if request.param == "sqlite":
+        return ""
+    server, name = str(request.getfixturevalue("server")), f"memory{next(_numbers)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    return f"{server}?options=-csearch_path%3D{name}"
+
+
+@pytest.fixture
+def shelf(url: str, tmp_path: Path) -> Generator[Shelf]:
+    shelf = Shelf(tmp_path, url)
+    yield shelf
+    shelf.close()
+
+
+@pytest.fixture
+def connection(url: str, tmp_path: Path) -> Generator[Connection]:
+    """With the tables of the memory, for a book of one's own."""
+    connection = PostgresConnection(url) if url else connected(tmp_path / FILE, MEMORY, 1.0)
+    migrate(connection, MEMORY)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def book(shelf: Shelf) -> Book:
+    return shelf.write(lambda book: book)

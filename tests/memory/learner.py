@@ -1,0 +1,28 @@
+"""A process that learns at the same time as others: `python learner.py DIRECTORY NAME`, begins when it is told to."""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+from donewhen.memory.book import Book
+from donewhen.memory.opening import Shelf
+from memory.repairs import learnt, patch
+
+PATIENCE = 30.0
+
+
+def main() -> None:
+    directory, name = sys.argv[1:]
+    shared = [learnt(patch=patch(f"shared{number}")) for number in range(3)]
+    own = [learnt(patch=patch(f"{name}{number}")) for number in range(5)]
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    shelf = Shelf(Path(directory), patience=PATIENCE)
+    for repair in [*shared, *own]:
+        shelf.write(partial(Book.add, repair=repair))
+    shelf.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""The file of the memory when something is wrong with it: set aside, waited for briefly, or told in one line."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from donewhen.errors import MachineryBroke
+from donewhen.memory.book import Book
+from donewhen.memory.counting import Counts
+from donewhen.memory.opening import FILE, Shelf
+from donewhen.memory.schema import MEMORY
+from donewhen.storage.connection import Busy
+from donewhen.storage.migrations import NewerSchema
+from memory.repairs import learnt, patch
+
+LEARNER = Path(__file__).with_name("learner.py")
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def everything(book: Book) -> int:
+    return len(book.all())
+
+
+def add(book: Book) -> bool:
+    return book.add(learnt())
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    shelf = Shelf(tmp_path)
+    assert shelf.write(add)
+    shelf.close()
+    return tmp_path / FILE
+
+
+@pytest.mark.parametrize("how", ["text", "cut", "pages"])
+def test_a_damaged_file_is_set_aside_with_one_line_and_a_new_one_is_begun(file: Path, how: str) -> None:
+    content = file.read_bytes()
+    damaged = {"text": b"no database" * 100, "cut": content[: len(content) // 2 + 77], "pages": content[:4096]}[how]
+    damaged += os.urandom(len(content) - 4096) if how == "pages" else b""
+    file.write_bytes(damaged)
+    shelf = Shelf(file.parent)
+    assert shelf.write(add)
+    assert shelf.read(everything, -1) == 1
+    shelf.close()
+    (line,) = shelf.warnings
+    assert line.startswith(f"{file} was damaged and is kept as {file}.damaged-1")
+    assert Path(f"{file}.damaged-1").exists()
+    again = Shelf(file.parent)
+    assert (again.read(everything, -1), again.warnings) == (1, [])
+    again.close()
+
+
+def test_who_finds_it_mended_by_somebody_else_leaves_the_new_one_alone(file: Path) -> None:
+    first = Shelf(file.parent)
+    assert first.read(everything, -1) == 1
+    file.write_bytes(b"no database" * 1000)
+    for part in ("-wal", "-shm"):
+        Path(f"{file}{part}").unlink(missing_ok=True)
+    second = Shelf(file.parent)
+    assert second.write(add)
+    assert len(second.warnings) == 1
+    first.close()
+    third = Shelf(file.parent)
+    assert (third.read(everything, -1), third.warnings) == (1, [])
+    second.close()
+    third.close()
+
+
+def test_a_lock_is_waited_for_only_briefly_and_reading_goes_on_meanwhile(file: Path) -> None:
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    shelf = Shelf(file.parent, patience=0.01)
+    assert shelf.read(everything, -1) == 1
+    with pytest.raises(Busy, match="locked by another process"):
+        shelf.write(lambda book: book.forget([learnt().id]))
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert shelf.write(lambda book: book.forget([learnt().id])) == 1
+    shelf.close()
+
+
+def test_several_processes_that_make_it_and_learn_at_the_same_time_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(LEARNER.parents[1]))
+    processes = [
+        subprocess.Popen(
+            [sys.executable, LEARNER, tmp_path, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in ("one", "two", "three")
+    ]
+    for process in processes:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    shelf = Shelf(tmp_path)
+    assert shelf.read(everything, -1) == 3 + 3 * 5
+    shelf.close()
+
+
+def test_something_else_in_its_place_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(MachineryBroke, match=r"memory\.db: Is a directory"):
+        Shelf(tmp_path).read(everything, -1)
+
+
+def test_a_file_that_cannot_be_written_is_one_line() -> None:
+    with tempfile.TemporaryDirectory() as place, as_an_ordinary_user(Path(place)):
+        with pytest.raises(MachineryBroke, match=r"memory\.db: Permission denied"):
+            Shelf(Path(place)).read(everything, -1)
+
+
+@contextmanager
+def as_an_ordinary_user(place: Path) -> Generator[Path]:
+    """With a file of the memory that this user may not write, and a directory that may not be looked into; root may do
+    everything."""
+    place.chmod(0o755)
+    (place / FILE).touch(0o444)
+    inner = place / "inner"
+    inner.mkdir(0o000)
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield inner
+    finally:
+        os.seteuid(before)
+
+
+def test_a_file_of_a_newer_donewhen_is_refused_and_left_alone(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("INSERT INTO donewhen_memory_migrations VALUES (99)")
+    connection.close()
+    with pytest.raises(NewerSchema, match=r"^what repairs taught was written by a newer donewhen"):
+        Shelf(file.parent).write(add)
+    assert not list(file.parent.glob("*.damaged-*"))
+
+
+def test_there_is_a_golden_file_for_every_schema_and_each_still_opens(tmp_path: Path) -> None:
+    assert [path.name for path in sorted(GOLDEN.iterdir())] == [
+        f"v{n}.sqlite.db" for n in range(1, len(MEMORY.steps) + 1)
+    ]
+    for golden in GOLDEN.iterdir():
+        shutil.copy(golden, tmp_path / FILE)
+        shelf = Shelf(tmp_path)
+        found = shelf.read(lambda book: book.all("declared"), [])
+        assert {known.repair.approach for known in found} == {"declared it", "declared vat"}
+        assert shelf.read(lambda book: book.find(learnt().id).counts, None) == Counts(
+            shown=1, helped=1, withheld=1, withheld_red=1
+        )
+        assert shelf.write(lambda book: book.add(learnt(said="a new one", patch=patch("new"))))
+        assert shelf.warnings == []
+        shelf.close()
+
+
+def test_only_its_owner_can_read_it(file: Path) -> None:
+    assert [path.name for path in file.parent.iterdir() if path.stat().st_mode & 0o077] == []
+
+
+def test_what_was_forgotten_is_nowhere_in_the_file_any_more(file: Path) -> None:
+    shelf = Shelf(file.parent)
+    words = (b"zebrafish", b"okapi")
+    secret = learnt(said="the zebrafish", patch=patch("okapi"))
+    assert shelf.write(lambda book: book.add(secret))
+    assert all(_somewhere(file, word) for word in words)
+    assert shelf.write(lambda book: book.forget([secret.id])) == 1
+    assert not any(_somewhere(file, word) for word in words)  # also while it is open
+    shelf.close()
+    assert not any(_somewhere(file, word) for word in words)
+
+
+def _somewhere(file: Path, word: bytes) -> bool:
+    return any(word in part.read_bytes() for part in file.parent.glob(f"{file.name}*"))
+
+
+def test_a_place_that_cannot_be_looked_into_is_one_line_and_not_an_empty_memory() -> None:
+    with tempfile.TemporaryDirectory() as place, as_an_ordinary_user(Path(place)) as inner:
+        with pytest.raises(MachineryBroke, match=r"memory\.db: Permission denied"):
+            Shelf(inner).read(everything, -1)
