@@ -210,6 +210,8 @@ class PolicyDenied(Event):
 class HintRecalled(Event):
     signature: str
     times_helped: int
+    repair: str = ""
+    """Its id, for `donewhen memory show`."""
 
 
 class ExternalEvent(Event):

@@ -50,9 +50,9 @@ def told(kind: str, number: int, **body: Any) -> Record:
     return Record("5e551011", number, "2026-01-02T03:04:05.000Z", kind, body, number)
 
 
-async def decide(watch: Watch, person: Person, detail: str) -> bool | None:
+async def decide(watch: Watch, person: Person, detail: str) -> bool | str | None:
     """Ask. A signal stands for somebody else's decision meanwhile."""
-    decided: list[bool | None] = []
+    decided: list[bool | str | None] = []
     with anyio.open_signal_receiver(signal.SIGUSR1) as signals:
         async with anyio.create_task_group() as tasks:
 

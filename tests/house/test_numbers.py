@@ -43,6 +43,9 @@ BROAD_EXCEPTS = {
     "src/donewhen/session/attempting.py::Workbench._tried": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"
     ),
+    "src/donewhen/session/listening.py::_answer": (
+        "the boundary to a planner or an evaluator: what breaks in it is no answer, and an event says why"
+    ),
     "src/donewhen/workspace/launcher/child.py::_wait_for_orders": (
         "a forked process must end here whatever happens, and tells the reason through its pipe"
     ),

@@ -146,9 +146,3 @@ def test_without_a_plan_that_stands_nothing_waits_and_nothing_is_built(repo: Pat
     assert ended(ran) != (0, "verified")
     assert (ran.code, ran.of("gate_opened"), ran.of("subtask_started")) == (4, [], [])
     assert "holds no JSON object" in ran.last["reason"]
-
-
-def test_a_plan_of_another_kind_is_not_part_of_this_version(repo: Path) -> None:
-    answer = called(repo, "plan", "x")
-    assert (answer.code, answer.out, "--foreman" in answer.one_line) == (2, "", True)
-    assert called(repo, "list").out == ""

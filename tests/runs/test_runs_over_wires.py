@@ -136,3 +136,32 @@ def test_the_prompt_holds_the_contract_with_its_description_and_the_task(tmp_pat
     assert "say it right" in system["content"]
     assert "grep -qx right answer.txt" in system["content"]
     assert "say right" in user["content"]
+
+
+@pytest.mark.promise("planned.keys")
+def test_planner_builder_and_evaluator_have_their_temperatures_and_models_and_one_who_cannot_sign_in_waits(
+    repo: Path,
+) -> None:
+    plan = {
+        "spec_markdown": "The file says right.",
+        "items": [{"description": "say it", "verify": ["grep -q right answer.txt"]}],
+    }
+    scores = dict.fromkeys(("contract_fidelity", "functionality", "code_quality", "verification_integrity"), 4)
+    opinion = {"verdict": "pass", "summary": "fine", "high_severity_findings": 0, "scorecard": scores}
+    opinion |= {"findings": [], "unmet_contract_items": []}
+    acts: list[Act] = [
+        Says(Answer(text=json.dumps(plan), input=10, output=10)),
+        *RIGHT[1:],
+        Refuses(401, b'{"error": {"message": "invalid key"}}'),
+        Says(Answer(text=json.dumps(opinion), input=10, output=10)),
+    ]
+    evaluator = {"DONEWHEN__PLANNED__EVALUATOR_MODEL": "openai-chat:gpt-4.1"}
+    with serving(*acts) as server:
+        ran = run_on(repo, server, NAMES["openai-chat"], "--engine", "planned", **evaluator)
+        assert (ran.code, ran.one("error")["kind"], ran.of("landed")) == (3, "sign_in", [])
+        resumed = told(repo, "resume", ran.session, "--json", env=KEYS)
+    assert (resumed.code, resumed.last["outcome"], resumed.last["iterations"]) == (0, "verified", 1)
+    asked = [json.loads(request.body) for request in server.received]
+    assert [one["temperature"] for one in asked] == [0.2, 0, 0, 0.1, 0.1]
+    assert [one["model"] for one in asked] == ["gpt-4o"] * 3 + ["gpt-4.1"] * 2
+    assert resumed.one("evaluation_completed")["status"] == "passed"

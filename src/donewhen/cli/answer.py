@@ -1,4 +1,4 @@
-"""`donewhen answer`: answer the question that a session has asked."""
+"""`donewhen answer`: answer the question that a session has asked, or say what to change in what it proposes."""
 
 import click
 
@@ -11,6 +11,9 @@ from donewhen.server import methods
 @click.argument("text")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 def command(session: str, text: str, as_json: bool) -> int:
-    """Answer the pending question of SESSION with TEXT. A session that nobody works on goes on here."""
+    """Answer the pending question of SESSION with TEXT, or ask in TEXT for a change of the contract or plan that waits.
+
+    A session that nobody works on goes on here.
+    """
     answered = methods.session_answer(session, text)
     return 0 if answered["live"] else go_on(answered["id"], as_json)

@@ -23,6 +23,7 @@ NEXT = {
     "flaky": ("donewhen log {id}", "donewhen resume {id}", "donewhen discard {id}"),
     "no_progress": AGAIN,
     "rejected": ("donewhen diff {id}", "donewhen discard {id}"),
+    "sent back": AGAIN,
     "failed": ("donewhen log {id}", "donewhen doctor", "donewhen resume {id}"),
     "budget": AGAIN,
     "cancelled": AGAIN,
@@ -30,7 +31,12 @@ NEXT = {
     "no_change": ("donewhen log {id}",),
 }
 GATES = {
-    "contract": ("donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}"),
+    "contract": (
+        "donewhen show {id}",
+        "donewhen approve {id}",
+        "donewhen answer {id} 'WHAT TO CHANGE'",
+        "donewhen deny {id}",
+    ),
     "plan": ("donewhen approve {id}", "donewhen answer {id} 'WHAT TO CHANGE'", "donewhen deny {id}"),
     "landing": ("donewhen approve {id}", "donewhen land {id} --onto BRANCH", "donewhen deny {id}"),
 }
@@ -49,6 +55,8 @@ class Ended:
         """The newest result of each check on the work."""
         self.paid: set[str] = set()
         """Who worked and may have cost something: agents of other people, and models that are not known to be free."""
+        self.refused = False
+        """Whether a person has said no to something."""
         self.subtasks = Subtasks()
         self._deciding = Deciding()
         for record in records:
@@ -65,6 +73,7 @@ class Ended:
                 self.open[str(body.get("id"))] = str(body.get("gate"))
             case "question_answered" | "question_expired" | "gate_decided":
                 self.open.pop(str(body.get("id")), None)
+                self.refused |= body.get("decision") == "denied"
             case "engine_selected" if body.get("agent") or body.get("engine") not in OUR_ENGINES:
                 self.paid.add(str(body.get("agent") or body.get("engine")))
             case "model_turn" if not is_free(str(body.get("model"))):
@@ -130,7 +139,8 @@ def facts_of(ended: Ended) -> Iterator[str]:
 
 def _plan_to_decide(ended: Ended) -> Iterator[str]:
     """The whole of a plan that waits for a person: it is what they have asked for."""
-    if "plan" in ended.open.values():
+    drafted = "contract" in ended.open.values() and "planning_completed" in ended.facts
+    if drafted or "plan" in ended.open.values():
         yield from (f"  {line}" for line in str(ended.get("gate_opened").get("detail", "")).splitlines())
 
 
@@ -169,4 +179,6 @@ def _templates(name: str, ended: Ended) -> Iterable[str]:
         return ("donewhen answer {id} TEXT",) if waits == "question" else GATES.get(waits, ANY_GATE)
     if name == "waiting":
         return ("donewhen resume {id}",)
+    if name == "rejected" and ended.get("evaluation_completed").get("status") == "rejected" and not ended.refused:
+        return NEXT["sent back"]
     return NEXT.get(name, ("donewhen show {id}",))

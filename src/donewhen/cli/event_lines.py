@@ -1,5 +1,5 @@
-"""Events as plain lines for people: where there is no terminal, and for `log`. One event is one line, or none; only a
-union that was rejected may have several causes.
+"""Events as plain lines for people: where there is no terminal, and for `log`. One event is one line, or none; only
+what has several causes or parts has more.
 
 A type that is not known here gives nothing, and no field that is missing or odd raises. Control characters are not
 dealt with here: whoever prints a line sends it through `one_line`.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from donewhen.cli.fields import Body, counted, items, mapping, objects, seconds, short, subtask_of, whole
+from donewhen.cli.planned_lines import evaluation_words, planned_lines, proposed_lines, revision_words
 from donewhen.cli.subtask_lines import (
     gated_words,
     plan_words,
@@ -25,7 +26,7 @@ SAID_AT_THE_END = ("diff_ready", "landed", "gate_opened", "session_finished")
 DECIDING = ("round", "rerun")
 """Phases whose result is the state of a check. That of the base counts only until there is work, and a last look (at
 edits that a person has yet to approve, or at a branch that moved) says nothing about the round."""
-OUR_ENGINES = ("native", "foreman")
+OUR_ENGINES = ("native", "foreman", "planned")
 """They cost what their models cost, unless they have an agent of others work."""
 ON_THE_WAY = ("gate", "union")
 """Phases that are about one patch alone, or about some of them together: not about the work as it is."""
@@ -43,8 +44,10 @@ def lines_of(record: Record) -> list[str]:
     """The same where there is room for a line for each cause. Whose event it is stands in front: `  [a] → …`."""
     if record.kind == "session_started":
         return [f"session {record.session}: {short(record.body.get('intent'))}"]
-    if record.kind == "union_rejected":
-        return [*union_rejected_lines(record.body)]
+    if record.kind in _SEVERAL:
+        return [*_SEVERAL[record.kind](record.body)]
+    if record.kind == "planning_completed" and record.body.get("items"):
+        return [*planned_lines(record.body)]
     words = _WORDS.get(record.kind)
     line = words(record.body) if words else ""
     return [of_subtask(line, subtask_of(record.body))] if line else []
@@ -129,12 +132,6 @@ def _declined(body: Body) -> str:
     return f"engine {body.get('engine')} gave up ({why}); next is {body.get('next')}"
 
 
-def _proposed(body: Body) -> str:
-    checks = objects(mapping(body.get("contract")).get("checks"))
-    said = "; ".join(f"{short(one.get('name'))}: {short(one.get('command'))}" for one in checks)
-    return f"there is no contract yet; proposed is: {said}"
-
-
 def _protected(body: Body) -> str:
     why = short(body.get("reason"))
     return f"  not graded: {short(body.get('path'))} ({body.get('action')}{': ' + why if why else ''})"
@@ -154,17 +151,16 @@ def _question(body: Body) -> str:
     return f"question: {short(short(body.get('prompt')).removeprefix(f'[{subtask_of(body)}] '))}"
 
 
-def _evaluated(body: Body) -> str:
-    return f"evaluation: {body.get('status')}: {short(body.get('summary'))}"
-
-
 def _loop_round(body: Body) -> str:
     then = f"; {body['decision']}" if body.get("decision") else ""
     return f"loop {body.get('loop')}: round ended as {body.get('outcome')}{then}"
 
 
+_SEVERAL: dict[str, Callable[[Body], Iterable[str]]] = {
+    "union_rejected": union_rejected_lines,
+    "contract_proposed": proposed_lines,
+}
 _WORDS: dict[str, Callable[[Body], str]] = {
-    "contract_proposed": _proposed,
     "baseline_completed": _baseline,
     "engine_selected": lambda body: f"engine {body.get('engine')}: {short(body.get('reason'))}",
     "engine_declined": _declined,
@@ -191,8 +187,8 @@ _WORDS: dict[str, Callable[[Body], str]] = {
     "subtask_applied": lambda body: f"  subtask {short(body.get('id'))} applied",
     "union_verified": union_verified_words,
     "evaluation_started": lambda _: "evaluating",
-    "evaluation_completed": _evaluated,
-    "revision_started": lambda body: f"revision {body.get('round')}",
+    "evaluation_completed": evaluation_words,
+    "revision_started": revision_words,
     "round_started": lambda body: f"loop {body.get('loop')}: round started",
     "round_finished": _loop_round,
     "diff_ready": diff_words,

@@ -131,7 +131,9 @@ class Seen:
                 self.round = RoundSeen(whole(body.get("n")), whole(body.get("max")), 0, self.tokens, now, True)
             case "spend":
                 self.tokens, self.usd = whole(body.get("tokens")), amount(body.get("usd"))
-            case "diff_ready" | "planning_started" | "planning_completed" | "subtasks_farmed":
+            case "planning_completed" if body.get("items"):
+                self._do(_STATES["running"], now)
+            case _ if record.kind in _STEPS:
                 self._do(_STEPS[record.kind], now)
             case _ if subtask_of(body) and record.kind not in ASKING:
                 self.round.calls += record.kind == "tool_call"
@@ -173,6 +175,8 @@ class Seen:
 _STEPS = {
     "planning_started": "planning",
     "planning_completed": "preparing the subtasks",
+    "evaluation_started": "evaluating",
+    "evaluation_completed": "thinking",
     "subtasks_farmed": "putting the patches together",
     "diff_ready": "finishing",
 }

@@ -1,11 +1,10 @@
-"""`donewhen plan`: split an intent into subtasks, show them, and leave it to a person whether they are worked on."""
+"""`donewhen plan`: plan an intent, show the plan, and leave it to a person whether it is built."""
 
 from typing import Any
 
 import click
 
 from donewhen.cli.run import start, with_shared_options
-from donewhen.errors import BadInput
 
 
 @click.command("plan")
@@ -15,9 +14,8 @@ from donewhen.errors import BadInput
 def command(as_json: bool, foreman: bool, **given: Any) -> int:
     """Plan INTENT, run the checks on the base, and build nothing.
 
-    The session waits for a person (exit 3): `donewhen approve ID` has the plan worked on, `donewhen answer ID TEXT`
-    asks for another one, or gives one as JSON, and `donewhen deny ID` ends it.
+    A planner writes a spec, a tracker of items and, where nobody gave one, a contract; with --foreman it splits the
+    work into subtasks. The session waits for a person (exit 3): `donewhen approve ID` has the plan built,
+    `donewhen answer ID TEXT` says what should be different, and `donewhen deny ID` ends it.
     """
-    if not foreman:
-        raise BadInput("plan: without --foreman it is not part of this version; try: donewhen plan INTENT --foreman")
-    return start(as_json, {**given, "engine": "foreman", "plan": True})
+    return start(as_json, {**given, "engine": "foreman" if foreman else "planned", "plan": True})

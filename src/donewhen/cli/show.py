@@ -81,9 +81,15 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
         yield f"check     {one['name']}: {one['status']}"
     for one in known["rounds"]:
         failing = ", ".join(f"{name} {status}" for name, status in one["failing"])
-        yield f"round {one['n']:<3} {'green' if one['green'] else failing or one['stop'] or 'under way'}"
+        opinion = f", {one['opinion']}" if one["opinion"] else ""
+        yield f"round {one['n']:<3} {'green' if one['green'] else failing or one['stop'] or 'under way'}{opinion}"
     if not known["gate"] or known["gate"]["kind"] != "plan":  # whoever is to decide on it sees all of it below
         yield from _plan(records, known["live"])
+    for name, path in known["artifacts"].items():
+        if name.endswith(".md"):
+            yield f"artifact  {path}"
+        elif known["gate"] and known["gate"]["kind"] == "contract":
+            yield f"to edit   {path}"
     for path, action, _ in known["edits"]:
         yield f"edit      {path} ({action}), not graded"
     if known["lost_records"]:
@@ -96,5 +102,6 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
     if known["gate"]:
         yield f"waits     {known['gate']['kind']}: {known['gate']['reason']}"
         yield from (f"          {line}" for line in known["gate"]["detail"].splitlines())
-        change = f"  |  donewhen answer {known['id']} 'WHAT TO CHANGE'" if known["gate"]["kind"] == "plan" else ""
+        may_change = known["gate"]["kind"] in ("plan", "contract")
+        change = f"  |  donewhen answer {known['id']} 'WHAT TO CHANGE'" if may_change else ""
         yield f"          donewhen approve {known['id']}  |  donewhen deny {known['id']}{change}"

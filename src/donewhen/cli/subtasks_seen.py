@@ -71,7 +71,7 @@ class Subtasks:
     def take(self, record: Record, now: float = 0.0) -> None:
         """Let one more event count."""
         body = record.body
-        if record.kind == "planning_completed":
+        if record.kind == "planning_completed" and not body.get("items"):
             self.size = plan_size(body)
             self.all = {id: SubtaskSeen(id) for one in objects(body.get("subtasks")) if (id := name_of(one.get("id")))}
             self.is_open = True

@@ -16,6 +16,8 @@ from donewhen.storage.record import Record
 
 LONGEST_DETAIL = 200
 """Lines of what a decision is about."""
+PROPOSALS = ("contract", "plan")
+"""What may also be sent back with words; a single word is taken for a slip of the keyboard."""
 DECISIONS = {"y": True, "yes": True, "n": False, "no": False, "l": None, "later": None, "": None}
 
 
@@ -40,7 +42,7 @@ class TerminalPerson:
             raise AssertionError("an endless sleep ended")
         return text
 
-    async def decide(self, gate: str, reason: str, detail: str) -> bool | None:
+    async def decide(self, gate: str, reason: str, detail: str) -> bool | str | None:
         self._decided = None
         with self._paused(), anyio.CancelScope() as self._deciding:
             try:
@@ -59,7 +61,7 @@ class TerminalPerson:
             if text is None or text.strip():
                 return text
 
-    async def _choice(self, gate: str, reason: str, detail: str) -> bool | None:
+    async def _choice(self, gate: str, reason: str, detail: str) -> bool | str | None:
         lines = detail.splitlines()
         _print("", *lines[:LONGEST_DETAIL])
         if len(lines) > LONGEST_DETAIL:
@@ -67,10 +69,14 @@ class TerminalPerson:
         _print(reason)
         keyboard.forget_typed()
         while True:
-            typed = await _typed(f"{gate}: [y]es, [n]o or [l]ater? ")
-            choice = (typed or "").strip().lower()
-            if choice in DECISIONS:
-                return DECISIONS[choice]
+            takes_words = gate in PROPOSALS
+            others = "[n]o, [l]ater, or what should be different" if takes_words else "[n]o or [l]ater"
+            typed = await _typed(f"{gate}: [y]es, {others}? ")
+            choice = (typed or "").strip()
+            if choice.lower() in DECISIONS:
+                return DECISIONS[choice.lower()]
+            if takes_words and " " in choice:
+                return choice
 
 
 async def _typed(prompt: str) -> str | None:

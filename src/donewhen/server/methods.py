@@ -18,7 +18,7 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.session import control, entries
 from donewhen.session.archives import Say, any_archive, silent
 from donewhen.session.recorder import Recorder
-from donewhen.session.story import Story, told
+from donewhen.session.story import Round, Story, told
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
 from donewhen.storage.record import Record
@@ -43,7 +43,18 @@ def session_get(session: str) -> dict[str, Any]:
     with any_archive() as archive:
         id = archive.find(session)
         story = told(archive.records(id))
-        return {"id": id, "live": _is_live(archive.owner(id)), **about(story)}
+        known = {"id": id, "live": _is_live(archive.owner(id)), **about(story)}
+    return {**known, "artifacts": _artifacts(id)}
+
+
+def _artifacts(session: str) -> dict[str, str]:
+    """Files that were written about a session, by name."""
+    here = state_root(os.environ) / "artifacts" / session
+    if not here.is_dir():
+        return {}
+    from donewhen.session import artifacts  # it brings what plans are made of
+
+    return artifacts.found(session)
 
 
 def about(story: Story) -> dict[str, Any]:
@@ -61,12 +72,12 @@ def about(story: Story) -> dict[str, Any]:
         "engine": story.engine or story.started.get("engine"),
         "model": story.model or story.started.get("model"),
         "isolation": story.started.get("isolation"),
-        "contract": story.started.get("contract", {}),
+        "contract": story.opened.get("contract") or story.started.get("contract", {}),
         "baseline": (story.baseline or {}).get("results", []),
         "results": last.get("results", []),
         "edits": last.get("edits", []),
         "iterations": story.iterations,
-        "rounds": [_round(one.n, one.rung, one.attempted or {}, one.judged or {}) for one in story.rounds],
+        "rounds": [_round(one) for one in story.rounds],
         "tokens": story.tokens,
         "usd": story.usd,
         "active_secs": round(story.active_secs, 3),
@@ -78,14 +89,16 @@ def about(story: Story) -> dict[str, Any]:
     }
 
 
-def _round(n: int, rung: str, attempted: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, Any]:
+def _round(one: Round) -> dict[str, Any]:
+    attempted, judged, opinion = one.attempted or {}, one.judged or {}, one.opinion
     return {
-        "n": n,
-        "engine": rung,
+        "n": one.n,
+        "engine": one.rung,
         "stop": attempted.get("stop"),
         "said": attempted.get("said", ""),
         "green": judged.get("green"),
         "failing": judged.get("failing", []),
+        "opinion": (opinion or {}).get("status", ""),
     }
 
 
@@ -235,6 +248,12 @@ METHODS: Mapping[str, str] = {
     "session.receipt": "donewhen.session.afterwards:receipt",
     "agents.list": "donewhen.session.agents:agents_list",
     "models.list": "donewhen.server.methods:models_list",
+    "memory.list": "donewhen.session.memories:memory_list",
+    "memory.show": "donewhen.session.memories:memory_show",
+    "memory.recall": "donewhen.session.memories:memory_recall",
+    "memory.forget": "donewhen.session.memories:memory_forget",
+    "memory.export": "donewhen.session.memories:memory_export",
+    "memory.import": "donewhen.session.memories:memory_import",
 }
 """Name → what carries it out, by its place, so that looking at a session does not load what working on one needs."""
 

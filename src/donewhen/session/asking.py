@@ -25,8 +25,8 @@ class Person(Protocol):
         """What they type; None when it is known that no answer will come."""
         ...
 
-    async def decide(self, gate: str, reason: str, detail: str) -> bool | None:
-        """Yes or no; None when they leave it for later."""
+    async def decide(self, gate: str, reason: str, detail: str) -> bool | str | None:
+        """Yes or no; None when they leave it for later; for a proposal also what should be different, in words."""
         ...
 
 

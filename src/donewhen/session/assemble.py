@@ -7,7 +7,6 @@ what is ready decides, and how complex the intent looks.
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from donewhen.engines.base import Engine
@@ -16,7 +15,7 @@ from donewhen.model.base import Model
 from donewhen.model.prices import is_free
 from donewhen.model.providers import checked_url
 from donewhen.session.attempting import Rung
-from donewhen.session.opened import Opened
+from donewhen.session.opened import Opened, is_planned
 from donewhen.session.session import Crew
 from donewhen.session.settings import Settings
 from donewhen.session.story import Story
@@ -25,23 +24,29 @@ from donewhen.storage.archive import Archive
 
 if TYPE_CHECKING:
     from donewhen.engines.external.quarters import Hired
+    from donewhen.engines.planned.engine import How
+    from donewhen.session.evaluating import Sceptic
     from donewhen.workspace.policy import Policy
 
 ENGINES = ("auto", "native", "external", "foreman", "planned")
-BUILT = ("auto", "native", "external", "foreman")
 LEAST = {
     "native": {"max_iterations": 1, "max_turns": 1, "max_tokens_per_turn": 1},
     "external": {"max_turns": 1, "timeout_secs": 1, "repair_invokes": 0},
     "foreman": {"workers": 1, "plan_attempts": 1},
+    "planned": {"max_revision_rounds": 0},
 }
+HOW_TOLD: Mapping[str, "How"] = {"native": "tool", "external": "file", "foreman": "words"}
+"""In which way a builder says how far the items of a plan are."""
+PLANNER_TEMPERATURE, EVALUATOR_TEMPERATURE = 0.2, 0.1
 
 
 def settled(settings: Settings) -> Settings:
     """The settings with names made independent of where the program was called."""
-    chosen = settings.get("model", "use")
-    provider, _, name = str(chosen.value).partition(":")
-    if provider == "scripted" and name:
-        return settings.with_value("model", "use", f"scripted:{os.path.abspath(name)}", chosen.source)
+    for table, key in (("model", "use"), ("planned", "evaluator_model")):
+        chosen = settings.get(table, key)
+        provider, _, name = str(chosen.value).partition(":")
+        if provider == "scripted" and name:
+            settings = settings.with_value(table, key, f"scripted:{os.path.abspath(name)}", chosen.source)
     return settings
 
 
@@ -52,14 +57,16 @@ def require_sense(settings: Settings) -> None:
     with settings.blaming("engine", "use"):
         if kind not in ENGINES or (colon and (kind in ("auto", "native") or not name)):
             raise BadInput(f"'{engine}' is not an engine; known are {', '.join(ENGINES)}")
-        if kind not in BUILT:
-            raise BadInput(f"the engine '{kind}' is not part of this version; use native, external or foreman")
+        if kind == "planned" and name:
+            _require_builder(settings, name)
         if kind == "external" and name:
             _require_agent(settings, name)
         if kind == "foreman" and name:
             _require_worker(settings, name)
     with settings.blaming("foreman", "worker"):
         _require_worker(settings, settings.text("foreman", "worker"))
+    with settings.blaming("planned", "builder"):
+        _require_builder(settings, settings.text("planned", "builder"))
     for table, keys in LEAST.items():
         for key, least in keys.items():
             with settings.blaming(table, key):
@@ -76,6 +83,16 @@ def _require_agent(settings: Settings, name: str) -> None:
     known = agents.known(settings)
     if name not in known:
         raise BadInput(f"'{name}' is not an agent; known are {', '.join(known)}")
+
+
+def _require_builder(settings: Settings, builder: str) -> None:
+    kind, colon, name = builder.partition(":")
+    if kind == "planned" or (kind in ("native", "auto") and colon):
+        raise BadInput(f"'{builder}' is no builder; known are native, external, foreman and every agent")
+    if kind == "foreman":
+        _require_worker(settings, name or "native")
+    elif kind not in ("native", "auto"):
+        _require_worker(settings, builder)
 
 
 def _require_worker(settings: Settings, worker: str) -> None:
@@ -95,7 +112,12 @@ def _worker_kind(worker: str) -> tuple[str, str]:
 async def require_possible(place: Workplace, intent: str, archive: Archive) -> None:
     """Refuse to start where nobody could work, before anything is written."""
     require_sense(place.settings)
-    await _rungs(place, intent, _model_if_any(place.settings, archive))
+    chosen = _model_if_any(place.settings, archive)
+    if is_planned(place.settings):
+        if isinstance(chosen, BadInput):
+            raise BadInput(f"a planner needs a model: {chosen}")
+        _sceptic(place, chosen[0])
+    await _rungs(place, intent, chosen)
 
 
 async def crew(place: Workplace, known: Opened, story: Story, archive: Archive) -> Crew:
@@ -107,8 +129,32 @@ async def crew(place: Workplace, known: Opened, story: Story, archive: Archive) 
     if isinstance(chosen, BadInput):
         return Crew(rungs=rungs, model=None, reason="", free=False, leave=_nothing_to_leave)
     model, reason = chosen
-    free = is_free(model.name) and not any(rung.agent for rung in rungs if rung.engine)
-    return Crew(rungs=rungs, model=model.name, reason=reason, free=free, leave=partial(close_model, model))
+    sceptic, opened = _sceptic(place, model) if is_planned(known.settings) else (None, ())
+    free = all(is_free(one.name) for one in (model, *opened)) and not any(rung.agent for rung in rungs if rung.engine)
+
+    async def leave() -> None:
+        for one in (model, *opened):
+            await close_model(one)
+
+    planner = _native(place, known.settings, model, reads_only=True, temperature=PLANNER_TEMPERATURE)
+    return Crew(rungs=rungs, model=model.name, reason=reason, free=free, leave=leave, planner=planner, sceptic=sceptic)
+
+
+def _sceptic(place: Workplace, model: Model) -> tuple["Sceptic", tuple[Model, ...]]:
+    """Who evaluates, by another model than the builder's where one is configured; and what was opened for that."""
+    from donewhen.model.choose import ModelConfig, open_model
+    from donewhen.session.evaluating import Sceptic
+
+    settings, opened = place.settings, ()
+    if name := settings.text("planned", "evaluator_model"):
+        with settings.blaming("planned", "evaluator_model"):
+            same = name.partition(":")[0] == settings.text("model", "use").partition(":")[0]
+            config = ModelConfig(base_url=settings.text("model", "base_url") if same else "")
+            model = open_model(name, config, os.environ)
+            opened = (model,)
+    engine = _native(place, settings, model, reads_only=True, temperature=EVALUATOR_TEMPERATURE)
+    revisions = settings.whole("planned", "max_revision_rounds")
+    return Sceptic(engine=engine, model=model.name, revisions=revisions), opened
 
 
 async def _nothing_to_leave() -> None:
@@ -132,6 +178,8 @@ def _model_if_any(settings: Settings, archive: Archive, before: str = "", seed: 
 async def _rungs(place: Workplace, intent: str, chosen: _Chosen, before: str = "") -> tuple[Rung, ...]:
     settings = place.settings
     kind, _, name = settings.text("engine", "use").partition(":")
+    if kind == "planned":
+        return await _builders(place, name or settings.text("planned", "builder"), intent, chosen, before)
     rungs: list[Rung] = []
     delegates = kind in ("auto", "foreman") and _delegates(settings, intent, chosen)
     if kind == "foreman" or (delegates and not isinstance(chosen, BadInput)):
@@ -146,6 +194,19 @@ async def _rungs(place: Workplace, intent: str, chosen: _Chosen, before: str = "
         # The reason of an agent that was asked for says more than the list of all that would help.
         raise BadInput("; ".join([*(rung.reason for rung in rungs), str(chosen)]))
     return tuple(rungs)
+
+
+async def _builders(place: Workplace, builder: str, intent: str, chosen: _Chosen, before: str) -> tuple[Rung, ...]:
+    """The rungs of the engine that builds, each told of the plan in its own way."""
+    from donewhen.engines.planned.engine import PlannedEngine
+
+    kind = builder.partition(":")[0]
+    wanted = builder if kind in ENGINES else f"external:{builder}"
+    settings = place.settings.with_value("engine", "use", wanted, place.settings.get("engine", "use").source)
+    rungs = await _rungs(replace(place, settings=settings), intent, chosen, before)
+    return tuple(
+        replace(rung, engine=PlannedEngine(rung.engine, HOW_TOLD[rung.name]) if rung.engine else None) for rung in rungs
+    )
 
 
 def _delegates(settings: Settings, intent: str, chosen: _Chosen) -> bool:
@@ -251,7 +312,9 @@ def _policy(place: Workplace, settings: Settings) -> "Policy":
     return Policy.load(deny=deny, ask=ask, root=str(place.repo.root))
 
 
-def _native(place: Workplace, settings: Settings, model: Model, reads_only: bool = False) -> Engine:
+def _native(
+    place: Workplace, settings: Settings, model: Model, reads_only: bool = False, temperature: float = 0
+) -> Engine:
     from donewhen.engines.native.loop import Context, NativeConfig, NativeEngine
 
     config = NativeConfig(
@@ -259,6 +322,7 @@ def _native(place: Workplace, settings: Settings, model: Model, reads_only: bool
         context=cast("Context", settings.text("engine", "context")),
         policy=_policy(place, settings),
         reads_only=reads_only,
+        temperature=temperature,
     )
     return NativeEngine(model, config)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from donewhen.engines.base import Asker, Attempt, Engine, Hands, Job, NoChange
+from donewhen.engines.base import Asker, Attempt, Engine, Hands, Job, NoChange, Planned
 from donewhen.errors import DonewhenError, NeedsPerson
 from donewhen.events import Error
 from donewhen.judge.tail import redacted
@@ -18,6 +18,7 @@ from donewhen.session.checking import secrets_of
 from donewhen.session.meter import Budget
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder, RungNotebook
+from donewhen.session.remembering import NoMemory
 from donewhen.session.stopping import claim_refused, repeats
 from donewhen.session.story import ATTEMPTED, Round
 from donewhen.session.workplace import Workplace
@@ -53,11 +54,13 @@ class Workbench:
     budget: Budget
     maker: Maker
     asker: Asker | None
+    memory: NoMemory
     said: Said | None = None
 
     async def attempt(self, rung: Rung, current: Round) -> None:
         """Let an engine work, and write down how that ended together with what it made."""
         assert rung.engine is not None  # a rung that declines is not worked on
+        self.memory.offered(current)
         attempt, stop = await self._in_time(rung.engine, self._job(rung, current))
         body: dict[str, Any] = {"n": current.n, "stop": stop, "said": attempt.said, "problem": attempt.problem}
         if stop == "declines":
@@ -89,6 +92,7 @@ class Workbench:
             iteration=current.n,
             feedback=self._feedback(before[-1]) if before else "",
             reds=len(reds),
+            hint=str((current.hint or {}).get("text", "")),
             maker=self.maker,
             own=self.place.own_directory(self.opened.session),
             notebook=RungNotebook(self.recorder, rung.name),
@@ -98,7 +102,16 @@ class Workbench:
             redact=partial(redacted, secrets=self._secrets()),
             said=self.said,
             hands=self._hands(rung) if rung.name == "foreman" else None,
+            planned=self._planned(),
         )
+
+    def _planned(self) -> Planned | None:
+        if not self.recorder.story.proposals:
+            return None
+        from donewhen.session import artifacts, tracked  # most sessions have no plan
+
+        plan = artifacts.plan_in(self.recorder.story)
+        return tracked.TrackedPlan(self.recorder, plan) if plan is not None else None
 
     def _hands(self, rung: Rung) -> Hands:
         from donewhen.session.hands import SessionHands
@@ -106,7 +119,7 @@ class Workbench:
         return SessionHands(self, rung.name)
 
     def _feedback(self, before: Round) -> str:
-        words = [str((before.judged or {}).get("feedback", ""))]
+        words = [str((before.judged or {}).get("feedback", "")), str((before.opinion or {}).get("feedback", ""))]
         if claim_refused(self.recorder.story, before):
             words.append(feedback.CLAIM_REFUSED)
         elif repeats(self.recorder.story, before):

@@ -129,6 +129,15 @@ def tables_of(contract: Contract) -> list[dict[str, Any]]:
     return [{**asdict(check), "quarantine": None} for check in contract.checks]
 
 
+def entry_of(check: Check) -> dict[str, Any]:
+    """A check as an entry of `[[check]]` would state it: what differs from the defaults."""
+    usual = Check(name="", command="")
+    entry = {key: value for key, value in asdict(check).items() if value != getattr(usual, key) and key != "quarantine"}
+    if check.timeout_secs == int(check.timeout_secs) and "timeout_secs" in entry:
+        entry["timeout_secs"] = int(check.timeout_secs)
+    return {"name": check.name, "command": check.command, **entry}
+
+
 def held_back(text: bytes) -> bytes:
     """donewhen.toml as the maker may see it: without the held-out checks, and then without comments, which may tell.
 

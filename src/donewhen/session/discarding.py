@@ -1,6 +1,6 @@
 """A session taken away again: its trees, its branch where it is still ours, its records. The receipts stay."""
 
-from donewhen.session import handoff, landing
+from donewhen.session import artifacts, handoff, landing
 from donewhen.session.makers import pin
 from donewhen.session.story import told
 from donewhen.session.workplace import Workplace
@@ -14,6 +14,7 @@ async def discard(place: Workplace, archive: Archive, session: str) -> str:
     left = await landing.discard(place, session)
     await _remove_tree(place, archive, session)
     handoff.remove(session)
+    artifacts.remove(session)
     return left
 
 
@@ -23,6 +24,7 @@ async def forget(place: Workplace, archive: Archive, session: str) -> None:
     for kept in ("base", "candidate", "judged", "landed", "onto"):
         await place.store.release(f"sessions/{session}/{kept}")
     handoff.remove(session)
+    artifacts.remove(session)
     archive.delete(session)
 
 

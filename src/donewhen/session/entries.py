@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session import handoff
-from donewhen.session.gates import Gates
+from donewhen.session.gates import Gates, may_be_changed
 from donewhen.session.recorder import Recorder, nobody
 from donewhen.session.story import told
 from donewhen.storage.archive import Archive
@@ -25,10 +25,15 @@ def owning(archive: Archive, session: str, seize: bool = False) -> Generator[Rec
 
 
 def answer(recorder: Recorder, text: str) -> bool:
-    """Answer the question that waits, or ask for another plan; False when neither a question nor a plan waits."""
+    """Answer the question that waits, or say what should be different in a proposal; False when neither waits."""
     question, gate = recorder.story.question, recorder.story.gate
     if recorder.story.discarded:
         return False
+    if question is None and gate is not None and may_be_changed(recorder.story, gate):
+        from donewhen.session import taking  # it brings what plans are made of
+
+        taking.keep_edits(recorder)
+        return Gates(recorder, None).change(text, "a person")
     if question is None and gate is not None and gate.kind == "plan":
         from donewhen.session import plans  # it brings an engine with it
 
@@ -40,7 +45,13 @@ def answer(recorder: Recorder, text: str) -> bool:
 
 
 def decide(recorder: Recorder, approved: bool) -> bool:
-    """Decide the gate that waits; False when none does."""
+    """Decide the gate that waits; False when none does. A contract is taken as it stands in its file by now."""
+    gate = recorder.story.gate
+    if approved and gate is not None and gate.kind == "contract" and not recorder.story.discarded:
+        from donewhen.session import taking  # it brings what plans are made of
+
+        if taking.taken_as_edited(recorder, "a person"):
+            return True
     return not recorder.story.discarded and Gates(recorder, None).decide(approved, "a person")
 
 

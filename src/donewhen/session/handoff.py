@@ -53,16 +53,34 @@ def _lines(session: str, story: Story) -> Iterator[str]:
     words = str((story.last_judged or {}).get("feedback", ""))
     if words:
         yield from ("", "## What is red", "", words)
+    yield from _evaluation(session, story)
     yield from ("", "## How to go on", "")
     yield f"- `donewhen diff {session}`: what was made so far"
     yield f"- `donewhen resume {session}`: another allowance of rounds, on top of it"
     yield f"- `donewhen discard {session}`: remove its trees and its branch"
 
 
+def _evaluation(session: str, story: Story) -> Iterator[str]:
+    """What an evaluator has sent back, how far the plan is, and the files that have all of it."""
+    opinions = [one.opinion for one in story.rounds if one.opinion is not None]
+    if opinions:
+        yield from ("", "## What was said about green work", "")
+        yield from (f"{number}. {one['status']}: {one['summary']}" for number, one in enumerate(opinions, 1))
+    if story.proposals:
+        from donewhen.session import artifacts  # only what was planned has any
+
+        tracker = artifacts.tracker_in(story)
+        if tracker is not None:
+            yield from ("", "## How far the plan is, by the builder's word", "", *tracker.rendered().splitlines())
+        artifacts.write(session, story)
+        yield from ("", "## Files", "", *(f"- {path}" for path in artifacts.found(session).values()))
+
+
 def _round(one: Round) -> Iterator[str]:
     attempted, judged = one.attempted or {}, one.judged or {}
     failing = ", ".join(f"{name} {status}" for name, status in judged.get("failing", []))
-    yield f"{one.n}. {one.rung}: ended as {attempted.get('stop', 'interrupted')}; {failing or 'not judged'}"
+    judgement = "green" if judged.get("green") else failing or "not judged"
+    yield f"{one.n}. {one.rung}: ended as {attempted.get('stop', 'interrupted')}; {judgement}"
     said = " ".join(str(attempted.get("said", "")).split())
     if said:
         yield f"   > {said[:SAID_CHARACTERS]}"

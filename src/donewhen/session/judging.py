@@ -9,28 +9,32 @@ from donewhen.session import feedback, receipts
 from donewhen.session.checking import judge_tree, plain_results
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder
+from donewhen.session.remembering import NoMemory
 from donewhen.session.story import JUDGED, Round
 from donewhen.session.workplace import Workplace
 
 
-async def judge_round(place: Workplace, opened: Opened, recorder: Recorder, current: Round) -> None:
+async def judge_round(place: Workplace, opened: Opened, recorder: Recorder, current: Round, memory: NoMemory) -> None:
     """Judge what was made, whatever the engine said about it."""
     attempted = current.attempted or {}
     if "refused" in attempted:
         words = feedback.of_refusal(attempted["refused"])
         body: dict[str, Any] = {"green": False, "refused": attempted["refused"], "feedback": words, "failing": []}
     else:
-        body = await _judged(place, opened, recorder, str(attempted["candidate"]))
+        body = await _judged(place, opened, recorder, str(attempted["candidate"]), memory)
     recorder.write(note=(JUDGED, {"n": current.n, **body}), sync=bool(body["green"]))
+    await memory.judged(current)
 
 
-async def _judged(place: Workplace, opened: Opened, recorder: Recorder, candidate: str) -> dict[str, Any]:
+async def _judged(
+    place: Workplace, opened: Opened, recorder: Recorder, candidate: str, memory: NoMemory
+) -> dict[str, Any]:
     began = time.monotonic()
     contract, story = opened.contract, recorder.story
     verdict = await judge_tree(
         place, contract, base=opened.base, candidate=candidate, emit=recorder.emit, phase="round"
     )
-    body = plain_verdict(verdict, contract)
+    body = {**plain_verdict(verdict, contract), **memory.of_round(verdict)}
     if verdict.green:
         took = round((story.active_secs + time.monotonic() - began) * 1000)
         costs = receipts.Costs(duration_ms=took, tokens=story.tokens, usd=story.usd)

@@ -6,21 +6,29 @@ has declined is not asked again.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from donewhen.events import EngineDeclined, EngineSelected, IterationStarted
 from donewhen.model.base import ModelWaits
 from donewhen.session.attempting import Rung, Workbench
 from donewhen.session.judging import judge_round
-from donewhen.session.recorder import Recorder
 from donewhen.session.stopping import Stop, stop_after
 from donewhen.session.story import ROUND, Round, Story
 from donewhen.workspace.capture.refusals import CandidateRefused
 
-LAST_WORDS = ("green", "budget", "claim")
+LAST_WORDS = ("green", "budget", "claim", "rejected", "inconclusive")
 """Reasons to stop that no other engine can do anything about."""
 
 
-async def climb(bench: Workbench, rungs: Sequence[Rung]) -> Stop:
+class Opinion(Protocol):
+    """Somebody who is asked about work that the judge calls green."""
+
+    async def form(self, current: Round) -> None:
+        """Write down what is to be said about a round."""
+        ...
+
+
+async def climb(bench: Workbench, rungs: Sequence[Rung], opinion: Opinion | None = None) -> Stop:
     """Work on the rungs in their order; each one builds on what the one before left.
 
     The answer is that of the last rung that worked; where none did, why the last one declined.
@@ -30,7 +38,7 @@ async def climb(bench: Workbench, rungs: Sequence[Rung]) -> Stop:
     left = [rung for rung in rungs if rung.name not in bench.recorder.story.declined]
     while left:
         rung = left.pop(0)
-        stop = await _on(bench, rung, bool(left))
+        stop = await _on(bench, rung, opinion, bool(left))
         worked = stop if stop.kind != "declined" else worked
         if stop.kind in LAST_WORDS:
             break
@@ -42,7 +50,7 @@ async def climb(bench: Workbench, rungs: Sequence[Rung]) -> Stop:
     return worked or stop
 
 
-async def _on(bench: Workbench, rung: Rung, has_following: bool) -> Stop:
+async def _on(bench: Workbench, rung: Rung, opinion: Opinion | None, has_following: bool) -> Stop:
     if rung.engine is None:
         return Stop("declined", rung.reason, word=rung.declines)
     story = bench.recorder.story
@@ -51,25 +59,30 @@ async def _on(bench: Workbench, rung: Rung, has_following: bool) -> Stop:
     if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
         return Stop("declined", "all rounds that are allowed are used", word="red")
     try:
-        return await _work(bench, rung)
+        return await _work(bench, rung, opinion)
     except ModelWaits as error:
+        last = _last(story, rung)
+        if last is not None and last.judged is not None and last.judged["green"]:
+            raise  # who was asked about green work waits, and nobody else need work on it
         if not has_following or (rung.name == "foreman" and not rung.agent):
             raise  # the engine below would ask the same model, and what its workers have made would be left behind
         return Stop("waits", str(error), word=error.kind)
 
 
-async def _work(bench: Workbench, rung: Rung) -> Stop:
+async def _work(bench: Workbench, rung: Rung, opinion: Opinion | None) -> Stop:
     recorder, story = bench.recorder, bench.recorder.story
     if story.engine != rung.name:
         recorder.emit(EngineSelected(engine=rung.name, reason=rung.reason, agent=rung.agent))
     while True:
         current = _last(story, rung)
         if current is not None and current.judged is not None:
+            if opinion is not None and current.judged["green"] and current.opinion is None:
+                await opinion.form(current)
             stop = stop_after(story, current, bench.budget)
             if stop is not None:
                 return stop
             current = None
-        current = current or _next(recorder, rung, bench.opened.max_iterations)
+        current = current or _next(bench, rung)
         if current is None:
             worked = _worked(story, rung)
             told = f"{worked} round{'s were' if worked != 1 else ' was'} worked on, and the checks are not green"
@@ -80,7 +93,7 @@ async def _work(bench: Workbench, rung: Rung) -> Stop:
         if (attempted := current.attempted or {}).get("stop") == "declines":
             return Stop("declined", str(attempted["problem"]), word=str(attempted["word"]))
         recorder.move("judging")
-        await judge_round(bench.place, bench.opened, recorder, current)
+        await judge_round(bench.place, bench.opened, recorder, current, bench.memory)
 
 
 async def _holds_work_of_others(bench: Workbench) -> bool:
@@ -100,14 +113,16 @@ def _last(story: Story, rung: Rung) -> Round | None:
     return rounds[-1] if rounds and rounds[-1].rung == rung.name else None
 
 
-def _next(recorder: Recorder, rung: Rung, over_all: int) -> Round | None:
-    """A new round; None when all that are allowed are used."""
-    story = recorder.story
-    left = _left(story, rung, over_all)
+def _next(bench: Workbench, rung: Rung) -> Round | None:
+    """A new round, with its hint; None when all that are allowed are used."""
+    story = bench.recorder.story
+    left = _left(story, rung, bench.opened.max_iterations)
     if left <= 0:
         return None
     number = len(story.rounds) + 1
-    recorder.write(IterationStarted(n=number, max=number - 1 + left), note=(ROUND, {"n": number, "rung": rung.name}))
+    hint, told = bench.memory.begins(number)
+    begun = IterationStarted(n=number, max=number - 1 + left)
+    bench.recorder.write(begun, *told, note=(ROUND, {"n": number, "rung": rung.name, **hint}))
     return story.rounds[-1]
 
 
@@ -118,4 +133,9 @@ def _left(story: Story, rung: Rung, over_all: int) -> int:
 
 
 def _worked(story: Story, rung: Rung) -> int:
-    return sum(one.rung == rung.name and one.counts for one in story.allowed_rounds)
+    """How many rounds count against a rung. Work that is sent back may be worked on as often as at first, but not by
+    many hands, who would begin anew."""
+    rounds = story.allowed_rounds
+    sent_back = [number for number, one in enumerate(rounds, 1) if (one.opinion or {}).get("revises")]
+    since = sent_back[-1] if sent_back and rung.name != "foreman" else 0
+    return sum(one.rung == rung.name and one.counts for one in rounds[since:])

@@ -40,6 +40,13 @@ class Opened:
     yes: bool
     plans: bool = False
     """Whether a person wants to see the plan before anything is built."""
+    drafts: bool = False
+    """Whether nobody gave a contract, and a planner drafts it."""
+
+
+def is_planned(settings: Settings) -> bool:
+    """Whether the engine is the one that plans, builds and has its work evaluated."""
+    return settings.text("engine", "use").partition(":")[0] == "planned"
 
 
 def new_id() -> str:
@@ -60,6 +67,7 @@ def plain(opened: Opened) -> dict[str, Any]:
         "may_ask": opened.may_ask,
         "yes": opened.yes,
         "plans": opened.plans,
+        "drafts": opened.drafts,
         "settings": [[*key, *setting] for key, setting in settings.by_key() if key not in NOT_KEPT],
         "files": [str(settings.file) if settings.file else None, *map(str, settings.also)],
     }
@@ -77,6 +85,7 @@ def from_plain(known: Mapping[str, Any], now: Settings) -> Opened:
         contract=contract,
         settings=settings.with_checks(tables_of(contract), tuple(map(Path, also))),
         plans=bool(known.get("plans")),
+        drafts=bool(known.get("drafts")),
         **{
             key: known[key]
             for key in ("session", "intent", "repo", "base", "parent", "max_iterations", "may_ask", "yes")

@@ -178,12 +178,12 @@ def _umask() -> int:
 def extended(text: str, planned: Plan) -> str:
     """The text of a file with the plan added; all that it had is still there, byte for byte and in order."""
     old: dict[str, Any] = tomllib.loads(text)
-    entries = [_entry(one.check) for one in planned.checks]
+    entries = [contract_file.entry_of(one.check) for one in planned.checks]
     keys = {key: list(values) for key, values in planned.workspace.items()}
     ending = "\r\n" if "\r\n" in text else "\n"
     start = _with_keys(text, _rendered(keys).replace("\n", ending)) if keys and "workspace" in old else text or HEADING
     blocks = ["[workspace]\n" + _rendered(keys)] if keys and "workspace" not in old else []
-    blocks += [f"[[check]]\n{_reason(one.why)}{_rendered(_entry(one.check))}" for one in planned.checks]
+    blocks += [f"[[check]]\n{_reason(one.why)}{_rendered(contract_file.entry_of(one.check))}" for one in planned.checks]
     gap = "" if start.endswith(("\n\n", "\n\r\n")) else ending if start.endswith("\n") else ending * 2
     new = start + gap + "\n".join(blocks).replace("\n", ending)
     workspace = {**old.get("workspace", {}), **keys}
@@ -213,12 +213,3 @@ def _rendered(values: Mapping[str, Any]) -> str:
 
 def _reason(why: str) -> str:
     return "# " + "".join(c if c.isprintable() else " " for c in why) + "\n"
-
-
-def _entry(check: Check) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": check.name, "command": check.command}
-    if check.dir != ".":
-        entry["dir"] = check.dir
-    if check.timeout_secs != Check(name="", command="").timeout_secs:
-        entry["timeout_secs"] = int(check.timeout_secs)
-    return entry

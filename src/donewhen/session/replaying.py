@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from donewhen.errors import BadInput
-from donewhen.session import assemble, entries
+from donewhen.session import assemble, entries, taking
 from donewhen.session import opened as opening
 from donewhen.session.archives import archive_of, near
 from donewhen.session.opened import Opened, new_id
@@ -35,13 +35,15 @@ class Leg:
     """The questions that were answered in it, in that order, with their answers; None where nobody answered in time."""
     prompts: dict[str, str] = field(default_factory=dict[str, str])
     """The words of its questions by their ids."""
-    decisions: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
+    decisions: dict[str, list[bool | str]] = field(default_factory=dict[str, "list[bool | str]"])
     """By the kind of a gate, those that were taken while it ran."""
     kinds: list[str] = field(default_factory=list[str])
     """Of its events; when a person stopped it, up to that moment."""
     is_stopped: bool = False
     entries: list[Entry] = field(default_factory=list[Entry])
     """What others wrote behind it."""
+    takes_edits: bool = False
+    """Whether that was a yes to a contract that they had edited."""
 
     def take(self, record: Record) -> None:
         body = record.body
@@ -51,7 +53,8 @@ class Leg:
             case "question_expired":
                 self.answers.append((self.prompts.get(str(body["id"]), ""), None))
             case "gate_decided":
-                self.decisions.setdefault(str(body["gate"]), []).append(body["decision"] == "approved")
+                words = str(body["answer"]) if body["decision"] == "changed" else None
+                self.decisions.setdefault(str(body["gate"]), []).append(words or body["decision"] == "approved")
             case "session_finished" if body["outcome"] == "cancelled":
                 self._stop()
             case _:
@@ -71,6 +74,11 @@ class Leg:
         match record.kind:
             case "question_answered":
                 self.entries.append(lambda log: entries.answer(log, str(body["answer"])))
+            case "gate_decided" if body.get("answer") == taking.EDITED:
+                self.takes_edits = True  # what it was edited to follows
+            case "contract_proposed" if body.get("reason") == taking.BY_A_PERSON:
+                put = taking.taken_with if self.takes_edits else taking.proposed_with
+                self.entries.append(lambda log: put(log, body["contract"]))
             case "gate_decided" if body["decision"] == "changed":
                 self.entries.append(lambda log: entries.answer(log, str(body["answer"])))
             case "gate_decided":
@@ -100,7 +108,7 @@ class Recalled:
         self._answers.remove(known)
         return known[1]
 
-    async def decide(self, gate: str, reason: str, detail: str) -> bool | None:
+    async def decide(self, gate: str, reason: str, detail: str) -> bool | str | None:
         del reason, detail
         left = self._decisions.get(gate)
         return left.pop(0) if left else None
@@ -152,10 +160,11 @@ async def replay(prefix: str, watch: Watch) -> Outcome:
                 "not on record"
             )
         engines = [str(record.body["engine"]) for record in archive.records(session, kinds=("engine_selected",))]
-        known = _again(opening.from_plain(story.opened, now), engines)
+        as_begun = {**story.opened, "contract": story.started["contract"]}  # what was drafted since is drafted again
+        known = _again(opening.from_plain(as_begun, now), engines)
         assemble.require_sense(known.settings)
         proposals = archive.records(session, kinds=("contract_proposed",))
-        proposed = next((tuple(record.body["why"]) for record in proposals), ())
+        proposed = () if known.drafts else next((tuple(record.body["why"]) for record in proposals), ())
         first, *others = legs(archive.records(session))
         async with open_workplace(Path(known.repo), held=known.settings) as place:
             outcome = await begin(place, known, proposed, archive, first.again(watch))
@@ -174,6 +183,7 @@ def _again(known: Opened, engines: Sequence[str]) -> Opened:
     settings = known.settings.with_value("model", "use", f"replay:{known.session}", "replay")
     if settings.text("engine", "use") == "auto" and engines[:1] == ["foreman"]:
         settings = settings.with_value("engine", "use", "foreman", "replay")  # what led to it then is not there now
+    settings = settings.with_value("planned", "evaluator_model", "", "replay")
     if settings.text("engine", "land") == "apply":
         settings = settings.with_value("engine", "land", "branch", "replay")
     return replace(known, session=new_id(), settings=settings)

@@ -107,7 +107,10 @@ async def start(options: Options, watch: Watch) -> Outcome:
         ):
             watch.say(f"note: {line}")
         proposed: tuple[str, ...] = ()
-        if not contract.checks:
+        drafts = not contract.checks and opening.is_planned(held)
+        if drafts:
+            _require_substance(options.intent)
+        elif not contract.checks:
             contract, proposed = _proposed(place, contract)
             held = held.with_checks(contract_file.tables_of(contract), held.also)
         held = assemble.settled(held)
@@ -128,6 +131,7 @@ async def start(options: Options, watch: Watch) -> Outcome:
                 may_ask=not options.yes and (options.ask or watch.person is not None),
                 yes=options.yes,
                 plans=options.plan,
+                drafts=drafts,
             )
             outcome = await begin(place, known, proposed, archive, watch)
             await retention.forget_old(place, archive)
@@ -155,6 +159,14 @@ def _beginning(place: Workplace, known: Opened, proposed: tuple[str, ...]) -> li
             detail = known.contract.render()
             events.append(GateOpened(gate="contract", id="contract", reason=WORDS["contract"], detail=detail))
     return events
+
+
+def _require_substance(intent: str) -> None:
+    """Refuse to plan what nobody could tell whether it is done."""
+    from donewhen.engines.planned.thin import what_is_missing
+
+    if missing := what_is_missing(intent):
+        raise BadInput(f"the intent {intent.strip()!r} says too little to plan from: {missing}")
 
 
 def _proposed(place: Workplace, contract: Contract) -> tuple[Contract, tuple[str, ...]]:
@@ -219,9 +231,15 @@ def _said_already(session: str, story: Story) -> Outcome | None:
     if story.discarded:
         raise BadInput(f"session {session} was discarded; there is nothing to go on with")
     ended = story.finished
-    if ended is not None and ended["outcome"] in FINAL:
+    if ended is not None and ended["outcome"] in FINAL and not _is_sent_back(story):
         return Outcome(session, str(ended["outcome"]), str(ended["reason"]))
     return None
+
+
+def _is_sent_back(story: Story) -> bool:
+    """Whether an evaluator has refused the work and no person: it may be worked on again."""
+    refused = bool(story.rounds) and story.rounds[-1].is_refused
+    return refused and not any(gate.decision == "denied" for gate in story.gates.values())
 
 
 async def begin(place: Workplace, known: Opened, proposed: tuple[str, ...], archive: Archive, watch: Watch) -> Outcome:
@@ -255,7 +273,8 @@ async def _run(
                 session.cancel()
                 return {"ok": True}
             case "answer":
-                return {"ok": session.questions.deliver(str(request.get("text", "")))}
+                text = str(request.get("text", ""))
+                return {"ok": session.questions.deliver(text) or session.gates.change(text, "another terminal")}
             case "decide":
                 return {"ok": session.gates.decide(bool(request.get("approved")), "another terminal")}
             case _:

@@ -7,7 +7,17 @@ from donewhen.session.meter import Budget
 from donewhen.session.story import Plain, Round, Story
 
 StopKind = Literal[
-    "green", "iterations", "no_progress", "model_failed", "budget", "claim", "waits", "declined", "refused"
+    "green",
+    "iterations",
+    "no_progress",
+    "model_failed",
+    "budget",
+    "claim",
+    "waits",
+    "declined",
+    "refused",
+    "rejected",
+    "inconclusive",
 ]
 
 
@@ -26,8 +36,8 @@ def stop_after(story: Story, current: Round, budget: Budget) -> Stop | None:
     attempted, judged = current.attempted or {}, current.judged or {}
     if "claim" in attempted and not claim_refused(story, current):
         return Stop("claim", str(attempted["claim"]["summary"]))
-    if judged.get("green"):
-        return Stop("green")
+    if judged.get("green") and (stop := _after_green(current)) is not None:
+        return stop
     if reached := budget.reached():
         return Stop("budget", reached)
     if attempted.get("stop") == "waits" and not current.resumed:
@@ -39,6 +49,18 @@ def stop_after(story: Story, current: Round, budget: Budget) -> Stop | None:
         return Stop("no_progress", str(attempted["problem"]))
     if repeats(story, current) > 1:
         return Stop("no_progress", "the same tree with the same failures again, after the engine was told")
+    return None
+
+
+def _after_green(current: Round) -> Stop | None:
+    """Green is enough, unless somebody else was asked as well; who sends it back has it worked on again."""
+    opinion: Plain = current.opinion or {}
+    if not current.is_refused:
+        return Stop("green")
+    if opinion["status"] == "inconclusive":
+        return Stop("inconclusive", str(opinion["summary"]))
+    if opinion["status"] == "rejected" and not opinion["revises"]:
+        return Stop("rejected", str(opinion["summary"]))
     return None
 
 

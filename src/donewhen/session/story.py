@@ -17,6 +17,8 @@ from donewhen.storage.record import Record
 OPENED, OWNED, CLOCK, TREE, ROUND, ATTEMPTED, JUDGED, LANDING, DISCARDED = (
     "opened", "owned", "clock", "tree", "round", "attempted", "judged", "landing", "discarded"
 )  # fmt: skip
+PROPOSED, WISH, OPINION = "proposed", "wish", "opinion"
+BASELINE = "baseline"
 """The kinds of a session's own notes. An engine's are RUNG.KIND."""
 
 Plain = Mapping[str, Any]
@@ -30,8 +32,17 @@ class Round:
     rung: str
     attempted: Plain | None = None
     judged: Plain | None = None
+    hint: Plain | None = None
+    """What is remembered of an earlier repair; one without text is withheld."""
     resumed: bool = False
     """Whether the session was gone on with since."""
+    opinion: Plain | None = None
+    """What was said about green work that somebody else is asked about as well."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the contract is green and the work is not good enough all the same."""
+        return self.opinion is not None and self.opinion["status"] != "passed"
 
     @property
     def counts(self) -> bool:
@@ -80,7 +91,13 @@ class Story:
         self.created_at = ""
         self.opened: Plain = {}
         self.started: Plain = {}
+        self.proposals: list[Plain] = []
+        """Plans and contracts that were made here, the last one counts."""
+        self.wish = ""
+        """What a person wants to be different in the last of them; empty when that was looked at."""
         self.baseline: Plain | None = None
+        self.before_work: Plain = {}
+        """What only the memory needs to know of the baseline."""
         self.engine = ""
         self.agent = ""
         """The last agent of others that worked on it."""
@@ -100,6 +117,8 @@ class Story:
         """How long somebody worked on it: pauses between owners and jumps of the clock are left out."""
         self.before = Before()
         """What was used up before the allowances began anew."""
+        self.errors: set[str] = set()
+        """Of which kinds some were told."""
         self.questions: dict[str, Question] = {}
         self.gates: dict[str, Gate] = {}
         self.landing: Plain | None = None
@@ -182,11 +201,22 @@ class Story:
             case "tree":
                 self.tree = str(body["name"])
             case "round":
-                self.rounds.append(Round(body["n"], body["rung"]))
+                self.rounds.append(Round(body["n"], body["rung"], hint=body.get("hint")))
             case "attempted":
                 self._round(body["n"]).attempted = body
             case "judged":
                 self._round(body["n"]).judged = body
+            case "proposed":
+                self.proposals.append(body)
+                self.wish = ""
+                if body["contract"] is not None:
+                    self.opened, self.baseline = {**self.opened, "contract": body["contract"]}, None
+            case "wish":
+                self.wish = str(body["text"])
+            case "opinion":
+                self._round(body["n"]).opinion = body
+            case "baseline":
+                self.before_work = body
             case "landing":
                 self.landing = body
             case "discarded":
@@ -228,6 +258,8 @@ class Story:
                 self.tokens, self.usd = body["tokens"], body["usd"]
             case "landed":
                 self.landed = body
+            case "error":
+                self.errors.add(str(body["kind"]))
             case "session_finished":
                 self.finished = body
                 for question in self.questions.values():

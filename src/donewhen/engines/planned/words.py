@@ -89,6 +89,14 @@ def unusable(issues: Sequence[str]) -> str:
     return f"Your plan cannot be used as it is:\n\n{listed}\n\nAnswer with the whole plan again, as JSON."
 
 
+def cannot_start(name: str, why: str) -> str:
+    """For a check whose program is missing, which says nothing about the work."""
+    return (
+        f"check '{name}' cannot start here: {why}. Where it is the work itself that is missing, let the check fail: "
+        "test -e FILE && COMMAND"
+    )
+
+
 def all_green(names: Sequence[str]) -> str:
     """For a contract that asks for nothing."""
     return (

@@ -1,0 +1,144 @@
+"""What was planned, tracked and found in a session, as files for people: spec, contract, tracker, evaluation.
+
+They are made from the story whenever it has something new; only `contract.toml` is ever read back, when a person takes
+a proposed contract that may have been edited there.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from donewhen.engines.planned.evaluation import evaluation_of
+from donewhen.engines.planned.plan import Plan, contract_words, plan_of
+from donewhen.engines.planned.tracker import Tracker, Update
+from donewhen.errors import BadInput
+from donewhen.judge.contract import Contract
+from donewhen.judge.receipt import contract_from
+from donewhen.session import contract_file
+from donewhen.session.story import Plain, Story
+from donewhen.workspace.files import remove_tree, write_atomically
+from donewhen.workspace.state import private_directory, state_root
+
+NAMES = ("spec.md", "contract.md", "tracker.md", "evaluation.md")
+EDITABLE = "contract.toml"
+RUNG, TRACKED = "planned", "tracked"
+"""Under which name a planned session keeps its notes; one that tells how far an item is."""
+
+
+def directory(session: str) -> Path:
+    return state_root(os.environ) / "artifacts" / session
+
+
+def found(session: str) -> dict[str, str]:
+    """Those that there are, by name, with their paths."""
+    here = directory(session)
+    return {name: str(here / name) for name in (*NAMES, EDITABLE) if (here / name).is_file()}
+
+
+def path(session: str, name: str) -> str:
+    return str(directory(session) / name)
+
+
+def write(session: str, story: Story) -> None:
+    """All of them as the story has them. Where there is no room for them, the log says the same."""
+    _write(session, _texts(story))
+
+
+def refresh(session: str, story: Story) -> None:
+    """The same after a process may have died before it wrote them; what a person has edited by then stays."""
+    file = directory(session) / EDITABLE
+    keeps = file.is_file() and not _is_older(file, story)
+    _write(session, ((name, text) for name, text in _texts(story) if name != EDITABLE or not keeps))
+
+
+def _is_older(file: Path, story: Story) -> bool:
+    """Whether it is what was written of an earlier proposal, untouched."""
+    contracts = [one["contract"] for one in story.proposals[:-1] if one["contract"] is not None]
+    return file.read_text(encoding="utf-8", errors="replace") in [as_file(contract_from(one)) for one in contracts]
+
+
+def _write(session: str, texts: Iterable[tuple[str, str]]) -> None:
+    with contextlib.suppress(OSError, BadInput):
+        private_directory(directory(session))
+        for name, text in texts:
+            write_atomically(directory(session) / name, text.encode("utf-8", "replace").decode())
+
+
+def remove(session: str) -> None:
+    with contextlib.suppress(OSError):
+        remove_tree(directory(session))
+
+
+def plan_in(story: Story) -> Plan | None:
+    """The plan that counts."""
+    plain = next((one["plan"] for one in reversed(story.proposals) if one["plan"] is not None), None)
+    return plan_of(plain) if plain is not None else None
+
+
+def tracker_in(story: Story) -> Tracker | None:
+    """The tracker of the plan that counts, with everything that was said about its items."""
+    plan = plan_in(story)
+    if plan is None:
+        return None
+    tracker = Tracker.of(plan)
+    for note in story.notes.get(RUNG, ()):
+        if note.kind == TRACKED:
+            tracker = tracker.updated(Update(note.body["item"], note.body["state"], note.body["note"]))
+    return tracker
+
+
+def _texts(story: Story) -> Iterator[tuple[str, str]]:
+    plan, tracker = plan_in(story), tracker_in(story)
+    if plan is not None and tracker is not None:
+        yield "spec.md", f"{plan.spec.rstrip()}\n"
+        yield "tracker.md", f"{tracker.rendered().rstrip()}\n"
+    if story.proposals:
+        contract = contract_from(story.opened["contract"])
+        yield "contract.md", "\n".join(contract_lines(contract, story, plan)) + "\n"
+        if story.proposals[-1]["contract"] is not None:
+            yield EDITABLE, as_file(contract)
+    evaluations = [one.opinion for one in story.rounds if one.opinion is not None and one.opinion.get("evaluation")]
+    if evaluations:
+        yield (
+            "evaluation.md",
+            "\n".join(evaluation_of(one["evaluation"]).rendered(number) for number, one in enumerate(evaluations, 1)),
+        )
+
+
+def contract_lines(contract: Contract, story: Story, plan: Plan | None, for_model: bool = False) -> Iterator[str]:
+    """The contract in words: each check with how it stands before the work, and what none of them covers.
+
+    People are told that there are held-out checks; a model is not.
+    """
+    yield "# Contract"
+    yield ""
+    if plan is not None and plan.contract_words != contract_words(plan.items):
+        yield from (*plan.contract_words.strip().splitlines(), "")
+    yield "## Checks, and how they stand before the work"
+    yield ""
+    results = {one["name"]: str(one["status"]) for one in (story.baseline or {}).get("results", [])}
+    for check in contract.checks:
+        if check.held_out and for_model:
+            continue
+        where = "" if check.dir == "." else f" (in {check.dir})"
+        command = "held out" if check.held_out else f"`{check.command}`"
+        yield f"- {check.name}{where}: {command} (now: {results.get(check.name, 'not run')})"
+        if check.output_contains and not check.held_out:
+            yield f"  must print {check.output_contains!r}"
+        if not check.expect_exit_zero:
+            yield "  must exit with a status from 1 to 125"
+    last: Plain = story.proposals[-1] if story.proposals else {}
+    if last.get("not_verified"):
+        yield from ("", "## Not verified by this contract", "")
+        yield from (f"- {one}" for one in last["not_verified"])
+
+
+def as_file(contract: Contract) -> str:
+    """The checks in the form of donewhen.toml, to be edited and read back."""
+    import tomlkit
+
+    head = "# The proposed contract of a session. Edit it if you like; `donewhen approve` takes it as it is here.\n\n"
+    checks: list[dict[str, Any]] = [contract_file.entry_of(check) for check in contract.checks]
+    return head + tomlkit.dumps({"check": checks})

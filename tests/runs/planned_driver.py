@@ -1,0 +1,64 @@
+"""Planned sessions that die and go on: `python planned_driver.py REPO MODEL POINT…`, one line of JSON for each.
+
+A session is planned, its contract changed by words, taken, and built. Where it waits, a person speaks to it from
+elsewhere. A point is a moment over all of that, counted as in `driver`; 0 is a session that nobody disturbs.
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+import warm_program
+from donewhen.server import methods
+from donewhen.session.options import Options
+from donewhen.session.recorder import nobody
+from donewhen.session.starting import Watch, resume, start
+from runs.driver import NEVER, in_a_process, session_of, tell
+
+WORDS = "the word may not be followed by others"
+WAITS = 3
+"""The exit code of a session that waits for a person."""
+
+
+def main() -> None:
+    repo, model, *points = sys.argv[1:]
+    options = Options(intent="let answer.txt say right, as a rehearsal", repo=Path(repo), model=model, engine="planned")
+    anyio.run(start, options, Watch(told=nobody))
+    for point in points:
+        tell(lived(Path(repo), model, int(point)))
+
+
+def lived(repo: Path, model: str, point: int) -> dict[str, Any]:
+    """A whole session that dies once, at this moment."""
+    intent = f"let answer.txt say right, number {point}"
+    options = Options(intent=intent, repo=repo, model=model, engine="planned", plan=True)
+    moments: list[str] = []
+    died = False
+    session = ""
+    job = partial(start, options)
+    for verb in (answered, methods.session_approve, None):
+        ran = in_a_process(job, point - len(moments) if point > len(moments) else NEVER)
+        moments += ran["moments"]
+        session = session_of(intent)
+        if ran["killed"]:
+            died = True
+            if not session:
+                break
+            ran = in_a_process(partial(resume, session), NEVER)
+        job = partial(resume, session)
+        if verb is not None:
+            assert ran["code"] == WAITS, ran
+            verb(session)
+    return {"session": session, "moments": moments, "killed": died, "point": point}
+
+
+def answered(session: str) -> dict[str, Any]:
+    return methods.session_answer(session, WORDS)
+
+
+if __name__ == "__main__":
+    warm_program.load()
+    main()

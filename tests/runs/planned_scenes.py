@@ -1,0 +1,166 @@
+"""Whole planned runs for tests: repositories, the replies of planners and evaluators, and the notes behind the events.
+
+Two kinds of repository: one with a contract of a person's own, and one without, where the planner drafts it. In both
+the work is done when `answer.txt` says "right". Checks are greps, so that a run costs little.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from donewhen.session.archives import any_archive
+from repositories import git
+from runs.scenes import Run, Step, call, say, scene, script, told, write
+
+INTENT = "let answer.txt say right"
+DONE = "grep -qx right answer.txt"
+STEADY = "grep -q . answer.txt"
+"""Green on the base."""
+SCORES = ("contract_fidelity", "functionality", "code_quality", "verification_integrity")
+
+Script = dict[str, Sequence[Step]]
+Entry = dict[str, Any]
+
+
+def bare(root: Path, files: Mapping[str, str] | None = None) -> Path:
+    """A repository without a contract, and with nothing to propose one from."""
+    return scene(root, {"donewhen.toml": "", **(files or {})})
+
+
+# -- a planner --
+
+
+def check(name: str, command: str, *covers: int, **more: Any) -> Entry:
+    return {"name": name, "command": command, "covers": list(covers), **more}
+
+
+def item(description: str = "say right", *verify: str, outcome: str = "answer.txt says right") -> Entry:
+    return {"description": description, "files": ["answer.txt"], "outcome": outcome, "verify": list(verify)}
+
+
+DRAFT = (check("done", DONE, 1), check("steady", STEADY))
+
+
+def plan_text(*checks: Entry, items: Sequence[Entry] = (), **more: Any) -> str:
+    """A plan as JSON, with one item that the contract proves unless told otherwise."""
+    given = {"task_title": "Say right", "spec_markdown": "# Spec\n\nThe answer is right.", **more}
+    return json.dumps({**given, "checks": list(checks), "items": list(items) or [item()]})
+
+
+def planned(*checks: Entry, items: Sequence[Entry] = (), **more: Any) -> Step:
+    return say(plan_text(*checks, items=items, **more))
+
+
+# -- an evaluator --
+
+
+def evaluation(verdict: str = "pass", *findings: Entry, score: Any = 4, **more: Any) -> Step:
+    high = sum(finding["severity"] == "high" for finding in findings)
+    told_then: Entry = {
+        "verdict": verdict,
+        "summary": "looked at it",
+        "high_severity_findings": high,
+        "scorecard": dict.fromkeys(SCORES, score),
+        "findings": list(findings),
+        "unmet_contract_items": [],
+        "residual_risks": [],
+        "required_tracker_updates": [],
+    }
+    return say(json.dumps({**told_then, **more}))
+
+
+def finding(title: str = "not good enough", command: str = "", severity: str = "high") -> Entry:
+    return {"severity": severity, "title": title, "command": command}
+
+
+PASS = evaluation()
+FAIL = evaluation("fail", finding())
+
+
+# -- a builder --
+
+
+def builds(word: str = "right", words: str = "done", *steps: Step) -> list[Step]:
+    return [write("answer.txt", f"{word}\n"), *steps, say(words)]
+
+
+def tracks(number: object, state: str, note: str = "", **more: object) -> Step:
+    return call("update_tracker", item=number, state=state, note=note, **more)
+
+
+# -- whole runs --
+
+
+def crew(
+    planner: Sequence[Step] | Step = (), maker: Sequence[Step] = (), evaluator: Sequence[Step] = (PASS,)
+) -> Script:
+    return {
+        "planner": [planner] if isinstance(planner, dict) else list(planner),
+        "maker": list(maker) or builds(),
+        "evaluator": list(evaluator),
+    }
+
+
+def cast(repo: Path, steps: Script) -> str:
+    """The name of the model that says these steps; a session that goes on finds what was put there last."""
+    return script(repo.parent / "script.json", steps)
+
+
+def plan(repo: Path, steps: Script, *options: str, intent: str = INTENT) -> Run:
+    return told(repo, "plan", intent, "--model", cast(repo, steps), "--json", *options)
+
+
+def build(
+    repo: Path,
+    steps: Script,
+    *options: str,
+    engine: str = "planned",
+    intent: str = INTENT,
+    env: Mapping[str, str] | None = None,
+) -> Run:
+    model = cast(repo, steps)
+    return told(repo, "run", intent, "--engine", engine, "--model", model, "--json", *options, env=env)
+
+
+def log(repo: Path, session: str) -> Run:
+    """All that was told of a session so far."""
+    return told(repo, "log", session, "--json")
+
+
+def ended(ran: Run) -> tuple[int, str]:
+    return ran.code, str(ran.last.get("outcome", ""))
+
+
+def roles(ran: Run) -> dict[str, int]:
+    """How often each role answered."""
+    return dict(Counter(event["role"] for event in ran.of("model_turn")))
+
+
+def statuses(ran: Run) -> list[str]:
+    """How each evaluation ended."""
+    return [event["status"] for event in ran.of("evaluation_completed")]
+
+
+def checks_of(event: Mapping[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["command"] for one in event["contract"]["checks"]}
+
+
+def landed(repo: Path, session: str) -> dict[str, str]:
+    """What a session has changed, by path."""
+    branch = f"donewhen/{session}"
+    names = git(repo, "diff", "--name-only", "main", branch).splitlines()
+    return {name: git(repo, "show", f"{branch}:{name}") for name in names}
+
+
+def notes(session: str, rung: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The notes that were kept under a name, which nobody is told about."""
+    with any_archive() as archive:
+        found = [(record.kind, record.body) for record in archive.records(session) if record.seq is None]
+    return [(kind.rpartition(".")[2], body) for kind, body in found if kind.rpartition(".")[0] == rung]
+
+
+def heard(session: str, rung: str) -> str:
+    """All that somebody was told: the rules, the task, what is fed back, and what tools answered."""
+    return "\n".join(str(body["text"]) for kind, body in notes(session, rung) if kind in ("system", "round", "result"))

@@ -1,0 +1,72 @@
+"""Scenes of the memory for whole runs: a check that tells its failure as a compiler does, and what was remembered.
+
+The answer decides what is printed: `wrong` is one failure, as on the base, `left` brings another one, `right` has none.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from donewhen.session.archives import any_archive
+from runs.scenes import Step, called, say, scene, write
+
+TAX = "shop.c:4:12: error: 'tax' undeclared (first use in this function)"
+VAT = "till.c:9:3: error: 'vat' undeclared (first use in this function)"
+CHECK = f"""[[check]]
+name = "build"
+command = '''
+grep -qx right answer.txt && exit 0
+grep -qx left answer.txt && echo "{VAT}"
+echo "{TAX}"
+exit 1'''
+"""
+SAID = "Declared the tax in answer.txt."
+RIGHT: list[Step] = [write("answer.txt", "right\n"), say(SAID)]
+LEFT: list[Step] = [write("answer.txt", "left\n"), say("tried left")]
+UP: list[Step] = [write("answer.txt", "up\n"), say("tried up")]
+LEAD = "A lead from memory"
+
+
+def shop(root: Path, check: str = CHECK, **files: str) -> Path:
+    return scene(root, {"donewhen.toml": check, **files})
+
+
+def database() -> Path:
+    return Path(os.environ["XDG_STATE_HOME"], "donewhen", "memory.db")
+
+
+def rows(statement: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(database())
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+def offers() -> list[tuple[Any, ...]]:
+    return rows("SELECT session, round, withheld, ending FROM donewhen_repair_offers ORDER BY at, session, round")
+
+
+def repairs(repo: Path, *words: str, env: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    answer = called(repo, "memory", "list", *words, "--json", env=env)
+    assert answer.code == 0, answer.err
+    return [json.loads(line) for line in answer.out.splitlines()]
+
+
+def shown(repo: Path, id: str) -> dict[str, Any]:
+    return json.loads(called(repo, "memory", "show", id, "--json").out)
+
+
+def prompts(repo: Path, session: str, monkeypatch: Any) -> dict[str, list[str]]:
+    """What began each round of a conversation with a model, by who had it."""
+    monkeypatch.chdir(repo)
+    found: dict[str, list[str]] = {}
+    with any_archive() as archive:
+        for record in archive.records(session):
+            rung, _, kind = record.kind.rpartition(".")
+            if kind == "round" and rung and "text" in record.body:
+                found.setdefault(rung, []).append(record.body["text"])
+    return found

@@ -1,0 +1,240 @@
+"""Planned sessions that are killed, gone on with, or played again: the same outcome, and nobody is asked twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from program import PROGRAM
+from runs.hands import fake
+from runs.planned_scenes import (
+    DONE,
+    DRAFT,
+    FAIL,
+    INTENT,
+    PASS,
+    bare,
+    build,
+    builds,
+    cast,
+    check,
+    crew,
+    evaluation,
+    finding,
+    item,
+    landed,
+    log,
+    notes,
+    plan,
+    planned,
+    roles,
+    tracks,
+)
+from runs.scenes import Run, called, say, scene, script, shell, told
+
+DRIVER = Path(__file__).with_name("planned_driver.py")
+ITEMS = [item("say right", DONE), item("be kind", "grep -q kind note.txt")]
+STRICT = check("strict", "! grep -q ' ' answer.txt && grep -q right answer.txt", 1)
+STEPS = crew(
+    [say("let me think"), planned(*DRAFT, items=ITEMS), planned(*DRAFT, STRICT, items=ITEMS)],
+    [
+        tracks(1, "in_progress"),
+        *builds(),
+        shell("echo kind >> note.txt"),
+        tracks(2, "completed", "kind now"),
+        say("kind"),
+        shell("echo polite >> note.txt"),
+        say("polite"),
+    ],
+    [shell("cat note.txt"), say("fine"), evaluation("fail", finding("rude", "grep -q polite note.txt")), PASS],
+)
+
+
+def driven(repo: Path, points: Sequence[int]) -> list[dict[str, Any]]:
+    env = {**os.environ, "PYTHONPATH": str(DRIVER.parents[1])}
+    halves = [half for half in (points[::2], points[1::2]) if half]
+    model = cast(repo, STEPS)
+    drivers = [
+        subprocess.Popen([sys.executable, DRIVER, repo, model, *map(str, half)], env=env, stdout=subprocess.PIPE)
+        for half in halves
+    ]
+    said = [json.loads(line) for driver in drivers for line in driver.communicate()[0].splitlines()]
+    assert len(said) == len(points)
+    return said
+
+
+def witness(repo: Path, session: str) -> dict[str, Any]:
+    """All that must be the same however often a session died."""
+    whole = log(repo, session)
+    assert [event["seq"] for event in whole.events] == list(range(1, len(whole.events) + 1))
+    once = ("planning_started", "planning_completed", "contract_proposed", "gate_opened", "gate_decided", "tool_call",
+            "tool_result", "iteration_started", "evaluation_started", "evaluation_completed", "revision_started",
+            "landed", "engine_selected", "model_selected")  # fmt: skip
+    return {
+        "outcome": whole.last["outcome"],
+        "tree": whole.last["tree"],
+        "results": [one["name"] for one in whole.last["results"]],
+        "roles": roles(whole),
+        "changed": landed(repo, session),
+        "tracked": [body for kind, body in notes(session, "planned") if kind == "tracked"],
+        **{type: len(whole.of(type)) for type in once},
+    }
+
+
+OURS = ("planned", "proposed", "opinion", "gate", "baseline", "tree", "round", "landing")
+EVERY = 7
+"""So many of the moments at which something of a plan is written are there for each that is tried."""
+
+
+def moments_of(alone: dict[str, Any]) -> list[int]:
+    """The first and the last time that each thing is written which only planned sessions write."""
+    places: dict[str, list[int]] = {}
+    for number, moment in enumerate(alone["moments"], 1):
+        if any(word in moment for word in OURS):
+            places.setdefault(moment, []).append(number)
+    return sorted({place for found in places.values() for place in (found[0], found[-1])})
+
+
+def test_a_session_that_is_killed_while_it_plans_waits_or_is_evaluated_goes_on_to_the_same_end(
+    tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = bare(tmp_path / "repo")
+    monkeypatch.chdir(repo)
+    (alone,) = driven(repo, [0])
+    expected = witness(repo, alone["session"])
+    assert (expected["outcome"], expected["changed"]["note.txt"]) == ("verified", "kind\npolite")
+    killed = driven(repo, moments_of(alone)[1::EVERY])
+    for one in killed:
+        at = (one["point"], alone["moments"][one["point"] - 1])
+        assert one["killed"], at
+        assert witness(repo, one["session"]) == expected, at
+    assert len(killed) >= 10
+    show_table(f"crash points of a planned session: {len(killed)} killed and recovered")
+
+
+def test_a_session_that_waits_for_its_plan_to_be_taken_is_not_planned_again_when_it_is_resumed(tmp_path: Path) -> None:
+    repo = bare(tmp_path / "repo")
+    ran = plan(repo, STEPS)
+    again = told(repo, "resume", ran.session, "--json")
+    assert (again.code, again.of("model_turn"), again.of("gate_opened"), again.of("check_started")) == (3, [], [], [])
+    files = json.loads(called(repo, "show", ran.session, "--json").out)["artifacts"]
+    assert called(repo, "discard", ran.session).code == 0
+    assert not any(Path(file).exists() for file in files.values())
+
+
+HALF = "sed -i 's/^- \\[ \\] 1/- [x] 1/' .donewhen/tracker.md; echo half > half.txt"
+WHOLE = "ls > seen.txt; echo right > answer.txt"
+
+
+def test_the_trackers_file_of_an_agent_that_was_killed_is_read_and_does_not_land(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo")
+    engine = fake(tmp_path / "agent", [{"shell": HALF}, {"say": "midway"}, {"hang": True}], [{"shell": WHOLE}])
+    model = cast(repo, crew(planned(items=[item("say right", DONE), item("rest", "true")])))
+    words = ["run", INTENT, "--engine", engine.replace("external", "planned"), "--model", model, "--json"]
+    with subprocess.Popen([PROGRAM, *words], cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        told_so_far = map(json.loads, program.stdout)
+        session = next(event["session"] for event in told_so_far if "midway" in str(event.get("raw")))
+        program.kill()
+    resumed = told(repo, "resume", session, "--json")
+    assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
+    assert landed(repo, session)["answer.txt"] == "right"
+    assert not [name for name in landed(repo, session) if name.startswith(".donewhen")]
+    tracked = [body["state"] for kind, body in notes(session, "planned") if kind == "tracked" and body["item"] == 1]
+    assert tracked == ["completed"]
+
+
+def test_a_session_that_is_cancelled_while_it_is_planned_or_evaluated_goes_on_there(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo")
+    sound = planned(items=[item("say right", DONE)])
+    for role in ("planner", "evaluator"):
+        steps = crew(sound)
+        words = ["run", INTENT, "--engine", "planned", "--json"]
+        model = cast(repo, {**steps, role: [shell("ls"), {**steps[role][0], "delay": 600}]})
+        command = [PROGRAM, *words, "--model", model]
+        with subprocess.Popen(command, cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
+            assert program.stdout is not None
+            told_so_far = map(json.loads, program.stdout)
+            session = next(event["session"] for event in told_so_far if event.get("role") == role)
+            program.send_signal(signal.SIGINT)
+            program.communicate(timeout=60)
+        assert program.returncode == 130
+        cast(repo, {**steps, role: [shell("ls"), steps[role][0]]})
+        resumed = told(repo, "resume", session, "--json")
+        assert (resumed.code, resumed.last["outcome"]) == (0, "verified"), role
+        assert roles(log(repo, session))[role] == 2
+
+
+# -- played again --
+
+SHOWN = ("type", "role", "tool", "ok", "status", "phase", "outcome", "iterations", "n", "tree", "preview", "to", "gate",
+         "decision", "answer", "name", "engine", "items", "filled", "not_verified", "revised", "scorecard",
+         "failed_rules", "round")  # fmt: skip
+
+
+def facts(repo: Path, session: str) -> list[dict[str, Any]]:
+    """The log without what may differ: times, paths, costs, and which model it was."""
+    return [{key: event[key] for key in SHOWN if key in event} for event in log(repo, session).events]
+
+
+def assert_plays_again(repo: Path, session: str, code: int = 0) -> Run:
+    replayed = told(repo, "replay", session, "--json")
+    assert facts(repo, replayed.session) == facts(repo, session)
+    assert replayed.code == code
+    return replayed
+
+
+def test_a_session_that_was_planned_changed_taken_and_revised_is_played_again_as_it_was(tmp_path: Path) -> None:
+    repo = bare(tmp_path / "repo")
+    ran = plan(repo, STEPS)
+    assert_plays_again(repo, ran.session, code=3)
+    assert called(repo, "answer", ran.session, "the word may not be followed by others").code == 3
+    assert called(repo, "approve", ran.session).code == 0
+    again = assert_plays_again(repo, ran.session)
+    assert landed(repo, again.session) == landed(repo, ran.session)
+
+
+@pytest.mark.parametrize("words", ["", "the word may not be followed by others"])
+def test_a_contract_that_a_person_edited_is_played_again_as_edited(tmp_path: Path, words: str) -> None:
+    repo = bare(tmp_path / "repo")
+    ran = plan(repo, STEPS)
+    file = Path(json.loads(called(repo, "show", ran.session, "--json").out)["artifacts"]["contract.toml"])
+    file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
+    if words:
+        assert called(repo, "answer", ran.session, words).code == 3
+    assert called(repo, "approve", ran.session).code == 0
+    assert_plays_again(repo, ran.session)
+
+
+@pytest.mark.parametrize("verb", ["approve", "deny"])
+def test_a_session_without_a_conclusion_is_played_again_with_what_the_person_decided(tmp_path: Path, verb: str) -> None:
+    repo = scene(tmp_path / "repo")
+    ran = build(repo, crew(planned(items=[item("say right", DONE)]), evaluator=[say("fine")] * 3))
+    assert ran.code == 3
+    code = called(repo, verb, ran.session).code
+    assert_plays_again(repo, ran.session, code)
+
+
+def test_a_session_whose_evaluator_was_another_model_is_played_again(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo")
+    other = script(tmp_path / "other.json", {"evaluator": [PASS]})
+    steps = crew(planned(items=[item("say right", DONE)]), evaluator=[])
+    ran = build(repo, steps, env={"DONEWHEN__PLANNED__EVALUATOR_MODEL": other})
+    assert ran.code == 0
+    assert_plays_again(repo, ran.session)
+
+
+def test_a_rejected_session_that_was_resumed_is_played_again(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo")
+    steps = crew(planned(items=[item("say right", DONE)]), [*builds(), say("no"), say("no"), say("no")], [FAIL] * 3)
+    ran = build(repo, steps)
+    assert (ran.code, ran.last["outcome"]) == (1, "rejected")
+    cast(repo, {**steps, "evaluator": [FAIL, FAIL, FAIL, PASS]})
+    assert called(repo, "resume", ran.session).code == 0
+    assert_plays_again(repo, ran.session)

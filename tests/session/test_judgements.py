@@ -1,0 +1,54 @@
+"""Judgements as the memory looks at them: in order, without trees that were not judged, and who is worse or flaky."""
+
+from typing import Any
+
+import pytest
+
+from donewhen.judge.contract import Check, Contract
+from donewhen.session.judgements import Judgement, is_flaky, is_worse, judgements, spent
+from donewhen.session.story import Round, Story
+
+
+def judged(tree: str, **statuses: str) -> dict[str, Any]:
+    results = [{"name": name, "status": status} for name, status in statuses.items()]
+    return {"tree": tree, "results": results, "signatures": {name: {} for name in statuses}}
+
+
+def told(*rounds: dict[str, Any] | None, hints: dict[int, dict[str, Any]] | None = None) -> Story:
+    story = Story()
+    story.baseline, story.before_work = judged("base", a="fail"), judged("base", a="fail")
+    story.rounds = [Round(n, "native", judged=body, hint=(hints or {}).get(n)) for n, body in enumerate(rounds, 1)]
+    return story
+
+
+REFUSED = {"green": False, "refused": "a link out of the tree"}
+
+
+def test_the_newest_comes_first_the_baseline_last_and_what_was_not_judged_is_passed_over() -> None:
+    story = told(judged("one", a="fail"), REFUSED, judged("three", a="pass"), None)
+    assert [one.tree for one in judgements(story)] == ["three", "one", "base"]
+    assert [one.tree for one in judgements(story, up_to=2)] == ["one", "base"]
+    assert [one.tree for one in judgements(Story())] == []
+
+
+def test_a_check_that_was_flaky_once_says_nothing_in_this_session() -> None:
+    story = told(judged("one", a="flaky", b="fail"), judged("two", a="pass", b="pass"))
+    assert (is_flaky(story, "a"), is_flaky(story, "b")) == (True, False)
+
+
+@pytest.mark.parametrize("status", ["fail", "timeout", "flaky", "vacuous", "tampered", "infra"])
+def test_whatever_passed_and_does_not_any_more_is_worse(status: str) -> None:
+    contract = Contract(checks=(Check(name="a", command="x"), Check(name="b", command="x")))
+    before, now = Judgement("t", {"a": "fail", "b": "pass"}, {}), Judgement("u", {"a": "pass", "b": status}, {})
+    assert is_worse(now, before, contract)
+    assert not is_worse(before, before, contract)
+    assert not is_worse(Judgement("u", {"a": status, "b": "pass"}, {}), before, contract)
+
+
+def test_spent_is_what_was_shown_and_did_not_help_not_what_was_withheld_or_not_judged() -> None:
+    shown, withheld = {"repair": "r", "check": "a", "text": "words"}, {"repair": "w", "check": "a", "text": ""}
+    story = told(
+        judged("one", a="fail"), judged("two", a="fail"), REFUSED, judged("four", a="pass"),
+        hints={1: shown, 2: withheld, 3: {**shown, "repair": "x"}, 4: {**shown, "repair": "y"}},
+    )  # fmt: skip
+    assert list(spent(story)) == [("r", "a")]

@@ -1,0 +1,61 @@
+"""The verbs on the memory, as a program calls them: what is recalled for a log, and that asking counts for nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from donewhen.server.methods import METHODS, method
+from donewhen.session.memories import memory_import, memory_list, memory_recall
+from memory.repairs import learnt, log
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fill(shown: int = 0) -> None:
+    offer = {"round": 1, "signature": "k", "withheld": False, "ending": "passed", "at": "2026"}
+    offers = [{**offer, "session": f"s{number}"} for number in range(shown)]
+    memory_import("file", json.dumps({**learnt().plain(), "offers": offers}).encode())
+
+
+def test_what_is_remembered_about_a_failure_is_told_and_nothing_about_another_one() -> None:
+    assert memory_recall(log(), "build") is None
+    fill()
+    found = memory_recall("compiling\n" + log() + "make: *** [all] Error 1\n", "build")
+    assert found is not None and (found["repair"], found["times_helped"]) == (learnt().id, 0)
+    assert "| declared it" in found["text"]
+    assert memory_recall(log("vat"), "build") is None
+    assert memory_recall(log(), "other") is None
+
+
+def test_asking_counts_for_nothing_and_is_answered_though_the_next_offer_is_withheld() -> None:
+    fill(shown=9)
+    for _ in range(3):
+        found = memory_recall(log(), "build")
+        assert found is not None and found["text"] and found["times_helped"] == 9
+    assert memory_list()[0]["offered"] == 9
+
+
+def test_switched_off_nothing_is_recalled_for_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill()
+    monkeypatch.setenv("DONEWHEN__MEMORY__ENABLED", "false")
+    assert memory_recall(log(), "build") is None
+    monkeypatch.delenv("DONEWHEN__MEMORY__ENABLED")
+    assert memory_recall(log(), "build") is not None
+
+
+def test_what_was_made_in_a_repository_is_listed_whatever_its_path_has_in_it(place: Path) -> None:
+    repo = place / "two  spaces"
+    (repo / "inside").mkdir(parents=True)
+    memory_import("file", json.dumps(learnt(repo=str(repo)).plain()).encode())
+    assert [len(memory_list(repo=str(one))) for one in (repo, repo / "inside", place)] == [1, 1, 0]
+
+
+def test_every_surface_finds_the_verbs_by_their_names() -> None:
+    names = [name for name in METHODS if name.startswith("memory.")]
+    assert names == [f"memory.{verb}" for verb in ("list", "show", "recall", "forget", "export", "import")]
+    assert all(callable(method(name)) for name in names)

@@ -1,0 +1,52 @@
+"""What a session can do without: its faults are told once and swallowed, those of the log are not."""
+
+from pathlib import Path
+
+import pytest
+
+from donewhen.errors import MachineryBroke
+from donewhen.session.recorder import Recorder, nobody
+from donewhen.session.story import Story, told
+from donewhen.session.tolerating import MOST_FAILURES, Tolerance
+from donewhen.storage.archive import Archive
+from donewhen.storage.lease import Fenced
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive.open(tmp_path)
+
+
+def messages(archive: Archive) -> list[str]:
+    return [event.body["message"] for event in archive.events("a")]
+
+
+def test_whatever_breaks_is_told_once_also_by_who_goes_on_with_the_session(archive: Archive) -> None:
+    tolerant = Tolerance(Recorder(archive.create("a", "/r", "t"), Story(), nobody), "memory")
+    for fault in (IndexError("a reader"), MachineryBroke("it is locked"), RecursionError("deep")):
+        with tolerant():
+            raise fault
+    assert messages(archive) == ["IndexError: a reader; the work goes on without it"]
+    story = told(archive.records("a"))
+    with Tolerance(Recorder(archive.claim("a", seize=True), story, nobody), "memory")():
+        raise OSError("again")
+    assert len(messages(archive)) == 1
+    archive.close()
+
+
+def test_after_some_failures_it_is_not_worth_another_try(archive: Archive) -> None:
+    tolerant = Tolerance(Recorder(archive.create("a", "/r", "t"), Story(), nobody), "memory")
+    for _ in range(MOST_FAILURES):
+        assert tolerant.goes_on
+        with tolerant():
+            raise ValueError
+    assert not tolerant.goes_on
+    archive.close()
+
+
+def test_that_the_session_belongs_to_somebody_else_now_is_not_swallowed(archive: Archive) -> None:
+    tolerant = Tolerance(Recorder(archive.create("a", "/r", "t"), Story(), nobody), "memory")
+    archive.claim("a", seize=True)
+    with pytest.raises(Fenced), tolerant():
+        raise ValueError
+    archive.close()
