@@ -35,6 +35,7 @@ BEGUN, UNUSABLE = "evaluates", "unusable"
 """The notes of a round that is evaluated, which is told once, and of an evaluation that cannot be used."""
 TRIES = 3
 VERIFY_SECS = 120
+"""So long may a command take, and as long as any check of the contract."""
 MOST_PROBES = 5
 """Of one evaluation."""
 
@@ -88,7 +89,8 @@ class Evaluating:
     async def _run(self, checks: Sequence[Check], current: Round) -> Verdict:
         """On the tree that was judged, by the same judge, with the same paths protected."""
         opened, emit, left = self.bench.opened, self.bench.recorder.emit, self.bench.budget.seconds_left()
-        limit = VERIFY_SECS if left is None else max(1, min(VERIFY_SECS, left))
+        longest = max(VERIFY_SECS, *(check.timeout_secs for check in opened.contract.checks))
+        limit = longest if left is None else max(1, min(longest, left))
         # That the work turns something from red to green is shown by the contract; not every command has to show it.
         evidence = "exit" if opened.contract.min_evidence == "exit" else "tests"
         limited = tuple(replace(check, timeout_secs=limit) for check in checks)
