@@ -59,7 +59,7 @@ def _told(job: Job, plan: Planned, how: str) -> Job:
 async def _as_file(maker: Maker, plan: Planned) -> AsyncGenerator[str]:
     """The tracker as a file of the tree, for as long as the block runs."""
     path = await _free_name(maker)
-    _read_back(maker, plan, path)  # by one whose attempt was broken off
+    # What one whose process died has written there is not read: its work is undone, and so is what it said of it.
     maker.files.write(path, plan.tracker().encode())
     try:
         yield path
