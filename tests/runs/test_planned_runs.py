@@ -232,8 +232,9 @@ def test_a_verify_command_need_not_be_red_without_the_work(tmp_path: Path, min_e
 
 
 def test_a_verify_command_that_does_not_end_has_not_passed(repo: Path) -> None:
-    ran = build(repo, crew(planned(items=[item("wait", "sleep 1000")])), "--max-minutes", "0.2")
-    assert (ran.code in (3, 5), ran.of("landed"), ran.of("evaluation_started")) == (True, [], [])
+    ran = build(repo, crew(planned(items=[item("wait", "sleep 1000")])), "--max-minutes", "0.3")
+    assert (ran.code, stood(ran, "verify-1.1")) == (3, ["timeout"])
+    assert (ran.of("landed"), ran.of("evaluation_started")) == ([], [])
     assert "passed" not in statuses(ran)
 
 

@@ -41,6 +41,11 @@ class Check:
     held_out: bool = False
     quarantine: Quarantine | None = None
 
+    @property
+    def at_root(self) -> str:
+        """What somebody types at the root for it."""
+        return self.command if self.dir == "." else f"cd {self.dir} && {self.command}"
+
     def in_quarantine(self, today: datetime.date) -> bool:
         return self.quarantine is not None and today <= self.quarantine.until
 

@@ -16,6 +16,7 @@ from donewhen.model.prices import is_free
 from donewhen.model.providers import checked_url
 from donewhen.session.attempting import Rung
 from donewhen.session.opened import Opened, is_planned
+from donewhen.session.permitted import policy_of
 from donewhen.session.session import Crew
 from donewhen.session.settings import Settings
 from donewhen.session.story import Story
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from donewhen.engines.external.quarters import Hired
     from donewhen.engines.planned.engine import How
     from donewhen.session.evaluating import Sceptic
-    from donewhen.workspace.policy import Policy
 
 ENGINES = ("auto", "native", "external", "foreman", "planned")
 LEAST = {
@@ -282,7 +282,7 @@ def _external_rung(place: Workplace, hired: "Hired", reason: str) -> Rung:
     from donewhen.engines.external.engine import ExternalConfig, ExternalEngine
 
     settings = place.settings
-    config = ExternalConfig(policy=_policy(place, settings), timeout_secs=settings.number("external", "timeout_secs"))
+    config = ExternalConfig(policy=policy_of(place, settings), timeout_secs=settings.number("external", "timeout_secs"))
     return Rung(
         name="external",
         engine=ExternalEngine(hired, config),
@@ -305,13 +305,6 @@ def _native_rung(place: Workplace, settings: Settings, model: Model) -> Rung:
     )
 
 
-def _policy(place: Workplace, settings: Settings) -> "Policy":
-    from donewhen.workspace.policy import Policy
-
-    deny, ask = settings.texts("policy", "deny"), settings.texts("policy", "ask")
-    return Policy.load(deny=deny, ask=ask, root=str(place.repo.root))
-
-
 def _native(
     place: Workplace, settings: Settings, model: Model, reads_only: bool = False, temperature: float = 0
 ) -> Engine:
@@ -320,7 +313,7 @@ def _native(
     config = NativeConfig(
         max_tokens_per_turn=settings.whole("native", "max_tokens_per_turn"),
         context=cast("Context", settings.text("engine", "context")),
-        policy=_policy(place, settings),
+        policy=policy_of(place, settings),
         reads_only=reads_only,
         temperature=temperature,
     )

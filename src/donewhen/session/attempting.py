@@ -14,7 +14,7 @@ from donewhen.judge.tail import redacted
 from donewhen.model.base import Said
 from donewhen.records import frozen
 from donewhen.session import feedback
-from donewhen.session.checking import secrets_of
+from donewhen.session.checking import secrets_in
 from donewhen.session.meter import Budget
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder, RungNotebook
@@ -67,7 +67,7 @@ class Workbench:
             self.recorder.write(note=(ATTEMPTED, {**body, "word": attempt.word}))
             return
         if stop == "silence":
-            body["problem"] = f"nothing was heard for {self._silence_secs:g} s"
+            body["problem"] = f"nothing was heard for {self.silence_secs:g} s"
         if attempt.claim is not None:
             body["claim"] = asdict(attempt.claim)
         if attempt.waits_for:
@@ -99,7 +99,7 @@ class Workbench:
             meter=self.budget,
             asker=self.asker,
             max_turns=rung.max_turns,
-            redact=partial(redacted, secrets=self._secrets()),
+            redact=partial(redacted, secrets=secrets_in(self.place, self.opened.settings)),
             said=self.said,
             hands=self._hands(rung) if rung.name == "foreman" else None,
             planned=self._planned(),
@@ -136,11 +136,11 @@ class Workbench:
 
                 async def listen() -> None:
                     nonlocal silent
-                    await self._silence()
+                    await self.silence()
                     silent = True
                     tasks.cancel_scope.cancel()
 
-                if self._silence_secs:
+                if self.silence_secs:
                     tasks.start_soon(listen)
                 try:
                     attempt = await self._tried(engine, job)
@@ -162,21 +162,16 @@ class Workbench:
             self.recorder.emit(Error(kind="engine", message=words))
             return Attempt(stop="model_failed", problem=words)
 
-    def _secrets(self) -> dict[str, str]:
-        settings, root = self.opened.settings, self.place.repo.root
-        shared = tuple(root / name for name in settings.texts("workspace", "share"))
-        return secrets_of(settings.texts("workspace", "env"), shared)
-
     @property
-    def _silence_secs(self) -> float:
+    def silence_secs(self) -> float:
         return self.opened.settings.number("limits", "silence_secs")
 
-    async def _silence(self) -> None:
+    async def silence(self) -> None:
         """Comes back when nothing was written for too long."""
-        left = self._silence_secs
+        left = self.silence_secs
         while left > 0:
             await anyio.sleep(left)  # every write moves the end
-            left = self.recorder.last + self._silence_secs - time.monotonic()
+            left = self.recorder.last + self.silence_secs - time.monotonic()
 
 
 def claim_in(current: Round) -> NoChange | None:

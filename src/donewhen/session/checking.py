@@ -23,6 +23,7 @@ from donewhen.judge.judge import Judge
 from donewhen.judge.proof import Case
 from donewhen.judge.verdict import Phase, Status, Verdict
 from donewhen.session import toolchain
+from donewhen.session.settings import Settings
 from donewhen.session.workplace import Workplace, room_config
 from donewhen.workspace.sandbox import environment
 
@@ -126,6 +127,12 @@ def surroundings(place: Workplace, contract: Contract) -> Surroundings:
         secrets=secrets_of(config.env, shared),
         sites=tools.python_sites(path, shared),
     )
+
+
+def secrets_in(place: Workplace, settings: Settings) -> dict[str, str]:
+    """Those of everything that these settings let in."""
+    shared = tuple(place.repo.root / name for name in settings.texts("workspace", "share"))
+    return secrets_of(settings.texts("workspace", "env"), shared)
 
 
 def secrets_of(names: tuple[str, ...], shared: tuple[Path, ...]) -> dict[str, str]:

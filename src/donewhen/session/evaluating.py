@@ -75,7 +75,7 @@ class Evaluating:
 
     def _promised(self, plan: Plan) -> tuple[Check, ...]:
         """The verify commands that are no checks of the contract, and probes that have failed before."""
-        known = {_as_typed(check) for check in self.bench.opened.contract.checks if check.expect_exit_zero}
+        known = {check.at_root for check in self.bench.opened.contract.checks if check.expect_exit_zero}
         found: list[Check] = []
         for number, item in enumerate(plan.items, 1):
             for place, command in enumerate(item.verify, 1):
@@ -238,11 +238,6 @@ def _probe(bench: Workbench, tree: str) -> Probe:
             return await place.room(judged).run(ShellCommand(text=command, timeout_secs=timeout_secs))
 
     return probe
-
-
-def _as_typed(check: Check) -> str:
-    """What somebody types at the root for it."""
-    return check.command if check.dir == "." else f"cd {check.dir} && {check.command}"
 
 
 def _ran_out_of_time(verdict: Verdict) -> bool:

@@ -32,7 +32,7 @@ class FoundChecks:
     def commands(self) -> list[str]:
         """To be typed at the root; where nothing was found, those of the contract that may be shown."""
         shown = [check for check in self.checks or self._given.checks if not check.held_out]
-        return [check.command if check.dir == "." else f"cd {check.dir} && {check.command}" for check in shown]
+        return [check.at_root for check in shown]
 
     async def try_out(self) -> None:
         """Leave out what cannot start here."""

@@ -3,8 +3,6 @@
 How often they are asked, and what becomes of an answer, is the business of others.
 """
 
-import time
-
 import anyio
 
 from donewhen.engines.base import Engine, Job
@@ -20,19 +18,15 @@ class Silent(NoAnswer):
 
 async def answer_in_time(bench: Workbench, engine: Engine, job: Job) -> str:
     """The closing words; `NoAnswer` where there are none, `Interrupted` at a limit."""
-    silence = bench.opened.settings.number("limits", "silence_secs")
     answer: str | None = None
     problem: Exception | None = None
     async with anyio.create_task_group() as tasks:
 
         async def listen() -> None:
-            left = silence
-            while left > 0:
-                await anyio.sleep(left)  # every write moves the end
-                left = bench.recorder.last + silence - time.monotonic()
+            await bench.silence()
             tasks.cancel_scope.cancel()
 
-        if silence:
+        if bench.silence_secs:
             tasks.start_soon(listen)
         try:
             answer = await _answer(bench, engine, job)
@@ -42,7 +36,7 @@ async def answer_in_time(bench: Workbench, engine: Engine, job: Job) -> str:
     if problem is not None:
         raise problem
     if answer is None:
-        raise Silent(f"nothing was heard for {silence:g} s")
+        raise Silent(f"nothing was heard for {bench.silence_secs:g} s")
     return answer
 
 

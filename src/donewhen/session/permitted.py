@@ -1,4 +1,4 @@
-"""Commands that a model wants the runtime to run as checks: the policy holds for them as for those that it runs itself.
+"""What a session's policy is, and which commands that a model wants the runtime to run as checks it refuses.
 
 What the repository or a person already has as a check is theirs and not asked about. Nothing is run here.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from donewhen.engines.permission import refusal
+from donewhen.session.settings import Settings
 from donewhen.session.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 async def refused(place: Workplace, commands: Iterable[str]) -> dict[str, str]:
     """Those that must not run, each with the reason; nobody is asked."""
-    policy, found = _policy(place), dict[str, str]()
+    policy, found = policy_of(place, place.settings), dict[str, str]()
     for command in dict.fromkeys(commands):
         denied = await refusal(place.launcher, policy, command, None, "")
         if denied is not None:
@@ -23,8 +24,9 @@ async def refused(place: Workplace, commands: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _policy(place: Workplace) -> "Policy":
+def policy_of(place: Workplace, settings: Settings) -> "Policy":
+    """What engines may run: the built-in rules, and those that narrow them."""
     from donewhen.workspace.policy import Policy
 
-    deny, ask = place.settings.texts("policy", "deny"), place.settings.texts("policy", "ask")
+    deny, ask = settings.texts("policy", "deny"), settings.texts("policy", "ask")
     return Policy.load(deny=deny, ask=ask, root=str(place.repo.root))

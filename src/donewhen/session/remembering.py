@@ -25,7 +25,7 @@ from donewhen.memory.recall import Recalled, recall
 from donewhen.memory.repair import Ending, Offer, harmless, repair
 from donewhen.memory.signature import Signature, of_json, signature_of
 from donewhen.session.archives import archive_of
-from donewhen.session.checking import secrets_of
+from donewhen.session.checking import secrets_in
 from donewhen.session.judgements import is_flaky, is_worse, judgements, spent, statuses
 from donewhen.session.opened import Opened
 from donewhen.session.recorder import Recorder
@@ -133,7 +133,8 @@ class Remembering(NoMemory):
     def _signature(self, check: str, log: str) -> Signature:
         """Without what failed before any work; where nothing else did, that has to be repaired as well."""
         before = self._recorder.story.before_work.get("signatures", {}).get(check)
-        printed = hidden("".join(log.splitlines(keepends=True)[-MOST_LINES:]), _secrets(self._place, self._opened))
+        end = "".join(log.splitlines(keepends=True)[-MOST_LINES:])
+        printed = hidden(end, secrets_in(self._place, self._opened.settings))
         found = signature_of(printed, check, of_json(before) if before else None)
         return harmless(found if found.failed or not before else signature_of(printed, check))
 
@@ -205,7 +206,7 @@ class Remembering(NoMemory):
                 said=str((current.attempted or {}).get("said", "")),
                 patch=patch,
                 origin=self._origin(current),
-                redact=partial(hidden, secrets=_secrets(self._place, self._opened)),
+                redact=partial(hidden, secrets=secrets_in(self._place, self._opened.settings)),
             )
             if known is not None:
                 self._asked(partial(self._shelf.write, partial(Book.add, repair=known)))
@@ -238,11 +239,6 @@ def for_session(place: Workplace, opened: Opened, recorder: Recorder) -> NoMemor
     if settings.text("model", "use").startswith(REPLAY):
         return Replayed(opened)
     return Remembering(place, opened, recorder)
-
-
-def _secrets(place: Workplace, opened: Opened) -> dict[str, str]:
-    shared = tuple(place.repo.root / name for name in opened.settings.texts("workspace", "share"))
-    return secrets_of(opened.settings.texts("workspace", "env"), shared)
 
 
 def _plain(found: Recalled) -> dict[str, Any]:

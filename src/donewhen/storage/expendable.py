@@ -14,11 +14,10 @@ from pathlib import Path
 from donewhen.errors import MachineryBroke
 from donewhen.storage.connection import Busy, Connection, Damaged, SqliteConnection
 from donewhen.storage.migrations import Schema, migrate
+from donewhen.storage.rebuild import move_aside
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 STEP = 0.005
-PARTS = ("-wal", "-shm", "")
-"""The journal goes first: one that is left alone would be taken for the journal of whatever comes after."""
 
 
 def connected(file: Path, schema: Schema, patience: float) -> SqliteConnection:
@@ -45,14 +44,7 @@ def set_aside(file: Path, patience: float) -> Path | None:
     with _alone(file, patience):
         if not file.exists() or _is_sound(file):
             return None
-        number = 1
-        while os.path.lexists(f"{file}.damaged-{number}"):
-            number += 1
-        aside = file.with_name(f"{file.name}.damaged-{number}")
-        for part in PARTS:
-            if os.path.lexists(f"{file}{part}"):
-                os.rename(f"{file}{part}", f"{aside}{part}")
-        return aside
+        return move_aside(file, "damaged")
 
 
 @contextlib.contextmanager

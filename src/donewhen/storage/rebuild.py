@@ -26,7 +26,7 @@ def settle(database: Path, logs: Path) -> list[str]:
     """Make sure that the file is sound, or that there is a sound one in its place; what had to be done, in words."""
     complete = _beside(database, "rebuilt")
     if complete.exists() and not database.exists():
-        _move_aside(database, "left")
+        move_aside(database, "left")
         complete.rename(database)
     for unfinished in (complete, _beside(database, "rebuilding")):
         _remove(unfinished)
@@ -77,7 +77,7 @@ def _rebuild(database: Path, logs: Path, why: str) -> list[str]:
     finally:
         connection.close()
     complete = fresh.rename(_beside(database, "rebuilt"))
-    aside = _move_aside(database, "damaged")
+    aside = move_aside(database, "damaged")
     complete.rename(database)
     kept = f"; the old one was kept as {aside}" if aside else ""
     return [f"{database} {why} and was rebuilt from {taken} records in {logs}{kept}", *warnings]
@@ -140,7 +140,8 @@ def _readable(damaged: SqliteConnection, session: str) -> Iterator[Written]:
         return
 
 
-def _move_aside(database: Path, word: str) -> Path | None:
+def move_aside(database: Path, word: str) -> Path | None:
+    """Out of the way, with its journal; where it lies now, None when there was nothing."""
     number = 1
     while any(os.path.lexists(f"{_beside(database, f'{word}-{number}')}{part}") for part in _PARTS):
         number += 1
