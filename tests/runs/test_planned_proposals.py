@@ -148,6 +148,15 @@ def test_words_about_a_proposed_contract_have_it_revised_and_judged_on_the_base_
     assert [one["name"] for one in whole.last["results"]] == ["done", "steady", "strict"]
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_answer_without_words_is_one_line_and_the_proposal_still_waits(repo: Path, text: str) -> None:
+    ran = plan(repo, crew(SOUND))
+    answer = called(repo, "answer", ran.session, text)
+    assert (answer.code, "the answer is empty" in answer.one_line) == (2, True)
+    assert shown(repo, ran)["gate"]["kind"] == "contract"
+    assert told(repo, "approve", ran.session, "--json").code == 0
+
+
 @pytest.mark.parametrize(
     ("replies", "why"),
     [

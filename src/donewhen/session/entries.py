@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Generator
 
+from donewhen.errors import BadInput
 from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session import handoff
 from donewhen.session.gates import Gates, may_be_changed
@@ -29,6 +30,8 @@ def answer(recorder: Recorder, text: str) -> bool:
     question, gate = recorder.story.question, recorder.story.gate
     if recorder.story.discarded:
         return False
+    if question is None and gate is not None and not text.strip():
+        raise BadInput(f"session {recorder.session}: the answer is empty; say what should be different")
     if question is None and gate is not None and may_be_changed(recorder.story, gate):
         from donewhen.session import taking  # it brings what plans are made of
 

@@ -47,9 +47,9 @@ class Gates:
         return decision
 
     def change(self, text: str, by: str) -> bool:
-        """Send back the proposal that waits, with what is to be different; False when none does."""
+        """Send back the proposal that waits, with what is to be different; False when none does, or nothing is said."""
         gate = self._recorder.story.gate
-        if gate is None or not may_be_changed(self._recorder.story, gate):
+        if gate is None or not may_be_changed(self._recorder.story, gate) or not text.strip():
             return False
         decided = GateDecided(gate=gate.kind, id=gate.id, decision="changed", by=by, answer=text)
         self._recorder.write(decided, note=(WISH, {"text": text}), sync=True)
