@@ -8,6 +8,7 @@ from pathlib import Path
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.protect import Guard, Judged, judged
 from donewhen.judge.verdict import Edit
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.objects import FILE, LINK, PROGRAM, Entry, listed, raw, text
 from donewhen.workspace.store import Store, edit
 from repositories import Files, opened, repository
@@ -51,7 +52,7 @@ class Scene:
     async def judge(self, made: Mapping[str, Made], contract: Contract | None = None) -> Outcome:
         base = self.store.repo.head
         tree = await self.candidate(made)
-        found = await judged(self.store, base, tree, contract or self.contract, self.base_files, self.sites)
+        found = await judged(self.store, base, tree, contract or self.contract, Root(self.base_files), self.sites)
         return Outcome(found, await self.content(found.tree), await self.content(found.control))
 
     async def candidate(self, made: Mapping[str, Made]) -> str:
@@ -80,7 +81,7 @@ class Scene:
         }
 
     def guard(self, contract: Contract | None = None) -> Guard:
-        return Guard(contract or self.contract, self.base_files)
+        return Guard(contract or self.contract, Root(self.base_files))
 
 
 def _stands_in_the_way(path: str, made: Mapping[str, Made]) -> bool:

@@ -10,6 +10,7 @@ from donewhen.errors import BadInput
 from donewhen.judge.protect import Guard
 from donewhen.judge.protect.commands import all_words, named
 from donewhen.judge.protect.testfiles import is_test, is_test_module
+from donewhen.workspace.beneath import Root
 from repositories import repository
 
 pytestmark = pytest.mark.anyio
@@ -100,7 +101,7 @@ async def test_a_link_to_a_script_is_protected_with_its_target(tmp_path: Path) -
     root = repository(tmp_path / "made", {"real.sh": "exit 1\n", "a.py": ""})
     (root / "run").symlink_to("real.sh")
     (root / "ring").symlink_to("ring")
-    guard = Guard(contract("./run && sh ring"), root)
+    guard = Guard(contract("./run && sh ring"), Root(root))
     assert guard.protects("run")
     assert guard.protects("real.sh")
     assert not guard.protects("a.py")

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from donewhen.judge.runners import ask
+from donewhen.workspace.beneath import Root
 from repositories import write
 
 
 def asked(base: Path, command: str) -> str:
-    return ask(command, base, "/side").command
+    return ask(command, Root(base), "/side").command
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("command", ["pytest -q", "make test", "tox", "sh -c 'anything'"])
 def test_pytest_is_asked_through_its_variable_behind_any_command(base: Path, command: str) -> None:
-    found = ask(command, base, "/a side")
+    found = ask(command, Root(base), "/a side")
     assert found.command == command
     assert found.variables["PYTEST_ADDOPTS"] == "'--junitxml=/a side/pytest.xml'"
 
@@ -29,7 +30,7 @@ def test_pytest_is_asked_through_its_variable_behind_any_command(base: Path, com
 def test_pytest_without_its_report_plugin_is_left_alone(base: Path, files: dict[str, str]) -> None:
     write(base, files)
     command = "pytest" if files else "pytest -p no:junitxml"
-    assert "PYTEST_ADDOPTS" not in ask(command, base, "/side").variables
+    assert "PYTEST_ADDOPTS" not in ask(command, Root(base), "/side").variables
 
 
 @pytest.mark.parametrize(
@@ -81,11 +82,11 @@ def test_reporters_in_the_settings_of_a_person_are_not_replaced(base: Path) -> N
 
 
 def test_go_is_made_to_name_its_tests_by_a_word_where_that_is_possible(base: Path) -> None:
-    found = ask("go test ./...", base, "/side")
+    found = ask("go test ./...", Root(base), "/side")
     assert found.command == "go test -v ./..."
     assert "GOFLAGS" not in found.variables
     assert asked(base, "go test -json ./...") == "go test -json ./..."
-    among_others = ask("go vet ./... && go test ./...", base, "/side")
+    among_others = ask("go vet ./... && go test ./...", Root(base), "/side")
     assert among_others.command == "go vet ./... && go test ./..."
     assert among_others.variables["GOFLAGS"] == "-v"
 
@@ -101,19 +102,19 @@ def test_go_is_made_to_name_its_tests_by_a_word_where_that_is_possible(base: Pat
 )
 def test_rspec_keeps_the_formatters_that_it_was_given(base: Path, command: str, in_file: str, formatters: str) -> None:
     write(base, {".rspec": in_file})
-    options = ask(command, base, "/side").variables["SPEC_OPTS"]
+    options = ask(command, Root(base), "/side").variables["SPEC_OPTS"]
     assert options == f"{formatters} --format json --out /side/rspec.json"
 
 
 def test_only_a_command_with_nodes_own_runner_sets_options_of_node(base: Path) -> None:
-    options = ask("node --test", base, "/side").variables["NODE_OPTIONS"]
+    options = ask("node --test", Root(base), "/side").variables["NODE_OPTIONS"]
     assert options.endswith("--test-reporter=junit --test-reporter-destination=/side/node.xml")
-    assert "NODE_OPTIONS" not in ask("npm test", base, "/side").variables
-    assert "NODE_OPTIONS" not in ask("node --test --test-reporter=dot", base, "/side").variables
+    assert "NODE_OPTIONS" not in ask("npm test", Root(base), "/side").variables
+    assert "NODE_OPTIONS" not in ask("node --test --test-reporter=dot", Root(base), "/side").variables
 
 
 def test_a_script_that_leads_out_of_the_tree_is_not_read(tmp_path: Path) -> None:
     write(tmp_path, {"outside.sh": "pytest\n", "base/a": ""})
     (tmp_path / "base" / "link.sh").symlink_to(tmp_path / "outside.sh")
     for command in ("sh ../outside.sh", f"sh {tmp_path}/outside.sh", "sh link.sh"):
-        assert ask(command, tmp_path / "base", "/side").expected == ()
+        assert ask(command, Root(tmp_path / "base"), "/side").expected == ()

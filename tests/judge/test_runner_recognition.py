@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from donewhen.judge.runners import ask
 from donewhen.judge.runners.shell import split
+from donewhen.workspace.beneath import Root
 from repositories import write
 
 FILES = {
@@ -98,7 +99,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_runner_is_recognised_in_the_words_of_a_command(base: Path, command: str, runners: list[str]) -> None:
-    assert list(ask(command, base, "/side").expected) == runners
+    assert list(ask(command, Root(base), "/side").expected) == runners
 
 
 @pytest.mark.parametrize(
@@ -131,5 +132,5 @@ def test_quotes_and_variables_leave_a_command_simple(command: str) -> None:
 @settings(deadline=None, max_examples=200)
 @given(st.text(alphabet="ab -='\"\\$`|&;<>()#\n\0é", max_size=40) | st.sampled_from(sorted(FILES.values())))
 def test_any_command_gets_an_answer(text: str) -> None:
-    asked = ask(text, Path("/nowhere"), "/side")
+    asked = ask(text, Root(Path("/nowhere")), "/side")
     assert asked.command == text or asked.expected

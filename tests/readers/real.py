@@ -12,6 +12,7 @@ from scenes import Scene
 
 from donewhen.judge.runners import Ask, ask, in_tree_reports, read
 from donewhen.readers.reading import Reading
+from donewhen.workspace.beneath import Root
 from needs import leave_out, needs
 from repositories import write
 
@@ -71,7 +72,7 @@ def run(root: Path, command: str, environment: Mapping[str, str], asked: Ask | N
     sidecar.mkdir(exist_ok=True)
     for old in sidecar.iterdir():
         old.unlink()
-    asked = asked or ask(command, root, str(sidecar))
+    asked = asked or ask(command, Root(root), str(sidecar))
     code, output = to_its_end(asked.command, root, {**environment, **asked.variables})
     reports = {path.name: path.read_bytes() for path in sidecar.iterdir()}
     found = read(reports, left_in(root), output, asked)

@@ -10,6 +10,7 @@ from real import Ran, left_in, run
 
 from donewhen.judge.runners import Ask, ask, canary, read
 from donewhen.readers.reading import Tests
+from donewhen.workspace.beneath import Root
 from needs import leave_out, needs
 from repositories import write
 
@@ -65,8 +66,8 @@ def project(tmp_path: Path) -> Iterator[Path]:
 def test_a_real_run_of_maven_is_read_module_by_module(
     project: Path, tmp_path: Path, show_table: Callable[[str], None]
 ) -> None:
-    asked = ask("mvn test", project / "canary", "/sidecar")
-    bird = canary(asked, project, "canary", TOKEN)
+    asked = ask("mvn test", Root(project / "canary"), "/sidecar")
+    bird = canary(asked, Root(project), "canary", TOKEN)
     assert bird is not None
     write(project, dict(bird.files))
     ran = run(project, COMMAND, {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "MAVEN_OPTS": LIGHT})

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from donewhen.workspace.beneath import LeavesRoot
 from donewhen.workspace.capture import (
     Candidate,
     CandidateRefused,
@@ -499,7 +500,7 @@ async def test_writing_into_a_copy_never_goes_through_a_link(tmp_path: Path) -> 
         await store.check_out(store.repo.head, tmp_path / "copy")
         shutil.rmtree(tmp_path / "copy" / "d")
         (tmp_path / "copy" / "d").symlink_to(tmp_path / "outside")
-        with pytest.raises(NotADirectoryError):
+        with pytest.raises(LeavesRoot):
             await write_files(store, base, tree, tmp_path / "copy")
     assert contents(tmp_path / "outside", directories=False) == {
         b"b.txt": ("file", b"precious"),

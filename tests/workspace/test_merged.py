@@ -41,7 +41,7 @@ class Ground:
 
     @property
     def files(self) -> Files:
-        return Files.of(self.place.trees.directory, self.tree)
+        return Files.of(self.place.trees, self.tree)
 
     async def shell(self, text: str) -> str:
         finished = await self.place.room(self.tree).run(ShellCommand(text=text))

@@ -180,6 +180,47 @@ async def test_a_common_directory_that_leads_nowhere_is_refused(tmp_path: Path) 
     assert "which is not a git directory" in await refusal(tmp_path / "linked")
 
 
+def pointer_to_another(tmp_path: Path) -> Path:
+    """A directory whose `.git` names the git directory of another working tree."""
+    repository(tmp_path / "theirs")
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / ".git").write_text(f"gitdir: {tmp_path}/theirs/.git\n")
+    return tmp_path / "r"
+
+
+async def test_a_pointer_to_the_git_directory_of_another_working_tree_is_refused(tmp_path: Path) -> None:
+    root = pointer_to_another(tmp_path)
+    fix = f"git config --global --add safe.directory {root}"
+    assert await refusal(root) == f"{root} uses the git directory of {tmp_path}/theirs; to use it: {fix}"
+
+
+async def test_such_a_pointer_opens_once_the_user_said_that_it_may(tmp_path: Path, home: Path) -> None:
+    root = pointer_to_another(tmp_path)
+    (home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {root}\n")
+    assert (await open_it(root)).git_dir == tmp_path / "theirs" / ".git"
+
+
+async def test_a_worktree_that_was_moved_by_hand_says_how_to_repair_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "worktree", "add", "--quiet", "../linked")
+    (tmp_path / "linked").rename(tmp_path / "moved")
+    assert "git worktree repair" in await refusal(tmp_path / "moved")
+    git(tmp_path / "moved", "worktree", "repair")
+    assert (await open_it(tmp_path / "moved")).root == tmp_path / "moved"
+
+
+async def test_a_separate_git_directory_opens(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "init", "--quiet", f"--separate-git-dir={tmp_path / 'apart'}")
+    assert (await open_it(root)).git_dir == tmp_path / "apart"
+
+
+async def test_a_path_with_signs_of_the_shell_is_quoted_in_a_command_to_type(tmp_path: Path) -> None:
+    root = pointer_to_another(tmp_path)
+    odd = root.rename(tmp_path / "a $(b)")
+    assert (await refusal(odd)).endswith(f"safe.directory '{odd}'")
+
+
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [

@@ -52,8 +52,8 @@ async def _check(request: Request, receipt: Path | None, as_json: bool) -> int:
                 return 2
             contract = replace(contract, checks=proposed)
         verdict, took = await _judge(place, contract, request, as_json)
-        changed = [place.repo.root / edit.path for edit in verdict.edits if edit.action == "modified"]
-        if place.settings.file in changed:
+        changed = [place.repo.files.place(edit.path) for edit in verdict.edits if edit.action == "modified"]
+        if str(place.settings.file) in changed:
             say("note: the contract is the working tree's; HEAD has another donewhen.toml")
         if receipt is not None:
             from donewhen.session import receipts

@@ -9,7 +9,6 @@ Every run gets a throw-away tree of its own, so that nothing one check leaves is
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, field, replace
-from pathlib import Path
 
 from donewhen.judge.cache import Runs, key_of
 from donewhen.judge.contract import Check
@@ -17,6 +16,7 @@ from donewhen.judge.defences import Defences
 from donewhen.judge.ground import Ground, Surroundings
 from donewhen.judge.ran import Ran
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.trees import Tree
 
 VERSION = 2
@@ -28,7 +28,7 @@ class Bench:
     ground: Ground
     base: str
     base_tree: str
-    base_files: Path
+    base_files: Root
     surroundings: Surroundings
     defences: Defences
     runs: Runs

@@ -8,6 +8,7 @@ import datetime
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import PurePosixPath
@@ -44,7 +45,7 @@ class Check:
     @property
     def at_root(self) -> str:
         """What somebody types at the root for it."""
-        return self.command if self.dir == "." else f"cd {self.dir} && {self.command}"
+        return self.command if self.dir == "." else f"cd {shlex.quote(self.dir)} && {self.command}"
 
     def in_quarantine(self, today: datetime.date) -> bool:
         return self.quarantine is not None and today <= self.quarantine.until
@@ -95,7 +96,7 @@ def require_sound(checks: Sequence[Check]) -> None:
         if "\0" in check.command:
             raise BadInput(f"'{at}.command' of check '{check.name}' holds a NUL byte")
         parts = PurePosixPath(check.dir).parts
-        if check.dir == "" or check.dir.startswith("/") or ".." in parts:
+        if check.dir == "" or check.dir.startswith("/") or ".." in parts or "\0" in check.dir:
             raise BadInput(f"'{at}.dir' must be a directory below the repository root, not {check.dir!r}")
         if check.timeout_secs <= 0:
             raise BadInput(f"'{at}.timeout_secs' of check '{check.name}' must be more than 0")

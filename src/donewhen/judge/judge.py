@@ -10,7 +10,6 @@ something; red and green on the same tree is flaky, never a pass. A green one ha
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen import events
@@ -24,6 +23,7 @@ from donewhen.judge.judged import Judged
 from donewhen.judge.proof import Case, Proof
 from donewhen.judge.ran import Ran
 from donewhen.judge.verdict import Result, Status, Verdict
+from donewhen.workspace.beneath import Root
 
 if TYPE_CHECKING:
     from donewhen.judge.protect import Guard
@@ -47,7 +47,7 @@ class Judge:
 
     async def verdict(self) -> Verdict:
         base_tree = await self._ground.store.tree_of(self._case.base)
-        base_files = self._ground.trees.directory / (await self._ground.trees.layers.files(self._case.base)).path
+        base_files = await self._ground.trees.layers.root_of(self._case.base)
         found = await self._judged(base_tree, base_files)
         for edit in found.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
@@ -71,14 +71,14 @@ class Judge:
     def _protecting(self) -> bool:
         return self._case.defences.protection and not self._case.as_is
 
-    def _guard(self, base_files: Path) -> "Guard":
+    def _guard(self, base_files: Root) -> "Guard":
         """The rules about paths; one set of them for the whole verdict."""
         from donewhen.judge.protect import Guard
 
         self._made_guard = self._made_guard or Guard(self._contract, base_files)
         return self._made_guard
 
-    async def _judged(self, base_tree: str, base_files: Path) -> Judged:
+    async def _judged(self, base_tree: str, base_files: Root) -> Judged:
         case = self._case
         if not self._protecting or case.candidate == base_tree:
             return judged.as_it_is(case.candidate)
@@ -87,7 +87,7 @@ class Judge:
         store, sites, guard = self._ground.store, case.surroundings.sites, self._guard(base_files)
         return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
 
-    async def _bench(self, base_tree: str, base_files: Path, found: Judged) -> Bench:
+    async def _bench(self, base_tree: str, base_files: Root, found: Judged) -> Bench:
         case = self._case
         bench = Bench(
             ground=self._ground,

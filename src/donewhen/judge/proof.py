@@ -122,7 +122,7 @@ class Proof:
         if proven is None or (proven.caught and ran is None):
             from donewhen.judge import runners  # a verdict out of kept runs does not need it
 
-            asked = runners.ask(check.command, self.bench.base_files / check.dir, "/nowhere")
+            asked = runners.ask(check.command, self.bench.base_files.below(check.dir), "/nowhere")
             canary = runners.canary(asked, self.bench.base_files, check.dir, secrets.token_hex(5))
             if canary is None:
                 self.notes.append(f"{check.name}: no test that must fail could be added")
@@ -142,8 +142,8 @@ class Proof:
         changed = {change.path: change.new for change in changes if change.path in files and change.old is not None}
         laid = dict(files)
         for path, entry in changed.items():
-            before = (self.bench.base_files / path).read_bytes()
-            if entry is None or not files[path].startswith(before):
+            before = self.bench.base_files.read(path, len(files[path]))
+            if entry is None or before is None or not files[path].startswith(before):
                 return None
             (now,) = await store.bare.contents([entry.id])
             laid[path] = now + files[path][len(before) :]

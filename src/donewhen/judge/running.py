@@ -6,7 +6,6 @@ caches going nowhere that anybody will look again, and the protected files that 
 
 import contextlib
 import os
-import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -19,8 +18,8 @@ from donewhen.judge.ran import Ran
 from donewhen.judge.tail import redacted, tail_of
 from donewhen.readers.reading import Reading
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.command import End, Finished
-from donewhen.workspace.files import beneath
 from donewhen.workspace.output import Output
 from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.sandbox.room import Place, ShellCommand
@@ -45,7 +44,7 @@ compile its whole library again in every run.)"""
 class How:
     """What shapes a run besides the check itself."""
 
-    base_files: Path
+    base_files: Root
     """A checkout of the base, which decides how a runner is recognised."""
     surroundings: Surroundings
     defences: Defences
@@ -66,7 +65,7 @@ async def run(ground: Ground, tree: Tree, check: Check, how: How) -> Ran:
     reports.mkdir(mode=0o755, exist_ok=True)
     mounts = ground.probe.level is Level.BUBBLEWRAP
     inside = REPORTS_INSIDE if mounts else str(reports)
-    ask = runners.ask(check.command, how.base_files / check.dir, inside)
+    ask = runners.ask(check.command, how.base_files.below(check.dir), inside)
     place = _place(tree.place, how, ask.variables, Bind(str(reports), inside, writable=True), mounts)
     search, canary = _Search(check.output_contains.encode()), _Search(how.must_fail.encode())
 
@@ -105,7 +104,11 @@ async def run(ground: Ground, tree: Tree, check: Check, how: How) -> Ran:
 def _place(place: Place, how: How, variables: Mapping[str, str], reports: Bind, mounts: bool) -> Place:
     caches = NO_BYTECODE if how.defences.caches else {}
     path = {"PATH": how.surroundings.path} if how.defences.tools else {}
-    fixed = [Bind(str(how.base_files / name), f"{place.root}/{name}") for name in how.fixed] if mounts else []
+    fixed = (
+        [Bind(how.base_files.place(name), f"{place.root}/{name}", within=place.root) for name in how.fixed]
+        if mounts
+        else []
+    )
     return replace(
         place,
         layers=(*place.layers, *fixed, reports),
@@ -153,8 +156,7 @@ class _Search:
 def _lay_over(tree: Tree, files: Mapping[str, bytes]) -> None:
     """Put files of ours into the layer of a fresh tree, before anything has run in it."""
     for path, content in files.items():
-        with beneath(tree.upper, os.path.dirname(path), make=True) as directory:
-            name = os.path.basename(path)
+        with Root(tree.upper).above(path, make=True) as (directory, name):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=directory)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -166,16 +168,12 @@ def _read_reports(directory: Path, names: list[str]) -> dict[str, bytes]:
     """Reports by name. What a command left there may be anything, so only plain files of a sane size are opened."""
     found: dict[str, bytes] = {}
     room = REPORT_BYTES
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     for name in names[:REPORT_FILES]:
         try:
-            with beneath(directory, os.path.dirname(name)) as parent:
-                fd = os.open(os.path.basename(name), flags, dir_fd=parent)
+            with Root(directory).file(name) as file:
+                if os.fstat(file.fileno()).st_size <= room:
+                    found[name] = file.read(room)
+                    room -= len(found[name])
         except OSError:
             continue
-        with open(fd, "rb") as file:
-            status = os.fstat(fd)
-            if stat.S_ISREG(status.st_mode) and status.st_size <= room:
-                found[name] = file.read(room)
-                room -= len(found[name])
     return found

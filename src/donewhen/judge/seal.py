@@ -7,6 +7,7 @@ modules that hide others, and what looks like an installed package. Lock files a
 What the base's own run writes is the project's habit; that comparison is `evidence`'s.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from donewhen.judge.protect import Guard
 from donewhen.judge.protect.guard import CONTRACT_FILE
 from donewhen.judge.protect.shadows import Shadows
+from donewhen.workspace.beneath import LeavesRoot, Root
 from donewhen.workspace.layers import is_lock_file
 
 MOST_FIXED = 32
@@ -25,7 +27,7 @@ _METADATA = re.compile(r"(?:^|/)([^/]+\.(?:egg-info|dist-info|egg-link|pth))(?:/
 class Seal:
     """The seal of one judged tree. `added` are the files that it has beyond the base."""
 
-    def __init__(self, guard: Guard, base_files: Path, added: Collection[str], sites: Sequence[Path]) -> None:
+    def __init__(self, guard: Guard, base_files: Root, added: Collection[str], sites: Sequence[Path]) -> None:
         self._guard = guard
         self._base_files = base_files
         self._added = frozenset(added)
@@ -51,7 +53,14 @@ class Seal:
         return f"{path} (is part of what is judged)" if self._is_judged(path) and not is_lock_file(path) else ""
 
     def _is_judged(self, path: str) -> bool:
-        return path in self._added or os.path.lexists(self._base_files / path)
+        return path in self._added or self._base_has(path)
+
+    def _base_has(self, path: str) -> bool:
+        """What lies behind a link of the base is not the base's."""
+        try:
+            return self._base_files.status(path) is not None
+        except LeavesRoot:
+            return False
 
     def fixed(self, changed: Collection[str], directories: Iterable[str]) -> tuple[str, ...]:
         """Protected files, as the base has them, at the root and in the directories of the checks."""
@@ -61,13 +70,14 @@ class Seal:
         return tuple(path for path in near if self._guard.protects(path))[:MOST_FIXED]
 
 
-def _files_near(base_files: Path, directories: Iterable[str]) -> list[str]:
-    """The plain files of the base at its root and in these directories, where most of what governs checks lies."""
+def _files_near(base_files: Root, directories: Iterable[str]) -> list[str]:
+    """The plain files of the base at its root and in these directories, where most of what governs checks lies.
+
+    A directory behind a link has none: it may lie outside the base, and what is found here is mounted from the host.
+    """
     found: list[str] = []
     for directory in sorted({".", *directories}):
-        place = base_files / directory
-        if place.is_dir() and not place.is_symlink():
-            inside = sorted(os.scandir(place), key=lambda entry: entry.name)
-            files = [entry.name for entry in inside if entry.is_file(follow_symlinks=False)]
+        with contextlib.suppress(OSError), base_files.directory(directory) as fd, os.scandir(fd) as inside:
+            files = sorted(entry.name for entry in inside if entry.is_file(follow_symlinks=False))
             found += [os.path.normpath(os.path.join(directory, name)) for name in files]
     return found

@@ -120,7 +120,7 @@ class Beside:
 
 async def beside(place: Workplace, contract: Contract, base: str, emit: Emit, tell: bool = True) -> Beside:
     """The contract and what shows that the project builds, judged on the base; without a word if not `tell`."""
-    files = place.trees.directory / (await place.trees.layers.files(base)).path
+    files = await place.trees.layers.root_of(base)
     known = {check.name for check in contract.checks}
     builds = replace(contract, checks=tuple(check for check in build_checks(files) if check.name not in known))
     tree = await place.store.tree_of(base)

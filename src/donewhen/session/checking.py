@@ -25,7 +25,9 @@ from donewhen.judge.verdict import Phase, Status, Verdict
 from donewhen.session import toolchain
 from donewhen.session.settings import Settings
 from donewhen.session.workplace import Workplace, room_config
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.sandbox import environment
+from donewhen.workspace.trees import require_shareable
 
 Subject = Literal["working", "as-is", "head"]
 SECRET_FILE_BYTES = 64 * 1024
@@ -105,7 +107,7 @@ def surroundings(place: Workplace, contract: Contract) -> Surroundings:
     share = place.settings.texts("workspace", "share")
     setup = place.settings.texts("workspace", "setup")
     inside = environment.scrubbed(os.environ, config.env)
-    shared = tuple(place.repo.root / name for name in share)
+    shared = shared_places(place, share)
     path = tools.trusted_path(inside["PATH"], place.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
     words = {word for check in contract.checks for word in check.command.split()}
     installed = tools.identity(path, Path(inside["HOME"]), sorted(words), shared)
@@ -124,23 +126,30 @@ def surroundings(place: Workplace, contract: Contract) -> Surroundings:
         digest="" if reaches_out else digest.hexdigest(),
         tools=installed,
         passed={name: os.environ[name] for name in config.env if name in os.environ},
-        secrets=secrets_of(config.env, shared),
+        secrets=secrets_of(config.env, place.repo.files, share),
         sites=tools.python_sites(path, shared),
     )
 
 
 def secrets_in(place: Workplace, settings: Settings) -> dict[str, str]:
     """Those of everything that these settings let in."""
-    shared = tuple(place.repo.root / name for name in settings.texts("workspace", "share"))
-    return secrets_of(settings.texts("workspace", "env"), shared)
+    return secrets_of(settings.texts("workspace", "env"), place.repo.files, settings.texts("workspace", "share"))
 
 
-def secrets_of(names: tuple[str, ...], shared: tuple[Path, ...]) -> dict[str, str]:
+def shared_places(place: Workplace, share: tuple[str, ...]) -> tuple[Path, ...]:
+    """Where the shared files and directories lie; one that cannot be shared is refused before it is looked at."""
+    for path in share:
+        require_shareable(place.repo, path)
+    return tuple(place.repo.files.below(path).location for path in share)
+
+
+def secrets_of(names: tuple[str, ...], files: Root, shared: tuple[str, ...]) -> dict[str, str]:
     """Values that must not be shown: variables that are passed through, and assignments in shared files."""
     found = {name: os.environ[name] for name in names if name in os.environ}
-    for file in shared:
-        if file.is_file() and file.stat().st_size <= SECRET_FILE_BYTES:
-            for line in file.read_text(errors="replace").splitlines():
+    for path in shared:
+        content = files.read_inside(path, SECRET_FILE_BYTES + 1) or b""
+        if len(content) <= SECRET_FILE_BYTES:
+            for line in content.decode("utf-8", "replace").splitlines():
                 name, separator, value = line.partition("=")
                 if separator and value.strip(" \"'"):
                     found[name.removeprefix("export ").strip()] = value.strip(" \"'")

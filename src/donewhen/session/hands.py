@@ -178,7 +178,7 @@ async def _without_leavings(bench: Bench, tree: str) -> str:
     from donewhen.workspace.store import edit
 
     place, base = bench.place, bench.opened.base
-    files = place.trees.directory / (await place.trees.layers.files(base)).path
+    files = await place.trees.layers.root_of(base)
     names = Guard(bench.opened.contract, files).names
     changes = await place.store.diff(await place.store.tree_of(base), tree)
     left: dict[bytes, Entry | None] = {

@@ -157,7 +157,7 @@ async def land_apply(place: Workplace, plan: Plan) -> Landing:
     """The branch, and the files of the checkout if it is clean and shows the base; otherwise a note says why not."""
     landing = await land_branch(place, plan)
     store, repo = place.store, place.repo
-    head = refs.follow(refs.read(repo.git_dir / "HEAD"), repo.common_dir)
+    head = refs.follow(refs.read(repo.git, "HEAD"), repo.common)
     await mirror.refresh(store.bare, repo)  # the user may have committed a moment ago
     before = await store.tree_of(head) if head else ""
     if before not in (await store.tree_of(plan.base), plan.tree):

@@ -192,7 +192,7 @@ async def _base(place: Workplace, options: Options, say: Say) -> tuple[str, str]
     if options.dirty:
         return await place.store.snapshot(), head
     changes = [change.path for change in await place.store.uncommitted()]
-    left_out = [path for path in changes if place.settings.file != place.repo.root / path]
+    left_out = [path for path in changes if str(place.settings.file) != place.repo.files.place(path)]
     if left_out:
         named = ", ".join(left_out[:3]) + (f" and {len(left_out) - 3} more" if len(left_out) > 3 else "")
         say(f"note: uncommitted changes are left out ({named}); --dirty includes them")

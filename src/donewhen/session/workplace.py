@@ -25,10 +25,11 @@ from donewhen.session import settings as settings_module
 from donewhen.session.contract_file import contract_in, held_back
 from donewhen.session.settings import Settings
 from donewhen.session.trust import TrustBook
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.command import Finished
 from donewhen.workspace.layers import History, setup_key
 from donewhen.workspace.leftovers import sweep
-from donewhen.workspace.objects import FILE, Entry, raw
+from donewhen.workspace.objects import FILE, Entry, raw, text
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import Repo, open_repo
 from donewhen.workspace.sandbox import level
@@ -171,24 +172,21 @@ class Workplace:
                 _require_success(command, await room.run(ShellCommand(text=command)))
             await build_setup_layer(self.store, standing.candidate or commit, tree.upper, into)
             if standing.candidate:
-                files = self.trees.directory / (await self.trees.layers.files(commit)).path
-                _remove_protected(into, contract_in(self.settings), files)
+                files = await self.trees.layers.root_of(commit)
+                _remove_protected(Root(into), contract_in(self.settings), files)
         finally:
             await self.trees.remove(tree, discard=True)
 
 
-def _remove_protected(layer: Path, contract: Contract, base_files: Path) -> None:
+def _remove_protected(layer: Root, contract: Contract, base_files: Root) -> None:
     """Take out of a setup layer what would govern checks; what it installed, which is much, is not looked through."""
     from donewhen.judge.protect import Guard  # most trees have no setup layer of their own
 
     guard = Guard(contract, base_files)
-    for directory, below, names in os.walk(layer):
-        place = os.path.relpath(directory, layer)
-        paths = {name: os.path.normpath(os.path.join(place, name)) for name in (*below, *names)}
-        below[:] = [name for name in below if not guard.names.installed(paths[name])]
-        for name in names:
-            if guard.protects(paths[name]):
-                os.unlink(os.path.join(directory, name))
+    for path in layer.files_below(enter=lambda directory: not guard.names.installed(text(directory))):
+        if guard.protects(text(path)):
+            with layer.above(path) as (above, name):
+                os.unlink(name, dir_fd=above)
 
 
 def room_config(settings: Settings, in_setup: bool = False) -> RoomConfig:

@@ -1,11 +1,11 @@
-"""File operations that must not stop half-way: atomic writes, locks that die with their holder, removal, no links."""
+"""File operations that must not stop half-way: atomic writes, locks that die with their holder, removal."""
 
 import contextlib
 import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
@@ -41,8 +41,11 @@ def disk_use(directory: Path) -> int:
 
 
 def remove_tree(place: Path) -> None:
-    """Remove a directory whatever modes its contents have; links in it are removed, never followed."""
+    """Remove a file, a link or a directory, whatever modes its contents have; no link is followed."""
     if not os.path.lexists(place):
+        return
+    if place.is_symlink() or not place.is_dir():
+        place.unlink()
         return
     try:
         shutil.rmtree(place)
@@ -73,21 +76,3 @@ def write_atomically(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)
-
-
-@contextlib.contextmanager
-def beneath(root: Path, path: str | bytes, make: bool = False) -> Generator[int]:
-    """A descriptor of a directory below another one, reached without going through any link."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(root, flags)
-    try:
-        for part in filter(None, os.fsencode(path).split(b"/")):
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, 0o755, dir_fd=fd)
-            inner = os.open(part, flags, dir_fd=fd)
-            os.close(fd)
-            fd = inner
-        yield fd
-    finally:
-        os.close(fd)

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 import anyio
 
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.files import disk_use, locked, remove_tree, write_atomically
 from donewhen.workspace.store import Store
 
@@ -47,6 +48,10 @@ class Layers:
     async def files(self, commit: str) -> Layer:
         """A warm checkout of a commit."""
         return await self._built(f"bases/{commit}/files", lambda into: self._store.check_out(commit, into))
+
+    async def root_of(self, commit: str) -> Root:
+        """The same, to read from: its links come from the repository and are not followed."""
+        return Root(self.directory / (await self.files(commit)).path)
 
     async def git_dir(self, commit: str, history: History) -> Layer:
         """A layer that holds only `.git`, for the tools inside a tree; the runtime never reads it."""

@@ -24,7 +24,7 @@ class Maker:
 
     @property
     def files(self) -> Files:
-        return Files.of(self.trees.directory, self.tree)
+        return Files.of(self.trees, self.tree)
 
     async def pristine(self) -> bool:
         """Whether the tree is just as it was in the beginning."""

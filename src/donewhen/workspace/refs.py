@@ -4,12 +4,13 @@ No git runs here, so nothing in the directory can make one run something. Only t
 opens a repository refuses the others first.
 """
 
-import os
 import re
-from pathlib import Path
+
+from donewhen.workspace.beneath import AnyPath, LeavesRoot, Root
 
 MOST_BYTES = 64 * 1024
 """A reference is a line; what is longer than this is none."""
+MOST_PACKED = 1 << 30
 MOST_HOPS = 5
 ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])")
 BAD_NAME = re.compile(rb"\.\.|[\x00-\x20\x7f~^:?*\[\\]|//|/\.|@\{|\.lock(?:/|$)|/$")
@@ -21,15 +22,14 @@ def is_name(name: bytes) -> bool:
     return name.startswith(b"refs/") and not BAD_NAME.search(name)
 
 
-def read(path: Path) -> bytes:
-    """What a reference file says: an id, or `ref: name`; empty when there is none."""
+def read(root: Root, path: AnyPath) -> bytes:
+    """What a reference file says: an id, or `ref: name`; empty when there is none. A link says where it points."""
     try:
-        if path.is_symlink():
-            return b"ref: " + bytes(path.readlink())
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES).split(b"\n")[0].rstrip()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return b""
+        said = root.read(path, MOST_BYTES)
+    except LeavesRoot:
+        target = root.target(path)
+        return b"ref: " + target if target is not None else b""
+    return (said or b"").split(b"\n")[0].rstrip()
 
 
 def target(said: bytes) -> bytes:
@@ -43,46 +43,33 @@ def id_in(said: bytes) -> str:
     return found.group().decode() if found else ""
 
 
-def follow(said: bytes, common_dir: Path) -> str:
+def follow(said: bytes, common: Root) -> str:
     """The commit that `HEAD`, or any reference that says this, stands for; empty when it does not exist yet."""
     for _ in range(MOST_HOPS):
         name = target(said)
         if not name:
             return id_in(said)
-        said = read(common_dir / name.decode("utf-8", "surrogateescape"))
+        said = read(common, name)
         if not said:
-            return packed(common_dir).get(name, "")
+            return packed(common).get(name, "")
     return ""
 
 
-def packed(common_dir: Path) -> Refs:
-    try:
-        lines = (common_dir / "packed-refs").read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return {}
+def packed(common: Root) -> Refs:
+    lines = (common.read("packed-refs", MOST_PACKED) or b"").split(b"\n")
     pairs = (line.split(b" ", 1) for line in lines if line[:1] not in (b"#", b"^", b""))
     return {pair[1]: pair[0].decode() for pair in pairs if len(pair) == 2 and ID.match(pair[0])}
 
 
-def loose(common_dir: Path) -> dict[bytes, bytes]:
+def loose(common: Root) -> dict[bytes, bytes]:
     """Name → what the file says, for everything below `refs/`."""
-    found: dict[bytes, bytes] = {}
-    for directory, _, names in os.walk(bytes(common_dir / "refs"), onerror=_complain):
-        for path in (os.path.join(directory, name) for name in names):
-            name = os.path.relpath(path, bytes(common_dir))
-            if is_name(name) and (said := read(Path(os.fsdecode(path)))):
-                found[name] = said
-    return found
+    names = (name for name in common.files_below("refs") if is_name(name))
+    return {name: said for name in names if (said := read(common, name))}
 
 
-def _complain(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):  # a directory that git removed while we looked
-        raise error
-
-
-def every(common_dir: Path, saying: dict[bytes, bytes]) -> Refs:
+def every(common: Root, saying: dict[bytes, bytes]) -> Refs:
     """All references with the ids they stand for; loose ones win over packed ones, broken ones are left out."""
-    known = {name: id for name, id in packed(common_dir).items() if is_name(name)}
+    known = {name: id for name, id in packed(common).items() if is_name(name)}
     known |= {name: id for name, said in saying.items() if (id := id_in(said))}
     symbolic = {name: target(said) for name, said in saying.items() if target(said)}
     ends = {name: _end(name, symbolic) for name in symbolic}

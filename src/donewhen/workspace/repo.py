@@ -5,21 +5,27 @@ read as data here, and what git must do happens in `store`. A configuration that
 therefore neither obeyed nor refused. Writing to the repository (landing) is not here.
 """
 
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote as quoted
 from typing import NamedTuple
 
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 from donewhen.workspace import refs
-from donewhen.workspace.git import NOWHERE, GitFailed, git
+from donewhen.workspace.beneath import LINK, LeavesRoot, Root
+from donewhen.workspace.git import NOWHERE, GitFailed
+from donewhen.workspace.git import git as run_git
 from donewhen.workspace.objects import shown
 from donewhen.workspace.process import Launcher
 
 POINTER_BYTES = 1 << 20
 """Git takes no longer `.git` file either."""
+CONFIG_BYTES = 4 << 20
 EXTENSIONS = {
     "noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage",
     "relativeworktrees",
@@ -33,6 +39,14 @@ UNDER_WAY = {
     "REVERT_HEAD": "a revert is under way",
     "BISECT_LOG": "a bisection is under way",
 }
+SHARED_PLACES = (
+    "objects", "objects/info", "objects/info/alternates", "objects/pack", "refs", "refs/heads", "refs/heads/donewhen",
+    "refs/tags", "packed-refs", "config", "info", "info/exclude", "info/attributes", "logs", "logs/refs",
+    "logs/refs/heads", "logs/refs/heads/donewhen", "logs/HEAD", "shallow", "worktrees",
+)  # fmt: skip
+OWN_PLACES = ("index", "config.worktree", "commondir", "logs", "logs/HEAD")
+"""What is read and written in a git directory. A link deeper down is refused when it is met."""
+LISTED = ("config", "--file", "-", "--no-includes", "-z", "--list")
 LOCKS = ("index.lock", "HEAD.lock")
 SHARED_LOCKS = ("packed-refs.lock", "config.lock", "gc.pid")
 
@@ -61,8 +75,25 @@ class Repo:
     notes: tuple[str, ...]
     """What a person should know, a line each."""
 
+    lfs: Root
+    """Where git-lfs keeps the content of files."""
+
     def setting(self, key: str, default: str = "") -> str:
         return self.settings.get(key, (default,))[-1]
+
+    # Everything below these directories may come from somebody else. It is opened through `Root` and in no other way.
+
+    @property
+    def files(self) -> Root:
+        return Root(self.root)
+
+    @property
+    def git(self) -> Root:
+        return Root(self.git_dir)
+
+    @property
+    def common(self) -> Root:
+        return Root(self.common_dir)
 
 
 async def open_repo(launcher: Launcher, start: Path) -> Repo:
@@ -70,13 +101,17 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
     try:
         root, pointer, git_dir = _find(start)
         common_dir = _common_dir(git_dir)
-        scopes = await _read_scopes(launcher, git_dir, common_dir)
+        files, git, common = Root(root), Root(git_dir), Root(common_dir)
+        if (why := _borrowed(root, git_dir, common_dir)) and not _is_said_safe(root, await _users_settings(launcher)):
+            raise BadInput(why)
+        _refuse_links(git, common)
+        scopes = await _read_scopes(launcher, git, common)
         _refuse_foreign((root, pointer, git_dir), scopes.outside)
         settings = scopes.joined()
         _refuse_unknown_form(root, settings)
         _refuse_other_work_tree(root, git_dir, scopes.of_work_tree(linked=git_dir != common_dir))
-        said = refs.read(git_dir / "HEAD")
-        head = refs.follow(said, common_dir)
+        said = refs.read(git, "HEAD")
+        head = refs.follow(said, common)
         if not head:
             raise BadInput(f"{shown(str(root))} has no commit yet; make one first (git add --all, git commit)")
         return Repo(
@@ -86,12 +121,15 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
             head=head,
             branch=_branch(said),
             object_format=_last(settings, "extensions.objectformat", "sha1").lower(),
-            shallow=(common_dir / "shallow").exists(),
+            shallow=common.is_file("shallow"),
             partial=_is_partial(settings),
             settings=settings,
             ignore_file=_ignore_file(settings),
-            notes=tuple(_notes(root, git_dir, common_dir, settings)),
+            notes=tuple(_notes(files, git, common, settings)),
+            lfs=_lfs_storage(common, scopes),
         )
+    except LeavesRoot:
+        raise
     except OSError as error:
         raise BadInput(f"{shown(str(error.filename))} cannot be read: {error.strerror}") from error
 
@@ -131,7 +169,7 @@ def _git_dir(pointer: Path) -> Path | None:
 def _is_git_dir(directory: Path) -> bool:
     if not _is_there(directory / "HEAD"):
         return False
-    return (directory / "commondir").is_file() or _has_objects(directory)
+    return Root(directory).is_file("commondir") or _has_objects(directory)
 
 
 def _is_there(path: Path) -> bool:
@@ -144,17 +182,20 @@ def _is_there(path: Path) -> bool:
 
 
 def _has_objects(directory: Path) -> bool:
-    return (directory / "objects").is_dir() and (directory / "refs").is_dir()
+    """Links count here, so that `_refuse_links` can name them."""
+    found = [Root(directory).status(name) for name in ("objects", "refs")]
+    return all(one is not None and (stat.S_ISDIR(one.st_mode) or stat.S_ISLNK(one.st_mode)) for one in found)
 
 
 def _common_dir(git_dir: Path) -> Path:
-    pointer = git_dir / "commondir"
-    if not pointer.is_file():
+    said = Root(git_dir).read("commondir", POINTER_BYTES)
+    if said is None:
         return git_dir
-    path = os.fsdecode(pointer.read_bytes().rstrip(b"\r\n"))
+    path = os.fsdecode(said.rstrip(b"\r\n"))
     common = Path(os.path.realpath(os.path.join(git_dir, path))) if "\0" not in path else git_dir
     if not _has_objects(common):
-        raise BadInput(f"{shown(str(pointer))} points to {shown(str(common))}, which is not a git directory")
+        pointer = Root(git_dir).place("commondir")
+        raise BadInput(f"{shown(pointer)} points to {shown(str(common))}, which is not a git directory")
     return common
 
 
@@ -176,21 +217,26 @@ class _Scopes(NamedTuple):
         return self.own if linked else _joined(self.shared, self.own)
 
 
-async def _read_scopes(launcher: Launcher, git_dir: Path, common_dir: Path) -> _Scopes:
+async def _read_scopes(launcher: Launcher, git: Root, common: Root) -> _Scopes:
     """One git process reads all files as one text, with marks between them that no file can know."""
     mark = f"b{secrets.token_hex(8)}"
     outside = [_content(path) for path in _files_outside()]
     marker = f"[donewhen]\n{mark}\n".encode()
-    files = [*outside, marker, _content(common_dir / "config"), marker, _content(git_dir / "config.worktree")]
-    arguments = ("config", "--file", "-", "--no-includes", "-z", "--list")
+    files = [*outside, marker, _config(common, "config"), marker, _config(git, "config.worktree")]
     try:
-        answer = await git(launcher, NOWHERE, *arguments, stdin=b"\n\n".join([*files, b""]))
+        answer = await run_git(launcher, NOWHERE, *LISTED, stdin=b"\n\n".join([*files, b""]))
     except GitFailed as error:
-        raise BadInput(f"the git configuration of {shown(str(common_dir))} cannot be read: {error}") from error
+        raise BadInput(f"the git configuration of {shown(str(common.location))} cannot be read: {error}") from error
     scopes = [_by_key(part) for part in answer.split(f"donewhen.{mark}\0".encode())]
     if not is_true(_last(scopes[1], "extensions.worktreeconfig")):
         scopes[2] = {}
     return _Scopes(*scopes)
+
+
+async def _users_settings(launcher: Launcher) -> Settings:
+    """Those of the machine and the user alone."""
+    content = b"\n\n".join([*(_content(path) for path in _files_outside()), b""])
+    return _by_key(await run_git(launcher, NOWHERE, *LISTED, stdin=content))
 
 
 def _files_outside() -> Iterator[Path]:
@@ -201,6 +247,13 @@ def _files_outside() -> Iterator[Path]:
 
 def _user_directory() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
+
+
+def _config(root: Root, name: str) -> bytes:
+    content = root.read(name, CONFIG_BYTES + 1) or b""
+    if len(content) > CONFIG_BYTES:
+        raise BadInput(f"{shown(str(root.location))}: {name} is larger than {CONFIG_BYTES >> 20} MiB")
+    return content
 
 
 def _content(path: Path, most: int = -1) -> bytes:
@@ -239,7 +292,46 @@ def _ignore_file(settings: Settings) -> Path | None:
     return path if path.is_file() else None
 
 
+def _lfs_storage(common: Root, scopes: _Scopes) -> Root:
+    """The user may keep LFS content anywhere; a repository's own setting counts only below the git directory."""
+    users = _last(scopes.outside, "lfs.storage")
+    if users:
+        return Root(Path(os.path.realpath(os.path.join(common.location, os.path.expanduser(users)))))
+    named = _last(_joined(scopes.shared, scopes.own), "lfs.storage", "lfs")
+    try:
+        return common.below(named)
+    except LeavesRoot:
+        return common.below("lfs")
+
+
 # -- what it may be --
+
+
+def _refuse_links(git: Root, common: Root) -> None:
+    """A link in a git directory could lead our reads and writes anywhere. `HEAD` may be one: it is read as a name."""
+    for root, names in ((common, SHARED_PLACES), (git, OWN_PLACES)):
+        for name in names:
+            found = root.status(name)
+            if found is not None and stat.S_ISLNK(found.st_mode):
+                raise LeavesRoot(errno.ELOOP, LINK, root.place(name))
+
+
+def _borrowed(root: Path, git_dir: Path, common_dir: Path) -> str:
+    """Why a working tree uses the git directory of another one; empty when it is its own.
+
+    A pointer in one directory must not open the repository of another one, unless its user said so outside of it.
+    """
+    where, fix = shown(str(root)), _say_safe(root)
+    if git_dir != common_dir:
+        if (git_dir.parent.parent, git_dir.parent.name) != (common_dir, "worktrees"):
+            return f"{where} is not among the worktrees of {shown(str(common_dir))}; to use it: {fix}"
+        said = Root(git_dir).read("gitdir", POINTER_BYTES) or b""
+        back = os.path.realpath(os.path.join(git_dir, os.fsdecode(said.rstrip(b"\r\n"))))
+        if back != Root(root).place(".git"):
+            return f"{shown(str(git_dir))} names another worktree than {where}: git worktree repair, or {fix}"
+    elif git_dir.name == ".git" and git_dir.parent != root:
+        return f"{where} uses the git directory of {shown(str(git_dir.parent))}; to use it: {fix}"
+    return ""
 
 
 def _refuse_foreign(places: tuple[Path, ...], everywhere: Settings) -> None:
@@ -247,11 +339,18 @@ def _refuse_foreign(places: tuple[Path, ...], everywhere: Settings) -> None:
     ours = {os.geteuid()}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit():
         ours.add(int(os.environ["SUDO_UID"]))
-    trusted = everywhere.get("safe.directory", ())
-    root = str(places[0])
-    if "*" in trusted or root in trusted or all(os.lstat(place).st_uid in ours for place in places):
+    if _is_said_safe(places[0], everywhere) or all(os.lstat(place).st_uid in ours for place in places):
         return
-    raise BadInput(f"{shown(root)} belongs to another user: git config --global --add safe.directory {shown(root)}")
+    raise BadInput(f"{shown(str(places[0]))} belongs to another user: {_say_safe(places[0])}")
+
+
+def _say_safe(root: Path) -> str:
+    return f"git config --global --add safe.directory {shown(quoted(str(root)))}"
+
+
+def _is_said_safe(root: Path, everywhere: Settings) -> bool:
+    trusted = everywhere.get("safe.directory", ())
+    return "*" in trusted or str(root) in trusted
 
 
 def _refuse_unknown_form(root: Path, settings: Settings) -> None:
@@ -271,7 +370,7 @@ def _refuse_other_work_tree(root: Path, git_dir: Path, settings: Settings) -> No
     if is_true(_last(settings, "core.bare")):
         raise BadInput(f"{shown(str(root))} is a bare repository: it has no working tree")
     elsewhere = _last(settings, "core.worktree")
-    if elsewhere and os.path.realpath(git_dir / elsewhere) != str(root):
+    if elsewhere and os.path.realpath(os.path.join(git_dir, elsewhere)) != str(root):
         raise BadInput(f"{shown(str(root))} has its working tree elsewhere: core.worktree is {shown(elsewhere)}")
 
 
@@ -290,17 +389,33 @@ def _is_partial(settings: Settings) -> bool:
     return promised or "extensions.partialclone" in settings
 
 
-def _notes(root: Path, git_dir: Path, common_dir: Path, settings: Settings) -> Iterator[str]:
-    yield from {line: None for name, line in UNDER_WAY.items() if (git_dir / name).exists()}
-    locks = [git_dir / name for name in LOCKS] + [common_dir / name for name in SHARED_LOCKS]
-    yield from (f"another git is at work, or left {shown(str(lock))} behind" for lock in locks if lock.exists())
-    if (root / ".gitmodules").is_file():
+def _notes(files: Root, git: Root, common: Root, settings: Settings) -> Iterator[str]:
+    yield from {line: None for name, line in UNDER_WAY.items() if git.status(name)}
+    locks = [(git, name) for name in LOCKS] + [(common, name) for name in SHARED_LOCKS]
+    held = [root.place(name) for root, name in locks if root.status(name)]
+    yield from (f"another git is at work, or left {shown(lock)} behind" for lock in held)
+    if files.is_file(".gitmodules"):
         yield "submodules are empty directories in the trees that work and checks see"
     if is_true(_last(settings, "core.sparsecheckout")):
         yield "the checkout is sparse; work and checks see every file"
-    if (common_dir / "shallow").exists():
+    if common.is_file("shallow"):
         yield "the clone is shallow; its history ends early"
     if _is_partial(settings):
         yield "the clone is partial; work and checks see no history"
-    if b"filter=lfs" in _content(root / ".gitattributes") and not (common_dir / "lfs" / "objects").is_dir():
+    if b"filter=lfs" in _attributes(files) and not _has_lfs_content(common):
         yield "the content of LFS files is not here; work and checks see their pointers"
+
+
+def _attributes(files: Root) -> bytes:
+    """As git does, a link in place of the file counts as no file."""
+    try:
+        return files.read(".gitattributes", CONFIG_BYTES) or b""
+    except LeavesRoot:
+        return b""
+
+
+def _has_lfs_content(common: Root) -> bool:
+    try:
+        return common.is_directory("lfs/objects")
+    except LeavesRoot:
+        return False

@@ -17,6 +17,7 @@ import os
 import secrets
 import shutil
 import socket
+import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,8 +27,10 @@ import anyio
 
 from donewhen.errors import BadInput, DonewhenError
 from donewhen.records import frozen
+from donewhen.workspace.beneath import LeavesRoot, Root
 from donewhen.workspace.files import remove_tree, try_lock, write_atomically
 from donewhen.workspace.layers import History, Layers
+from donewhen.workspace.objects import shown, text
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.sandbox.level import Level, Probe
 from donewhen.workspace.store import Store
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 GONE, NEW = ".gone-", ".new-"
 """Begin the names of directories that are being removed, and of those without a lock as yet: no trees, to anybody."""
+SHARED_FILE = "file"
 PORTS_PER_TREE = 100
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 """Below the range from which the kernel hands out ports by itself."""
@@ -178,7 +182,7 @@ class Trees:
 
         if tree.facts.copied:
             return await capture.changed_in_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
-        return await anyio.to_thread.run_sync(_files_below, tree.upper)
+        return await anyio.to_thread.run_sync(lambda: sorted(map(text, Root(tree.upper).files_below())))
 
     async def remove(self, tree: Tree, discard: bool = False) -> None:
         """Remove a tree. A maker tree with work that is in no store is kept and named, unless it is discarded."""
@@ -214,7 +218,7 @@ class Trees:
                         return directory, lock
             os.close(lock)
 
-    def place_of(self, directory: Path, facts: TreeFacts, shares: Sequence[Path]) -> "Place":
+    def place_of(self, directory: Path, facts: TreeFacts, shares: Sequence[str]) -> "Place":
         from donewhen.workspace.sandbox.room import Place
         from donewhen.workspace.sandbox.view import Bind, Overlay
 
@@ -225,8 +229,8 @@ class Trees:
             layers.append(Bind(f"{beside}/{name}/upper", root, writable=True))
         else:
             layers.append(Overlay(beside, facts.lower, f"{name}/upper", f"{name}/work", root))
-        for number, (path, source) in enumerate(zip(facts.shares, shares, strict=False)):
-            layers.append(_share_layer(directory / "shares" / str(number), source, f"{root}/{path}"))
+        for number, path in enumerate(shares):
+            layers.append(_share_layer(directory / "shares" / str(number), self.repo.files, path, root))
         return Place(
             root=root,
             layers=tuple(layers),
@@ -235,19 +239,16 @@ class Trees:
             scratch=str(directory / "scratch"),
         )
 
-    async def shared(self, base: str, path: str) -> Path:
+    async def shared(self, base: str, path: str) -> str:
         """A path of the checkout that trees share, checked: it exists, lies in the checkout, and is not tracked."""
-        place = self.repo.root / path
-        inside = not os.path.isabs(path) and ".." not in Path(path).parts and Path(path).parts[:1] != (".git",)
-        if not inside or path in ("", "."):
-            raise BadInput(f"workspace.share: '{path}' is not a path below the repository")
-        if not place.exists():
-            raise BadInput(f"workspace.share: '{path}' does not exist in {self.repo.root}")
+        require_shareable(self.repo, path)
         if await self.store.bare.run("ls-tree", "-z", "--full-tree", base, "--", path):
-            raise BadInput(f"workspace.share: '{path}' is tracked; only ignored files and directories are shared")
+            raise BadInput(f"workspace.share: {shown(path)} is tracked; only ignored files and directories are shared")
         if not self._probe.path_transparent:
-            raise BadInput(f"workspace.share: '{path}' needs the bubblewrap level: it would point into the checkout")
-        return place.resolve()
+            raise BadInput(
+                f"workspace.share: {shown(path)} needs the bubblewrap level: it would point into the checkout"
+            )
+        return path
 
     def _copy_layers(self, into: Path, lower: tuple[str, ...]) -> None:
         for layer in reversed(lower):
@@ -262,6 +263,20 @@ class Trees:
         remove_tree(gone)
 
 
+def require_shareable(repo: Repo, path: str) -> None:
+    """Refuse what cannot be shared, links above all: what was trusted as a directory may be one today."""
+    try:
+        found = repo.files.status(path)
+    except LeavesRoot as error:
+        raise BadInput(f"workspace.share: {error}") from error
+    if os.path.normpath(path) == "." or path.split("/")[0] == ".git":
+        raise BadInput(f"workspace.share: {shown(path)} is not a path below the repository")
+    if found is None:
+        raise BadInput(f"workspace.share: {shown(path)} does not exist in {shown(str(repo.root))}")
+    if not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
+        raise BadInput(f"workspace.share: {shown(path)} is a link, which is not followed, or a special file")
+
+
 def holds(lock: int, directory: Path) -> bool:
     """Whether a lock that was taken is that of the tree that is there now."""
     with contextlib.suppress(OSError):
@@ -269,29 +284,23 @@ def holds(lock: int, directory: Path) -> bool:
     return False
 
 
-def _files_below(upper: Path) -> list[str]:
-    found: list[str] = []
-    for directory, _, names in os.walk(upper):
-        inner = os.path.relpath(directory, upper)
-        found += [name if inner == "." else f"{inner}/{name}" for name in names]
-    return sorted(found)
-
-
-def _share_layer(directory: Path, source: Path, at: str) -> "Bind | Overlay":
+def _share_layer(directory: Path, checkout: Root, path: str, root: str) -> "Bind | Overlay":
     """A writable layer of the tree's own over a shared directory; a shared file is copied."""
     from donewhen.workspace.sandbox.view import Bind, Overlay
 
-    if source.is_dir():
-        for part in ("upper", "work"):
-            (directory / part).mkdir(parents=True, exist_ok=True, mode=0o755)
-        with contextlib.suppress(FileExistsError):
-            (directory / "lower").symlink_to(source)  # so that no character of the user's path needs escaping
-        return Overlay(str(directory), ("lower",), "upper", "work", at)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    copy = directory / "file"
+    if checkout.is_directory(path):
+        for part in ("upper", "work"):
+            (directory / part).mkdir(exist_ok=True, mode=0o755)
+        # The launcher opens it when it mounts it, again without following a link.
+        borrowed = (str(checkout.location), path)
+        return Overlay(str(directory), (), "upper", "work", f"{root}/{path}", borrowed, root)
+    copy = directory / SHARED_FILE
     if not copy.exists():
-        shutil.copy2(source, copy)
-    return Bind(str(copy), at, writable=True)
+        with checkout.file(path) as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+            os.fchmod(target.fileno(), stat.S_IMODE(os.fstat(source.fileno()).st_mode))
+    return Bind(str(copy), f"{root}/{path}", writable=True, within=root)
 
 
 def _outside(repo: Repo) -> list[str]:

@@ -384,7 +384,7 @@ class Noticing(Maker):
         self.looks += 1
         if self.looks == self.enough:
             self.room.other.set()
-        return Files.of(self.trees.directory, self.tree)
+        return Files.of(self.trees, self.tree)
 
     looks = 0
     enough = 0

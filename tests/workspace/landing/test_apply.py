@@ -110,7 +110,7 @@ async def test_an_lfs_file_gets_its_content_where_that_is_at_hand(tmp_path: Path
     write(root, {"here.bin": here})
     new, oid = b"new content\n", hashlib.sha256(b"new content\n").hexdigest()
     async with store_of(root, tmp_path / "state") as store:
-        write(store.lfs_places[0], {f"{oid[:2]}/{oid[2:4]}/{oid}": new})
+        write(store.lfs_places[0].location, {f"{oid[:2]}/{oid[2:4]}/{oid}": new})
         before, after = await delivered(store, {b"new.bin": pointer(new), b"there.bin": pointer(here)})
         await apply_to_checkout(store, store.repo, before, after)
     assert [(root / name).read_bytes() for name in ("new.bin", "there.bin", "here.bin")] == [new, here, here]

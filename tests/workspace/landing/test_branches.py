@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from landing_yard import is_sound, status
 
 from donewhen.errors import BadInput, MachineryBroke
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.landing import lockfile
 from donewhen.workspace.landing.branches import checked, held_branch, move_branch, remove_branch, tip, worktrees_on
 from donewhen.workspace.landing.refusals import Locked, Moved, NotLanded
@@ -208,7 +209,7 @@ async def test_a_lock_that_we_left_behind_is_taken_over(tmp_path: Path) -> None:
 
 async def test_a_lock_is_ours_from_its_first_moment_and_gone_after_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
-    with pytest.raises(KeyError), lockfile.held(path):
+    with pytest.raises(KeyError), lockfile.held(Root(tmp_path), "x.lock"):
         assert path.read_bytes() == lockfile.MARK
         raise KeyError
     assert os.listdir(tmp_path) == []

@@ -175,7 +175,7 @@ async def test_content_of_lfs_files_goes_to_where_git_lfs_looks_for_it(tmp_path:
     new = b"made by the work\n" * 100
     async with store_of(root, tmp_path / "state") as store:
         oid = hashlib.sha256(new).hexdigest()
-        write(store.lfs_places[0], {f"{oid[:2]}/{oid[2:4]}/{oid}": new})
+        write(store.lfs_places[0].location, {f"{oid[:2]}/{oid[2:4]}/{oid}": new})
         made = commit_of(store, await work(store, {b"new.bin": pointer(new)}))
         await deliver(store, store.repo, made)
     arrived = root / ".git" / "lfs" / "objects" / oid[:2] / oid[2:4] / oid

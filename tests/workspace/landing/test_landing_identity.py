@@ -95,6 +95,42 @@ async def test_an_include_that_leads_astray_ends_and_names_nobody(tmp_path: Path
         assert who(store.repo, "author", {}) == NOBODY
 
 
+HOSTILE_NAMES = (
+    "x $(touch made)", "x `id`", "a; rm -rf b", "a && b", "a | sh", "a & b &", 'a "b', "a \\\\ b", "a\x1b]0;t\x07b",
+    "#!", "a{b,c}", "a*b", "~root",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+async def test_a_name_of_the_repository_that_a_shell_or_a_terminal_could_obey_gives_way_to_the_user_s(
+    tmp_path: Path, home: Path, name: str
+) -> None:
+    root = repository(tmp_path / "r")
+    (home / ".gitconfig").write_text(PERSON)
+    git(root, "config", "user.name", name)
+    git(root, "config", "user.email", f"{name}@example.invalid")
+    async with store_of(root, tmp_path / "state") as store:
+        assert who(store.repo, "committer", {}) == "Included <in@example.invalid>"
+
+
+@pytest.mark.parametrize(
+    "name", ["Ana O'Brien-Núñez, Jr.", "山田 太郎", "Sam (they/them)", "d'Arc_2", "a+b@c", "I\u0307lker"]
+)
+async def test_a_plain_name_of_the_repository_counts(tmp_path: Path, home: Path, name: str) -> None:
+    root = repository(tmp_path / "r")
+    (home / ".gitconfig").write_text(PERSON)
+    git(root, "config", "user.name", name)
+    async with store_of(root, tmp_path / "state") as store:
+        assert who(store.repo, "author", {}) == f"{name.strip('.')} <in@example.invalid>"
+
+
+async def test_the_user_s_own_name_may_have_any_sign_but_those_a_terminal_obeys(tmp_path: Path, home: Path) -> None:
+    root = repository(tmp_path / "r")
+    (home / ".gitconfig").write_text("[user]\n\tname = R&D \u202e$Team\u00a0\x1b[31mx\n\temail = in@example.invalid\n")
+    async with store_of(root, tmp_path / "state") as store:
+        assert who(store.repo, "author", {}) == "R&D $Team [31mx <in@example.invalid>"
+
+
 VALUES = [
     'a = plain', 'a = "quoted # ; text"', "a = x # comment", "a = x ; comment", "a=  blanks inside  ", 'a = " kept "',
     r'a = tab\tnew\nline\\', r'a = say \"hi\"', "a = over \\\n  two lines", "a", "a =", 'a = half "quoted" end',

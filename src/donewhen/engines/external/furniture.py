@@ -6,42 +6,32 @@ followed: we write as the user, and only here.
 
 import json
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from donewhen.engines.external.profile import File, filled
-from donewhen.workspace.files import beneath
+from donewhen.workspace.beneath import Root
+from donewhen.workspace.files import remove_tree
 
 
 def put(directory: Path, path: str, text: str) -> None:
     """A file below a directory, with just this content."""
     try:
         _put(directory, path, text)
-    except OSError:
-        _clear(directory, path.partition("/")[0])
+    except OSError:  # something stands in the way, of a kind that does not belong there
+        remove_tree(directory / path.partition("/")[0])
         _put(directory, path, text)
 
 
 def _put(directory: Path, path: str, text: str) -> None:
-    above, _, name = path.rpartition("/")
-    with beneath(directory, above, make=True) as fd:
+    with Root(directory).above(path, make=True) as (fd, name):
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=fd)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(name, flags, 0o600, dir_fd=fd), "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
-
-
-def _clear(directory: Path, name: str) -> None:
-    """Something stands in the way, of a kind that does not belong there."""
-    place = directory / name
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place)
-    else:
-        place.unlink(missing_ok=True)
 
 
 def content(file: File, parts: Iterable[Mapping[str, Any] | None], values: Mapping[str, str]) -> str:

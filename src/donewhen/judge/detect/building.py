@@ -3,9 +3,8 @@
 Whether the tools are there is not asked: on a base where such a check is not green it says nothing about a patch.
 """
 
-from pathlib import Path
-
 from donewhen.judge.contract import Check
+from donewhen.workspace.beneath import Root
 
 TIMEOUT_SECS = 600
 
@@ -36,15 +35,16 @@ _COMMANDS: tuple[tuple[str, str, str], ...] = (
 _PYTHON_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
-def build_checks(files: Path) -> tuple[Check, ...]:
+def build_checks(files: Root) -> tuple[Check, ...]:
     """What would show that the project in a directory still builds; nothing of it is run here."""
     found: dict[str, str] = {}
     for file, name, command in _COMMANDS:
-        if (files / file).is_file():
+        if files.is_file(file):
             found.setdefault(name, command)
-    if any((files / file).is_file() for file in _PYTHON_FILES) or any(files.glob("*.py")):
+    names = files.names()
+    if any(files.is_file(file) for file in _PYTHON_FILES) or any(name.endswith(".py") for name in names):
         found["build-python"] = _PYTHON
-    if next(files.glob("*.sln"), None) or next(files.glob("*.csproj"), None):
+    if any(name.endswith((".sln", ".csproj")) for name in names):
         found["build-dotnet"] = "dotnet build --no-restore -v q"
     return tuple(
         Check(name=name, command=command, timeout_secs=TIMEOUT_SECS, min_tests=0) for name, command in found.items()

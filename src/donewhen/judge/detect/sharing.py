@@ -73,8 +73,5 @@ def _own_rules(survey: Survey) -> list[str]:
 
 
 def _read(survey: Survey, path: str) -> list[str]:
-    try:
-        text = (survey.root / path).read_text(errors="replace")
-    except OSError:
-        return []
-    return re.split(r"\r?\n", text[:65536])
+    content = survey.tree.read_inside(path, 65536) or b""
+    return re.split(r"\r?\n", content.decode("utf-8", "replace"))

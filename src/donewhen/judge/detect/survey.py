@@ -7,7 +7,6 @@ from strangers: a file may be huge, broken, a pipe or a link to elsewhere, and i
 import contextlib
 import json
 import os
-import stat
 import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 
 MOST_ENTRIES = 6000
 MOST_BYTES = 1 << 20
@@ -80,8 +80,15 @@ class Survey:
         return next((number for number, line in enumerate(lines, 1) if words in line), 1)
 
     def exists(self, path: str) -> bool:
-        """For paths in directories that were not entered."""
-        return os.path.exists(self.root / path)
+        """For paths in directories that were not entered. A link at the end counts, one on the way does not."""
+        try:
+            return self.tree.status(path) is not None
+        except OSError:
+            return False
+
+    @property
+    def tree(self) -> Root:
+        return Root(self.root)
 
     def _parsed(self, path: str, parse: Callable[[str], object]) -> Table:
         text = self.text(path)
@@ -94,17 +101,8 @@ class Survey:
             return NOTHING
 
     def _content(self, path: str) -> bytes:
-        real = os.path.realpath(self.root / path)
-        if not is_within(real, os.path.realpath(self.root)):
-            return b""
-        with contextlib.suppress(OSError):
-            # A pipe must not hold us up, and the kind is asked of what was opened.
-            descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                about = os.fstat(descriptor)
-                if stat.S_ISREG(about.st_mode) and about.st_size <= MOST_BYTES:
-                    return file.read(MOST_BYTES)
-        return b""
+        content = self.tree.read_inside(path, MOST_BYTES + 1) or b""
+        return content if len(content) <= MOST_BYTES else b""
 
 
 def survey(root: Path, most_entries: int = MOST_ENTRIES) -> Survey:
@@ -134,7 +132,7 @@ def _listed(root: Path, directory: str) -> tuple[list[str], list[str]]:
     """Names of files and of directories. A link counts as the file that it leads to; one to a directory is left out."""
     names: list[str] = []
     below: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(root / directory) as entries:
+    with contextlib.suppress(OSError), Root(root).directory(directory) as fd, os.scandir(fd) as entries:
         for number, entry in enumerate(entries):
             if number > MOST_ENTRIES:
                 break

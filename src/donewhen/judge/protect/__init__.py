@@ -22,6 +22,7 @@ from donewhen.judge.judged import Judged
 from donewhen.judge.protect.guard import Guard
 from donewhen.judge.protect.shadows import Shadows
 from donewhen.judge.protect.sorting import Sorting
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.objects import Change, raw
 from donewhen.workspace.store import Store, edit
 
@@ -33,7 +34,7 @@ async def judged(
     base_commit: str,
     candidate_tree: str,
     contract: Contract,
-    base_files: Path,
+    base_files: Root,
     sites: Sequence[Path],
     guard: Guard | None = None,
 ) -> Judged:

@@ -2,9 +2,9 @@
 
 import os
 import stat
-from pathlib import Path
 
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 
 LARGEST = 1 << 20
 """Nobody writes a larger script or manifest by hand."""
@@ -12,7 +12,7 @@ LARGEST = 1 << 20
 
 @frozen
 class Base:
-    root: Path
+    root: Root
 
     def has(self, path: str) -> bool:
         """Whether a file, or anything else that is no directory, is there."""
@@ -25,33 +25,31 @@ class Base:
 
     def read(self, path: str) -> str | None:
         """The text of a file; None where there is none, or it is too large to be text that somebody wrote."""
-        mode = self._mode(path)
-        if mode is None or not stat.S_ISREG(mode):
-            return None
-        full = os.path.join(self.root, path)
         try:
-            if os.path.getsize(full) > LARGEST:
-                return None
-            with open(full, encoding="utf-8", errors="surrogateescape") as file:
-                return file.read()
+            content = self.root.read(path, LARGEST + 1)
         except OSError:
             return None
+        if content is None or len(content) > LARGEST:
+            return None
+        return content.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
 
     def link(self, path: str) -> str:
         """Where a link at this path points; nothing where there is no link."""
         try:
-            return os.readlink(os.path.join(self.root, path))
-        except (OSError, ValueError):
+            return os.fsdecode(self.root.target(path) or b"")
+        except OSError:
             return ""
 
     def names(self, directory: str) -> list[str]:
         try:
-            return os.listdir(os.path.join(self.root, directory))
+            return self.root.names(directory)
         except OSError:
             return []
 
     def _mode(self, path: str) -> int | None:
+        """What lies behind a link is not there."""
         try:
-            return os.lstat(os.path.join(self.root, path)).st_mode
-        except (OSError, ValueError):
+            found = self.root.status(path)
+        except OSError:
             return None
+        return found.st_mode if found is not None else None

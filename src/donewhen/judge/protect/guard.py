@@ -6,7 +6,6 @@ protected by default.
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from donewhen.judge.contract import Contract
 from donewhen.judge.protect import globs
@@ -16,6 +15,7 @@ from donewhen.judge.protect.instead import Instead
 from donewhen.judge.protect.mixed import TEST_MODULE, is_manifest
 from donewhen.judge.protect.names import Named, Names
 from donewhen.judge.protect.suite import Suite
+from donewhen.workspace.beneath import Root
 
 CONTRACT_FILE = "donewhen.toml"
 BUILT = {"target": ("Cargo.toml", "pom.xml"), "_build": ("dune-project", "mix.exs", "rebar.config")}
@@ -25,7 +25,7 @@ BUILT = {"target": ("Cargo.toml", "pom.xml"), "_build": ("dune-project", "mix.ex
 class Guard:
     """The rules of one contract over one base."""
 
-    def __init__(self, contract: Contract, base_files: Path) -> None:
+    def __init__(self, contract: Contract, base_files: Root) -> None:
         self.contract = contract
         self.base = Base(base_files)
         self.executed = executed(contract.checks, self.base)

@@ -8,11 +8,11 @@ and `output_contains` read it; where a report could only be had instead of it, t
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from donewhen.judge.runners.calls import Call, calls
 from donewhen.judge.runners.scripts import text_of
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 
 PYTEST_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 VITEST_FILES = tuple(
@@ -36,7 +36,7 @@ class Ask:
     """Runners that the command calls, as far as that can be seen."""
 
 
-def ask(command: str, directory: Path, sidecar: str) -> Ask:
+def ask(command: str, directory: Root, sidecar: str) -> Ask:
     """`directory` is the check's, in a checkout of the base; `sidecar` an empty directory outside of the tree."""
     found = calls(command, directory)
     expected = tuple(dict.fromkeys(call.runner for call in found))
@@ -55,7 +55,7 @@ def ask(command: str, directory: Path, sidecar: str) -> Ask:
     return Ask(command, variables, expected)
 
 
-def _for_pytest(command: str, directory: Path, sidecar: str) -> dict[str, str]:
+def _for_pytest(command: str, directory: Root, sidecar: str) -> dict[str, str]:
     """Always asked for, since pytest may hide behind anything; but not where the plugin is switched off."""
     if any("no:junitxml" in text for text in (command, *(text_of(directory, name) for name in PYTEST_FILES))):
         return {}
@@ -67,10 +67,10 @@ def _for_unittest(expected: Sequence[str]) -> dict[str, str]:
     return {"PYTHONUNBUFFERED": "1"} if "unittest" in expected or not expected else {}
 
 
-def _for_rspec(found: Sequence[Call], directory: Path, sidecar: str) -> dict[str, str]:
+def _for_rspec(found: Sequence[Call], directory: Root, sidecar: str) -> dict[str, str]:
     """The variable replaces every formatter that was asked for, so those are said again."""
     arguments = [call.arguments for call in found if call.runner == "rspec"]
-    if not arguments and (found or not (directory / ".rspec").is_file()):
+    if not arguments and (found or directory.read_inside(".rspec", 1) is None):
         return {}
     try:
         in_file = shlex.split(text_of(directory, ".rspec-local") + " " + text_of(directory, ".rspec"), comments=True)
@@ -120,7 +120,7 @@ def _for_go(command: str, found: Sequence[Call]) -> tuple[str, dict[str, str]]:
     return command, {"GOFLAGS": "-v"}
 
 
-def _added(call: Call, directory: Path, sidecar: str) -> list[str]:
+def _added(call: Call, directory: Root, sidecar: str) -> list[str]:
     """The words that make a runner without a variable write a report, when nothing of the person's is in the way."""
     given = " ".join(call.arguments)
     if call.runner == "jest" and not re.search(r"--(json|outputFile|watch)", given):
@@ -135,7 +135,7 @@ def _added(call: Call, directory: Path, sidecar: str) -> list[str]:
     return []
 
 
-def _added_for_vitest(given: str, directory: Path, sidecar: str) -> list[str]:
+def _added_for_vitest(given: str, directory: Root, sidecar: str) -> list[str]:
     settings = "\n".join(text_of(directory, name) for name in VITEST_FILES)
     if re.search(r"\b(reporters?|outputFile)\b", settings) or re.search(r"--(outputFile|watch|ui)|\bbench\b", given):
         return []

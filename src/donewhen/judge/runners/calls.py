@@ -5,11 +5,12 @@ A call also says how words reach the runner when they are added at the end of th
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from donewhen.judge.runners.scripts import just_recipe, make_recipe, package_script, text_of
 from donewhen.judge.runners.shell import split
 from donewhen.records import frozen
+from donewhen.workspace.beneath import LeavesRoot, Root
 
 MOST_STEPS = 150
 """Scripts may call each other in rings, and wrappers wrap wrappers; somewhere it is enough."""
@@ -61,11 +62,11 @@ class Call:
     """What stands between the command and words added at its end; None when they would not reach the runner."""
 
 
-def calls(command: str, directory: Path) -> tuple[Call, ...]:
+def calls(command: str, directory: Root) -> tuple[Call, ...]:
     return tuple(_in_text(command, directory, iter(range(MOST_STEPS))))
 
 
-def _in_text(text: str, directory: Path, steps: Steps) -> Iterator[Call]:
+def _in_text(text: str, directory: Root, steps: Steps) -> Iterator[Call]:
     line = split(text)
     for words in line.commands:
         if words[0] == "cd" and len(words) == 2:
@@ -74,13 +75,15 @@ def _in_text(text: str, directory: Path, steps: Steps) -> Iterator[Call]:
             yield call if line.is_simple else Call(call.runner, call.arguments, None)
 
 
-def _below(directory: Path, relative: str) -> Path:
+def _below(directory: Root, relative: str) -> Root:
     """Another directory of the same tree; a path that leads out of it changes nothing."""
-    parts = PurePosixPath(relative).parts
-    return directory if relative.startswith("/") or ".." in parts else directory / relative
+    try:
+        return directory.below(relative)
+    except LeavesRoot:
+        return directory
 
 
-def _in_words(words: tuple[str, ...], directory: Path, steps: Steps) -> Iterator[Call]:
+def _in_words(words: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
     if not words or next(steps, None) is None:
         return
     program, rest = PurePosixPath(words[0]).name, words[1:]
@@ -116,7 +119,7 @@ def _after(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:
     return rest
 
 
-def _of_python(program: str, rest: tuple[str, ...], directory: Path, steps: Steps) -> Iterator[Call]:
+def _of_python(program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
     if program == "coverage":
         rest = rest[1:] if rest[:1] == ("run",) else ()
     if "-m" in rest[:-1]:
@@ -136,7 +139,7 @@ def _of_python(program: str, rest: tuple[str, ...], directory: Path, steps: Step
         yield from _in_words(words, directory, steps)
 
 
-def _of_interpreter(rest: tuple[str, ...], directory: Path, steps: Steps) -> Iterator[Call]:
+def _of_interpreter(rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
     if any(word == "--test" or word.startswith("--test-") for word in rest):
         yield Call("node:test", rest, None)
         return
@@ -152,7 +155,7 @@ def _without_options(rest: tuple[str, ...]) -> tuple[str, ...]:
     return rest[at:]
 
 
-def _of_package_manager(program: str, rest: tuple[str, ...], directory: Path, steps: Steps) -> Iterator[Call]:
+def _of_package_manager(program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
     if not rest or any(word.startswith(ELSEWHERE) for word in rest):
         return
     verb, rest = rest[0], rest[1:]
@@ -172,7 +175,7 @@ def _of_package_manager(program: str, rest: tuple[str, ...], directory: Path, st
         yield from _in_words((verb, *rest), directory, steps)
 
 
-def _through(text: str, between: str, rest: tuple[str, ...], directory: Path, steps: Steps) -> Iterator[Call]:
+def _through(text: str, between: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
     """The calls of a script to which the words after its name are handed on."""
     given = tuple(word for word in rest if word != "--")
     for call in _in_text(text, directory, steps):
@@ -180,7 +183,7 @@ def _through(text: str, between: str, rest: tuple[str, ...], directory: Path, st
         yield Call(call.runner, (*call.arguments, *given) if call.joint is not None else call.arguments, joint)
 
 
-def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Path, steps: Steps) -> Iterator[Call]:
+def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
     if rest[:1] == ("-C",) and len(rest) > 1:
         directory, rest = _below(directory, rest[1]), rest[2:]
     target = next((word for word in rest if not word.startswith("-") and "=" not in word), "")
@@ -192,7 +195,7 @@ def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Path, 
         "bash": lambda: text_of(directory, target),
         "tox": lambda: _mentioned(text_of(directory, "tox.ini", "pyproject.toml", "setup.cfg")),
         "nox": lambda: _mentioned(text_of(directory, "noxfile.py")),
-        "rake": lambda: "rspec" if (directory / "spec").is_dir() else "",
+        "rake": lambda: "rspec" if directory.names("spec") else "",
     }
     if program == "composer":
         name = [word for word in rest if not word.startswith("-") and word not in ("run", "run-script", "exec")][:1]

@@ -4,15 +4,16 @@ Where to add it is a guess from names and contents of the base's files. The gues
 believed, so a wrong one costs nothing but the canary.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 
 from donewhen.judge.runners.asks import Ask
 from donewhen.judge.runners.calls import Call, calls
 from donewhen.judge.runners.testfiles import first_group, test_files
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 
 SAYS = "this test must fail"
 SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
@@ -27,19 +28,19 @@ class Canary:
     """Part of the name under which the runner reports the failure."""
 
 
-Added = tuple[Path, str]
-"""A file and the content that it gets."""
+Added = tuple[str, str]
+"""A file, from the directory of the check, and the content that it gets."""
 
 
-def canary(ask: Ask, root: Path, dir: str, token: str) -> Canary | None:
+def canary(ask: Ask, root: Root, dir: str, token: str) -> Canary | None:
     """`root` is a checkout of the base, `token` what nobody can guess; None where nothing sensible can be added."""
-    directory, mark = root / dir, re.sub(r"\W", "_", token)
+    directory, mark = root.below(dir), re.sub(r"\W", "_", token)
     for call in calls(ask.command, directory):
         add = BY_RUNNER.get(call.runner)
         added = next(add(directory, call, mark), None) if add else None
         if added is not None:
             path, content = added
-            return Canary({path.relative_to(root).as_posix(): content.encode()}, mark)
+            return Canary({posixpath.normpath(posixpath.join(dir, path)): content.encode()}, mark)
     return None
 
 
@@ -48,12 +49,12 @@ def _appended(text: str, more: str) -> str:
     return f"{text}{'' if text.endswith(chr(10)) else chr(10)}\n\n{more}\n"
 
 
-def _for_pytest(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_pytest(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     for path, text in test_files(directory, ("test_*.py", "*_test.py"), call.arguments):
         yield path, _appended(text, f'def test_{mark}():\n    raise AssertionError("{SAYS}")')
 
 
-def _for_unittest(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_unittest(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     """In a file that is run as a program, before the lines that start its tests."""
     case = (
         f"class Canary_{mark}(__import__('unittest').TestCase):\n"
@@ -62,13 +63,13 @@ def _for_unittest(directory: Path, call: Call, mark: str) -> Iterator[Added]:
     for path, text in test_files(directory, ("test*.py", "*_test.py"), call.arguments):
         if "TestCase" not in text:
             continue
-        is_run = any(word.endswith(".py") and path == directory / word for word in call.arguments)
+        is_run = any(word.endswith(".py") and path == posixpath.normpath(word) for word in call.arguments)
         start = re.search(r"^if __name__ ==", text, re.MULTILINE) if is_run else None
         before, after = (text[: start.start()], text[start.start() :]) if start else (text, "")
         yield path, _appended(before, case) + (f"\n\n{after}" if after else "")
 
 
-def _for_scripts(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_scripts(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     """By the function with which the file itself declares tests, however it came by it."""
     patterns = (*SCRIPT_TESTS, *(f"test*.{kind}" for kind in SCRIPTS))
     for path, text in (*test_files(directory, patterns, call.arguments), *_in_test_directories(directory)):
@@ -77,61 +78,61 @@ def _for_scripts(directory: Path, call: Call, mark: str) -> Iterator[Added]:
             yield path, _appended(text, f'{declare}("{mark}", () => {{\n  throw new Error("{SAYS}");\n}});')
 
 
-def _in_test_directories(directory: Path) -> Iterator[Added]:
+def _in_test_directories(directory: Root) -> Iterator[Added]:
     """Mocha, jest and node also take every script of a directory with a certain name."""
     patterns = tuple(f"*.{kind}" for kind in SCRIPTS)
     for name in ("test", "__tests__", "tests", "spec"):
-        if (directory / name).is_dir():
-            yield from test_files(directory / name, patterns, ())
+        for path, text in test_files(directory.below(name), patterns, ()):
+            yield f"{name}/{path}", text
 
 
-def _for_go(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_go(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     for path, text in test_files(directory, ("*_test.go",), call.arguments):
         if '"testing"' in text:
             yield path, _appended(text, f'func Test_{mark}(t *testing.T) {{\n\tt.Fatal("{SAYS}")\n}}')
 
 
-def _for_cargo(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_cargo(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     """A test program that is linked with the product, where there is one, or else one of its own."""
     test = f'#[test]\nfn canary_{mark}() {{\n    panic!("{SAYS}");\n}}\n'
     words = call.arguments
     if "--test" in words[:-1]:
-        path = directory / "tests" / f"{words[words.index('--test') + 1]}.rs"
-        yield from ((path, _appended(text, test)) for path, text in test_files(directory, (path.name,), ()))
+        name = posixpath.basename(f"{words[words.index('--test') + 1]}.rs")
+        yield from ((path, _appended(text, test)) for path, text in test_files(directory, (name,), ()))
     elif not {"--lib", "--bins", "--bin", "--doc", "--examples"} & set(words):
         for manifest, text in test_files(directory, ("Cargo.toml",), ()):
             if re.search(r"^\[package\]", text, re.MULTILINE):
-                yield _using_crate(manifest, text, test) or (manifest.parent / "tests" / f"canary_{mark}.rs", test)
+                tests = posixpath.join(posixpath.dirname(manifest), "tests")
+                yield _using_crate(directory, tests, text, test) or (f"{tests}/canary_{mark}.rs", test)
 
 
-def _using_crate(manifest: Path, text: str, test: str) -> Added | None:
+def _using_crate(directory: Root, tests: str, text: str, test: str) -> Added | None:
     """A program of tests in which code of the product runs; what the product does at its start is then seen, too."""
     name = first_group(r'^name\s*=\s*"([\w-]+)"', text)
-    for path in sorted((manifest.parent / "tests").glob("*.rs")) if name else ():
-        content = path.read_text(errors="replace")
-        if re.search(rf"\b{re.escape(name.replace('-', '_'))}\s*::", content):
-            return path, _appended(content, test)
+    for path, content in test_files(directory.below(tests), ("*.rs",), ()) if name else ():
+        if "/" not in path and re.search(rf"\b{re.escape(name.replace('-', '_'))}\s*::", content):
+            return f"{tests}/{path}", _appended(content, test)
     return None
 
 
-def _for_rspec(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_rspec(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     group = f'RSpec.describe("canary_{mark}") do\n  it("fails") {{ raise "{SAYS}" }}\nend'
     for path, text in test_files(directory, ("*_spec.rb",), call.arguments):
         yield path, _appended(text, group)
 
 
-def _for_phpunit(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_phpunit(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     for path, text in test_files(directory, ("*Test.php",), call.arguments):
         namespace = first_group(r"^namespace\s+([\w\\]+)\s*;", text)
         yield (
-            path.with_name(f"Canary_{mark}Test.php"),
+            posixpath.join(posixpath.dirname(path), f"Canary_{mark}Test.php"),
             f"<?php\n{f'namespace {namespace};' if namespace else ''}\n"
             f"final class Canary_{mark}Test extends \\PHPUnit\\Framework\\TestCase\n{{\n"
             f"    public function test_{mark}(): void\n    {{\n        self::fail('{SAYS}');\n    }}\n}}\n",
         )
 
 
-def _for_java(directory: Path, call: Call, mark: str) -> Iterator[Added]:
+def _for_java(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     """The words are goals and tasks, which may be named like directories; only a module that was chosen is one."""
     words = call.arguments
     modules = [following for word, following in pairwise(words) if word in ("-pl", "--projects")]
@@ -140,14 +141,14 @@ def _for_java(directory: Path, call: Call, mark: str) -> Iterator[Added]:
         annotation = first_group(r"^import\s+(org\.junit(?:\.jupiter\.api)?)\.", text)
         if annotation:
             yield (
-                path.with_name(f"Canary_{mark}Test.java"),
+                posixpath.join(posixpath.dirname(path), f"Canary_{mark}Test.java"),
                 f"{f'package {package};' if package else ''}\npublic class Canary_{mark}Test {{\n"
                 f"    @{annotation}.Test\n    public void test_{mark}() {{\n"
                 f'        throw new AssertionError("{SAYS}");\n    }}\n}}\n',
             )
 
 
-BY_RUNNER: Mapping[str, Callable[[Path, Call, str], Iterator[Added]]] = {
+BY_RUNNER: Mapping[str, Callable[[Root, Call, str], Iterator[Added]]] = {
     "pytest": _for_pytest,
     "unittest": _for_unittest,
     "jest": _for_scripts,

@@ -5,26 +5,20 @@ Nothing is run, and nothing outside of the directory is opened.
 
 import json
 import re
-from pathlib import Path
 from typing import cast
+
+from donewhen.workspace.beneath import Root
 
 MOST_BYTES = 1024 * 1024
 
 
-def text_of(directory: Path, *names: str) -> str:
+def text_of(directory: Root, *names: str) -> str:
     """The content of the first of these files that is there, or nothing."""
-    for name in names:
-        path = directory / name
-        try:
-            if path.is_file() and path.resolve().is_relative_to(directory.resolve()):
-                with path.open("rb") as file:
-                    return file.read(MOST_BYTES).decode("utf-8", "replace")
-        except OSError:
-            continue
-    return ""
+    contents = (directory.read_inside(name, MOST_BYTES) for name in names)
+    return next((content.decode("utf-8", "replace") for content in contents if content is not None), "")
 
 
-def package_script(directory: Path, name: str, file: str = "package.json") -> str:
+def package_script(directory: Root, name: str, file: str = "package.json") -> str:
     """A script of package.json, or of composer.json, which has the same form and allows lists."""
     try:
         manifest: object = json.loads(text_of(directory, file) or "{}")
@@ -40,7 +34,7 @@ def _entry(value: object, key: str) -> object:
     return cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None
 
 
-def make_recipe(directory: Path, target: str) -> str:
+def make_recipe(directory: Root, target: str) -> str:
     """The recipe lines of a target of a Makefile and of what it depends on; without a target, of the first."""
     text = text_of(directory, "GNUmakefile", "makefile", "Makefile")
     return "\n".join(_recipe(text.replace("\\\n", " ").splitlines(), target, set()))
@@ -65,7 +59,7 @@ def _recipe(lines: list[str], target: str, seen: set[str]) -> list[str]:
     return found
 
 
-def just_recipe(directory: Path, target: str) -> str:
+def just_recipe(directory: Root, target: str) -> str:
     found, is_in = list[str](), False
     for line in text_of(directory, "justfile", "Justfile", ".justfile").splitlines():
         if not line.startswith((" ", "\t")):

@@ -1,12 +1,13 @@
 """Where a repository keeps the tests that a command runs: a choice of files, by name. Only the base is looked at."""
 
+import contextlib
 import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from donewhen.judge.runners.scripts import MOST_BYTES
+from donewhen.workspace.beneath import Root
 
 MOST_ENTRIES = 50_000
 LEFT_OUT = {
@@ -15,48 +16,50 @@ LEFT_OUT = {
 }  # fmt: skip
 
 
-def test_files(directory: Path, patterns: Sequence[str], arguments: Sequence[str]) -> Iterator[tuple[Path, str]]:
+def test_files(directory: Root, patterns: Sequence[str], arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Files with their content. Those that the arguments name come first, then what lies near the top."""
-    named = [path for word in arguments if (path := _named(directory, word)) is not None]
-    for path in [path for path in named if path.is_file()]:
-        yield from _with_content(path)
-    for top in [path for path in named if path.is_dir()] or [directory]:
-        for path in _below(top, patterns):
-            yield from _with_content(path)
+    named = [path for word in arguments if (path := _named(directory, word))]
+    for path in [path for path in named if directory.is_file(path)]:
+        yield from _with_content(directory, path)
+    for top in [path for path in named if directory.is_directory(path)] or ["."]:
+        for path in _below(directory, top, patterns):
+            yield from _with_content(directory, path)
 
 
-def _named(directory: Path, word: str) -> Path | None:
+def _named(directory: Root, word: str) -> str:
     """The file or directory of the base that an argument means: a path, a pytest node id, a dotted module."""
     path = word.split("::")[0].removesuffix("/...")
     if not path or word.startswith("-"):
-        return None
+        return ""
     for form in (path, f"{path.replace('.', '/')}.py"):
-        found = directory / form
-        try:
-            if found.exists() and found.resolve().is_relative_to(directory.resolve()):
-                return found
-        except (OSError, ValueError):
-            continue
-    return None
+        with contextlib.suppress(OSError):
+            if directory.status(form) is not None:
+                return form
+    return ""
 
 
-def _below(top: Path, patterns: Sequence[str]) -> list[Path]:
-    found, entries = list[Path](), 0
-    for above, directories, files in os.walk(top):
-        directories[:] = sorted(name for name in directories if name not in LEFT_OUT and not name.startswith("."))
-        entries += len(directories) + len(files)
-        found += [Path(above, name) for name in files if any(fnmatch.fnmatchcase(name, form) for form in patterns)]
-        if entries > MOST_ENTRIES:
-            break
-    return sorted(found, key=lambda path: (len(path.parts), path))
+def _below(directory: Root, top: str, patterns: Sequence[str]) -> list[str]:
+    found, entries = list[str](), 0
+    waiting = [top]
+    while waiting and entries <= MOST_ENTRIES:
+        above = waiting.pop()
+        with contextlib.suppress(OSError), directory.directory(above) as fd, os.scandir(fd) as listed:
+            inside = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed)
+            entries += len(inside)
+            for name, is_directory in reversed(inside):
+                path = os.path.normpath(os.path.join(above, name))
+                if not is_directory and any(fnmatch.fnmatchcase(name, form) for form in patterns):
+                    found.append(path)
+                elif is_directory and name not in LEFT_OUT and not name.startswith("."):
+                    waiting.append(path)
+    return sorted(found, key=lambda path: (path.count("/"), path.split("/")))
 
 
-def _with_content(path: Path) -> Iterator[tuple[Path, str]]:
-    try:
-        content = path.read_bytes() if path.stat().st_size <= MOST_BYTES and not path.is_symlink() else b"\xff"
-        yield path, content.decode()
-    except (OSError, UnicodeDecodeError):
-        return
+def _with_content(directory: Root, path: str) -> Iterator[tuple[str, str]]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        content = directory.read(path, MOST_BYTES + 1)
+        if content is not None and len(content) <= MOST_BYTES:
+            yield os.path.normpath(path), content.decode()
 
 
 def first_group(pattern: str, text: str) -> str:

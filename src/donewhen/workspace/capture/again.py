@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from donewhen.records import frozen
-from donewhen.workspace.capture.walk import TICK_NS, Layer, Look, joined, look_of
+from donewhen.workspace.beneath import Root
+from donewhen.workspace.capture.walk import TICK_NS, Layer, Look, look_of
 
 TRUSTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})
 """The change time moves with the first write through a mapping. Anywhere else, every capture is a full one."""
@@ -22,7 +23,7 @@ TRUSTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})
 class Sighting:
     """How everything looked that a candidate was made of. Directories that do not count were not entered."""
 
-    root: bytes
+    root: Root
     seen: Mapping[bytes, Mapping[bytes, Look]]
 
     def still_holds(self) -> bool:
@@ -36,17 +37,18 @@ def sighting_of(layer: Layer, at_ns: int) -> Sighting | None:
     """What was seen of a layer from that time on; None where nothing can be concluded from it later."""
     moment_ago = at_ns - TICK_NS
     recent = any(look.changed_ns >= moment_ago for looks in layer.seen.values() for look in looks.values())
-    if recent or not layer.overlay or _file_system(os.stat(layer.root).st_dev) not in TRUSTED:
+    root = layer.root.status()
+    if recent or not layer.overlay or root is None or _file_system(root.st_dev) not in TRUSTED:
         return None
     return Sighting(layer.root, layer.seen)
 
 
-def _looks(root: bytes, directory: bytes) -> dict[bytes, Look]:
-    with os.scandir(joined(root, directory) if directory else root) as entries:
+def _looks(root: Root, directory: bytes) -> dict[bytes, Look]:
+    with root.directory(directory) as fd, os.scandir(fd) as entries:
         return {
-            entry.name: look_of(entry.stat(follow_symlinks=False))
+            os.fsencode(entry.name): look_of(entry.stat(follow_symlinks=False))
             for entry in entries
-            if directory or entry.name != b".git"
+            if directory or entry.name != ".git"
         }
 
 

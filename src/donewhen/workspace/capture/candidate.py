@@ -1,8 +1,6 @@
 """From a layer on disk to a candidate: what is known of it, what is refused, what is recorded, in this order."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from donewhen.records import frozen
 from donewhen.workspace.capture import refusals
@@ -27,7 +25,7 @@ async def take(store: Store, base: Skeleton, layer: Layer) -> Candidate:
     if layer.is_empty():
         return Candidate(base.tree, (), ())
     known = Known(store, base, layer)
-    with store.bare.scratch(Path(os.fsdecode(layer.root))) as place:
+    with store.bare.scratch(layer.root.location) as place:
         refusals.refuse(_wrong_rules(layer))
         await known.ask(place)
         refusals.refuse((*_wrong_rules(layer), *_offences(known)))

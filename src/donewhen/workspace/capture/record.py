@@ -72,7 +72,7 @@ async def _take_in_lfs(known: Known, place: Place, paths: dict[bytes, Item]) -> 
 
 
 def _pointer(known: Known, path: bytes, item: Item) -> Entry:
-    content = lfs.take_in(joined(known.layer.root, path), known.lfs_places)
+    content = lfs.take_in(known.layer.root, path, known.lfs_places)
     return Entry(PROGRAM if item.program else FILE, known.bare.write("blob", content))
 
 

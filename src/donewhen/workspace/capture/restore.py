@@ -10,11 +10,12 @@ import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.capture.candidate import Candidate
 from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.capture.walk import is_opaque
 from donewhen.workspace.capture.write import all_changes, gone, write_files, write_layer, write_new
-from donewhen.workspace.files import beneath, remove_tree
+from donewhen.workspace.files import remove_tree
 from donewhen.workspace.objects import Change, parents, raw
 from donewhen.workspace.store import Store
 
@@ -31,13 +32,13 @@ async def restore_layer(store: Store, base_tree: str, tree: str, upper: Path, lo
         changes = await all_changes(store, now, tree)
         added = {raw(change.path) for change in await all_changes(store, base_tree, now) if change.old is None}
         with contextlib.suppress(OSError):  # what stands in the way is cleared below
-            _take_out(upper, changes, added)
+            _take_out(Root(upper), changes, added)
             await write_new(store, now, changes, upper)
             if await _tree(look) == tree:
                 return
     for name in os.listdir(upper):
         if name != ".git":
-            _remove(upper / name)
+            remove_tree(upper / name)
     await write_layer(store, base_tree, tree, upper)
 
 
@@ -58,30 +59,20 @@ async def _tree(look: Look) -> str:
         return ""
 
 
-def _take_out(upper: Path, changes: list[Change], added: set[bytes]) -> None:
+def _take_out(root: Root, changes: list[Change], added: set[bytes]) -> None:
     """Remove what the wanted tree has not got; unless it was added to the base, the base's is hidden."""
     for path in gone(changes, replaced=True):
-        above, _, name = path.rpartition(b"/")
-        with beneath(upper, above, make=True) as fd:
-            place = Path(f"/proc/self/fd/{fd}") / os.fsdecode(name)
-            _remove(place)
-            if not added.intersection((path, *parents(path))) and not _in_opaque(upper, path):
+        with root.above(path, make=True) as (fd, name):
+            remove_tree(Path(f"/proc/self/fd/{fd}", os.fsdecode(name)))
+            if not added.intersection((path, *parents(path))) and not _in_opaque(root, path):
                 os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=fd)
     for change in changes:  # a hidden place that is wanted again
         if change.new is not None:
-            above, _, name = raw(change.path).rpartition(b"/")
-            with contextlib.suppress(OSError), beneath(upper, above) as fd:
+            with contextlib.suppress(OSError), root.above(raw(change.path)) as (fd, name):
                 if stat.S_ISCHR(os.lstat(name, dir_fd=fd).st_mode):
                     os.unlink(name, dir_fd=fd)
 
 
-def _in_opaque(upper: Path, path: bytes) -> bool:
+def _in_opaque(root: Root, path: bytes) -> bool:
     """Whether nothing of the base shows there anyway. A mark that hides nothing would itself be seen in a listing."""
-    return any(is_opaque(os.path.join(os.fsencode(upper), above)) for above in parents(path) if above)
-
-
-def _remove(place: Path) -> None:
-    if place.is_dir() and not place.is_symlink():
-        remove_tree(place)
-    else:
-        place.unlink(missing_ok=True)
+    return any(is_opaque(root, above) for above in parents(path) if above)

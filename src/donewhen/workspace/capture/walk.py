@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.objects import RULES, parents
 
 OPAQUE = "user.overlay.opaque"
@@ -53,7 +54,7 @@ def look_of(status: os.stat_result) -> Look:
 class Layer:
     """Directory → name → what is there now. What is not listed is as in the base."""
 
-    root: bytes
+    root: Root
     overlay: bool
     """Whether a device without a number means that something was deleted; in a copy it is a device."""
     listing: dict[bytes, dict[bytes, Item]] = field(default_factory=dict[bytes, dict[bytes, Item]])
@@ -95,7 +96,7 @@ def joined(directory: bytes, name: bytes) -> bytes:
 
 def read_upper(upper: Path, known: Collection[bytes]) -> Layer:
     """The upper directory of an overlay whose base has these directories."""
-    layer = Layer(bytes(upper), overlay=True)
+    layer = Layer(Root(upper), overlay=True)
     waiting = [b""]
     while waiting:
         waiting += _read(layer, waiting.pop(), known)
@@ -113,22 +114,22 @@ def enter(layer: Layer, may: Callable[[bytes], bool]) -> None:
 
 def _read(layer: Layer, directory: bytes, known: Collection[bytes]) -> list[bytes]:
     """Take in one directory; those below it that the base has too are given back."""
-    place = joined(layer.root, directory) if directory else layer.root
     names = layer.listing.setdefault(directory, {})
     looks = layer.seen.setdefault(directory, {}) if layer.overlay else {}
     found: list[bytes] = []
     try:
-        with os.scandir(place) as entries:
+        with layer.root.directory(directory) as fd, os.scandir(fd) as entries:
             for entry in entries:
-                path = joined(directory, entry.name)
+                name = os.fsencode(entry.name)
+                path = joined(directory, name)
                 status = entry.stat(follow_symlinks=False)
                 if path == b".git" or layer.unchanged(path, status):
                     continue
-                looks[entry.name] = look_of(status)
-                names[entry.name] = item = _item(entry.path, status, layer.overlay)
+                looks[name] = look_of(status)
+                names[name] = item = _item(fd, name, status, layer.overlay)
                 if item.kind == "directory":
                     (found if path in known else layer.unseen).append(path)
-                    if path in known and is_opaque(entry.path):
+                    if path in known and is_opaque(layer.root, path):
                         layer.opaque.add(path)
     except OSError:
         above, _, name = directory.rpartition(b"/")
@@ -136,33 +137,35 @@ def _read(layer: Layer, directory: bytes, known: Collection[bytes]) -> list[byte
     return found
 
 
-def _item(place: bytes, status: os.stat_result, overlay: bool) -> Item:
+def _item(above: int, name: bytes, status: os.stat_result, overlay: bool) -> Item:
     mode = status.st_mode
     if stat.S_ISREG(mode):
-        kind: Kind = "file" if os.access(place, os.R_OK, effective_ids=True) else "unreadable"
+        readable = os.access(name, os.R_OK, dir_fd=above, effective_ids=True, follow_symlinks=False)
+        kind: Kind = "file" if readable else "unreadable"
         return Item(kind, status.st_size, program=bool(mode & stat.S_IXUSR))
     if stat.S_ISDIR(mode):
         return Item("directory")
     if stat.S_ISLNK(mode):
-        return Item("link", status.st_size, os.readlink(place))
+        return Item("link", status.st_size, os.readlink(name, dir_fd=above))
     return Item("gone" if overlay and stat.S_ISCHR(mode) and status.st_rdev == 0 else "other")
 
 
 def traps(layer: Layer) -> Iterator[tuple[bytes, Item]]:
     """Files of rules, and pipes in git dirs, in the directories that are not entered yet."""
     for directory in layer.unseen:
-        for above, _, names in os.walk(joined(layer.root, directory)):
-            inside = b".git" in above.split(b"/")
-            for name in names if inside else RULES.intersection(names):
-                place = os.path.join(above, name)
-                item = _item(place, os.lstat(place), layer.overlay)
+        for path in layer.root.files_below(directory):
+            inside = b".git" in path.split(b"/")[:-1]
+            status = layer.root.status(path) if inside or path.rpartition(b"/")[2] in RULES else None
+            if status is not None:
+                with layer.root.above(path) as (above, name):
+                    item = _item(above, name, status, layer.overlay)
                 if item.kind == "other" or not inside:
-                    yield os.path.relpath(place, layer.root), item
+                    yield path, item
 
 
-def is_opaque(place: bytes) -> bool:
-    with suppress(OSError):
-        return os.getxattr(place, OPAQUE, follow_symlinks=False) == b"y"
+def is_opaque(root: Root, path: bytes) -> bool:
+    with suppress(OSError), root.directory(path) as fd:
+        return os.getxattr(fd, OPAQUE) == b"y"
     return False
 
 
@@ -197,11 +200,12 @@ def take_stamp(directory: Path) -> Stamp:
     limit = time.time_ns() - TICK_NS
     files: dict[bytes, tuple[int, int, int]] = {}
     waiting = [b""]
+    root = Root(directory)
     while waiting:
         above = waiting.pop()
-        with os.scandir(joined(bytes(directory), above) if above else bytes(directory)) as entries:
+        with root.directory(above) as fd, os.scandir(fd) as entries:
             for entry in entries:
-                path = joined(above, entry.name)
+                path = joined(above, os.fsencode(entry.name))
                 status = entry.stat(follow_symlinks=False)
                 if path == b".git":
                     continue
@@ -221,7 +225,7 @@ def read_copy(directory: Path, stamp: Stamp, known: Collection[bytes]) -> Layer:
         seen.add(path)
         return stamp.vouches(path, status)
 
-    layer = Layer(bytes(directory), overlay=False, unchanged=unchanged)
+    layer = Layer(Root(directory), overlay=False, unchanged=unchanged)
     waiting = [b""]
     while waiting:
         waiting += _read(layer, waiting.pop(), known)

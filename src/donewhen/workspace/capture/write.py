@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from donewhen.workspace.files import beneath
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.objects import TREE, Change, changes_in, parents, raw
 from donewhen.workspace.store import Store
 from donewhen.workspace.store.checkout import write_changes
@@ -23,9 +23,8 @@ async def write_layer(store: Store, base_tree: str, tree: str, into: Path) -> No
     into.mkdir(parents=True, exist_ok=True)
     await write_new(store, base_tree, changes, into)
     for path in gone(changes, replaced=False):
-        place = os.path.join(bytes(into), path)
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        os.mknod(place, stat.S_IFCHR, WHITEOUT)
+        with Root(into).above(path, make=True) as (above, name):
+            os.mknod(name, stat.S_IFCHR, WHITEOUT, dir_fd=above)
 
 
 async def write_files(store: Store, from_tree: str, to_tree: str, directory: Path) -> None:
@@ -61,8 +60,7 @@ def gone(changes: list[Change], replaced: bool) -> Iterator[bytes]:
 
 def _delete(directory: Path, path: bytes) -> None:
     """Remove what is at a path, without going through any link."""
-    name = path.rpartition(b"/")[2]
-    with beneath(directory, path.rpartition(b"/")[0]) as fd:
+    with Root(directory).above(path) as (fd, name):
         if stat.S_ISDIR(os.lstat(name, dir_fd=fd).st_mode):
             shutil.rmtree(name, dir_fd=fd)
         else:

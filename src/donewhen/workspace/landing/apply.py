@@ -16,24 +16,28 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from donewhen.records import frozen
-from donewhen.workspace.files import beneath, remove_tree, write_atomically
+from donewhen.workspace.beneath import LeavesRoot, Root
+from donewhen.workspace.files import remove_tree, write_atomically
 from donewhen.workspace.index import Held, written
 from donewhen.workspace.landing import lockfile
-from donewhen.workspace.landing.cleanness import Ground, copy_index, harmless, refuse_unclean
+from donewhen.workspace.landing.cleanness import Ground, harmless, refuse_unclean
 from donewhen.workspace.landing.refusals import NotClean, NotLanded, telling
 from donewhen.workspace.objects import FILE, PROGRAM, Entry, raw, shown, text
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store import Store, lfs
 from donewhen.workspace.store.checkout import with_filter
+from donewhen.workspace.store.dirty import copy_index
 
 FILTER = re.compile(rb"(?<=[ \t])filter=(\S+)")
+LARGEST_RULES = 4 << 20
+NEW_INDEX = "index.donewhen"
 STAGE = "donewhen-landing"
 """Where new files wait for their places; only the holder of the index's lock touches it."""
 
 
 async def apply_to_checkout(store: Store, repo: Repo, from_tree: str, to_tree: str) -> None:
     """Make files and index those of `to_tree`; they must be those of `from_tree`, or already what they shall be."""
-    with telling("the checkout cannot be brought up to date"), lockfile.held(repo.git_dir / "index.lock"):
+    with telling("the checkout cannot be brought up to date"), lockfile.held(repo.git, "index.lock"):
         journal = _Journal.of(store, repo, from_tree, to_tree)
         if not journal.is_open and await _is_there(store, repo, to_tree):
             return
@@ -44,7 +48,7 @@ async def apply_to_checkout(store: Store, repo: Repo, from_tree: str, to_tree: s
             journal.open()
             _remove_files(ground)
             for path in sorted(ground.new()):
-                _put_file(repo.root, stage, path)
+                _put_file(repo.files, stage, path)
             await _write_index(ground)
         journal.close()
 
@@ -99,13 +103,15 @@ class _Journal:
 @contextlib.contextmanager
 def _stage(repo: Repo) -> Generator[Path]:
     """A directory from which files can be moved into the checkout."""
-    stage = repo.git_dir / STAGE
-    remove_tree(stage)
-    stage.mkdir(mode=0o700)
-    try:
-        yield stage
-    finally:
+    with repo.git.directory() as above:
+        # Through the descriptor: nothing that is put in the place of the git directory meanwhile is touched.
+        stage = Path(f"/proc/{os.getpid()}/fd/{above}", STAGE)
         remove_tree(stage)
+        stage.mkdir(mode=0o700)
+        try:
+            yield stage
+        finally:
+            remove_tree(stage)
 
 
 async def _write_files(store: Store, ground: Ground, stage: Path) -> None:
@@ -125,19 +131,24 @@ async def _write_files(store: Store, ground: Ground, stage: Path) -> None:
         options = ("-f", "-q", "-z", "--stdin", f"--prefix={stage}/")
         names = b"".join(path + b"\0" for path in news)
         await bare.run("checkout-index", *options, at=place, stdin=names, settings=harmless(ground.repo))
-    lfs.fill([os.path.join(bytes(stage), path) for path in filtered.get("lfs", [])], store.lfs_places)
+    lfs.fill(Root(stage), filtered.get("lfs", []), store.lfs_places)
     for path in news:
-        _sync(os.path.join(bytes(stage), path))
+        _sync(Root(stage), path)
 
 
 def _refuse_filters(repo: Repo, filtered: Mapping[str, list[bytes]]) -> None:
     for name, paths in filtered.items():
         if _would_run(repo, name):
             raise NotClean(f"these need the filter {shown(name)}, which is never run here", paths)
-    for file in (repo.common_dir / "info" / "attributes", _attributes_file(repo)):
-        for name in FILTER.findall(file.read_bytes()) if file.is_file() else ():
+    users = _attributes_file(repo)
+    rules = {repo.common.place("info/attributes"): repo.common.read("info/attributes", LARGEST_RULES) or b""}
+    if users.is_file():
+        with users.open("rb") as opened:
+            rules[str(users)] = opened.read(LARGEST_RULES)
+    for file, content in rules.items():
+        for name in FILTER.findall(content):
             if _would_run(repo, text(name)):
-                raise NotLanded(f"{shown(str(file))} asks for the filter {shown(name)}, which is never run here")
+                raise NotLanded(f"{shown(file)} asks for the filter {shown(name)}, which is never run here")
 
 
 def _attributes_file(repo: Repo) -> Path:
@@ -151,13 +162,9 @@ def _would_run(repo: Repo, name: str) -> bool:
     return name != "lfs" and bool({f"filter.{name}.smudge", f"filter.{name}.process"} & repo.settings.keys())
 
 
-def _sync(path: bytes) -> None:
-    with contextlib.suppress(OSError):  # a link has no content of its own
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _sync(root: Root, path: bytes) -> None:
+    with contextlib.suppress(OSError), root.file(path) as file:  # a link has no content of its own
+        os.fsync(file.fileno())
 
 
 # -- the checkout --
@@ -166,51 +173,49 @@ def _sync(path: bytes) -> None:
 def _remove_files(ground: Ground) -> None:
     """What goes, and the directories that hold nothing any more."""
     news = ground.new()
+    files = ground.repo.files
     for path in sorted(ground.old().keys() - news.keys(), reverse=True):
-        _remove(ground.repo.root, path)
+        _remove(files, path)
     for path in news:
-        full = os.path.join(bytes(ground.repo.root), path)
-        if os.path.isdir(full) and not os.path.islink(full):
-            for directory, _, _ in os.walk(full, topdown=False):
-                os.rmdir(directory)
+        with contextlib.suppress(LeavesRoot):  # put aside by `_put_file`, which makes the directories that it needs
+            for directory in files.directories_below(path):
+                with files.above(directory) as (above, name):
+                    os.rmdir(name, dir_fd=above)
 
 
-def _remove(root: Path, path: bytes) -> None:
-    directory, _, name = path.rpartition(b"/")
+def _remove(files: Root, path: bytes) -> None:
     try:
-        with beneath(root, directory) as above:
+        with files.above(path) as (above, name):
             os.unlink(name, dir_fd=above)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, LeavesRoot):
         return  # gone already, in a landing that did not end
-    while directory:
-        directory, _, name = directory.rpartition(b"/")
+    while directory := path.rpartition(b"/")[0]:
+        path = directory
         try:
-            with beneath(root, directory) as above:
+            with files.above(directory) as (above, name):
                 os.rmdir(name, dir_fd=above)
         except OSError:
             return
 
 
-def _put_file(root: Path, stage: Path, path: bytes) -> None:
-    directory, _, name = path.rpartition(b"/")
-    staged = os.path.join(bytes(stage), path)
-    with beneath(root, directory, make=True) as above:
+def _put_file(files: Root, stage: Path, path: bytes) -> None:
+    with files.above(path, make=True) as (above, name), Root(stage).above(path) as (staged, _):
         try:
-            os.replace(staged, name, dst_dir_fd=above)
+            os.replace(name, name, src_dir_fd=staged, dst_dir_fd=above)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
             _put_copy(staged, name, above)
 
 
-def _put_copy(staged: bytes, name: bytes, above: int) -> None:
+def _put_copy(staged: int, name: bytes, above: int) -> None:
     """For a checkout on another file system than its git dir."""
     beside = b".donewhen-" + hashlib.sha256(name).hexdigest()[:16].encode()
-    target = os.path.join(f"/proc/self/fd/{above}".encode(), beside)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(beside, dir_fd=above)
-    shutil.copy2(staged, target, follow_symlinks=False)
-    _sync(target)
+    source, target = (f"/proc/self/fd/{fd}".encode() for fd in (staged, above))
+    shutil.copy2(os.path.join(source, name), os.path.join(target, beside), follow_symlinks=False)
+    _sync(Root(Path(os.fsdecode(target))), beside)
     os.replace(beside, name, src_dir_fd=above, dst_dir_fd=above)
 
 
@@ -227,12 +232,19 @@ async def _write_index(ground: Ground) -> None:
         copy_index(repo, place.git_dir)
         await bare.run("update-index", "-z", "--index-info", at=place, stdin=records)
         await bare.run("update-index", "-q", "--refresh", at=place, settings=harmless(repo))
-        target = Path(os.path.realpath(repo.git_dir / "index"))
-        beside = target.with_name("index.donewhen")
-        shutil.copyfile(place.index, beside)
-        # Git compares this time with those of the files: a younger one would hide an edit made just now.
-        shutil.copystat(place.index, beside)
-        beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o644)
-        _sync(bytes(beside))
-        os.rename(beside, target)
-        lockfile.sync_directory(target.parent)
+        _put_index(repo.git, place.index)
+
+
+def _put_index(git: Root, index: Path) -> None:
+    before = git.status("index")
+    with git.directory() as above, index.open("rb") as source:
+        with os.fdopen(git.open(NEW_INDEX, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+            file.flush()
+            # Git compares this time with those of the files: a younger one would hide an edit made just now.
+            status = os.fstat(source.fileno())
+            os.utime(file.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+            os.fchmod(file.fileno(), before.st_mode & 0o777 if before else 0o644)
+            os.fsync(file.fileno())
+        os.rename(NEW_INDEX, "index", src_dir_fd=above, dst_dir_fd=above)
+        os.fsync(above)

@@ -13,6 +13,7 @@ from pathlib import Path
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 from donewhen.workspace import refs
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.landing import lockfile, reflog
 from donewhen.workspace.landing.delivery import git_dirs
 from donewhen.workspace.landing.refusals import Moved, NotLanded, telling
@@ -47,13 +48,12 @@ def remove_branch(repo: Repo, name: str, expected: str) -> None:
 def tip(repo: Repo, name: str) -> str | None:
     """Where a branch is now; None when there is none."""
     ref = checked(name)
-    path = repo.common_dir / ref
-    said = refs.read(path)
+    said = refs.read(repo.common, raw(ref))
     if said.startswith(b"ref:"):
         raise NotLanded(f"the branch {shown(name)} only points to {shown(refs.target(said))}; name that one")
     if said and not refs.id_in(said):
-        raise NotLanded(f"the branch {shown(name)} is damaged: {shown(str(path))} holds no commit")
-    return refs.id_in(said) or refs.packed(repo.common_dir).get(raw(ref))
+        raise NotLanded(f"the branch {shown(name)} is damaged: {shown(repo.common.place(raw(ref)))} holds no commit")
+    return refs.id_in(said) or refs.packed(repo.common).get(raw(ref))
 
 
 def checked(name: str) -> str:
@@ -73,55 +73,59 @@ class Branch:
     value: str | None
 
     @property
-    def path(self) -> Path:
-        return self.repo.common_dir / HEADS / self.name
+    def ref(self) -> bytes:
+        return raw(f"{HEADS}{self.name}")
 
     def expect(self, value: str | None) -> None:
         if self.value != value:
             raise Moved(self.name, self.value)
 
     def move(self, new: str) -> None:
-        ref = f"{HEADS}{self.name}"
-        reflog.record(self.repo, ref, self.value or "0" * len(new), new, REASON)
-        _remove_empty_below(self.path)
-        lockfile.put(self.path, f"{new}\n".encode(), _scratch(self.path))
+        common = self.repo.common
+        reflog.record(self.repo, self.ref, self.value or "0" * len(new), new, REASON)
+        _remove_empty_below(common, self.ref)
+        lockfile.put(common, self.ref, f"{new}\n".encode(), _scratch(self.ref))
 
     def remove(self) -> None:
         """Its history first, which nobody would find without it; packed before loose, so that no older value shows."""
-        ref = f"{HEADS}{self.name}"
-        reflog.forget(self.repo, ref)
-        if raw(ref) in refs.packed(self.repo.common_dir):
-            _unpack(self.repo.common_dir, raw(ref))
-        self.path.unlink(missing_ok=True)
-        lockfile.sync_directory(self.path.parent)
+        common = self.repo.common
+        reflog.forget(self.repo, self.ref)
+        if self.ref in refs.packed(common):
+            _unpack(common, self.ref)
+        with common.above(self.ref) as (above, name):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=above)
+            os.fsync(above)
 
 
 @contextlib.contextmanager
 def held_branch(repo: Repo, name: str) -> Generator[Branch]:
     """Hold git's lock for a branch; it may not exist yet."""
-    path = repo.common_dir / checked(name)
+    ref, common = raw(checked(name)), repo.common
     with telling(f"the branch {shown(name)} cannot be written"):
-        _refuse_conflict(repo.common_dir, name)
-        with _locked(path):
-            _refuse_conflict(repo.common_dir, name)
-            _scratch(path).unlink(missing_ok=True)
-            lockfile.remove_leftover(repo.common_dir / "packed-refs.lock")
+        _refuse_conflict(common, name)
+        with _locked(common, ref):
+            _refuse_conflict(common, name)
+            with common.above(ref) as (above, _), contextlib.suppress(FileNotFoundError):
+                os.unlink(_scratch(ref), dir_fd=above)
+            lockfile.remove_leftover(common, "packed-refs.lock")
             yield Branch(repo, name, tip(repo, name))
-        reflog.remove_empty(path.parent, repo.common_dir / "refs" / "heads")
+        reflog.remove_empty(common, ref.rpartition(b"/")[0], b"refs/heads")
 
 
-def _scratch(path: Path) -> Path:
+def _scratch(ref: bytes) -> bytes:
     """Git passes over such a name when it looks for references, and no branch can have it."""
-    return path.with_name(f".{path.name}.lock")
+    return b"." + ref.rpartition(b"/")[2] + b".lock"
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Generator[None]:
+def _locked(common: Root, ref: bytes) -> Generator[None]:
     with contextlib.ExitStack() as stack:
         for attempt in range(MOST_TRIES):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            with common.directory(ref.rpartition(b"/")[0], make=True):
+                pass
             try:
-                stack.enter_context(lockfile.held(Path(f"{path}.lock")))
+                stack.enter_context(lockfile.held(common, ref + b".lock"))
                 break
             except FileNotFoundError:  # git removed the directory, which was empty
                 if attempt == MOST_TRIES - 1:
@@ -129,21 +133,16 @@ def _locked(path: Path) -> Generator[None]:
         yield
 
 
-def _refuse_conflict(common_dir: Path, name: str) -> None:
+def _refuse_conflict(common: Root, name: str) -> None:
     """A name cannot be a branch and the directory of another one."""
-    packed = refs.packed(common_dir).keys()
+    packed = refs.packed(common).keys()
     for above in _above(name):
-        if (common_dir / HEADS / above).is_file() or raw(f"{HEADS}{above}") in packed:
+        if common.is_file(raw(f"{HEADS}{above}")) or raw(f"{HEADS}{above}") in packed:
             raise NotLanded(f"{shown(above)} is a branch, so {shown(name)} cannot be one: rename it (git branch -m)")
     inside = raw(f"{HEADS}{name}/")
-    below = [ref for ref in packed if ref.startswith(inside)] or list(_loose_below(common_dir, name))
+    below = [ref for ref in packed if ref.startswith(inside)] or list(common.files_below(raw(f"{HEADS}{name}")))
     if below:
         raise NotLanded(f"{shown(below[0].removeprefix(b'refs/heads/'))} is a branch, so {shown(name)} cannot be one")
-
-
-def _loose_below(common_dir: Path, name: str) -> Iterator[bytes]:
-    for directory, _, names in os.walk(common_dir / HEADS / name):
-        yield from (raw(os.path.relpath(os.path.join(directory, one), common_dir)) for one in names)
 
 
 def _above(name: str) -> Iterator[str]:
@@ -151,23 +150,23 @@ def _above(name: str) -> Iterator[str]:
     return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
 
-def _remove_empty_below(path: Path) -> None:
+def _remove_empty_below(common: Root, ref: bytes) -> None:
     """Directories that other branches left where this one will be."""
-    for directory, _, _ in os.walk(path, topdown=False):
-        os.rmdir(directory)
+    for directory in common.directories_below(ref):
+        with common.above(directory) as (above, name):
+            os.rmdir(name, dir_fd=above)
 
 
-def _unpack(common_dir: Path, ref: bytes) -> None:
+def _unpack(common: Root, ref: bytes) -> None:
     """Take a reference out of `packed-refs`, and the line that says what its tag stands for."""
-    path = Path(os.path.realpath(common_dir / "packed-refs"))
-    with lockfile.held(common_dir / "packed-refs.lock"):
+    with lockfile.held(common, "packed-refs.lock"):
         kept: list[bytes] = []
         dropping = False
-        for line in path.read_bytes().splitlines(keepends=True):
+        for line in (common.read("packed-refs", refs.MOST_PACKED) or b"").splitlines(keepends=True):
             dropping = line.rstrip(b"\n").endswith(b" " + ref) or (dropping and line.startswith(b"^"))
             if not dropping:
                 kept.append(line)
-        lockfile.put(path, b"".join(kept), path.with_name("packed-refs.donewhen"))
+        lockfile.put(common, "packed-refs", b"".join(kept), "packed-refs.donewhen")
 
 
 # -- who stands on it --
@@ -177,15 +176,15 @@ def worktrees_on(repo: Repo, name: str) -> list[Path]:
     """The git dirs of the working trees in which a branch is checked out, or is being rebased or bisected."""
     ref = raw(f"{HEADS}{name}")
     without_files = [repo.common_dir] if is_true(repo.setting("core.bare")) else []
-    found = [git_dir for git_dir in git_dirs(repo.common_dir) if git_dir not in without_files]
-    return [git_dir for git_dir in found if ref in _standing_on(git_dir)]
+    return [git.location for git in git_dirs(repo.common) if git.location not in without_files and ref in _used_by(git)]
 
 
-def _standing_on(git_dir: Path) -> Iterator[bytes]:
-    yield refs.target(refs.read(git_dir / "HEAD"))
-    yield refs.read(git_dir / "rebase-merge" / "head-name")
-    yield refs.read(git_dir / "rebase-apply" / "head-name")
-    yield b"refs/heads/" + refs.read(git_dir / "BISECT_START")
+def _used_by(git: Root) -> Iterator[bytes]:
+    """The references that a working tree stands on."""
+    yield refs.target(refs.read(git, "HEAD"))
+    yield refs.read(git, "rebase-merge/head-name")
+    yield refs.read(git, "rebase-apply/head-name")
+    yield b"refs/heads/" + refs.read(git, "BISECT_START")
 
 
 def refuse_checked_out(repo: Repo, name: str, where: list[Path]) -> None:
@@ -196,5 +195,5 @@ def refuse_checked_out(repo: Repo, name: str, where: list[Path]) -> None:
 def _work_tree(repo: Repo, git_dir: Path) -> str:
     if git_dir == repo.git_dir:
         return str(repo.root)
-    said = refs.read(git_dir / "gitdir")
+    said = refs.read(Root(git_dir), "gitdir")
     return os.path.dirname(text(said)) if said else str(git_dir.parent)

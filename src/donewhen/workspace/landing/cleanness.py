@@ -5,20 +5,18 @@ git would not look at (ignored files, paths that were declared unchanged, files 
 here. A checkout in which an earlier landing of the same two trees stopped half-way may be anything between them.
 """
 
-import os
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from donewhen.records import frozen
+from donewhen.workspace.beneath import LeavesRoot, Root
 from donewhen.workspace.index import Held, written
 from donewhen.workspace.landing.refusals import NotClean, NotLanded
 from donewhen.workspace.objects import FILE, GITLINK, PROGRAM, Change, Entry, object_id, parents
 from donewhen.workspace.repo import UNDER_WAY, Repo, is_true
 from donewhen.workspace.store import lfs
 from donewhen.workspace.store.bare import Bare
-from donewhen.workspace.store.dirty import HARMLESS, VALUES
+from donewhen.workspace.store.dirty import HARMLESS, VALUES, copy_index
 
 STATUS = ("status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty")
 BY = b"author donewhen <donewhen@localhost> 0 +0000\ncommitter donewhen <donewhen@localhost> 0 +0000\n\n\n"
@@ -48,13 +46,6 @@ def harmless(repo: Repo) -> list[tuple[str, str]]:
     return [(key, value) for key, value in pairs if value in VALUES]
 
 
-def copy_index(repo: Repo, git_dir: Path) -> None:
-    names = [path.name for path in repo.git_dir.iterdir() if path.name.startswith("sharedindex.")]
-    for name in ["index", *names]:
-        if (repo.git_dir / name).is_file():
-            shutil.copy2(repo.git_dir / name, git_dir / name)
-
-
 async def refuse_unclean(ground: Ground) -> None:
     """Raise what stands against the change; the caller holds the lock of the index."""
     _refuse_unfit(ground)
@@ -76,7 +67,7 @@ async def refuse_unclean(ground: Ground) -> None:
 
 def _refuse_unfit(ground: Ground) -> None:
     for name, line in UNDER_WAY.items():
-        if (ground.repo.git_dir / name).exists():
+        if ground.repo.git.status(name):
             raise NotLanded(f"{line} in the checkout")
     if is_true(ground.repo.setting("core.sparsecheckout")):
         raise NotLanded("the checkout is sparse, so its files cannot be brought up to date here")
@@ -130,11 +121,11 @@ def _is_fine(ground: Ground, path: bytes, record: Record) -> bool:
 
 def _is_content_of(ground: Ground, path: bytes, entry: Entry | None) -> bool:
     """Whether a file on disk is the content of the LFS pointer that git has for it."""
-    full = os.path.join(bytes(ground.repo.root), path)
-    if entry is None or not stat.S_ISREG(os.lstat(full).st_mode):
+    status = ground.repo.files.status(path)
+    if entry is None or status is None or not stat.S_ISREG(status.st_mode):
         return False
-    is_program = bool(os.lstat(full).st_mode & stat.S_IXUSR)
-    pointer = object_id(ground.bare.object_format, "blob", lfs.pointer_of(full))
+    is_program = bool(status.st_mode & stat.S_IXUSR)
+    pointer = object_id(ground.bare.object_format, "blob", lfs.pointer_of(ground.repo.files, path))
     return entry == Entry(PROGRAM if is_program else FILE, pointer)
 
 
@@ -164,7 +155,7 @@ async def _matching(ground: Ground, entries: Mapping[bytes, Entry]) -> set[bytes
 async def _refuse_edited(ground: Ground, matching: set[bytes]) -> None:
     """After a crash, a file is the old one, the new one, or not there; anything else is the user's own work since."""
     old = await _matching(ground, ground.old())
-    there = [path for path in ground.changes if os.path.lexists(os.path.join(bytes(ground.repo.root), path))]
+    there = [path for path in ground.changes if _kind(ground.repo.files, path)]
     edited = [path for path in there if path not in old and path not in matching and path in ground.old()]
     above = {above for path in ground.new() for above in parents(path)}
     edited = [path for path in edited if path not in above]  # a directory stands for the old file already
@@ -178,26 +169,21 @@ async def _refuse_edited(ground: Ground, matching: set[bytes]) -> None:
 def _obstacles(ground: Ground, matching: set[bytes]) -> Iterator[bytes]:
     """What is in the way of the new files and is no file of the tree that goes."""
     going = ground.old().keys()
-    root = bytes(ground.repo.root)
+    files = ground.repo.files
     for path in ground.new().keys() - going - matching:
         for above in parents(path):
-            if above and above not in going and _kind(root, above) == "other":
+            if above and above not in going and _kind(files, above) == "other":
                 yield above
-        if _kind(root, path) == "directory":
-            yield from (one for one in _files_below(root, path) if one not in going)
-        elif _kind(root, path) == "other":
+        if _kind(files, path) == "directory":
+            yield from (one for one in files.files_below(path) if one not in going)
+        elif _kind(files, path) == "other":
             yield path
 
 
-def _kind(root: bytes, path: bytes) -> str:
+def _kind(files: Root, path: bytes) -> str:
+    """What is at a path; behind a link there is nothing, and the link itself is found by its own path."""
     try:
-        mode = os.lstat(os.path.join(root, path)).st_mode
-    except (FileNotFoundError, NotADirectoryError):
+        found = files.status(path)
+    except LeavesRoot:
         return ""
-    return "directory" if stat.S_ISDIR(mode) else "other"
-
-
-def _files_below(root: bytes, path: bytes) -> Iterator[bytes]:
-    for directory, below, names in os.walk(os.path.join(root, path)):
-        links = [name for name in below if os.path.islink(os.path.join(directory, name))]
-        yield from (os.path.relpath(os.path.join(directory, name), root) for name in (*names, *links))
+    return "" if found is None else "directory" if stat.S_ISDIR(found.st_mode) else "other"

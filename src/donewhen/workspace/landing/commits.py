@@ -1,12 +1,14 @@
 """A commit in our store, with the user's own name on it. The same inputs give the same commit, however often.
 
-Who the user is follows git's order: variables, `author.*` and `committer.*`, `user.*`. The time is given and never
-taken from a clock or a variable, so that a landing that is repeated after a crash makes nothing new.
+Who the user is follows git's order: variables, `author.*` and `committer.*`, `user.*`. A name that only the repository
+says counts if it is a plain one: it may come from somebody else, and a shell could read it one day. The time is given
+and never taken from a clock or a variable, so that a landing that is repeated after a crash makes nothing new.
 """
 
 import datetime
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Literal
 
@@ -17,6 +19,9 @@ from donewhen.workspace.store import Store
 Role = Literal["author", "committer"]
 CRUD = " .,:;<>\"\\'" + "".join(map(chr, range(32)))
 """What git takes off both ends of a name."""
+BYTES = frozenset(map(chr, range(0xDC80, 0xDD00)))
+"""Bytes that are no UTF-8: names in an older encoding have them."""
+PLAIN = frozenset(" -_.,'@+()/") | BYTES
 NOBODY = {"name": "donewhen", "email": "donewhen@localhost"}
 
 
@@ -34,8 +39,9 @@ def commit_for(store: Store, repo: Repo, *, tree: str, parent: str, message: str
 
 def who(repo: Repo, role: Role, environment: Mapping[str, str] = os.environ) -> str:
     """A person as a commit or a reflog names one. Half a person is none."""
-    settings = Configuration.of(repo).values
-    told = {part: _told(settings, role, part, environment) for part in NOBODY}
+    found = Configuration.of(repo)
+    own = {key: value for key, value in found.values.items() if _is_plain(_without_crud(value))}
+    told = {part: _told({**found.users, **own}, role, part, environment) for part in NOBODY}
     person = told if all(told.values()) else NOBODY
     return f"{person['name']} <{person['email']}>"
 
@@ -48,7 +54,13 @@ def _told(settings: Mapping[str, str], role: Role, part: str, environment: Mappi
 
 
 def _without_crud(name: str) -> str:
-    return re.sub(r"[<>\n\0]", "", name.strip(CRUD))
+    """Without what git takes off, and without what a terminal could obey."""
+    kept = (" " if char.isspace() else char for char in name if char.isprintable() or char.isspace() or char in BYTES)
+    return re.sub(r"[<>]", "", "".join(kept).strip(CRUD))
+
+
+def _is_plain(name: str) -> bool:
+    return all(char.isalnum() or char in PLAIN or unicodedata.combining(char) for char in name)
 
 
 def stamp(at: datetime.datetime) -> str:

@@ -14,14 +14,13 @@ import secrets
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import anyio.to_thread
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace import refs
-from donewhen.workspace.landing.lockfile import sync_directory
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.landing.refusals import telling
 from donewhen.workspace.objects import framed, object_id
 from donewhen.workspace.repo import Repo
@@ -55,7 +54,7 @@ async def deliver(store: Store, repo: Repo, commit: str) -> None:
             for some in _portions(missing, wanted):
                 contents = await bare.contents(some)
                 objects = [(id, wanted[id].kind, content) for id, content in zip(some, contents, strict=True)]
-                await anyio.to_thread.run_sync(_write, bare, repo.common_dir / "objects", objects)
+                await anyio.to_thread.run_sync(_write, bare, repo.common.below("objects"), objects)
     raise MachineryBroke(f"the repository holds a damaged object where {missing[0]} should be: git fsck")
 
 
@@ -64,7 +63,7 @@ async def deliver(store: Store, repo: Repo, commit: str) -> None:
 
 async def _not_reached(bare: Bare, repo: Repo, commit: str) -> list[str]:
     """Ids of what the commit reaches and no reference of the user's does."""
-    tips = {id for id in (*_tips(repo.common_dir), *_heads(repo.common_dir)) if id not in ("", commit)}
+    tips = {id for id in (*_tips(repo.common), *_heads(repo.common)) if id not in ("", commit)}
     asked = "\n".join([commit, *(f"^{id}" for id in sorted(tips)), ""])
     options = ("--objects", "--no-object-names", "--ignore-missing", "--stdin")
     lenient = ("--missing=allow-any",) if repo.partial else ()
@@ -72,19 +71,19 @@ async def _not_reached(bare: Bare, repo: Repo, commit: str) -> list[str]:
     return answer.decode().split()
 
 
-def _tips(common_dir: Path) -> Iterator[str]:
-    yield from refs.every(common_dir, refs.loose(common_dir)).values()
+def _tips(common: Root) -> Iterator[str]:
+    yield from refs.every(common, refs.loose(common)).values()
 
 
-def _heads(common_dir: Path) -> Iterator[str]:
-    for git_dir in git_dirs(common_dir):
-        yield refs.follow(refs.read(git_dir / "HEAD"), common_dir)
+def _heads(common: Root) -> Iterator[str]:
+    for git in git_dirs(common):
+        yield refs.follow(refs.read(git, "HEAD"), common)
 
 
-def git_dirs(common_dir: Path) -> list[Path]:
-    """The git dir of every working tree of a repository."""
-    linked = common_dir / "worktrees"
-    return [common_dir, *(sorted(linked.iterdir()) if linked.is_dir() else ())]
+def git_dirs(common: Root) -> list[Root]:
+    """The git dir of every working tree of a repository. What is no directory among them is none."""
+    linked = [f"worktrees/{name}" for name in common.names("worktrees")]
+    return [common, *(common.below(path) for path in linked if common.is_directory(path))]
 
 
 async def _kinds(bare: Bare, ids: Sequence[str]) -> dict[str, Kept]:
@@ -101,7 +100,7 @@ async def _missing(bare: Bare, repo: Repo, wanted: Mapping[str, Kept]) -> list[s
             (git_dir / part).mkdir(parents=True)
         shutil.copyfile(bare.git_dir / "config", git_dir / "config")
         shutil.copyfile(bare.git_dir / "HEAD", git_dir / "HEAD")
-        (git_dir / "objects" / "info" / "alternates").write_bytes(_quoted(repo.common_dir / "objects"))
+        (git_dir / "objects" / "info" / "alternates").write_bytes(_quoted(repo.common.place("objects")))
         answer = await bare.run(
             "cat-file", "--batch-check", "--buffer", at=bare.place(git_dir), stdin=_lines(list(wanted))
         )
@@ -112,9 +111,9 @@ def _lines(ids: Sequence[str]) -> bytes:
     return "".join(f"{id}\n" for id in ids).encode()
 
 
-def _quoted(path: Path) -> bytes:
+def _quoted(path: str) -> bytes:
     """A path as a list of alternates has it; in quotes no character in it can mean anything else."""
-    plain = os.fsencode(os.path.realpath(path))
+    plain = os.fsencode(path)
     odd = b'\\"' + bytes(range(32)) + bytes(range(127, 256))
     return b'"' + b"".join(b"\\%03o" % byte if byte in odd else bytes([byte]) for byte in plain) + b'"\n'
 
@@ -134,28 +133,32 @@ def _portions(ids: Sequence[str], wanted: Mapping[str, Kept]) -> Iterator[list[s
 # -- writing --
 
 
-def _write(bare: Bare, directory: Path, objects: Sequence[tuple[str, str, bytes]]) -> None:
-    written: dict[Path, Path] = {}
-    for id, kind, content in objects:
-        if object_id(bare.object_format, kind, content) != id:
-            raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
-        fan = directory / id[:2]
-        with contextlib.suppress(FileExistsError):
-            fan.mkdir()
-            shutil.copymode(directory, fan)  # a repository that several people share has modes of its own
-        written[fan / id[2:]] = _beside(fan, zlib.compress(framed(kind, content), 1), len(objects))
-    if len(objects) > MOST_SYNCED_ALONE:
-        os.sync()
-    for target, temporary in written.items():
-        _name(temporary, target)
-    for place in {directory, *(target.parent for target in written)}:
-        sync_directory(place)
+def _write(bare: Bare, directory: Root, objects: Sequence[tuple[str, str, bytes]]) -> None:
+    written: dict[str, str] = {}
+    with directory.directory() as above:
+        for id, kind, content in objects:
+            if object_id(bare.object_format, kind, content) != id:
+                raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
+            fan = id[:2]
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(fan, dir_fd=above)
+                with directory.directory(fan) as made:  # a repository that several people share has modes of its own
+                    os.fchmod(made, os.fstat(above).st_mode & 0o7777)
+            written[f"{fan}/{id[2:]}"] = _beside(directory, fan, zlib.compress(framed(kind, content), 1), len(objects))
+        if len(objects) > MOST_SYNCED_ALONE:
+            os.sync()
+        for target, temporary in written.items():
+            _name(directory, temporary, target)
+        for fan in {id[:2] for id, _, _ in objects}:
+            with directory.directory(fan) as fd:
+                os.fsync(fd)
+        os.fsync(above)
 
 
-def _beside(fan: Path, content: bytes, among: int) -> Path:
+def _beside(directory: Root, fan: str, content: bytes, among: int) -> str:
     """A file under a name that git's own clean-up knows and removes."""
-    temporary = fan / f"tmp_obj_{secrets.token_hex(6)}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444)
+    temporary = f"tmp_obj_{secrets.token_hex(6)}"
+    descriptor = directory.open(f"{fan}/{temporary}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
@@ -164,17 +167,18 @@ def _beside(fan: Path, content: bytes, among: int) -> Path:
     return temporary
 
 
-def _name(temporary: Path, target: Path) -> None:
-    """Give a finished file its name, unless there is one already."""
-    try:
-        os.link(temporary, target)
-    except FileExistsError:
-        pass
-    except PermissionError:  # a file system without hard links
-        if not target.exists():
-            os.rename(temporary, target)
-            return
-    temporary.unlink()
+def _name(root: Root, temporary: str, target: str) -> None:
+    """Give a finished file beside it its name, unless there is one already."""
+    with root.above(target) as (above, name):
+        try:
+            os.link(temporary, name, src_dir_fd=above, dst_dir_fd=above, follow_symlinks=False)
+        except FileExistsError:
+            pass
+        except PermissionError:  # a file system without hard links
+            if root.status(target) is None:
+                os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
+                return
+        os.unlink(temporary, dir_fd=above)
 
 
 # -- LFS --
@@ -182,22 +186,23 @@ def _name(temporary: Path, target: Path) -> None:
 
 async def _bring_lfs_content(bare: Bare, repo: Repo, wanted: Mapping[str, Kept]) -> None:
     ours, theirs = bare.lfs_places(repo)
-    if not any(ours.iterdir()):
+    if not ours.names():
         return
     short = [id for id, kept in wanted.items() if kept.kind == "blob" and kept.size <= lfs.LONGEST_POINTER]
     for content in await bare.contents(short):
         pointer = lfs.pointer_in(content)
-        if pointer is not None and pointer.below(ours).is_file() and not pointer.below(theirs).exists():
-            await anyio.to_thread.run_sync(_copy, pointer.below(ours), pointer.below(theirs))
+        if pointer is not None and ours.is_file(pointer.path) and theirs.status(pointer.path) is None:
+            await anyio.to_thread.run_sync(_copy, ours, theirs, pointer.path)
 
 
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"tmp_donewhen_{secrets.token_hex(6)}")
-    with source.open("rb") as content, temporary.open("xb") as file:
-        shutil.copyfileobj(content, file, 1 << 20)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.chmod(0o444)
-    _name(temporary, target)
-    sync_directory(target.parent)
+def _copy(ours: Root, theirs: Root, path: str) -> None:
+    folder, temporary = path.rpartition("/")[0], f"tmp_donewhen_{secrets.token_hex(6)}"
+    with theirs.directory(folder, make=True) as above:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with ours.file(path) as content, os.fdopen(os.open(temporary, flags, 0o666, dir_fd=above), "wb") as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+            file.flush()
+            os.fchmod(file.fileno(), 0o444)
+            os.fsync(file.fileno())
+        _name(theirs, temporary, path)
+        os.fsync(above)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.landing import config_text
 from donewhen.workspace.repo import Repo, is_true
 
@@ -27,34 +28,43 @@ class Configuration:
 
     repo: Repo
     values: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    users: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    """The same without what the repository's own files say, which may come from somebody else."""
     _files: int = field(default=0, init=False)
 
     @classmethod
     def of(cls, repo: Repo) -> "Configuration":
         found = cls(repo)
-        for file in _files(repo):
-            found._read(file, 0)
+        for file in _users_files():
+            found._read(file, _text(file), 0)
+        found.users = dict(found.values)
+        found._read_own(repo.common, "config")
+        if is_true(repo.setting("extensions.worktreeconfig")):
+            found._read_own(repo.git, "config.worktree")
         return found
 
-    def _read(self, file: Path, depth: int) -> None:
+    def _read_own(self, root: Root, name: str) -> None:
+        content = root.read(name, config_text.LONGEST) or b""
+        self._read(Path(root.place(name)), content.decode("utf-8", "surrogateescape"), 0)
+
+    def _read(self, file: Path, text: str, depth: int) -> None:
+        """Take in what a file says; `file` is where relative includes are looked for."""
         self._files += 1
         if depth > DEEPEST or self._files > MOST_FILES:
             return
-        for key, value in config_text.entries(_text(file)):
+        for key, value in config_text.entries(text):
             self.values[key] = value
             if key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
                 condition = key.removeprefix("includeif.").removesuffix(".path") if key != "include.path" else ""
                 if value and (not condition or _holds(condition, file, self.repo)):
-                    self._read(_beside(file, value), depth + 1)
+                    named = _beside(file, value)
+                    self._read(named, _text(named), depth + 1)
 
 
-def _files(repo: Repo) -> Iterator[Path]:
+def _users_files() -> Iterator[Path]:
     yield Path("/etc/gitconfig")
     yield Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git", "config")
     yield Path(os.path.expanduser("~/.gitconfig"))
-    yield repo.common_dir / "config"
-    if is_true(repo.setting("extensions.worktreeconfig")):
-        yield repo.git_dir / "config.worktree"
 
 
 def _text(file: Path) -> str:

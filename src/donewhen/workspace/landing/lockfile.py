@@ -8,10 +8,12 @@ without a holder is removed by whoever meets it. Anybody else's is only ever rep
 import contextlib
 import errno
 import os
+import stat
 import time
 from collections.abc import Generator
 from pathlib import Path
 
+from donewhen.workspace.beneath import AnyPath, Root
 from donewhen.workspace.files import try_lock
 from donewhen.workspace.landing.refusals import Locked
 
@@ -23,52 +25,55 @@ NO_NAMELESS_FILES = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL,
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Generator[None]:
+def held(root: Root, path: AnyPath) -> Generator[None]:
     """Hold git's lock at a path; `Locked` when somebody else keeps it. The directory must be there."""
-    descriptor = _take_patiently(path)
-    try:
-        yield
-    finally:
+    with root.above(path) as (above, name):
+        descriptor = _take_patiently(above, name, root.place(path))
         try:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+            yield
         finally:
-            os.close(descriptor)
+            try:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=above)
+            finally:
+                os.close(descriptor)
 
 
-def _take_patiently(path: Path) -> int:
+def _take_patiently(above: int, name: bytes, shown: str) -> int:
     """A git that only looks in holds its locks for a moment."""
     for _ in range(MOST_TRIES):
-        remove_leftover(path)
+        _remove_leftover(above, name)
         with contextlib.suppress(Locked):
-            return _take(path)
+            return _take(above, name, shown)
         time.sleep(PAUSE_SECS)
-    return _take(path)
+    return _take(above, name, shown)
 
 
-def _take(path: Path) -> int:
+def _take(above: int, name: bytes, shown: str) -> int:
     try:
-        return _take_at_once(path)
+        return _take_at_once(above, name)
     except FileExistsError as error:
-        raise Locked(str(path)) from error
+        raise Locked(shown) from error
     except OSError as error:
-        if error.errno not in NO_NAMELESS_FILES or not path.parent.is_dir():
+        if error.errno not in NO_NAMELESS_FILES or not os.fstat(above).st_nlink:
             raise
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o644, dir_fd=above)
     except FileExistsError as error:
-        raise Locked(str(path)) from error
+        raise Locked(shown) from error
     _mark(descriptor)
     return descriptor
 
 
-def _take_at_once(path: Path) -> int:
+def _take_at_once(above: int, name: bytes) -> int:
     """Make the file complete and locked before it has a name, so that no crash can leave half of it."""
-    descriptor = os.open(path.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(b".", os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644, dir_fd=above)
     try:
         _mark(descriptor)
-        # A directory must be given for the link of /proc to be followed; an absolute path makes nothing of it.
-        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)
+        # The source directory must be given for the link of /proc to be followed; an absolute path ignores it.
+        opened = f"/proc/self/fd/{descriptor}".encode()
+        os.link(opened, name, src_dir_fd=descriptor, dst_dir_fd=above, follow_symlinks=True)
     except OSError:
         os.close(descriptor)
         raise
@@ -80,39 +85,46 @@ def _mark(descriptor: int) -> None:
     os.write(descriptor, MARK)
 
 
-def remove_leftover(path: Path) -> None:
+def remove_leftover(root: Root, path: AnyPath) -> None:
     """Take away a lock of ours whose holder is dead; any other one stays."""
+    with contextlib.suppress(FileNotFoundError), root.above(path) as (above, name):
+        _remove_leftover(above, name)
+
+
+def _remove_leftover(above: int, name: bytes) -> None:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=above)
     except OSError:
         return  # there is none, or one that was never ours
     try:
-        if os.read(descriptor, len(MARK) + 1) == MARK and try_lock(descriptor) and _is_at(descriptor, path):
-            os.unlink(path)
+        if os.read(descriptor, len(MARK) + 1) == MARK and try_lock(descriptor) and _is_at(descriptor, above, name):
+            os.unlink(name, dir_fd=above)
     finally:
         os.close(descriptor)
 
 
-def _is_at(descriptor: int, path: Path) -> bool:
+def _is_at(descriptor: int, above: int, name: bytes) -> bool:
     """Whether the path still means the open file, and not one that somebody made in its place."""
     try:
-        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+        return os.path.samestat(os.fstat(descriptor), os.lstat(name, dir_fd=above))
     except FileNotFoundError:
         return False
 
 
-def put(path: Path, content: bytes, scratch: Path) -> None:
-    """Make a file that content in one step, durably. The scratch path is ours alone under the lock that is held."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(scratch, flags, 0o666)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        if path.is_file():
-            os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
-        os.fsync(file.fileno())
-    os.rename(scratch, path)
-    sync_directory(path.parent)
+def put(root: Root, path: AnyPath, content: bytes, scratch: AnyPath) -> None:
+    """Make a file that content in one step, durably. The scratch name is ours alone under the lock that is held."""
+    before = root.status(path)
+    with root.above(path) as (above, name):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(scratch, flags, 0o666, dir_fd=above)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if before is not None and stat.S_ISREG(before.st_mode):
+                os.fchmod(file.fileno(), before.st_mode & 0o777)
+            os.fsync(file.fileno())
+        os.rename(scratch, name, src_dir_fd=above, dst_dir_fd=above)
+        os.fsync(above)
 
 
 def sync_directory(directory: Path) -> None:

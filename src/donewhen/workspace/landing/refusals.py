@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Generator, Sequence
 
 from donewhen.errors import MachineryBroke, NeedsPerson
+from donewhen.workspace.beneath import LeavesRoot
 from donewhen.workspace.objects import shown
 
 MOST_NAMED = 5
@@ -48,6 +49,8 @@ def telling(doing: str) -> Generator[None]:
     """Turn what the operating system refuses into one line."""
     try:
         yield
+    except LeavesRoot as error:
+        raise NotLanded(str(error)) from error
     except OSError as error:
         where = f" ({shown(str(error.filename))})" if error.filename is not None else ""
         raise MachineryBroke(f"{doing}: {error.strerror}{where}") from error

@@ -36,6 +36,7 @@ SYS_MOVE_MOUNT = 429
 SYS_MOUNT_SETATTR = 442
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, MOVE_MOUNT_F_EMPTY_PATH = 0x1, 0o2000000, 0x4
+MOVE_MOUNT_T_EMPTY_PATH = 0x40
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 0x1, 0x2, 0x4
 LANDLOCK_CREATE_RULESET_VERSION = 1
 LANDLOCK_RULE_PATH_BENEATH = 1
@@ -90,9 +91,12 @@ def copy_mounts(source: bytes) -> int:
     return _checked(result, f"mounts of {source.decode('utf-8', 'replace')}")
 
 
-def attach_mounts(copied: int, target: bytes) -> None:
-    result = _libc.syscall(SYS_MOVE_MOUNT, copied, b"", AT_FDCWD, target, ctypes.c_uint(MOVE_MOUNT_F_EMPTY_PATH))
-    _checked(result, f"mount on {target.decode('utf-8', 'replace')}")
+def attach_mounts(copied: int, target: bytes | int) -> None:
+    """Attach what was copied at a path, or at the place that a descriptor stands for."""
+    at, path = (target, b"") if isinstance(target, int) else (AT_FDCWD, target)
+    flags = MOVE_MOUNT_F_EMPTY_PATH | (0 if path else MOVE_MOUNT_T_EMPTY_PATH)
+    result = _libc.syscall(SYS_MOVE_MOUNT, copied, b"", at, path, ctypes.c_uint(flags))
+    _checked(result, f"mount on {path.decode('utf-8', 'replace') or 'a place in the tree'}")
 
 
 def make_read_only(target: bytes | int) -> None:

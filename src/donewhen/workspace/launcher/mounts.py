@@ -14,7 +14,9 @@ before the first mount, because later ones cover them. What to mount arrives as 
 The layers of the tree come last. They are
 
     {"kind": "bind",    …}                                        as above
-    {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …}
+    {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …, "borrowed": [directory, path]}
+
+where `within` names the tree that a layer appears in,
 
 and are looked up where nothing is covered: an emptied home hides the layers of the tree that is about to appear in it.
 They may even come long after the rest: bubblewrap may stand on the stage by then, and what is hung up there appears
@@ -30,6 +32,7 @@ from __future__ import annotations
 import os
 import stat
 
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.launcher import devices, kernel
 
 TYPE_CHECKING = False
@@ -84,16 +87,39 @@ def _layer(step: Step) -> int:
         return copied
     # Paths in the options are relative to the layers' own directory, so that none of them needs escaping.
     os.chdir(_bytes(step["beside"]))
-    upper = _bytes(step["upper"])
-    options = f"userxattr,lowerdir={':'.join(step['lower'])},upperdir={step['upper']},workdir={step['work']}"
+    upper, borrowed = _bytes(step["upper"]), step["borrowed"]
+    source = Root(borrowed[0]).open_directory(borrowed[1]) if borrowed else -1
+    lower = f"/proc/self/fd/{source}" if borrowed else ":".join(step["lower"])
+    options = f"userxattr,lowerdir={lower},upperdir={step['upper']},workdir={step['work']}"
     kernel.mount(b"overlay", upper, b"overlay", kernel.MS_NOSUID | kernel.MS_NODEV, _bytes(options))
+    if borrowed:
+        os.close(source)
     return kernel.copy_mounts(upper)
 
 
 def _attach(layers: list[Step], copied: list[int]) -> None:
     for layer, mounts in zip(layers, copied, strict=True):
-        _make_mount_point(layer["at"], stat.S_ISDIR(os.fstat(mounts).st_mode))
-        kernel.attach_mounts(mounts, _bytes(layer["at"]))
+        directory = stat.S_ISDIR(os.fstat(mounts).st_mode)
+        if layer["within"]:
+            target = _mount_point_within(layer["within"], layer["at"], directory)
+            kernel.attach_mounts(mounts, target)
+            os.close(target)
+        else:
+            _make_mount_point(layer["at"], directory)
+            kernel.attach_mounts(mounts, _bytes(layer["at"]))
+
+
+def _mount_point_within(tree: str, path: str, directory: bool) -> int:
+    """A descriptor of a place in the tree, made if need be. A link of the tree must not move it elsewhere."""
+    with Root(tree).above(_bytes(path)[len(_bytes(tree)) :].strip(b"/"), make=True) as (above, name):
+        try:
+            os.stat(name, dir_fd=above, follow_symlinks=False)
+        except FileNotFoundError:
+            if directory:
+                os.mkdir(name, 0o755, dir_fd=above)
+            else:
+                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=above))
+        return os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
 
 
 def _thin_out(steps: list[Step], shelf: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.capture.refusals import is_dot_git
 from donewhen.workspace.merged import writing
 from donewhen.workspace.merged.directory import Kind, kind_of
@@ -31,7 +32,7 @@ from donewhen.workspace.merged.problems import (
     explained,
 )
 from donewhen.workspace.merged.view import Enter, Entry, Mount, Parts, View
-from donewhen.workspace.trees import Tree
+from donewhen.workspace.trees import SHARED_FILE, Tree, Trees
 
 __all__ = [
     "Closed",
@@ -69,10 +70,13 @@ class Files:
         self._view = view
 
     @classmethod
-    def of(cls, state_directory: Path, tree: Tree) -> "Files":
-        lower = () if tree.facts.copied else tuple(state_directory / layer for layer in tree.facts.lower)
-        whole = Mount((), (tree.upper, *lower), not tree.facts.copied, tree.directory / "work")
-        shares = (_share(path, tree.directory / "shares" / str(n)) for n, path in enumerate(tree.facts.shares))
+    def of(cls, trees: Trees, tree: Tree) -> "Files":
+        lower = () if tree.facts.copied else tuple(Root(trees.directory / layer) for layer in tree.facts.lower)
+        whole = Mount((), (Root(tree.upper), *lower), not tree.facts.copied, tree.directory / "work")
+        shares = (
+            _share(trees.repo.files.below(path), path, tree.directory / "shares" / str(number))
+            for number, path in enumerate(tree.facts.shares)
+        )
         return cls(View(tree.place.root, [whole, *shares]))
 
     def stat(self, path: str) -> Status:
@@ -176,10 +180,9 @@ def _require_file(path: str, found: os.stat_result) -> None:
         raise NotFile(f"{path} is a device, a pipe or a socket")
 
 
-def _share(path: str, directory: Path) -> Mount:
+def _share(source: Root, path: str, directory: Path) -> Mount:
     """A shared path of the checkout, under the tree's own layer; a shared file was copied."""
     at = tuple(part for part in path.split("/") if part not in ("", "."))
-    if (directory / "file").exists():
-        return Mount(at, (directory,), False, directory, inner=("file",))
-    source = Path(os.path.realpath(directory / "lower"))
-    return Mount(at, (directory / "upper", source), True, directory / "work")
+    if (directory / SHARED_FILE).exists():
+        return Mount(at, (Root(directory),), False, directory, inner=(SHARED_FILE,))
+    return Mount(at, (Root(directory / "upper"), source), True, directory / "work")

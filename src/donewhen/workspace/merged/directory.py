@@ -8,9 +8,9 @@ import contextlib
 import os
 import stat
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO, Literal
 
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.capture.walk import OPAQUE
 
 INTO = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -28,11 +28,11 @@ class Directory:
         self.overlay = overlay
 
     @classmethod
-    def at(cls, layers: Sequence[Path], overlay: bool) -> "Directory":
+    def at(cls, layers: Sequence[Root], overlay: bool) -> "Directory":
         opened = cls([], overlay)
         try:
             for place in layers:
-                opened.layers.append(os.open(place, INTO))
+                opened.layers.append(place.open_directory())
         except OSError:
             opened.close()
             raise

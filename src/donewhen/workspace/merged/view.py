@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.merged.directory import Directory, Kind, kind_of
 from donewhen.workspace.merged.problems import NotThere, Outside, explained
 
@@ -35,7 +36,7 @@ class Mount:
     """Layers and where they appear."""
 
     at: Parts
-    layers: tuple[Path, ...]
+    layers: tuple[Root, ...]
     """The first one takes what is written."""
     overlay: bool
     staging: Path
@@ -113,7 +114,7 @@ class View:
         mount = self.mount(parts)
         place = mount.place(parts)
         if not place:
-            return os.lstat(mount.layers[0])
+            return mount.layers[0].status()
         try:
             with mount.opened(place[:-1]) as directory:
                 return directory.status(place[-1])

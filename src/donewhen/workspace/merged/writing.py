@@ -23,7 +23,7 @@ def write(mount: Mount, place: Parts, content: bytes, mode: int) -> None:
 @contextlib.contextmanager
 def _top_directory(mount: Mount, place: Parts) -> Generator[int]:
     """A directory in the topmost layer, made as the layers beneath have it where it is not there yet."""
-    here = os.open(mount.layers[0], INTO)
+    here = mount.layers[0].open_directory()
     try:
         for number, part in enumerate(place, 1):
             found = _status(here, part)

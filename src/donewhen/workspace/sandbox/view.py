@@ -37,9 +37,12 @@ class Bind:
     source: str
     at: str
     writable: bool = False
+    within: str = ""
+    """The tree in which it appears: on the way from there to `at`, no link of the tree is followed."""
 
     def step(self) -> Step:
-        return {"kind": "bind", "source": self.source, "at": self.at, "writable": self.writable}
+        about = {"source": self.source, "at": self.at, "writable": self.writable, "within": self.within}
+        return {"kind": "bind", **about}
 
 
 @frozen
@@ -51,10 +54,14 @@ class Overlay:
     upper: str
     work: str
     at: str
+    borrowed: tuple[str, str] | None = None
+    """Instead of `lower`: a directory of the host and a path below it, reached without following a link."""
+    within: str = ""
+    """As in `Bind`."""
 
     def step(self) -> Step:
         layers = {"beside": self.beside, "lower": list(self.lower), "upper": self.upper, "work": self.work}
-        return {"kind": "overlay", "at": self.at, **layers}
+        return {"kind": "overlay", "at": self.at, "borrowed": self.borrowed, "within": self.within, **layers}
 
 
 @frozen(kw_only=True)

@@ -20,6 +20,7 @@ import re
 from pathlib import Path
 
 from donewhen.errors import MachineryBroke
+from donewhen.workspace.beneath import LeavesRoot
 from donewhen.workspace.git import check_version
 from donewhen.workspace.objects import Change, Size, changes_in
 from donewhen.workspace.process import Launcher
@@ -51,6 +52,8 @@ class Store:
             await check_version(launcher)
         try:
             await mirror.refresh(bare, repo)
+        except LeavesRoot:
+            raise
         except OSError as error:
             raise MachineryBroke(f"the store cannot be brought up to date: {error}") from error
         store = cls(bare, repo)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from donewhen.errors import MachineryBroke
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.files import remove_tree
 from donewhen.workspace.git import Place, Settings, git
 from donewhen.workspace.objects import framed, object_id
@@ -75,9 +76,9 @@ class Bare:
     def git_dir(self) -> Path:
         return self.directory / "git"
 
-    def lfs_places(self, repo: Repo) -> tuple[Path, ...]:
+    def lfs_places(self, repo: Repo) -> tuple[Root, ...]:
         """Where content of LFS files may be; the first place is ours."""
-        return (self.directory / "lfs", Path(repo.common_dir, repo.setting("lfs.storage", "lfs"), "objects"))
+        return (Root(self.directory / "lfs"), repo.lfs.below("objects"))
 
     def lay_out(self) -> None:
         """Make what is not there yet; `git/config` always says exactly what this version wants."""

@@ -5,12 +5,12 @@ machine has it, submodules become empty directories. What a directory is for, an
 the callers.
 """
 
-import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from donewhen.errors import MachineryBroke
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.git import Place
 from donewhen.workspace.index import Held, written
 from donewhen.workspace.objects import FILE, GITLINK, PROGRAM, TREE, Change, raw, text
@@ -24,7 +24,7 @@ def index_of(bare: Bare, tree: str) -> Path:
     return bare.directory / "bases" / f"{tree}.index"
 
 
-async def check_out(bare: Bare, base: Skeleton, into: Path, places: Sequence[Path]) -> list[str]:
+async def check_out(bare: Bare, base: Skeleton, into: Path, places: Sequence[Root]) -> list[str]:
     """All files of a tree, into an empty directory; the paths that stayed LFS pointers are given back."""
     into.mkdir(parents=True, exist_ok=True)
     if any(into.iterdir()):
@@ -37,13 +37,13 @@ async def check_out(bare: Bare, base: Skeleton, into: Path, places: Sequence[Pat
     return missing
 
 
-async def _fill(bare: Bare, place: Place, base: Skeleton, places: Sequence[Path]) -> list[str]:
+async def _fill(bare: Bare, place: Place, base: Skeleton, places: Sequence[Root]) -> list[str]:
     paths = (await bare.run("ls-files", "-z", ":(attr:filter=lfs)", at=place)).split(b"\0")[:-1]
     links = [path for path in paths if path in base.links]
-    files = {os.path.join(bytes(place.work_tree), path): path for path in paths if path not in links}
-    missing = [files[full] for full in lfs.fill(files, places)]
+    files = [path for path in paths if path not in links]
+    missing = lfs.fill(Root(place.work_tree), files, places)
     # Where content stands for a pointer, git would see a change; nobody reads that index but a maker's own git.
-    await bare.run("update-index", "--assume-unchanged", "-z", "--stdin", at=place, stdin=_joined(files.values()))
+    await bare.run("update-index", "--assume-unchanged", "-z", "--stdin", at=place, stdin=_joined(files))
     return [text(path) for path in missing]
 
 
@@ -52,13 +52,14 @@ def _joined(paths: Iterable[bytes]) -> bytes:
 
 
 async def write_changes(
-    bare: Bare, base: Skeleton, changes: Sequence[Change], into: Path, places: Sequence[Path]
+    bare: Bare, base: Skeleton, changes: Sequence[Change], into: Path, places: Sequence[Root]
 ) -> None:
     """The new state of every changed path, below `into`. What the changes delete is left to the caller."""
     news = {raw(change.path): change.new for change in changes if change.new is not None}
     for path, entry in news.items():
         if entry.mode in (GITLINK, TREE):
-            Path(os.path.join(into, text(path))).mkdir(parents=True, exist_ok=True)
+            with Root(into).directory(path, make=True):
+                pass
     files = [Held(path, entry) for path, entry in news.items() if entry.mode not in (GITLINK, TREE)]
     if not files:
         return
@@ -72,7 +73,7 @@ async def write_changes(
         speaks = base.lfs or any(item.path.endswith(b".gitattributes") for item in files)
         if speaks:
             ours = await with_filter(bare, place, [item.path for item in files if item.entry.mode in (FILE, PROGRAM)])
-            lfs.fill([os.path.join(bytes(into), path) for path in ours.get("lfs", [])], places)
+            lfs.fill(Root(into), ours.get("lfs", []), places)
 
 
 async def with_filter(bare: Bare, place: Place, paths: Sequence[bytes]) -> dict[str, list[bytes]]:

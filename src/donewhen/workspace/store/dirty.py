@@ -5,14 +5,17 @@ change: line ends, modes, ignored files. Submodules are not entered, and no filt
 need one cannot be put into a snapshot, and says so.
 """
 
+import contextlib
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from donewhen.errors import BadInput
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.git import Place, Settings
 from donewhen.workspace.objects import FILE, GITLINK, LINK, PROGRAM, Change, Entry, date_in, object_id, raw, shown, text
 from donewhen.workspace.repo import Repo
@@ -51,15 +54,24 @@ async def snapshot(bare: Bare, repo: Repo) -> str:
         return commit.decode().strip()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _work_tree(bare: Bare, repo: Repo) -> Generator[Place]:
     """The user's files, seen with a copy of the user's index."""
     with bare.scratch(repo.root, head=repo.head.encode() + b"\n") as place:
-        names = [path.name for path in repo.git_dir.iterdir() if path.name.startswith("sharedindex.")]
-        for name in ["index", *names]:
-            if (repo.git_dir / name).is_file():
-                shutil.copy2(repo.git_dir / name, place.git_dir / name)
+        copy_index(repo, place.git_dir)
         yield place
+
+
+def copy_index(repo: Repo, git_dir: Path) -> None:
+    """The user's index in a git dir of ours, with its time: git compares that with the times of the files."""
+    names = [name for name in repo.git.names() if name.startswith("sharedindex.")]
+    for name in ["index", *names]:
+        if repo.git.is_file(name):
+            with repo.git.file(name) as source, (git_dir / name).open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+                target.flush()
+                status = os.fstat(source.fileno())
+                os.utime(target.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _settings(repo: Repo) -> Settings:
@@ -78,7 +90,7 @@ async def _changes(bare: Bare, repo: Repo, place: Place) -> list[Change]:
     answer = await bare.run(*STATUS, at=place, settings=_settings(repo))
     found: dict[str, Change] = {}
     for record in answer.split(b"\0")[:-1]:
-        change = _change(record, repo.root)
+        change = _change(record, repo.files)
         before = found.get(change.path)
         if before is not None and before.old is not None:  # taken out of the index, and there all the same
             change = Change(change.path, "modified", before.old, change.new)
@@ -87,12 +99,12 @@ async def _changes(bare: Bare, repo: Repo, place: Place) -> list[Change]:
     return [change for path, change in sorted(found.items()) if path not in same]
 
 
-def _change(record: bytes, root: Path) -> Change:
+def _change(record: bytes, files: Root) -> Change:
     kind, _, rest = record.partition(b" ")
     if kind == b"?" and rest.endswith(b"/"):
         return Change(text(rest[:-1]), "nested", None, Entry(GITLINK, ""))
     if kind == b"?":
-        return Change(text(rest), "added", None, Entry(_mode(root, rest), ""))
+        return Change(text(rest), "added", None, Entry(_mode(files, rest), ""))
     if kind == b"u":
         *about, path = rest.decode("utf-8", "surrogateescape").split(" ", 9)
         return Change(path, "unmerged", Entry(int(about[2], 8), about[6]), Entry(int(about[5], 8), ""))
@@ -103,15 +115,18 @@ def _change(record: bytes, root: Path) -> Change:
     return Change(path, "added" if not old else "modified" if new else "deleted", before, after)
 
 
-def _mode(root: Path, path: bytes) -> int:
-    mode = os.lstat(os.path.join(bytes(root), path)).st_mode
+def _mode(files: Root, path: bytes) -> int:
+    status = files.status(path)
+    if status is None:
+        raise BadInput(f"{shown(path)} was removed while it was looked at: try again")
+    mode = status.st_mode
     return LINK if stat.S_ISLNK(mode) else PROGRAM if mode & stat.S_IXUSR else FILE
 
 
 async def _unchanged_lfs(bare: Bare, repo: Repo, place: Place, changes: Sequence[Change]) -> set[str]:
     """LFS files that only look changed: the pointer of what is on disk is what HEAD has."""
     modified = [change for change in changes if change.kind == "modified" and _is_file(change)]
-    if not modified or not (repo.common_dir / "lfs").is_dir():
+    if not modified or not repo.lfs.is_directory():
         return set()
     paths = (await with_filter(bare, place, [raw(change.path) for change in modified])).get("lfs", [])
     return {change.path for change in modified if raw(change.path) in paths and _is_same(bare, repo, change)}
@@ -122,13 +137,9 @@ def _is_file(change: Change) -> bool:
 
 
 def _is_same(bare: Bare, repo: Repo, change: Change) -> bool:
-    pointer = lfs.pointer_of(_on_disk(repo, raw(change.path)))
+    pointer = lfs.pointer_of(repo.files, raw(change.path))
     id = object_id(bare.object_format, "blob", pointer)
     return change.old is not None and change.new is not None and change.old == Entry(change.new.mode, id)
-
-
-def _on_disk(repo: Repo, path: bytes) -> bytes:
-    return os.path.join(bytes(repo.root), path)
 
 
 # -- the snapshot --
@@ -145,14 +156,39 @@ async def _stage(bare: Bare, repo: Repo, place: Place, changes: Sequence[Change]
             raise BadInput(f"{shown(needing[0])} needs the filter {shown(name)}, which is never run: commit it first")
     if gone:  # by name alone: where a link now stands for their directory, git refuses to look for them
         await bare.run("update-index", "--force-remove", "-z", "--stdin", at=place, stdin=gone)
-    names = b"".join(path + b"\0" for path in paths if path not in pointers)
-    options = ("--add", "--remove", "--replace", "-z", "--stdin")
-    await bare.run("update-index", *options, at=place, stdin=names, settings=_settings(repo))
+    modules = [raw(change.path) for change in changes if change.new is not None and change.new.mode == GITLINK]
+    await _add(bare, repo, place, modules)
+    with tempfile.TemporaryDirectory(dir=place.git_dir) as copied:
+        taken = [path for path in paths if path not in pointers and path not in modules]
+        _copy_files(repo.files, taken, Root(Path(copied)))
+        await _add(bare, repo, replace(place, work_tree=Path(copied)), taken)
     if pointers:
         records = b"".join(_record(bare, repo, path) for path in pointers)
         await bare.run("update-index", "--replace", "-z", "--index-info", at=place, stdin=records)
 
 
+async def _add(bare: Bare, repo: Repo, place: Place, paths: Sequence[bytes]) -> None:
+    if paths:
+        names = b"".join(path + b"\0" for path in paths)
+        options = ("--add", "--remove", "--replace", "-z", "--stdin")
+        await bare.run("update-index", *options, at=place, stdin=names, settings=_settings(repo))
+
+
+def _copy_files(source: Root, paths: Sequence[bytes], target: Root) -> None:
+    """Copy the user's files and links to a directory of ours, where nobody can exchange one while git reads it."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError), target.above(path, make=True) as (above, name):
+            link = source.target(path)
+            if link is not None:
+                os.symlink(link, name, dir_fd=above)
+                continue
+            with source.file(path) as file:
+                mode = 0o755 if os.fstat(file.fileno()).st_mode & stat.S_IXUSR else 0o644
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(name, flags, mode, dir_fd=above), "wb") as copy:
+                    shutil.copyfileobj(file, copy, 1 << 20)
+
+
 def _record(bare: Bare, repo: Repo, path: bytes) -> bytes:
-    pointer = lfs.take_in(_on_disk(repo, path), bare.lfs_places(repo))
-    return b"%o %s\t%s\0" % (_mode(repo.root, path), bare.write("blob", pointer).encode(), path)
+    pointer = lfs.take_in(repo.files, path, bare.lfs_places(repo))
+    return b"%o %s\t%s\0" % (_mode(repo.files, path), bare.write("blob", pointer).encode(), path)

@@ -7,11 +7,13 @@ tree. Content is only ever looked for locally and never fetched.
 import hashlib
 import os
 import re
+import secrets
 import shutil
-import tempfile
+import stat
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
+
+from donewhen.workspace.beneath import LeavesRoot, Root
 
 LONGEST_POINTER = 1024
 POINTER = re.compile(
@@ -27,8 +29,10 @@ class Pointer(NamedTuple):
     def content(self) -> bytes:
         return f"version https://git-lfs.github.com/spec/v1\noid sha256:{self.oid}\nsize {self.size}\n".encode()
 
-    def below(self, place: Path) -> Path:
-        return place / self.oid[:2] / self.oid[2:4] / self.oid
+    @property
+    def path(self) -> str:
+        """Where the content is, below a place for such content."""
+        return f"{self.oid[:2]}/{self.oid[2:4]}/{self.oid}"
 
 
 def pointer_in(content: bytes) -> Pointer | None:
@@ -36,12 +40,11 @@ def pointer_in(content: bytes) -> Pointer | None:
     return Pointer(found.group(1).decode(), int(found.group(2))) if found else None
 
 
-def fill(paths: Iterable[bytes], places: Sequence[Path]) -> list[bytes]:
+def fill(root: Root, paths: Iterable[bytes], places: Sequence[Root]) -> list[bytes]:
     """Put the content into each file that holds a pointer to it. What is not here stays a pointer and is given back."""
     missing: list[bytes] = []
     for path in paths:
-        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(fd, "r+b") as file:
+        with os.fdopen(root.open(path, os.O_RDWR), "r+b") as file:
             pointer = pointer_in(file.read(LONGEST_POINTER + 1))
             if pointer is None:
                 continue
@@ -49,22 +52,29 @@ def fill(paths: Iterable[bytes], places: Sequence[Path]) -> list[bytes]:
             if source is None:
                 missing.append(path)
                 continue
-            file.seek(0)
-            file.truncate()
-            with source.open("rb") as content:
+            with source.file(pointer.path) as content:
+                file.seek(0)
+                file.truncate()
                 shutil.copyfileobj(content, file, 1 << 20)
     return missing
 
 
-def _find(pointer: Pointer, places: Sequence[Path]) -> Path | None:
-    candidates = (pointer.below(place) for place in places)
-    return next((path for path in candidates if path.is_file() and path.stat().st_size == pointer.size), None)
+def _find(pointer: Pointer, places: Sequence[Root]) -> Root | None:
+    return next((place for place in places if _has(place, pointer)), None)
 
 
-def pointer_of(path: bytes) -> bytes:
+def _has(place: Root, pointer: Pointer) -> bool:
+    """Behind a link there is nothing: content is never taken from outside of the place."""
+    try:
+        found = place.status(pointer.path)
+    except LeavesRoot:
+        return False
+    return found is not None and stat.S_ISREG(found.st_mode) and found.st_size == pointer.size
+
+
+def pointer_of(root: Root, path: bytes) -> bytes:
     """What a tree says for a file: its pointer, or what is in it when that is one already."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as file:
+    with root.file(path) as file:
         start = file.read(LONGEST_POINTER + 1)
         if pointer_in(start):
             return start
@@ -73,15 +83,18 @@ def pointer_of(path: bytes) -> bytes:
         return Pointer(digest, file.tell()).content()
 
 
-def take_in(path: bytes, places: Sequence[Path]) -> bytes:
+def take_in(root: Root, path: bytes, places: Sequence[Root]) -> bytes:
     """The pointer of a file, whose content is then below one of the places; the first of them is ours to write to."""
-    content = pointer_of(path)
+    content = pointer_of(root, path)
     pointer = pointer_in(content)
-    if pointer is not None and _find(pointer, places) is None and os.stat(path).st_size == pointer.size:
-        target = pointer.below(places[0])
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix="tmp_donewhen_", delete=False) as copy:
-            with open(path, "rb") as file:
+    with root.file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if pointer is None or size != pointer.size or _find(pointer, places) is not None:
+            return content
+        with places[0].above(pointer.path, make=True) as (above, name):
+            temporary = f"tmp_donewhen_{secrets.token_hex(6)}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=above), "wb") as copy:
                 shutil.copyfileobj(file, copy, 1 << 20)
-        Path(copy.name).replace(target)
+            os.replace(temporary, name, src_dir_fd=above, dst_dir_fd=above)
     return content

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from typing import Any, cast
 import anyio.to_thread
 
 from donewhen.workspace import refs
+from donewhen.workspace.beneath import AnyPath, LeavesRoot, Root
 from donewhen.workspace.files import locked
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store.bare import Bare, replace
@@ -37,6 +39,10 @@ MOST_ALTERNATES = 5
 MOST_LOOKS = 5
 FRESH_NS = 2_000_000_000
 """A directory that changed this recently may change again without its time changing, so it is looked at again."""
+MOST_COPIED = 64 << 20
+"""Of a list or a history of references; git keeps no larger one for long."""
+FAN = re.compile(r"[0-9a-f]{2}")
+LOOSE = re.compile(r"[0-9a-f]{38}|[0-9a-f]{62}")
 NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP}
 
 State = dict[str, Any]
@@ -57,27 +63,30 @@ def _refresh(bare: Bare, repo: Repo, everything: bool) -> None:
     before = _state(bare)
     state: State = {} if everything else _state(bare)
     _copy_refs(bare, repo, state)
-    for directory in _object_directories(repo.common_dir / "objects"):
+    for directory in _object_directories(repo.common):
         _link_loose(bare, directory, state)
         _link_packs(bare, directory)
     for name in ("shallow", "info/exclude"):
-        copy(repo.common_dir / name, bare.git_dir / name)
+        copy(repo.common, name, bare.git_dir / name)
     if state != before:
         replace(bare.directory / "mirror.json", json.dumps(state).encode())
 
 
 def copy_logs(bare: Bare, repo: Repo, git_dir: Path) -> None:
     """The history of references, for expressions such as `main@{yesterday}`."""
-    if (repo.common_dir / "logs").is_dir():
-        shutil.copytree(repo.common_dir / "logs", bare.git_dir / "logs", dirs_exist_ok=True)
+    for name in repo.common.files_below("logs"):
+        if refs.is_name(name.removeprefix(b"logs/")):
+            target = bare.git_dir / os.fsdecode(name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy(repo.common, name, target)
     (git_dir / "logs").mkdir()
-    copy(repo.git_dir / "logs" / "HEAD", git_dir / "logs" / "HEAD")
+    copy(repo.git, "logs/HEAD", git_dir / "logs" / "HEAD")
 
 
 def pack_names(repo: Repo) -> set[str]:
     """The packs that the user's repository has now."""
-    directories = _object_directories(repo.common_dir / "objects")
-    return {name[:-5] for place in directories for name in _names(place / "pack") if name.endswith(".pack")}
+    directories = _object_directories(repo.common)
+    return {name[:-5] for place in directories for name in place.names("pack") if name.endswith(".pack")}
 
 
 def _state(bare: Bare) -> State:
@@ -87,9 +96,9 @@ def _state(bare: Bare) -> State:
         return {}
 
 
-def copy(source: Path, target: Path) -> None:
+def copy(root: Root, name: AnyPath, target: Path) -> None:
     """Make a file of ours what a file of the user's is, missing ones included."""
-    content = source.read_bytes() if source.is_file() else None
+    content = root.read(name, MOST_COPIED)
     if content is None:
         target.unlink(missing_ok=True)
     elif not target.is_file() or target.read_bytes() != content:
@@ -100,21 +109,19 @@ def copy(source: Path, target: Path) -> None:
 
 
 def _copy_refs(bare: Bare, repo: Repo, state: State) -> None:
-    saying = refs.loose(repo.common_dir)
-    seen = [*_signature(repo.common_dir / "packed-refs"), _digest(saying)]
+    saying = refs.loose(repo.common)
+    seen = [*_signature(repo.common.status("packed-refs")), _digest(saying)]
     if state.get("refs") == seen:
         return
-    known = refs.every(repo.common_dir, saying)
+    known = refs.every(repo.common, saying)
     lines = [f"{id} ".encode() + name for name, id in sorted(known.items()) if not name.startswith(NOT_MIRRORED)]
     replace(bare.git_dir / "packed-refs", b"# pack-refs with: sorted \n" + b"".join(line + b"\n" for line in lines))
     state["refs"] = seen
 
 
-def _signature(path: Path) -> tuple[int, ...]:
+def _signature(status: os.stat_result | None) -> tuple[int, ...]:
     """Changes with the file: git replaces it as a whole."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
+    if status is None:
         return (0, 0, 0)
     fresh = time.time_ns() - status.st_mtime_ns < FRESH_NS
     return (status.st_ino, status.st_size, time.time_ns() if fresh else status.st_mtime_ns)
@@ -127,89 +134,85 @@ def _digest(saying: dict[bytes, bytes]) -> str:
 # -- objects --
 
 
-def _object_directories(first: Path) -> list[Path]:
-    """The repository's own object directory and those it borrows from."""
-    found = [Path(os.path.realpath(first))]
+def _object_directories(common: Root) -> list[Root]:
+    """The repository's own object directory and those it borrows from, each a root of its own."""
+    found = {common.place("objects"): common.below("objects")}
     for _ in range(MOST_ALTERNATES):
-        borrowed = [path for directory in found for path in _alternates(directory) if path not in found]
-        found += dict.fromkeys(borrowed)
-    return found
+        borrowed = [path for directory in found.values() for path in _alternates(directory)]
+        found |= {str(path): Root(path) for path in borrowed if str(path) not in found}
+    return list(found.values())
 
 
-def _alternates(directory: Path) -> Iterator[Path]:
-    listed = directory / "info" / "alternates"
-    for line in listed.read_bytes().split(b"\n") if listed.is_file() else ():
-        path = Path(os.path.realpath(os.path.join(directory, os.fsdecode(line))))
+def _alternates(directory: Root) -> Iterator[Path]:
+    listed = directory.read("info/alternates", MOST_COPIED) or b""
+    for line in listed.split(b"\n"):
+        path = Path(os.path.realpath(os.path.join(directory.location, os.fsdecode(line))))
         if line and not line.startswith(b"#") and path.is_dir():
             yield path
 
 
-def _link_loose(bare: Bare, source: Path, state: State) -> None:
-    known: dict[str, int] = state.setdefault("loose", {}).setdefault(str(source), {})
-    with os.scandir(source) as fans:
-        for fan in fans:
-            if not re.fullmatch(r"[0-9a-f]{2}", fan.name):
-                continue
-            with contextlib.suppress(FileNotFoundError):  # packed meanwhile, all of it; the pack comes after this
-                changed = fan.stat().st_mtime_ns
-                if known.get(fan.name) == changed:
-                    continue
-                fresh = time.time_ns() - changed < FRESH_NS
-                _link_fan(Path(fan.path), bare.git_dir / "objects" / fan.name)
-                known[fan.name] = 0 if fresh else changed
+def _link_loose(bare: Bare, source: Root, state: State) -> None:
+    known: dict[str, int] = state.setdefault("loose", {}).setdefault(str(source.location), {})
+    for fan in source.names():
+        status = source.status(fan) if FAN.fullmatch(fan) else None
+        if status is None:  # another name, or packed meanwhile, all of it; the pack comes after this
+            continue
+        changed = status.st_mtime_ns
+        if known.get(fan) != changed:
+            fresh = time.time_ns() - changed < FRESH_NS
+            _link_fan(source.below(fan), bare.git_dir / "objects" / fan)
+            known[fan] = 0 if fresh else changed
 
 
-def _link_fan(source: Path, target: Path) -> None:
+def _link_fan(source: Root, target: Path) -> None:
     target.mkdir(exist_ok=True)
     have = set(os.listdir(target))
-    for name in os.listdir(source):
-        if name not in have and re.fullmatch(r"[0-9a-f]{38}|[0-9a-f]{62}", name):
-            with contextlib.suppress(FileNotFoundError):  # packed meanwhile; the pack comes after this
-                _link(source / name, target / name)
+    wanted = [name for name in source.names() if name not in have and LOOSE.fullmatch(name)]
+    if wanted:
+        with contextlib.suppress(FileNotFoundError), source.directory() as above:
+            for name in wanted:
+                with contextlib.suppress(FileNotFoundError):  # packed meanwhile; the pack comes after this
+                    _link(above, name, target, source.place(name))
 
 
-def _link_packs(bare: Bare, source: Path) -> None:
+def _link_packs(bare: Bare, source: Root) -> None:
     target = bare.git_dir / "objects" / "pack"
     for _ in range(MOST_LOOKS):
-        there, have = _names(source / "pack"), _names(target)
+        there, have = set(source.names("pack")), set(os.listdir(target))
         whole = {name[:-4] for name in there if name.endswith(".idx") and f"{name[:-4]}.pack" in there}
         try:
             for pack in whole:
                 if f"{pack}.idx" not in have:
-                    _link_pack(source / "pack" / pack, target)
+                    with source.directory("pack") as above:
+                        for name in [f"{pack}{part}" for part in PACK_PARTS if f"{pack}{part}" in there]:
+                            _link(above, name, target, source.place(f"pack/{name}"))
             return
         except FileNotFoundError:
             continue  # a repack put another one in its place
 
 
-def _names(directory: Path) -> set[str]:
-    return set(os.listdir(directory)) if directory.is_dir() else set()
-
-
-def _link_pack(pack: Path, target: Path) -> None:
-    for part in PACK_PARTS:
-        path = Path(f"{pack}{part}")
-        if part in (".pack", ".idx") or path.exists():
-            _link(path, target / path.name)
-
-
-def _link(source: Path, target: Path) -> None:
+def _link(above: int, name: str, into: Path, shown: str) -> None:
+    """Link or copy one file: the one that was opened, whatever has its name a moment later."""
+    opened = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:
-        if source.is_symlink():
-            raise OSError(errno.EPERM, "a link to a link is not a file")
-        os.link(source, target)
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise LeavesRoot(errno.ELOOP, "is not a regular file", shown)
+        # The source directory must be given for the link of /proc to be followed; an absolute path ignores it.
+        os.link(f"/proc/self/fd/{opened}", into / name, src_dir_fd=opened, follow_symlinks=True)
     except FileExistsError:
         return
     except OSError as error:
         if error.errno not in NO_LINK:
             raise
-        _copy_object(source, target)
+        _copy_object(opened, into / name)
+    finally:
+        os.close(opened)
 
 
-def _copy_object(source: Path, target: Path) -> None:
+def _copy_object(opened: int, target: Path) -> None:
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix="tmp_donewhen_", delete=False) as file:
         try:
-            with source.open("rb") as original:
+            with open(f"/proc/self/fd/{opened}", "rb") as original:
                 shutil.copyfileobj(original, file, 1 << 20)
         except OSError:
             Path(file.name).unlink()

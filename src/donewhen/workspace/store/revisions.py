@@ -33,7 +33,7 @@ async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
     expression = ref if ref.startswith(":/") else f"{ref}^{{commit}}"
     with bare.scratch(head=raw(head)) as place:
         for name in PSEUDO_REFS:
-            mirror.copy(repo.git_dir / name, place.git_dir / name)
+            mirror.copy(repo.git, name, place.git_dir / name)
         if "@{" in ref:
             mirror.copy_logs(bare, repo, place.git_dir)
         options = ("rev-parse", "--verify", "--quiet", "--end-of-options")

@@ -11,6 +11,7 @@ from typing import Literal
 
 from donewhen.workspace.objects import date_in, raw, text
 from donewhen.workspace.repo import Repo
+from donewhen.workspace.store import mirror
 from donewhen.workspace.store.bare import Bare
 from donewhen.workspace.store.checkout import index_of
 
@@ -47,7 +48,7 @@ async def seed_git_dir(bare: Bare, repo: Repo, commit: str, history: History, in
         _copy_packs(await _packs(bare, commit), bare.directory / "history", packs)
         await _pack_apart(bare, [*tags.values(), f"^{commit}"], packs)
         if repo.shallow:
-            shutil.copyfile(repo.common_dir / "shallow", into / "shallow")
+            mirror.copy(repo.common, "shallow", into / "shallow")
     else:
         tip, tags = await _single_commit(bare, commit)
         await _pack_apart(bare, [tip], packs)
@@ -64,9 +65,7 @@ def _write_refs(repo: Repo, commit: str, tip: str, tags: dict[str, str], into: P
         head = f"{tip}\n"
     (into / "packed-refs").write_bytes(raw("".join(lines)))
     (into / "HEAD").write_bytes(raw(head))
-    exclude = repo.common_dir / "info" / "exclude"
-    if exclude.is_file():
-        shutil.copyfile(exclude, into / "info" / "exclude")
+    mirror.copy(repo.common, "info/exclude", into / "info" / "exclude")
 
 
 async def _copy_index(bare: Bare, commit: str, into: Path) -> None:

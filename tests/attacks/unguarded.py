@@ -1,0 +1,62 @@
+"""donewhen with its path defences switched off: links are followed, and a pointer opens any repository.
+
+For control arms only: an attack that does not get out even here shows nothing.
+"""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+from donewhen.workspace import beneath, repo, trees
+from donewhen.workspace.landing import commits
+from donewhen.workspace.store import mirror
+
+
+def nothing(*_: object) -> None:
+    return None
+
+
+def switch_off() -> None:
+    follow = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+    def opened(top: str, parts: tuple[bytes, ...]) -> int:
+        return os.open(os.path.join(os.fsencode(top), *parts), follow)
+
+    def made(top: str, parts: tuple[bytes, ...]) -> int:
+        place = os.path.join(os.fsencode(top), *parts)
+        os.makedirs(place, exist_ok=True)
+        return os.open(place, follow)
+
+    def open_any(self: beneath.Root, path: str | bytes, flags: int, mode: int = 0o666) -> int:
+        return os.open(self.place(path), flags & ~os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+    def status(self: beneath.Root, path: str | bytes = b"") -> os.stat_result | None:
+        try:
+            return os.stat(self.place(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def link(above: int, name: str, into: Path, _: str) -> None:
+        with open(f"/proc/self/fd/{above}/{name}", "rb") as source:
+            (into / name).write_bytes(source.read())
+
+    off: list[tuple[object, str, object]] = [
+        (beneath, "_opened", opened),
+        (beneath, "_made", made),
+        (beneath.Root, "open", open_any),
+        (beneath.Root, "status", status),
+        (repo, "_refuse_links", nothing),
+        (repo, "_borrowed", nothing),
+        (trees, "require_shareable", nothing),
+        (mirror, "_link", link),
+        (commits, "_is_plain", bool),
+    ]
+    for module, name, function in off:
+        setattr(module, name, function)
+
+
+if __name__ == "__main__":
+    switch_off()
+    sys.argv[0] = "donewhen"
+    runpy.run_module("donewhen", run_name="__main__")

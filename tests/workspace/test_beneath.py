@@ -1,0 +1,334 @@
+"""Nothing outside a root is read or written, whatever links, `..`, mounts and races there are below it.
+
+Every test runs twice: with the kernel's own call, and with the component-by-component fallback. The control arms do the
+same with plain path joining, and get out.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from donewhen.workspace import beneath
+from donewhen.workspace.beneath import LeavesRoot, Root
+from needs import leave_out, needs
+from repositories import digest
+
+SECRET = b"the private key"
+
+
+@pytest.fixture(params=["by the kernel", "step by step"], autouse=True)
+def resolver(request: pytest.FixtureRequest) -> Generator[None]:
+    with resolving(kernel=request.param == "by the kernel"):
+        yield
+
+
+@contextlib.contextmanager
+def resolving(kernel: bool) -> Generator[None]:
+    before, beneath.kernel_resolves = beneath.kernel_resolves, kernel
+    try:
+        yield
+    finally:
+        beneath.kernel_resolves = before
+
+
+@contextlib.contextmanager
+def two_places(place: Path) -> Generator[tuple[Path, Path]]:
+    """A root to work in, and a place beside it that must stay as it is."""
+    root, outside = place / "root", place / "outside"
+    (root / "dir").mkdir(parents=True)
+    (root / "dir" / "file").write_bytes(b"inside")
+    (outside / "deep").mkdir(parents=True)
+    (outside / "secret").write_bytes(SECRET)
+    (outside / "deep" / "secret").write_bytes(SECRET)
+    before = digest(outside)
+    yield root, outside
+    assert digest(outside) == before
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("target", ["absolute", "relative"])
+@pytest.mark.parametrize("path", ["link", "link/secret", "dir/link/secret", "dir/link/deep/secret", "hop/secret"])
+def test_a_link_is_refused_at_every_component(tmp_path: Path, path: str, target: str) -> None:
+    with two_places(tmp_path) as (place, outside):
+        (place / "link").symlink_to(outside if target == "absolute" else "../outside")
+        (place / "dir" / "link").symlink_to(outside if target == "absolute" else "../../outside")
+        (place / "hop").symlink_to("link")
+        root, before = Root(place), open_descriptors()
+        with pytest.raises(LeavesRoot, match="is a link, which is not followed here"):
+            root.read(path, 100)
+        with pytest.raises(LeavesRoot):
+            root.open(path, os.O_WRONLY | os.O_CREAT)
+        with pytest.raises(LeavesRoot), root.directory(path):
+            pass
+        with pytest.raises(LeavesRoot), root.directory(f"{path}/new", make=True):
+            pass
+        assert root.read_inside(path, 100) is None
+        assert open_descriptors() == before
+        if path.endswith("secret"):
+            assert (place / path).read_bytes() == SECRET, "the control arm: joining the path gets out"
+
+
+@pytest.mark.parametrize(
+    "path", ["..", "../outside/secret", "dir/../../outside/secret", "/etc/passwd", "a\0b", "dir/.."]
+)
+def test_a_path_that_names_a_place_outside_is_refused(tmp_path: Path, path: str) -> None:
+    with two_places(tmp_path) as (place, _):
+        for call in (Root(place).names, Root(place).status, Root(place).below):
+            with pytest.raises(LeavesRoot, match="is not a path below the directory"):
+                call(path)
+
+
+def test_what_is_there_is_read_listed_and_written(tmp_path: Path) -> None:
+    with two_places(tmp_path) as (place, _):
+        root = Root(place)
+        assert root.read("dir/file", 100) == root.below("dir").read("file", 3 + 100) == b"inside"
+        assert root.read("./dir//file", 2) == b"in"
+        assert (root.read("dir", 9), root.read("none", 9), root.read("dir/file/x", 9)) == (None, None, None)
+        assert (root.is_file("dir/file"), root.is_directory("dir"), root.is_directory()) == (True, True, True)
+        with root.directory("new/and/deep", make=True), root.above("new/name") as (fd, name):
+            os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+        (place / "new" / "link").symlink_to("../dir")
+        assert list(root.files_below()) == [b"dir/file", b"new/link", b"new/name"]
+        assert root.directories_below("new") == [b"new/and/deep", b"new/and", b"new"]
+        assert (root.target("new/link"), root.target("dir"), root.target("none")) == (b"../dir", None, None)
+        assert root.names("new") == ["and", "link", "name"]
+        found = root.status("new/link")
+        assert found is not None and stat.S_ISLNK(found.st_mode)
+
+
+def test_a_link_that_stays_inside_is_followed_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    with two_places(tmp_path) as (place, _):
+        (place / "dir" / "up").symlink_to("../dir/file")
+        (place / "again").symlink_to("dir/up")
+        (place / "around").symlink_to("dir/../again")
+        (place / "ring").symlink_to("ring")
+        (place / "back").symlink_to("../root/dir/file")
+        (place / "absolute").symlink_to(place / "dir" / "file")
+        (place / "proc").symlink_to("/proc/self/root")
+        root = Root(place)
+        assert [root.read_inside(name, 9) for name in ("dir/up", "again", "around")] == [b"inside"] * 3
+        assert [root.read_inside(name, 9) for name in ("ring", "back", "absolute", "proc/etc/passwd")] == [None] * 4
+        with pytest.raises(LeavesRoot):
+            root.read("again", 9)
+
+
+def test_pipes_devices_and_sockets_are_not_read_and_do_not_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    root = Root(tmp_path)
+    assert root.read("pipe", 9) is None
+    assert root.read_inside("pipe", 9) is None
+
+
+def test_a_path_longer_than_the_kernel_takes_in_one_call_is_opened(tmp_path: Path) -> None:
+    parts = ["d" * 200] * 30
+    with Root(tmp_path).directory("/".join(parts), make=True) as fd:
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+    assert len(list(Root(tmp_path).files_below())) == 1
+    with Root(tmp_path).above("/".join([*parts, "file"])) as (fd, name):
+        os.unlink(name, dir_fd=fd)
+
+
+# -- random trees --
+
+NAMES = ("a", "b", "c")
+PATHS = st.lists(st.sampled_from((*NAMES, "..", ".", "")), min_size=1, max_size=5).map("/".join)
+TARGETS = PATHS | st.sampled_from(
+    ("/", "/etc", "OUTSIDE", "OUTSIDE/deep", "../outside", "../../outside", "/proc/self/cwd")
+)
+NODES = st.dictionaries(
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join),
+    st.one_of(st.just(("dir", "")), st.just(("file", "")), TARGETS.map(lambda target: ("link", target))),
+    max_size=8,
+)
+
+
+def plant(place: Path, outside: Path, nodes: dict[str, tuple[str, str]]) -> None:
+    for path, (kind, target) in sorted(nodes.items()):
+        full = place / path
+        if os.path.lexists(full) or any(above.is_symlink() for above in full.parents if place in above.parents):
+            continue
+        with contextlib.suppress(OSError):
+            full.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "dir":
+                full.mkdir()
+            elif kind == "file":
+                full.write_bytes(b"inside")
+            else:
+                full.symlink_to(target.replace("OUTSIDE", str(outside)) or ".")
+
+
+def attempts(root: Root, path: str) -> Iterator[bytes]:
+    """Everything that a root can be asked to do with a path; what was read is given back."""
+    with contextlib.suppress(LeavesRoot, OSError):
+        yield root.read(path, 100) or b""
+    yield from (content for content in [safely(root, path)] if content)
+    with contextlib.suppress(LeavesRoot, OSError):
+        os.close(root.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
+    with contextlib.suppress(LeavesRoot, OSError), root.directory(path, make=True) as fd:
+        os.close(os.open("made", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+    with contextlib.suppress(LeavesRoot, OSError), root.above(path, make=True) as (fd, name):
+        os.symlink("anywhere", b"planted-" + name, dir_fd=fd)
+    with contextlib.suppress(LeavesRoot, OSError):
+        for name in root.files_below(path):
+            yield root.read(name, 100) or b""
+    with contextlib.suppress(LeavesRoot, OSError):
+        yield repr((root.names(path), root.status(path) is not None, root.directories_below(path))).encode()
+
+
+def safely(root: Root, path: str) -> bytes | None:
+    try:
+        return root.read_inside(path, 100)
+    except LeavesRoot:
+        return None
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nodes=NODES, paths=st.lists(PATHS, min_size=1, max_size=6))
+def test_in_random_trees_of_links_nothing_outside_is_read_or_written(
+    tmp_path_factory: pytest.TempPathFactory, nodes: dict[str, tuple[str, str]], paths: list[str]
+) -> None:
+    with two_places(tmp_path_factory.mktemp("trees")) as (place, outside):
+        plant(place, outside, nodes)
+        before = open_descriptors()
+        for path in paths:
+            for content in attempts(Root(place), path):
+                assert SECRET not in content
+        assert open_descriptors() == before
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nodes=NODES, paths=st.lists(PATHS, min_size=1, max_size=6))
+def test_both_ways_of_opening_give_the_same_answers(
+    tmp_path_factory: pytest.TempPathFactory, nodes: dict[str, tuple[str, str]], paths: list[str]
+) -> None:
+    with two_places(tmp_path_factory.mktemp("trees")) as (place, outside):
+        plant(place, outside, nodes)
+        for path in paths:
+            assert answers(place, path, kernel=True) == answers(place, path, kernel=False)
+
+
+def answers(place: Path, path: str, kernel: bool) -> list[object]:
+    found: list[object] = []
+    with resolving(kernel):
+        for ask in (Root(place).names, Root(place).is_file, Root(place).target):
+            try:
+                found.append(ask(path))
+            except OSError as error:
+                found.append((type(error), error.errno))
+        found.append(safely(Root(place), path))
+    return found
+
+
+# -- races --
+
+
+@contextlib.contextmanager
+def exchanged(place: Path, outside: Path) -> Generator[None]:
+    """All the while, `turn` is now a directory and now a link to the outside."""
+    (place / "turn").mkdir()
+    (place / "turn" / "secret").write_bytes(b"harmless")
+    (place / "other").symlink_to(outside)
+    source = (
+        "import ctypes, os, sys\n"
+        "libc = ctypes.CDLL(None)\n"
+        "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "print('ready', flush=True)\n"
+        "while True: libc.renameat2(fd, b'turn', fd, b'other', 2)\n"  # 2: exchange
+    )
+    process = subprocess.Popen([sys.executable, "-c", source, str(place)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_no_race_between_a_directory_and_a_link_gets_out(tmp_path: Path) -> None:
+    with two_places(tmp_path) as (place, outside), exchanged(place, outside):
+        root = Root(place)
+        seen, refused = set[bytes](), 0
+        for number in range(4000):
+            try:
+                seen.add(root.read("turn/secret", 100) or b"")
+                os.close(root.open(f"turn/new{number % 5}", os.O_WRONLY | os.O_CREAT))
+            except (LeavesRoot, NotADirectoryError):
+                refused += 1
+            except FileNotFoundError:
+                continue
+        assert seen <= {b"harmless", b""}
+        assert refused and b"harmless" in seen, "both states must have been met"
+
+
+def test_the_same_race_bites_where_the_path_is_checked_and_then_opened(tmp_path: Path) -> None:
+    with two_places(tmp_path) as (place, outside), exchanged(place, outside):
+        for _ in range(200_000):
+            if not (place / "turn").is_symlink():
+                with contextlib.suppress(OSError):
+                    if (place / "turn" / "secret").read_bytes() == SECRET:
+                        return
+    pytest.fail("the race never bit: the test above shows nothing")
+
+
+# -- mounts --
+
+MOUNTS = """
+import os, subprocess, sys
+sys.path[:0] = sys.argv[2:4]
+from donewhen.workspace import beneath
+from donewhen.workspace.beneath import LeavesRoot, Root
+place = sys.argv[1]
+subprocess.run(["mount", "--bind", f"{place}/outside", f"{place}/root/dir"], check=True)
+os.symlink("/etc", f"{place}/root/dir/etc")
+for beneath.kernel_resolves in (True, False):
+    root = Root(f"{place}/root")
+    assert root.read("dir/secret", 100) == b"the private key", "a mount is part of the tree"
+    try:
+        root.read("dir/etc/passwd", 100)
+    except LeavesRoot:
+        print("refused")
+os.unlink(f"{place}/root/dir/etc")
+"""
+
+
+def test_a_mount_below_the_root_is_part_of_it_and_its_links_are_not_followed(tmp_path: Path) -> None:
+    with two_places(tmp_path) as (place, _):
+        own = ["--map-root-user"] if os.geteuid() else []
+        paths = [str(Path(beneath.__file__).parents[2])]
+        command = [needs("unshare"), "--mount", *own, sys.executable, "-c", MOUNTS, str(place.parent), *paths]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode and "unshare failed" in done.stderr:
+            leave_out("the right to make a mount namespace")
+        assert (done.stdout, done.returncode) == ("refused\nrefused\n", 0), done.stderr
+
+
+def test_a_kernel_without_the_call_is_noticed_once(tmp_path: Path) -> None:
+    """A call number that no kernel has answers as an older kernel does."""
+    (tmp_path / "file").write_bytes(b"x")
+    before, beneath.SYS_OPENAT2 = beneath.SYS_OPENAT2, 1_000_000
+    try:
+        with resolving(kernel=True):
+            assert Root(tmp_path).read("file", 9) == b"x"
+            assert not beneath.kernel_resolves
+    finally:
+        beneath.SYS_OPENAT2 = before
+
+
+def test_an_error_names_the_path_and_keeps_its_kind(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        Root(tmp_path).open("a/b", os.O_RDONLY)
+    assert (missing.value.filename, missing.value.errno) == (f"{tmp_path}/a", errno.ENOENT)
