@@ -31,12 +31,14 @@ class Listeners:
             "SOCK_RELATIVE": world / "relative.sock",
             "SOCK_RENAMED": world / "renamed.sock",
             "SOCK_LATE": world / "late.sock",
+            "SOCK_DATAGRAM": world / "datagram.sock",
         }
         self._sockets: dict[str, socket.socket] = {}
         for name, family, kind, address in INTERNET:
             with contextlib.suppress(OSError):  # not every machine has IPv6; what needs it then does not run
                 self._bind(name, socket.socket(family, kind), (address, 0))
         self._bind("ABSTRACT", socket.socket(socket.AF_UNIX), f"\0{mark}")
+        self._bind("ABSTRACT_DATAGRAM", socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), f"\0{mark}-d")
         self._listen_on_files()
 
     def _listen_on_files(self) -> None:
@@ -47,6 +49,8 @@ class Listeners:
             self._bind(name, socket.socket(socket.AF_UNIX), str(self.files[name]))
         with contextlib.chdir(self.files["SOCK_RELATIVE"].parent):
             self._bind("SOCK_RELATIVE", socket.socket(socket.AF_UNIX), self.files["SOCK_RELATIVE"].name)
+        datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._bind("SOCK_DATAGRAM", datagrams, str(self.files["SOCK_DATAGRAM"]))
         renamed = self.files["SOCK_RENAMED"]
         self._bind("SOCK_RENAMED", socket.socket(socket.AF_UNIX), f"{renamed}.new")
         os.rename(f"{renamed}.new", renamed)

@@ -27,6 +27,9 @@ HOME_SECRETS = (
 MARKED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/local/lib", "/sys/fs/cgroup", "/sys/fs/cgroup/pids")
 """Where an attack may leave something with its mark in the name."""
 IPC_CREAT, IPC_RMID = 0o1000, 0
+IOPRIO_GET = {"x86_64": 252, "aarch64": 31}
+TOOL = ".cargo/bin/tool"
+"""A program of the user in a toolchain, which a command may read and run."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
@@ -39,7 +42,7 @@ class Sign(Enum):
     READ = "a secret is in its output"
     CHANGED = "something outside is different"
     HEARD = "a listener outside heard from it"
-    HURT = "a process outside died, stopped or is traced"
+    HURT = "a process outside died, stopped, is traced or runs under other settings"
     LEFT = "a process of it is alive after its end"
 
 
@@ -60,6 +63,7 @@ class Outside:
         self.key = secrets.randbelow(1 << 30) + 1
         self._undo = contextlib.ExitStack()
         self._before: dict[str, str] = {}
+        self._victim_before = ""
 
     def __enter__(self) -> "Outside":
         self._lay_out_files()
@@ -68,6 +72,7 @@ class Outside:
         self._start_victim()
         self._share_memory()
         self._before = self._picture()
+        self._victim_before = self._victim_settings()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -96,6 +101,9 @@ class Outside:
         self._write_private(self.world / "deep/er/than/any/scan/key")
         for name in HOME_SECRETS:
             self._write_private(self.home / name)
+        self._write_private(self.home / TOOL)
+        (self.home / TOOL).write_text("a program\n")
+        (self.home / TOOL).chmod(0o755)
         self._write_private(Path(f"/dev/shm/{self.mark}-outside"))
         locked = self._undo.enter_context((self.out / "dir" / "g").open())
         fcntl.flock(locked, fcntl.LOCK_EX)
@@ -117,18 +125,23 @@ class Outside:
             env={"API_KEY": self.secret},
             cwd=self.out,
             stdin=held,
+            start_new_session=True,
         )
         self._undo.callback(self.victim.wait)
         self._undo.callback(self.victim.kill)
 
     def _share_memory(self) -> None:
-        """A segment of shared memory and a message queue, both with the secret in them."""
+        """A segment of shared memory and message queues of both kinds, all with the secret in them."""
         number = libc.shmget(self.key, 4096, IPC_CREAT | 0o600)
         if number >= 0:
             self._undo.callback(libc.shmctl, number, IPC_RMID, None)
             address = libc.shmat(number, None, 0)
             ctypes.memmove(address, self.secret.encode(), len(self.secret))
             libc.shmdt(ctypes.c_void_p(address))
+        self.segment, self.messages = number, libc.msgget(self.key, IPC_CREAT | 0o600)
+        if self.messages >= 0:
+            libc.msgsnd(self.messages, (1).to_bytes(8, "little") + self.secret.encode(), len(self.secret), 0)
+            self._undo.callback(libc.msgctl, self.messages, IPC_RMID, None)
         name = f"/{self.mark}".encode()
         queue = libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None)
         if queue >= 0:
@@ -141,7 +154,8 @@ class Outside:
         told = {
             "OUT": self.out, "WORLD": self.world, "HIDDEN": self.hidden, "TOKEN": self.token, "MARK": self.mark,
             "VICTIM": self.victim.pid, "SHM_KEY": self.key, "ABSTRACT": self.mark, "REAL_HOME": self.home.resolve(),
-            "DEEP": self.world / "deep/er/than/any/scan/key", "BASE": self.base, **self.listeners.variables(),
+            "DEEP": self.world / "deep/er/than/any/scan/key", "BASE": self.base, "TOOL": self.home / TOOL,
+            "SHM_ID": self.segment, "MSG_ID": self.messages, **self.listeners.variables(),
         }  # fmt: skip
         return {name: str(value) for name, value in told.items()}
 
@@ -158,13 +172,19 @@ class Outside:
             Sign.READ: self.secret.encode() in output,
             Sign.CHANGED: self._picture() != self._before or bool(self._marked()) or any(map(is_trick, in_tree)),
             Sign.HEARD: self.listeners.heard() or spoken_into(self._fifo),
-            Sign.HURT: self._victim_state() not in "SR",
+            Sign.HURT: self._victim_state() not in "SR" or self._victim_settings() != self._victim_before,
             Sign.LEFT: bool(self.left()),
         }
         return {sign for sign, there in seen.items() if there}
 
     def _picture(self) -> dict[str, str]:
-        roots = [self.base, self.out, self.hidden, self.world / "deep", *(self.home / name for name in HOME_SECRETS)]
+        roots = [
+            self.base,
+            self.out,
+            self.hidden,
+            self.world / "deep",
+            *(self.home / name for name in (TOOL, *HOME_SECRETS)),
+        ]
         return {str(path): described(path) for root in roots for path in (root, *sorted(root.rglob("*")))}
 
     def _marked(self) -> list[Path]:
@@ -174,10 +194,21 @@ class Outside:
         return [Path(path) for path in found if self.mark in path and path not in ours]
 
     def _victim_state(self) -> str:
-        """One letter of the kernel's; `D` for a process that is traced, whatever it is doing."""
+        """One letter of the kernel's; `D` for a process that is traced or has a signal waiting."""
         status = Path(f"/proc/{self.victim.pid}/status").read_text()
         fields = dict(line.split(":", 1) for line in status.splitlines())
-        return fields["State"].split()[0] if fields["TracerPid"].strip() == "0" else "D"
+        undisturbed = all(int(fields[name], 16) == 0 for name in ("TracerPid", "SigPnd", "ShdPnd"))
+        return fields["State"].split()[0] if undisturbed else "D"
+
+    def _victim_settings(self) -> str:
+        """Limits, scheduling, processors, disk priority and memory score of the victim."""
+        place = Path(f"/proc/{self.victim.pid}")
+        fields = (place / "stat").read_text().rpartition(")")[2].split()
+        priority, nice, policy = fields[15], fields[16], fields[38]
+        allowed = [line for line in (place / "status").read_text().splitlines() if line.startswith("Cpus_allowed:")]
+        disk = libc.syscall(IOPRIO_GET[os.uname().machine], 1, self.victim.pid)
+        score = (place / "oom_score_adj").read_text()
+        return f"{priority} {nice} {policy} {allowed} {disk} {score} {(place / 'limits').read_text()}"
 
     def left(self) -> list[int]:
         """Processes whose arguments carry the mark."""

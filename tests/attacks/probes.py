@@ -9,10 +9,11 @@ from on_files import ON_FILES
 from on_kernel import ON_KERNEL
 from on_network import ON_NETWORK
 from on_processes import ON_PROCESSES
+from on_same_user import ON_SAME_USER
 
 
 def order(attack: Attack) -> tuple[str, int]:
     return attack.id[0], int(attack.id[1:])
 
 
-ATTACKS = sorted([*ON_FILES, *ON_PROCESSES, *ON_KERNEL, *ON_NETWORK], key=order)
+ATTACKS = sorted([*ON_FILES, *ON_PROCESSES, *ON_KERNEL, *ON_NETWORK, *ON_SAME_USER], key=order)

@@ -9,7 +9,6 @@ import shlex
 import signal
 import socket
 import socketserver
-import stat
 import subprocess
 import sys
 import threading
@@ -20,14 +19,13 @@ from pathlib import Path
 import pytest
 from rooms import Yard, output, run, write, yard
 
-from donewhen.errors import MachineryBroke
 from donewhen.workspace.command import Command, End, Finished
 from donewhen.workspace.launcher import kernel
 from donewhen.workspace.sandbox import bubblewrap, relay, seccomp
-from donewhen.workspace.sandbox.level import Level, probe
+from donewhen.workspace.sandbox.level import probe
 from donewhen.workspace.sandbox.limits import Limits
 from donewhen.workspace.sandbox.room import RoomConfig, ShellCommand
-from needs import leave_out, needs, needs_root
+from needs import leave_out, needs
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
@@ -377,36 +375,6 @@ async def test_a_crash_leaves_no_core(place: Yard) -> None:
     assert await output(place.room(), "ulimit -c 2>/dev/null; ulimit -Hc") == "0\n0"
 
 
-# -- the weaker wall --
-
-
-async def test_landlock_lets_a_command_work_in_its_tree_and_in_its_scratch_directory(place: Yard) -> None:
-    write(place.checkout, {"file": "from the checkout"})
-    room = place.plain_room(Level.LANDLOCK)
-    assert (
-        await output(room, 'cat file; echo x > file; f=$(mktemp); echo x > "$f"; ls /etc > /dev/null')
-        == "from the checkout"
-    )
-    assert not (await run(room, f"echo x > {place.checkout}/file")).ok
-
-
-async def test_landlock_leaves_root_without_its_powers(place: Yard) -> None:
-    needs_root()
-    room = place.plain_room(Level.LANDLOCK)
-    assert await output(room, "grep CapEff /proc/self/status") == "CapEff:\t0000000000000000"
-
-
-async def test_landlock_refuses_what_it_cannot_give(place: Yard) -> None:
-    with pytest.raises(MachineryBroke, match="need bubblewrap"):
-        await run(place.plain_room(Level.LANDLOCK, RoomConfig(sockets=("/run/x",))), "true")
-
-
-async def test_landlock_runs_nothing_but_files_as_devices(place: Yard) -> None:
-    finished = await run(place.plain_room(Level.LANDLOCK), "mknod node c 1 3")
-    assert not finished.ok
-    assert not any(stat.S_ISCHR(path.lstat().st_mode) for path in place.state.rglob("node"))
-
-
 async def test_a_bubblewrap_that_lies_on_the_path_is_never_run(
     place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -454,7 +422,7 @@ def by_argument() -> dict[str, str]:
 
 async def test_each_denied_call_fails_as_intended_and_only_because_of_the_filter(place: Yard) -> None:
     table = seccomp.TABLES[kernel.machine()].numbers
-    passed = seccomp.BY_ARGUMENT | seccomp.SHARED_MEMORY
+    passed = seccomp.BY_ARGUMENT | seccomp.IN_SHARED_NAMESPACES
     write(place.checkout, {"calls.py": CALLS})
     arguments = ["/usr/bin/python3", "calls.py", json.dumps(table), " ".join(passed)]
     filtered = json.loads(await output(place.room(), shlex.join(arguments)))
@@ -473,5 +441,5 @@ def test_the_filter_is_a_program_that_the_kernel_would_load(machine: str) -> Non
     program = seccomp.program(machine)
     assert len(program) % 8 == 0
     assert 8 < len(program) // 8 < 4096
-    assert len(seccomp.program(machine, shared_memory=False)) > len(program)
+    assert len(seccomp.program(machine, own_namespaces=False)) > len(program)
     assert seccomp.program("unheard-of") == b""

@@ -98,8 +98,8 @@ def _parts(probe: Probe) -> Iterator[Finding]:
     where = "keep $XDG_STATE_HOME on ext4, xfs, btrfs or tmpfs"
     yield Finding("overlayfs", probe.overlay, overlay, slow, where)
     landlock = f"version {probe.landlock_abi}" if probe.landlock_abi else "not in this kernel"
-    needed = "no second wall for abstract sockets where the network is shared"
-    yield Finding("landlock", probe.landlock_abi >= 6, landlock, needed, "a kernel of 6.12 or later")
+    needed = "no second wall for abstract sockets where the network is shared, and no wall without user namespaces"
+    yield Finding("landlock", probe.landlock_abi >= level.LEAST_LANDLOCK, landlock, needed, "a kernel of 6.12 or later")
     seccomp = "filter loaded" if probe.seccomp else f"no table for {platform.machine()}"
     yield Finding("seccomp", probe.seccomp, seccomp, "system calls are not filtered")
     limits = Limits()

@@ -271,5 +271,6 @@ def enforced(probe: Probe, isolation: str) -> Probe:
     if isolation == "none":
         return replace(probe, level=Level.NONE)
     if probe.level is Level.NONE and isolation == "required":
-        raise MachineryBroke(f"no sandbox on this machine ({probe.bwrap_problem}); fix: {level.fix(probe)}")
+        problems = "; ".join(filter(None, (probe.bwrap_problem, probe.landlock_problem)))
+        raise MachineryBroke(f"no sandbox on this machine ({problems}); fix: {level.fix(probe)}")
     return probe

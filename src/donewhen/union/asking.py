@@ -84,6 +84,6 @@ def _walls(probe: Probe) -> Confinement:
     allowed = landlock.Allowed(network=False, readable=own, writable=(), closed=())
     return Confinement(
         landlock=landlock.ruleset(probe.landlock_abi, allowed) if probe.landlock_abi else None,
-        seccomp=seccomp.program(kernel.machine(), (), shared_memory=False) if probe.seccomp else b"",
+        seccomp=seccomp.program(kernel.machine(), (), own_namespaces=False) if probe.seccomp else b"",
         rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0, "FSIZE": 0},
     )

@@ -21,6 +21,7 @@ import socket
 import struct
 
 from donewhen.workspace.launcher import kernel, mounts
+from donewhen.workspace.launcher.process_calls import ProcessCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ PUT_UP, HANG, HUNG = b"p", b"h", b"d"
 """From a recruit, with its mount table: all but the tree is there. To the stagehand, with the layers, and back."""
 STANDS, BECOMES = b"r", b"s"
 """From the first program inside: it waits for the go; all went well, and it becomes the command."""
+FILTERED = b"f"
+"""From a recruit, with the listener of its filter: which calls it may make is decided by its warden."""
 NOBODY = 65534
 HIGH = 32
 """Descriptors are parked from here up while the low numbers are laid out."""
@@ -89,6 +92,14 @@ class Recruit:
         except OSError:
             return False
         return True
+
+    def process_calls(self) -> ProcessCalls | None:
+        """The calls that its filter hands over; None when it has become a command without a filter, or has ended."""
+        try:
+            _, fds, _, _ = socket.recv_fds(self.channel, 1, 1)
+        except ConnectionError:
+            return None
+        return ProcessCalls(*fds) if fds else None
 
     def failure(self) -> str:
         return read_now(self._failures, 4000).decode("utf-8", "replace")
@@ -142,7 +153,7 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
                 _set_the_stage(spec, orders)
             elif spec["mounts"] or layers:
                 mounts.put_together(spec["mounts"], spec["shelf"], layers)
-            failures = _become(spec, fds, pipes, control, warden)
+            failures = _become(spec, fds, pipes, control, orders, warden)
     except BaseException as error:  # noqa: BLE001 - a fork of the warden must end here, with its reason told
         os.write(failures, _told(error))
     finally:
@@ -168,12 +179,14 @@ def _wait_with_the_stage(stage: mounts.Stage, recruit: int, orders: socket.socke
     os._exit(0)
 
 
-def _become(spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, warden: int) -> int:
+def _become(
+    spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, orders: socket.socket, warden: int
+) -> int:
     if spec["private_net"]:
         _raise_loopback(spec["addresses"])
         socket.send_fds(control, [json.dumps({"say": "listening"}).encode()], _listen(spec["listen"]))
     os.chdir(_bytes(spec["cwd"]))
-    failures = _lay_out_descriptors(spec, fds, pipes)
+    failures = _lay_out_descriptors(spec, fds, pipes, orders)
     try:
         _lock(spec, warden)
         argv = [_bytes(word) for word in spec["argv"]]
@@ -262,24 +275,21 @@ def _listen(wanted: list[list[Any]]) -> list[int]:
     return listeners
 
 
-def _lay_out_descriptors(spec: dict[str, Any], fds: list[int], pipes: Pipes) -> int:
+def _lay_out_descriptors(spec: dict[str, Any], fds: list[int], pipes: Pipes, orders: socket.socket) -> int:
     """Put the command's descriptors where it expects them and close every other; the end to tell failures on."""
     stdin, stdout, stderr, extra = fds[STDIN], fds[STDOUT], fds[STDERR], fds[FIRST_OF_EXTRA:]
     wanted = [stdin, stdout, stderr]
     if spec["handshake"]:
         wanted = [stdin, stdout, pipes.complaints[1], stderr, pipes.readiness[1], pipes.permission[0], *extra]
-    # Closed by exec: where to tell a failure, and the filter that the launcher itself loads.
-    private = (
-        [pipes.failures[1], *extra[spec["seccomp"] : spec["seccomp"] + 1]]
-        if spec["seccomp"] >= 0
-        else [pipes.failures[1]]
-    )
+    # Closed by exec: where to tell a failure; the filter that the launcher itself loads, and where its listener goes.
+    filtered: list[int] = [extra[spec["seccomp"]], orders.detach()] if spec["seccomp"] >= 0 else []
+    private = [pipes.failures[1], *filtered]
     parked = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH) for fd in (*wanted, *private)]
     for number, fd in enumerate(parked):
         os.dup2(fd, number, inheritable=number < len(wanted))
     os.closerange(len(parked), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    if spec["seccomp"] >= 0:
-        spec["seccomp"] = len(parked) - 1
+    if filtered:
+        spec["seccomp"] = len(parked) - len(filtered)
     return len(wanted)
 
 
@@ -296,7 +306,14 @@ def _lock(spec: dict[str, Any], warden: int) -> None:
             kernel.drop_capabilities()
         kernel.landlock_restrict(landlock["fs"], landlock["net"], landlock["scoped"], opened)
     if spec["seccomp"] >= 0:
-        kernel.load_seccomp(os.pread(spec["seccomp"], os.fstat(spec["seccomp"]).st_size, 0))
+        _filter_calls(spec["seccomp"], spec["seccomp"] + 1)
+
+
+def _filter_calls(program: int, orders: int) -> None:
+    listener = kernel.load_seccomp(os.pread(program, os.fstat(program).st_size, 0))
+    if listener >= 0:
+        with socket.socket(fileno=orders) as channel:
+            socket.send_fds(channel, [FILTERED], [listener])
 
 
 def _default_signals() -> None:

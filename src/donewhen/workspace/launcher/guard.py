@@ -12,6 +12,7 @@ import socket
 import time
 
 from donewhen.workspace.launcher import limits, sweep
+from donewhen.workspace.launcher.process_calls import ProcessCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,10 +49,14 @@ class Guard:
         self.detail = ""
         self.status = 0
         self.note = b""
+        self.calls: ProcessCalls | None = None
+        """Those of a command whose filter hands calls over."""
 
     def run(self) -> None:
         self._watch()
         swept, left = sweep.kill_all(self.deaths)
+        if self.calls is not None:
+            self.calls.close()
         failure = self.recruit.failure()
         if failure:
             self.why, self.detail = "failed", failure
@@ -74,10 +79,9 @@ class Guard:
         poll = select.poll()
         for fd in (self.deaths.fileno(), self.control.fileno(), self.recruit.notes):
             poll.register(fd, select.POLLIN)
-        if self.sandbox is not None:
-            poll.register(self.recruit.channel, select.POLLIN)
-            if not self.sandbox.stands:
-                poll.register(self.recruit.ready, select.POLLIN)
+        poll.register(self.recruit.channel, select.POLLIN)
+        if self.sandbox is not None and not self.sandbox.stands:
+            poll.register(self.recruit.ready, select.POLLIN)
         while True:
             events = {fd for fd, _ in poll.poll(self._nap())}
             if self.deaths.fileno() in events and self._has_ended():
@@ -87,6 +91,8 @@ class Guard:
                 return
             if self.sandbox is not None:
                 self._attend(self.sandbox, events, poll)
+            else:
+                self._decide(events, poll)
             if self.recruit.notes in events:
                 self._take_note(poll)
             if time.monotonic() >= self.deadline:
@@ -122,6 +128,16 @@ class Guard:
             poll.unregister(self.recruit.channel)
             if not sandbox.has_tree:
                 sweep.strike([self.recruit.pid])  # it would wait for ever
+
+    def _decide(self, events: set[int], poll: select.poll) -> None:
+        """A command without a sandbox brings its filter, and makes calls that its filter hands over."""
+        if self.recruit.channel.fileno() in events:
+            poll.unregister(self.recruit.channel)
+            self.calls = self.recruit.process_calls()
+            if self.calls is not None:
+                poll.register(self.calls.listener, select.POLLIN)
+        if self.calls is not None and self.calls.listener in events:
+            self.calls.answer_one()
 
     def _take_note(self, poll: select.poll) -> None:
         chunk = os.read(self.recruit.notes, NOTE_BYTES)

@@ -3,12 +3,14 @@
 What is not here: any decision. See `child` for the order in which a command's process uses them.
 """
 
+from __future__ import annotations
+
 import ctypes
+import errno
 import os
 import struct
 
 PR_SET_PDEATHSIG = 1
-PR_SET_SECCOMP = 22
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 CAPABILITY_VERSION = 0x20080522
@@ -26,7 +28,9 @@ MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 MS_SHARED = 0x100000
 
-SECCOMP_MODE_FILTER = 2
+SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}
+SECCOMP_SET_MODE_FILTER = 1
+SECCOMP_LISTENER, SECCOMP_WAIT_KILLABLE = 1 << 3, 1 << 5
 # These newer calls have the same numbers on every architecture.
 SYS_LANDLOCK_CREATE_RULESET = 444
 SYS_LANDLOCK_ADD_RULE = 445
@@ -126,14 +130,27 @@ def _set_mount(target: bytes | int, flags: int, attributes: bytes) -> None:
     _checked(result, f"mount attributes of {path.decode('utf-8', 'replace') or 'a layer'}")
 
 
-def load_seccomp(program: bytes) -> None:
-    """Bind a BPF program (packed `struct sock_filter`s) to this process and everything it starts."""
+def load_seccomp(program: bytes) -> int:
+    """Bind a BPF program (packed `struct sock_filter`s) to this process and everything it starts.
+
+    Returns the descriptor from which the calls are read that the program hands over. It is -1 where an outer filter has
+    one already: the kernel allows one, and handed over calls fail with ENOSYS then.
+    """
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     instructions = ctypes.create_string_buffer(program, len(program))
     fprog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions)))
-    zero = ctypes.c_ulong(0)
-    pointer = ctypes.c_ulong(ctypes.addressof(fprog))
-    _checked(_libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), pointer, zero, zero), "seccomp")
+    try:
+        return _seccomp(SECCOMP_LISTENER | SECCOMP_WAIT_KILLABLE, fprog)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+    _seccomp(0, fprog)
+    return -1
+
+
+def _seccomp(flags: int, fprog: ctypes.Array[ctypes.c_char]) -> int:
+    number, operation = SYS_SECCOMP[machine()], ctypes.c_uint(SECCOMP_SET_MODE_FILTER)
+    return _checked(_libc.syscall(number, operation, ctypes.c_uint(flags), fprog), "seccomp")
 
 
 def landlock_abi() -> int:

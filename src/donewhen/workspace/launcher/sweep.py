@@ -54,7 +54,10 @@ class Deaths:
                 return ended
             if pid == 0:
                 return ended
-            ended[pid] = status
+            if os.WIFSTOPPED(status):
+                _kill(pid)  # it made this process its tracer, and only a tracer can continue it
+            else:
+                ended[pid] = status
         os.write(self._writer, b"+")  # it has room: it was cleared a moment ago
         return ended
 

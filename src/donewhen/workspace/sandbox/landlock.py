@@ -1,8 +1,10 @@
 """The weaker wall, for machines that forbid namespaces: Landlock file rules, and a stricter system-call filter. Pure.
 
-What it holds: writing and reading outside the tree, all networking, unix sockets, signals to and tracing of others.
-What it cannot hold, and says so: metadata of other files (chmod, utime, locks where ownership allows), names and
-command lines of other processes, and everything at its own path (`path_transparent` is false).
+What it holds: writing and reading outside the tree, all networking, unix sockets, signals to, tracing of and settings
+of other processes. What it does not hold: modes, times and locks of other files where ownership allows, names, command
+lines and limits of other processes to read, and everything appears at its own path (`path_transparent` is false).
+
+A ruleset can be made for any version of Landlock. Only from `level.LEAST_LANDLOCK` on it is a wall.
 """
 
 import os

@@ -2,7 +2,7 @@
 
     bubblewrap   namespaces, private mounts, seccomp: the wall
     landlock     kernel file rules and seccomp in the same namespaces as everyone: where namespaces are forbidden
-    none         nothing
+    none         nothing; also where Landlock is too old to keep signals from the user's other processes
 
 `probe` runs real commands through the launcher; its answer is a value that the caller keeps.
 """
@@ -23,6 +23,9 @@ from donewhen.workspace.process import Launcher
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Our own helpers are looked up here and nowhere else: a `bwrap` in the working tree is never run."""
 PROBE_SECS = 10.0
+LEAST_LANDLOCK = 6
+"""The first version that holds signals. Before it, a command could kill every process of its user: the filter cannot
+tell its own processes from others. Versions before 3 let it empty files as well, and before 5 use devices."""
 SWITCHES = (
     "kernel/apparmor_restrict_unprivileged_userns",
     "kernel/unprivileged_userns_clone",
@@ -49,6 +52,8 @@ class Probe:
     overlay_problem: str
     landlock_abi: int
     seccomp: bool
+    landlock_problem: str = ""
+    """Why Landlock is no wall here. Looked into only where there is no better one."""
 
     @property
     def path_transparent(self) -> bool:
@@ -72,9 +77,27 @@ async def probe(launcher: Launcher, scratch: Path) -> Probe:
     overlay_problem = await _try_overlay(launcher, scratch)
     abi = kernel.landlock_abi()
     filtered = bool(seccomp.program(kernel.machine()))
-    fallback = Level.LANDLOCK if abi and filtered else Level.NONE
-    level = fallback if problem else Level.BUBBLEWRAP
-    return Probe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered)
+    without = await try_landlock(launcher, abi) if problem else ""
+    level = Level.BUBBLEWRAP if not problem else Level.NONE if without else Level.LANDLOCK
+    return Probe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered, without)
+
+
+async def try_landlock(launcher: Launcher, abi: int) -> str:
+    """Why Landlock of this version is no wall on this machine; empty when it is one."""
+    from donewhen.workspace.launcher import kernel
+    from donewhen.workspace.sandbox import landlock, seccomp
+
+    program = seccomp.program(kernel.machine(), (), own_namespaces=False)
+    if not program:
+        return f"no system-call filter for {kernel.machine()}"
+    if abi < LEAST_LANDLOCK:
+        found = f"version {abi}" if abi else "not there"
+        return f"Landlock is {found} and version {LEAST_LANDLOCK} is needed, Linux 6.12 or later"
+    allowed = landlock.Allowed(network=False, readable=(), writable=(), closed=())
+    held = Confinement(landlock=landlock.ruleset(abi, allowed), seccomp=program)
+    # The shell must start, and must not reach this process.
+    problem = _problem(await _run(launcher, ["/bin/sh", "-c", f"! kill -0 {os.getpid()} 2>/dev/null"], held))
+    return f"Landlock does not hold: {problem}" if problem else ""
 
 
 async def recorded_probe(launcher: Launcher, state: Path) -> Probe:
@@ -100,7 +123,7 @@ def _circumstances() -> str:
     stamp = Path(program).stat().st_mtime_ns if program else 0
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     switches = [_switch(name) for name in SWITCHES]
-    return f"{boot} {os.uname().release} {os.geteuid()} {program} {stamp} {' '.join(switches)}"
+    return f"{boot} {os.uname().release} {os.geteuid()} {program} {stamp} {LEAST_LANDLOCK} {' '.join(switches)}"
 
 
 def _switch(name: str) -> str:

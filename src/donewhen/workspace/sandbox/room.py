@@ -190,7 +190,7 @@ class Room:
         families = (seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK) if self._config.network else ()
         confinement = Confinement(
             landlock=landlock.ruleset(self._probe.landlock_abi, allowed),
-            seccomp=seccomp.program(kernel.machine(), families, shared_memory=False),
+            seccomp=seccomp.program(kernel.machine(), families, own_namespaces=False),
         )
         return self._held(confinement)
 

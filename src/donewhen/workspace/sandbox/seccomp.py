@@ -4,6 +4,11 @@ A deny-list on purpose: it runs other people's compilers, test runners and serve
 Denied are the calls that reach kernel surface no build needs (new namespaces, mounts, io_uring, keyrings, bpf, perf,
 module loading), calls of another architecture's table, and socket families beyond local and internet ones, by whichever
 call they are asked for. A denied call fails with EPERM, or with ENOSYS where programs know how to do without it.
+
+A command that shares the namespaces of the machine gets a stricter filter. It also denies what reaches other processes,
+message queues, shared memory and file attributes of the same user, and every call that is newer than this table. Calls
+that name a process by its number are handed over to the launcher, which lets those on the command's own processes pass
+(`launcher.process_calls`).
 """
 
 import errno
@@ -15,15 +20,24 @@ from donewhen.records import frozen
 NR, ARCH = 0, 4
 ARG_LOW = [16 + 8 * n for n in range(6)]
 
-LOAD, JEQ, JGE, JSET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, JEQ, JGE, JSET, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW = 0x7FFF0000
+HAND_OVER = 0x7FC00000
 FAIL = 0x00050000
 
 NAMESPACE_FLAGS = 0x7E020080
 """CLONE_NEW{TIME,NS,CGROUP,UTS,IPC,USER,PID,NET}: every one of them."""
 X32_BIT = 0x40000000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40806685, 0x800C6613)
+"""FS_IOC_{SETFLAGS, 32_SETFLAGS, FSSETXATTR, SETVERSION, ENABLE_VERITY, SET_ENCRYPTION_POLICY}.
+
+The owner may use them through a descriptor that is open for reading only.
+"""
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+SOCK_STREAM, SOCK_SEQPACKET, SOCK_TYPE_MASK = 1, 5, 0xF
+FIRST_UNKNOWN_CALL = 470
+"""The numbers from here on belong to calls that nobody has looked at yet; they are the same on every architecture."""
 
 
 @frozen
@@ -47,6 +61,11 @@ X86_64 = Table(
         "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430,
         "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442, "quotactl_fd": 443,
         "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "chroot": 161, "open_tree_attr": 467,
+        "shmctl": 31, "semctl": 66, "semop": 65, "semtimedop": 220, "msgctl": 71, "msgsnd": 69, "msgrcv": 70,
+        "mq_unlink": 241, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197,
+        "lremovexattr": 198, "fremovexattr": 199, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
+        "prlimit64": 302, "sched_setparam": 142, "sched_setscheduler": 144, "sched_setaffinity": 203,
+        "sched_setattr": 314, "setpriority": 141, "ioprio_set": 251,
     },
 )  # fmt: skip
 
@@ -62,21 +81,39 @@ AARCH64 = Table(
         "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
         "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442, "quotactl_fd": 443, "settimeofday": 170,
-        "clock_settime": 112, "adjtimex": 171, "chroot": 51, "open_tree_attr": 467,
+        "clock_settime": 112, "adjtimex": 171, "chroot": 51, "open_tree_attr": 467, "shmctl": 195, "semctl": 191,
+        "semop": 193, "semtimedop": 192, "msgctl": 187, "msgsnd": 189, "msgrcv": 188, "mq_unlink": 181, "setxattr": 5,
+        "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "setxattrat": 463,
+        "removexattrat": 466, "file_setattr": 469, "prlimit64": 261, "sched_setparam": 118,
+        "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274, "setpriority": 140,
+        "ioprio_set": 30,
     },
 )  # fmt: skip
 
 TABLES = {"x86_64": X86_64, "aarch64": AARCH64}
 BY_ARGUMENT = {"clone", "ioctl", "socket", "socketpair"}
-SHARED_MEMORY = {"shmget", "shmat", "semget", "msgget", "mq_open"}
+SHARED_MEMORY = {
+    "shmget", "shmat", "shmctl", "semget", "semctl", "semop", "semtimedop", "msgget", "msgctl", "msgsnd", "msgrcv",
+    "mq_open", "mq_unlink",
+}  # fmt: skip
 """By number or name and not by path: to be denied where the command has no such namespace of its own."""
+ATTRIBUTES = {
+    "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "setxattrat",
+    "removexattrat", "file_setattr",
+}  # fmt: skip
+"""Landlock lets the owner of a file change these, access lists included. Programs know file systems without any."""
+BY_PROCESS = {"prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"}
+"""The first argument is a process; 0 is the caller."""
+BY_KIND = {"setpriority": (0, 1), "ioprio_set": (1, 2)}
+"""The second argument is a process or a process group, by the first. Any other first argument means a whole user."""
+IN_SHARED_NAMESPACES = {*SHARED_MEMORY, *ATTRIBUTES, *BY_PROCESS, *BY_KIND}
 ABSENT = {"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 """Answered with ENOSYS: glibc and node fall back to the older call."""
 
 LOCAL_FAMILIES = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
 
 
-def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, shared_memory: bool = True) -> bytes:
+def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namespaces: bool = True) -> bytes:
     """The filter for one architecture; empty where we have no table for it."""
     table = TABLES.get(machine)
     if table is None:
@@ -84,16 +121,37 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, shared_mem
     code = [_load(ARCH), *_unless(JEQ, table.arch, errno.ENOSYS), _load(NR)]
     if machine == "x86_64":
         code += _when(JGE, X32_BIT, errno.ENOSYS)
-    exempt = BY_ARGUMENT | (SHARED_MEMORY if shared_memory else set[str]())
     for name, number in sorted(table.numbers.items()):
-        if name not in exempt:
+        if name not in BY_ARGUMENT | IN_SHARED_NAMESPACES:
             code += _when(JEQ, number, errno.ENOSYS if name in ABSENT else errno.EPERM)
     code += _guarded(table.numbers["clone"], [_load(ARG_LOW[0]), *_when(JSET, NAMESPACE_FLAGS, errno.EPERM)])
-    terminal = [line for request in (TIOCSTI, TIOCLINUX) for line in _when(JEQ, request, errno.EPERM)]
-    code += _guarded(table.numbers["ioctl"], [_load(ARG_LOW[1]), *terminal])
-    code += _guarded(table.numbers["socket"], [_load(ARG_LOW[0]), *_only(families)])
-    code += _guarded(table.numbers["socketpair"], [_load(ARG_LOW[0]), *_only((AF_UNIX,))])
+    refused = dict.fromkeys((TIOCSTI, TIOCLINUX), errno.EPERM)
+    pairs = [_load(ARG_LOW[0]), *_only((AF_UNIX,), errno.EAFNOSUPPORT)]
+    if not own_namespaces:
+        code += _shared_namespaces(table.numbers)
+        refused |= dict.fromkeys(FILE_FLAGS, errno.EOPNOTSUPP)
+        # A datagram socket can still be connected to any path. Landlock has no rule for that.
+        kinds = _only((SOCK_STREAM, SOCK_SEQPACKET), errno.ESOCKTNOSUPPORT)
+        pairs += [_load(ARG_LOW[1]), _instruction(AND, 0, 0, SOCK_TYPE_MASK), *kinds]
+    requests = [line for request, failure in refused.items() for line in _when(JEQ, request, failure)]
+    code += _guarded(table.numbers["ioctl"], [_load(ARG_LOW[1]), *requests])
+    code += _guarded(table.numbers["socket"], [_load(ARG_LOW[0]), *_only(families, errno.EAFNOSUPPORT)])
+    code += _guarded(table.numbers["socketpair"], pairs)
     return b"".join([*code, _instruction(RETURN, 0, 0, ALLOW)])
+
+
+def _shared_namespaces(numbers: dict[str, int]) -> list[bytes]:
+    """What is denied besides, or handed over, where the command shares the namespaces of the machine."""
+    code = _when(JGE, FIRST_UNKNOWN_CALL, errno.ENOSYS)
+    code += [line for name in sorted(SHARED_MEMORY) for line in _when(JEQ, numbers[name], errno.EPERM)]
+    code += [line for name in sorted(ATTRIBUTES) for line in _when(JEQ, numbers[name], errno.EOPNOTSUPP)]
+    hand_over = [_instruction(JEQ, 1, 0, 0), _instruction(RETURN, 0, 0, HAND_OVER)]
+    for name in sorted(BY_PROCESS):
+        code += _guarded(numbers[name], [_load(ARG_LOW[0]), *hand_over])
+    for name, (process, group) in BY_KIND.items():
+        by_kind = [_load(ARG_LOW[0]), *_only((process, group), errno.EPERM), _load(ARG_LOW[1]), *hand_over]
+        code += _guarded(numbers[name], by_kind)
+    return code
 
 
 def _instruction(code: int, if_true: int, if_false: int, value: int) -> bytes:
@@ -116,10 +174,10 @@ def _unless(test: int, value: int, failure: int) -> list[bytes]:
     return [_instruction(test, 1, 0, value), _fail(failure)]
 
 
-def _only(values: tuple[int, ...]) -> list[bytes]:
+def _only(values: tuple[int, ...], failure: int) -> list[bytes]:
     """Fall through for the listed values, fail for every other one."""
     jumps = [_instruction(JEQ, len(values) - n, 0, value) for n, value in enumerate(values)]
-    return [*jumps, _fail(errno.EAFNOSUPPORT)]
+    return [*jumps, _fail(failure)]
 
 
 def _guarded(number: int, body: list[bytes]) -> list[bytes]:

@@ -1,0 +1,142 @@
+"""Users who attack: whoever runs the tests and, when that is root, an ordinary user made for it.
+
+Each runs a program of this directory with all the code it needs copied to where every user may read it.
+"""
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from needs import leave_out
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parents[1] / "src"
+IMPORTED = ("anyio", "idna", "sniffio", "typing_extensions", "exceptiongroup")
+"""What of the installed packages the attacks' program needs."""
+NOBODY = 65534
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """A user, and where it attacks from."""
+
+    account: pwd.struct_passwd
+    home: Path
+    world: Path
+    python: str
+
+    @property
+    def name(self) -> str:
+        return "root" if self.account.pw_uid == 0 else "user"
+
+    def start(self, program: Path) -> subprocess.Popen[str]:
+        argv = [self.python, "-B", str(program), str(self.home), str(self.world)]
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "PYTHONPATH": str(program.parent)}
+        return subprocess.Popen(
+            [*self.becoming(), *argv], env=env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def becoming(self) -> list[str]:
+        if self.account.pw_uid == os.geteuid():
+            return []
+        return ["setpriv", f"--reuid={self.account.pw_uid}", f"--regid={self.account.pw_gid}", "--clear-groups", "--"]
+
+
+@contextlib.contextmanager
+def somebody_else() -> Generator[pwd.struct_passwd]:
+    """An ordinary user that exists only here. Only for root."""
+    name = f"stranger-{secrets.token_hex(4)}"
+    subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", name], check=True)
+    try:
+        yield pwd.getpwnam(name)
+    finally:
+        subprocess.run(["userdel", "--force", "--remove", name], check=True, stderr=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def attacker(account: pwd.struct_passwd) -> Generator[Attacker]:
+    public = "/srv" if os.geteuid() == 0 else "/var/tmp"
+    with (
+        tempfile.TemporaryDirectory(dir=account.pw_dir) as home,
+        tempfile.TemporaryDirectory(dir=public, prefix="world-") as world,
+    ):
+        lay_out(Path(world))
+        for place in (home, world):
+            os.chown(place, account.pw_uid, account.pw_gid)
+        Path(world).chmod(0o755)
+        who = Attacker(account, Path(home), Path(world), sys.executable)
+        yield who if can_run(who) else Attacker(account, who.home, who.world, "/usr/bin/python3")
+
+
+def lay_out(world: Path) -> None:
+    """What only root can prepare: a device that lies around, and a program that runs as its owner."""
+    if os.geteuid() == 0:
+        os.mknod(world / "node", stat.S_IFCHR | 0o666, os.makedev(1, 11))
+        (world / "node").chmod(0o666)
+        shutil.copy("/usr/bin/id", world / "owners-id")
+        os.chown(world / "owners-id", NOBODY, NOBODY)
+        (world / "owners-id").chmod(0o4755)
+
+
+def can_run(who: Attacker) -> bool:
+    """Whether that user may run this interpreter, which often lives in somebody's home, and start it once more."""
+    program = "import subprocess, sys; sys.exit(sys.version_info < (3, 11) or subprocess.call([sys.executable, '-V']))"
+    command = [*who.becoming(), who.python, "-c", program]
+    return subprocess.run(command, cwd="/", check=False, capture_output=True).returncode == 0
+
+
+@contextlib.contextmanager
+def code_for_everybody() -> Generator[Path]:
+    """All the code that attacks need, where every user may read it."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="attacks-") as name:
+        code = Path(name)
+        for package in (SOURCE / "donewhen", *map(installed, IMPORTED)):
+            if package is not None:
+                copy = shutil.copytree if package.is_dir() else shutil.copy
+                copy(package, code / package.name)
+        for module in HERE.glob("*.py"):
+            shutil.copy(module, code)
+        subprocess.run(["chmod", "-R", "u=rwX,go=rX", name], check=True)
+        yield code
+
+
+def installed(name: str) -> Path | None:
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent if found.submodule_search_locations else Path(found.origin)
+
+
+def printed_by_everybody(program: str) -> dict[str, str]:
+    """What a program of this directory prints, by the kind of user; all users run it at the same time."""
+    with contextlib.ExitStack() as stack:
+        accounts = [pwd.getpwuid(os.geteuid())]
+        if os.geteuid() == 0:
+            accounts.append(stack.enter_context(somebody_else()))
+        attackers = [stack.enter_context(attacker(account)) for account in accounts]
+        if not all(map(can_run, attackers)):
+            leave_out("a python3 of 3.11 or later that every user may run")
+        code = stack.enter_context(code_for_everybody())
+        programs = {who.name: stack.enter_context(who.start(code / program)) for who in attackers}
+        return {name: printed(process) for name, process in programs.items()}
+
+
+def printed(process: subprocess.Popen[str]) -> str:
+    try:
+        output, complaints = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, complaints = process.communicate()
+    assert process.returncode == 0, complaints
+    return output

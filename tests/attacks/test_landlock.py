@@ -1,0 +1,73 @@
+"""The Landlock level: ordinary work goes on as root and as an ordinary user, and older versions are no wall."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attackers import printed_by_everybody
+from under_landlock import WORK
+
+from donewhen.errors import MachineryBroke
+from donewhen.session.workplace import enforced
+from donewhen.workspace.process import Launcher
+from donewhen.workspace.sandbox import level
+from donewhen.workspace.sandbox.level import LEAST_LANDLOCK, Level, Probe, try_landlock
+from needs import leave_out, needs
+
+pytestmark = pytest.mark.anyio
+NO_NAMESPACES = Probe(Level.NONE, "/usr/bin/bwrap", "0.9", "no user namespaces", False, "no user namespaces", 5, True)
+
+
+@pytest.fixture(scope="module")
+def by_user() -> dict[str, dict[str, Any]]:
+    needs("setpriv")
+    found = {user: json.loads(output) for user, output in printed_by_everybody("under_landlock.py").items()}
+    if any(one["abi"] < LEAST_LANDLOCK for one in found.values()):
+        leave_out(f"landlock of version {LEAST_LANDLOCK}")
+    return found
+
+
+def test_a_command_governs_its_own_processes_and_files_behind_landlock(by_user: dict[str, dict[str, Any]]) -> None:
+    for found in by_user.values():
+        assert found["work"] == {name: WORK[name][2] for name in found["work"]}
+
+
+def test_files_can_be_emptied_before_version_3_and_processes_killed_before_version_6(
+    by_user: dict[str, dict[str, Any]],
+) -> None:
+    for found in by_user.values():
+        older: dict[str, dict[str, bool]] = found["older"]
+        assert all(older["1"].values())
+        assert all(older["2"].values())
+        assert older["3"] == {"a tool emptied by its path": False, "a process group outside killed": True}
+        assert all(older["5"].values())
+        assert not any(older["6"].values())
+
+
+@pytest.mark.parametrize("version", range(LEAST_LANDLOCK))
+async def test_an_older_landlock_is_no_wall_and_the_reason_names_the_version(version: int) -> None:
+    async with Launcher.open() as launcher:
+        problem = await try_landlock(launcher, version)
+    assert f"version {LEAST_LANDLOCK} is needed" in problem
+    assert (f"version {version} " in problem) == (version > 0)
+
+
+async def test_landlock_is_a_wall_where_a_command_that_is_tried_cannot_reach_us(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Launcher.open() as launcher:
+        if (await level.probe(launcher, Path("/var/tmp"))).landlock_abi < LEAST_LANDLOCK:
+            leave_out(f"landlock of version {LEAST_LANDLOCK}")
+        assert await try_landlock(launcher, LEAST_LANDLOCK) == ""
+        monkeypatch.setattr(level, "LEAST_LANDLOCK", 1)
+        assert "does not hold" in await try_landlock(launcher, LEAST_LANDLOCK - 1)
+
+
+@pytest.mark.promise("workspace.isolation.required")
+def test_required_isolation_names_both_walls_that_are_missing_and_the_fix() -> None:
+    probe = replace(NO_NAMESPACES, landlock_problem="Landlock is version 5 and version 6 is needed")
+    with pytest.raises(MachineryBroke, match=r"no user namespaces; Landlock is version 5 .* fix: "):
+        enforced(probe, "required")
+    assert enforced(probe, "best").level is Level.NONE
