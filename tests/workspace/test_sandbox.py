@@ -375,6 +375,20 @@ async def test_a_crash_leaves_no_core(place: Yard) -> None:
     assert await output(place.room(), "ulimit -c 2>/dev/null; ulimit -Hc") == "0\n0"
 
 
+@pytest.mark.parametrize(("on_path", "shown"), [("", ["checkout", "tool"]), ("bin", ["bin", "checkout", "lib"])])
+async def test_a_directory_on_the_path_that_holds_the_tree_shows_its_programs_and_no_other_project(
+    place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: str, shown: list[str]
+) -> None:
+    write(tmp_path, {"other/secret": "theirs", "lib/data": "installed", "tool": "#!/bin/sh\necho works\n"})
+    write(tmp_path, {"bin/tool": f"#!/bin/sh\ncat {tmp_path}/lib/data > /dev/null && echo works\n"})
+    for program in ("tool", "bin/tool"):
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / on_path}:{os.environ['PATH']}")
+    room = place.room()
+    assert await output(room, "tool && echo x > written") == "works"
+    assert (await output(room, f"ls {tmp_path}")).split() == shown
+
+
 async def test_a_bubblewrap_that_lies_on_the_path_is_never_run(
     place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

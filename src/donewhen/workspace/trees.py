@@ -230,7 +230,7 @@ class Trees:
         else:
             layers.append(Overlay(beside, facts.lower, f"{name}/upper", f"{name}/work", root))
         for number, path in enumerate(shares):
-            layers.append(_share_layer(directory / "shares" / str(number), self.repo.files, path, root))
+            layers.append(share_layer(directory / "shares" / str(number), self.repo.files, path, root))
         return Place(
             root=root,
             layers=tuple(layers),
@@ -284,7 +284,7 @@ def holds(lock: int, directory: Path) -> bool:
     return False
 
 
-def _share_layer(directory: Path, checkout: Root, path: str, root: str) -> "Bind | Overlay":
+def share_layer(directory: Path, checkout: Root, path: str, root: str) -> "Bind | Overlay":
     """A writable layer of the tree's own over a shared directory; a shared file is copied."""
     from donewhen.workspace.sandbox.view import Bind, Overlay
 

@@ -6,7 +6,9 @@ is a key the agent does not even see that: it is given a stand-in, and the gatew
 """
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -20,11 +22,13 @@ from donewhen.engines.external.network.proxy import Connection, serve_proxy
 from donewhen.engines.external.network.questions import Ask, serve_questions
 from donewhen.engines.external.profile import File, Profile, Provider, Way, filled
 from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.merged.problems import FileProblem
 from donewhen.workspace.sandbox import machine
 from donewhen.workspace.sandbox.guest import ADDRESS, Door, Guest
-from donewhen.workspace.sandbox.home import installations
-from donewhen.workspace.sandbox.view import Bind
+from donewhen.workspace.sandbox.home import installation_within, installations, search_path, toolchains
+from donewhen.workspace.sandbox.view import Bind, Overlay
+from donewhen.workspace.trees import share_layer
 
 if TYPE_CHECKING:
     from socket import socket
@@ -110,9 +114,14 @@ def furnish(hired: Hired, job: Job, task: Task, porters: Porters) -> Quarters:
         *_credentials(hired, inside),
         *_covers(hired, job.maker, outside),
     ]
-    binds += [Bind(place, place) for place in _installations(hired)]
-    doors = _doors(hired, porters)
-    guest = Guest(binds=tuple(binds), env={**_proxy_variables(), **_variables(hired, values)}, doors=doors)
+    binds += [Bind(place, place) for place in _installations(hired, job.maker)]
+    beneath, layers = _within(hired, job.maker, outside)
+    guest = Guest(
+        binds=(*binds, *layers),
+        beneath=beneath,
+        env={**_proxy_variables(), **_variables(hired, values)},
+        doors=_doors(hired, porters),
+    )
     return Quarters(guest, _argv(hired, task, values), outside, inside, values["mcp_url"])
 
 
@@ -190,13 +199,67 @@ def _covers(hired: Hired, maker: "Maker", outside: Path) -> list[Bind]:
     return covers
 
 
-def _installations(hired: Hired) -> list[str]:
+def _installations(hired: Hired, maker: "Maker") -> list[str]:
     """What must be seen for the program to run, where it lies in a place that is emptied otherwise."""
     home = Path(_home())
     emptied = [*machine.volatile_places(), *machine.homes(home)]
     hidden = [home, *map(Path, emptied)]
-    programs = [Path(program) for program in (hired.program, *hired.shown)]
-    return sorted({str(place) for program in programs for place in installations(program, hidden)})
+    tree = Path(maker.root)
+    shown = toolchains(home, search_path(os.environ.get("PATH", "")), emptied, [maker.root])
+    return sorted({str(place) for program in _programs(hired) for place in installations(program, hidden, shown, tree)})
+
+
+def _within(hired: Hired, maker: "Maker", outside: Path) -> tuple[str, list[Bind | Overlay]]:
+    """What lies in the checkout and not in the tree, for a program that was never committed.
+
+    A directory of packages appears as a layer that can be written to. A program on its own is laid beneath the tree, so
+    that its directory stays the tree's own. Neither is part of what the agent makes.
+    """
+    tree, beneath, layers = Path(maker.root), "", dict[Path, Bind | Overlay]()
+    kept = outside.parent / "+programs"  # the name of no agent: what lies here must not be bound into a sandbox
+    for program in dict.fromkeys(path for one in _programs(hired) for path in (one, Path(os.path.realpath(one)))):
+        if tree not in program.parents or not program.is_file() or _is_in(maker, program.relative_to(tree)):
+            continue
+        place = installation_within(program, tree)
+        if place != program and not _is_in(maker, place.relative_to(tree)):
+            inner = str(place.relative_to(tree))
+            layers[place] = share_layer(kept / "installed" / inner, Root(tree), inner, maker.root)
+        else:
+            beneath = str(kept / "beneath")
+            Path(beneath).mkdir(parents=True, exist_ok=True)
+            _copy(Root(tree), str(program.relative_to(tree)), Root(beneath))
+    return beneath, list(layers.values())
+
+
+def _copy(checkout: Root, path: str, target: Root) -> None:
+    """A program of the checkout, or a link as a link: where that leads is another program's business."""
+    with target.above(path, make=True) as (above, name):
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=above)
+        link = checkout.target(path)
+        if link is not None:
+            os.symlink(link, name, dir_fd=above)
+            return
+        with checkout.file(path) as source:
+            mode = os.fstat(source.fileno()).st_mode & 0o777
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, mode, dir_fd=above), "wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+
+
+def _programs(hired: Hired) -> list[Path]:
+    return [Path(program) for program in (hired.program, *hired.shown)]
+
+
+def _is_in(maker: "Maker", path: Path) -> bool:
+    """Whether the tree has this path, or a share that shows it."""
+    if any(path == Path(share) or Path(share) in path.parents for share in maker.tree.facts.shares):
+        return True
+    try:
+        maker.files.stat(str(path))
+    except FileProblem:
+        return False
+    return True
 
 
 def _doors(hired: Hired, porters: Porters) -> tuple[Door, ...]:

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from donewhen.records import frozen
-from donewhen.workspace.sandbox.view import Bind
+from donewhen.workspace.sandbox.view import Bind, Overlay
 
 if TYPE_CHECKING:
     from socket import socket
@@ -27,8 +27,10 @@ class Door:
 
 @frozen(kw_only=True)
 class Guest:
-    binds: tuple[Bind, ...] = ()
+    binds: tuple[Bind | Overlay, ...] = ()
     """On top of the tree, in this order."""
+    beneath: str = ""
+    """A directory whose files appear in the tree where it has none of that name. They are no part of what is made."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     doors: tuple[Door, ...] = ()
 

@@ -28,15 +28,20 @@ SECRETS = (
 """Below those places: credentials, and configuration that may hold them."""
 
 
-def toolchains(home: Path, search_path: Iterable[str], emptied: Iterable[str] = ()) -> list[Path]:
-    """What is shown again of the home and of other emptied places: known toolchains, and directories on PATH."""
+def toolchains(
+    home: Path, search_path: Iterable[str], emptied: Iterable[str] = (), trees: Iterable[str] = ()
+) -> list[Path]:
+    """What is shown again of the home and of other emptied places: known toolchains, and directories on PATH.
+
+    Of a directory on PATH that holds a tree only the programs are shown, and nothing else that lies beside the tree.
+    """
     found = [home / name for name in TOOLCHAINS if os.path.exists(home / name)]
-    hidden = [home, *map(Path, emptied)]
+    hidden, apart = [home, *map(Path, emptied)], [Path(tree) for tree in trees]
     for entry in search_path:
         place = Path(entry)
         # A directory on PATH may well be one that this user cannot look into: os.path says no, where Path raises.
         if any(root in place.parents for root in hidden) and os.path.isdir(place) and not _covered(place, found):
-            found.append(_installation(place, hidden))
+            found.extend(_installation(place, hidden, apart) or _programs(place))
     return sorted({place for place in found if not _covered(place.parent, found)})
 
 
@@ -46,27 +51,69 @@ def secrets(home: Path, shown: Iterable[Path]) -> list[Path]:
     return sorted(base / name for base in bases for name in SECRETS if os.path.exists(base / name))
 
 
-def _installation(directory: Path, hidden: list[Path]) -> Path:
-    """For …/tool/bin the whole of …/tool where that is an installation; never a home or somebody's project."""
+def _installation(directory: Path, hidden: list[Path], trees: list[Path]) -> list[Path]:
+    """For …/tool/bin the whole of …/tool where that is an installation; never a home or somebody's project.
+
+    Where that holds a tree, the parts of the installation beside the tree; nothing when the directory itself holds one.
+    """
     for place in (directory, *directory.parents):
-        if place.name in TOOLCHAINS:
-            return place
+        if place.name in TOOLCHAINS and not _holds(place, trees):
+            return [place]
+    if _holds(directory, trees):
+        return []
     prefix = directory.parent
     if directory.name not in ("bin", "sbin", "shims") or prefix in hidden or os.path.isdir(prefix / ".git"):
-        return directory
-    parts = ("lib", "lib64", "libexec", "versions", "share")
-    return prefix if any(os.path.isdir(prefix / part) for part in parts) else directory
+        return [directory]
+    parts = [prefix / name for name in ("lib", "lib64", "libexec", "versions", "share") if os.path.isdir(prefix / name)]
+    if not parts:
+        return [directory]
+    return [place for place in (directory, *parts) if not _holds(place, trees)] if _holds(prefix, trees) else [prefix]
 
 
-def installations(program: Path, emptied: list[Path]) -> list[Path]:
-    """What has to be shown for one program that lies in an emptied place, where its links lead included."""
+def installations(program: Path, emptied: list[Path], shown: list[Path], tree: Path) -> list[Path]:
+    """What has to be shown for one program that lies in an emptied place, where its links lead included.
+
+    Not what is shown anyway, and nothing that is in the tree or would cover it.
+    """
     found: set[Path] = set()
-    for path in (program, Path(os.path.realpath(program))):
-        if any(root in path.parents for root in emptied):
-            packages = [place for place in path.parents if place.name == "node_modules"]
-            alone = path.parent in emptied
-            found.add(packages[-1] if packages else path if alone else _installation(path.parent, emptied))
+    for path in dict.fromkeys((program, Path(os.path.realpath(program)))):
+        if not any(root in path.parents for root in emptied) or _covered(path, [*shown, tree]) or path in tree.parents:
+            continue
+        packages = _packages(path, tree)
+        alone = path.parent in emptied
+        found.update([packages] if packages else [] if alone else _installation(path.parent, emptied, [tree]))
+        if not _covered(path, list(found)):
+            found.add(path)
     return sorted(found)
+
+
+def installation_within(program: Path, tree: Path) -> Path:
+    """The outermost directory of the tree that belongs to this program alone; the program itself if there is none."""
+    if packages := _packages(program, tree):
+        return packages
+    place, *_ = _installation(program.parent, [tree, tree.parent], [tree]) or [program]
+    return program if place == program.parent else place
+
+
+def _packages(path: Path, tree: Path) -> Path | None:
+    """The outermost directory of node's packages above a path, unless the tree lies in it."""
+    return next(
+        (place for place in reversed(path.parents) if place.name == "node_modules" and not _holds(place, [tree])), None
+    )
+
+
+def _programs(directory: Path) -> list[Path]:
+    """The files in a directory that can be executed."""
+    try:
+        return [
+            Path(entry.path) for entry in os.scandir(directory) if entry.is_file() and os.access(entry.path, os.X_OK)
+        ]
+    except OSError:
+        return []
+
+
+def _holds(place: Path, trees: list[Path]) -> bool:
+    return any(place == tree or place in tree.parents for tree in trees)
 
 
 def _covered(place: Path, by: list[Path]) -> bool:

@@ -91,8 +91,15 @@ class Room:
     def hosting(self, guest: Guest) -> "Room":
         if self._probe.level is not Level.BUBBLEWRAP:
             raise MachineryBroke("an agent can be confined only by bubblewrap, which this machine does not allow")
-        place = replace(self._place, layers=(*self._place.layers, *guest.binds))
+        layers = (self._over(guest.beneath, layer) for layer in self._place.layers)
+        place = replace(self._place, layers=(*layers, *guest.binds))
         return Room(self._launcher, self._probe, place, replace(self._config, network=False), guest)
+
+    def _over(self, beneath: str, layer: view.Bind | view.Overlay) -> view.Bind | view.Overlay:
+        """The tree itself with one more layer at its bottom; a tree that is a copy has no layers."""
+        if not beneath or layer.at != self._place.root or isinstance(layer, view.Bind):
+            return layer
+        return replace(layer, lower=(*layer.lower, os.path.relpath(beneath, layer.beside)))
 
     async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:
         cwd = str(Path(self._place.root, command.dir))

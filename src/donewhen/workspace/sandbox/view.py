@@ -98,7 +98,7 @@ def _of_machine(
     needed = [*places, *home.search_path(wanted.path)]
     empty = _outermost([*volatile, *(place for place in map(machine.closed_above, needed) if place)])
     closed = [*empty, *(place for place in private if os.path.isdir(place) and not beneath(place, empty))]
-    toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), closed)
+    toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), closed, places)
     shown = [str(place) for place in toolchains]
     steps: list[Step] = [{"kind": "tmpfs", "at": SHELF, "mode": "755", "size": wanted.scratch_bytes}]
     steps += [{"kind": "devices", "at": "/dev", "shm": wanted.scratch_bytes}]

@@ -1,0 +1,243 @@
+"""An agent whose program lies in the repository, beside it or above it: it starts, and the tree stays as it should be.
+
+Each layout is a whole run, as the user who runs the tests and, when that is root, as an ordinary user.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from needs import leave_out, needs, needs_root
+from program import donewhen
+from repositories import git
+from repositories import write as put
+from runs.hands import NO_KEYS, fake, run_with
+from runs.scenes import scene
+
+NOBODY = 65534
+OTHER_PYTHON = "/usr/bin/python3"
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+PLACES = {"STATE": ".local/state", "CONFIG": ".config", "CACHE": ".cache"}
+CODE = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+MAIN = "from donewhen.cli.app import main; main()"
+SECRET = "what the sibling project holds"
+DATA = "what the agent was installed with"
+AGENT = """#!/bin/sh
+test "$1" = --version && { echo 1.0; exit; }
+cat %(data)s || exit 9
+cat ../other/secret.txt %(code)s/other/secret.txt
+ls -a %(code)s
+mkdir -p tools && echo new > tools/new.txt && echo right > answer.txt && echo done writing
+"""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A directory with projects in it: `shop` is worked on, `other` must not be seen."""
+
+    home: Path
+    becoming: tuple[str, ...] = ()
+    """The words before a command that run it as another user."""
+
+    @property
+    def code(self) -> Path:
+        return self.home / "code"
+
+    @property
+    def shop(self) -> Path:
+        return self.code / "shop"
+
+    def program(self, place: str, data: str = "") -> Path:
+        """The agent, at a path below the home; `data` is a file of its installation, relative to the program."""
+        path = self.home / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        installed = path.parent / data if data else path
+        path.write_text(
+            AGENT % {"data": f'"$(dirname "$(readlink -f "$0")")"/{data}' if data else '"$0"', "code": self.code}
+        )
+        path.chmod(0o755)
+        if data:
+            installed.parent.mkdir(parents=True, exist_ok=True)
+            installed.write_text(DATA)
+        return path
+
+    def run(self, program: Path, more: str = "") -> list[dict[str, Any]]:
+        put(self.home, {".config/donewhen/config.toml": f'{more}\n[agent.mine]\ncommand = "{program} {{task}}"\n'})
+        words = ["run", "say right", "--engine", "external:mine", "--json"]
+        xdg = {f"XDG_{kind}_HOME": str(self.home / place) for kind, place in PLACES.items()}
+        env = {"PATH": SYSTEM_PATH, "HOME": str(self.home), **xdg, **NO_KEYS}
+        if not self.becoming:
+            answer = donewhen(*words, cwd=self.shop, env=env)
+            code, out, err = answer.code, answer.out, answer.err
+        else:
+            own(self.home, NOBODY)
+            command = [*self.becoming, OTHER_PYTHON, "-c", MAIN, *words]
+            ran = subprocess.run(
+                command, cwd=self.shop, env={**env, **CODE}, capture_output=True, text=True, check=False, timeout=120
+            )
+            own(self.home, os.getuid())
+            code, out, err = ran.returncode, ran.stdout, ran.stderr
+        assert code == 0, err + out
+        return [json.loads(line) for line in out.splitlines()]
+
+    def landed(self, events: list[dict[str, Any]]) -> dict[str, str]:
+        """What the agent's branch changes, by path."""
+        names = git(self.shop, "diff", "--name-only", "HEAD", f"donewhen/{events[0]['session']}").split()
+        return {name: git(self.shop, "show", f"donewhen/{events[0]['session']}:{name}") for name in names}
+
+
+def own(directory: Path, user: int) -> None:
+    subprocess.run(["chown", "-R", f"{user}:{user}", directory], check=True)
+
+
+@pytest.fixture
+def ground() -> Generator[Ground]:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        made = Ground(Path(name))
+        made.home.chmod(0o755)
+        scene(made.shop, {".gitignore": "node_modules\n.venv\n", "tools/kept.txt": "kept\n", "committed/agent": ""})
+        put(made.code, {"other/secret.txt": SECRET})
+        yield made
+
+
+@pytest.fixture
+def ground_of_another_user(ground: Ground) -> Ground:
+    needs_root()
+    needs("setpriv")
+    becoming = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
+    tried = "import donewhen.cli.app, anyio, sys; sys.exit(sys.version_info < (3, 11))"
+    command = [*becoming, OTHER_PYTHON, "-c", tried]
+    if subprocess.run(command, cwd="/", env=CODE, check=False, capture_output=True).returncode:
+        leave_out("a python3 of 3.11 or later that every user may run, and code that every user may read")
+    return replace(ground, becoming=becoming)
+
+
+def committed(ground: Ground) -> Path:
+    program = ground.program("code/shop/committed/agent")
+    git(ground.shop, "commit", "-qam", "agent")
+    return program
+
+
+def linked(ground: Ground, to: str) -> Path:
+    link = ground.home / ".local/bin/agent"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(ground.program(to))
+    return link
+
+
+def in_packages(ground: Ground) -> Path:
+    program = ground.program("code/shop/node_modules/agent/cli.sh", "lib/data.txt")
+    link = ground.shop / "node_modules/.bin/agent"
+    link.parent.mkdir()
+    link.symlink_to("../agent/cli.sh")
+    assert program.exists()
+    return link
+
+
+LAYOUTS: dict[str, Callable[[Ground], Path]] = {
+    "committed in the repository": committed,
+    "in the repository, not committed": lambda ground: ground.program("code/shop/tools/agent"),
+    "at the root of the repository, not committed": lambda ground: ground.program("code/shop/agent"),
+    "in a directory of the repository that is not committed": lambda ground: ground.program("code/shop/mine/agent"),
+    "in the packages of the repository": in_packages,
+    "in an environment of the repository": lambda ground: ground.program(
+        "code/shop/.venv/bin/agent", "../lib/data.txt"
+    ),
+    "directly in the parent directory": lambda ground: ground.program("code/agent"),
+    "in a prefix that is the parent directory": lambda ground: ground.program("code/bin/agent", "../lib/data.txt"),
+    "in a directory beside the repository": lambda ground: ground.program("code/agents/agent", "data.txt"),
+    "behind a link to the parent directory": lambda ground: linked(ground, "code/agent"),
+    "behind a link into the repository": lambda ground: linked(ground, "code/shop/tools/agent"),
+    "in an ordinary prefix": lambda ground: ground.program("opt/agent/bin/agent", "../lib/data.txt"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_agent_starts_wherever_it_lies_and_the_tree_stays_writable_and_alone(ground: Ground, layout: str) -> None:
+    starts_and_works(ground, layout)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "in the repository, not committed",
+        "in the packages of the repository",
+        "directly in the parent directory",
+        "in a prefix that is the parent directory",
+        "in an ordinary prefix",
+    ],
+)
+def test_the_same_holds_for_an_ordinary_user(ground_of_another_user: Ground, layout: str) -> None:
+    starts_and_works(ground_of_another_user, layout)
+
+
+def starts_and_works(ground: Ground, layout: str) -> None:
+    program = LAYOUTS[layout](ground)
+    before = git(ground.shop, "status", "--porcelain")
+    events = ground.run(program)
+    told = json.dumps(events)
+    assert "done writing" in told
+    assert SECRET not in told
+    assert (DATA in told) == ("data.txt" in program.read_text())
+    assert ground.landed(events) == {"answer.txt": "right", "tools/new.txt": "new"}
+    assert git(ground.shop, "status", "--porcelain") == before
+
+
+def test_packages_of_the_repository_can_be_written_to_and_stay_as_they_are(ground: Ground) -> None:
+    program = in_packages(ground)
+    agent = ground.shop / "node_modules/agent/cli.sh"
+    agent.write_text(agent.read_text() + "echo changed > node_modules/agent/lib/data.txt && echo changed them\n")
+    events = ground.run(program)
+    assert "changed them" in json.dumps(events)
+    assert (ground.shop / "node_modules/agent/lib/data.txt").read_text() == DATA
+
+
+def test_shared_packages_are_not_covered_a_second_time(ground: Ground) -> None:
+    program = in_packages(ground)
+    events = ground.run(program, more='[workspace]\nshare = ["node_modules"]\n')
+    assert DATA in json.dumps(events)
+    assert ground.landed(events) == {"answer.txt": "right", "tools/new.txt": "new"}
+
+
+def test_a_command_that_names_the_repository_itself_leaves_it_writable(ground: Ground) -> None:
+    program = ground.program("opt/agent/bin/agent", "../lib/data.txt")
+    events = ground.run(Path(f"{program} --root {ground.shop} --above {ground.code}"))
+    assert SECRET not in json.dumps(events)
+    assert ground.landed(events) == {"answer.txt": "right", "tools/new.txt": "new"}
+
+
+def test_an_agent_in_a_toolchain_sees_no_credentials_beside_it(ground: Ground) -> None:
+    put(ground.home, {".cargo/credentials.toml": SECRET, ".local/share/keyrings/login": SECRET, ".local/lib/x": ""})
+    program = ground.program(".cargo/bin/agent")
+    program.write_text(program.read_text() + "cat ~/.cargo/credentials.toml\n")
+    assert SECRET not in json.dumps(ground.run(program))
+    program = ground.program(".local/bin/agent")
+    program.write_text(program.read_text() + "cat ~/.local/share/keyrings/login\n")
+    assert SECRET not in json.dumps(ground.run(program))
+
+
+@pytest.mark.parametrize("place", ["", "shop", "shop/tools", "agents"])
+def test_a_pinned_agent_over_the_protocol_starts_near_the_tree_and_writes_everywhere_in_it(
+    tmp_path: Path, place: str
+) -> None:
+    repo = scene(tmp_path / "code/shop", {"tools/kept.txt": "kept\n"})
+    put(tmp_path / "code", {"other/secret.txt": SECRET})
+    steps = [{"shell": "echo right > answer.txt; echo new > tools/new.txt; cat ../other/secret.txt; ls .."}]
+    engine = fake(tmp_path / "code" / place, steps)
+    program = tmp_path / "code" / place / "donewhen-fake-agent"
+    program.write_text(program.read_text().replace(f"{program.parent}/script.json", f"'{json.dumps([steps])}'"))
+    ran = run_with(repo, engine)
+    assert (ran.code, ran.last["outcome"]) == (0, "verified"), ran.events
+    assert SECRET not in json.dumps(ran.events)
+    assert git(repo, "diff", "--name-only", "HEAD", f"donewhen/{ran.session}").split() == [
+        "answer.txt",
+        "tools/new.txt",
+    ]
