@@ -72,7 +72,7 @@ class Outside:
         self._start_victim()
         self._share_memory()
         self._before = self._picture()
-        self._victim_before = self._victim_settings()
+        self._victim_before = settings_of(self.victim.pid)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -172,7 +172,7 @@ class Outside:
             Sign.READ: self.secret.encode() in output,
             Sign.CHANGED: self._picture() != self._before or bool(self._marked()) or any(map(is_trick, in_tree)),
             Sign.HEARD: self.listeners.heard() or spoken_into(self._fifo),
-            Sign.HURT: self._victim_state() not in "SR" or self._victim_settings() != self._victim_before,
+            Sign.HURT: self._victim_state() not in "SR" or settings_of(self.victim.pid) != self._victim_before,
             Sign.LEFT: bool(self.left()),
         }
         return {sign for sign, there in seen.items() if there}
@@ -200,19 +200,20 @@ class Outside:
         undisturbed = all(int(fields[name], 16) == 0 for name in ("TracerPid", "SigPnd", "ShdPnd"))
         return fields["State"].split()[0] if undisturbed else "D"
 
-    def _victim_settings(self) -> str:
-        """Limits, scheduling, processors, disk priority and memory score of the victim."""
-        place = Path(f"/proc/{self.victim.pid}")
-        fields = (place / "stat").read_text().rpartition(")")[2].split()
-        priority, nice, policy = fields[15], fields[16], fields[38]
-        allowed = [line for line in (place / "status").read_text().splitlines() if line.startswith("Cpus_allowed:")]
-        disk = libc.syscall(IOPRIO_GET[os.uname().machine], 1, self.victim.pid)
-        score = (place / "oom_score_adj").read_text()
-        return f"{priority} {nice} {policy} {allowed} {disk} {score} {(place / 'limits').read_text()}"
-
     def left(self) -> list[int]:
         """Processes whose arguments carry the mark."""
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self.mark in command_line(pid)]
+
+
+def settings_of(pid: int) -> str:
+    """Limits, scheduling, processors, disk priority and memory score of a process."""
+    place = Path(f"/proc/{pid}")
+    fields = (place / "stat").read_text().rpartition(")")[2].split()
+    priority, nice, policy = fields[15], fields[16], fields[38]
+    allowed = [line for line in (place / "status").read_text().splitlines() if line.startswith("Cpus_allowed:")]
+    disk = libc.syscall(IOPRIO_GET[os.uname().machine], 1, pid)
+    score = (place / "oom_score_adj").read_text()
+    return f"{priority} {nice} {policy} {allowed} {disk} {score} {(place / 'limits').read_text()}"
 
 
 def command_line(pid: int) -> str:

@@ -82,7 +82,7 @@ async def probe(launcher: Launcher, scratch: Path) -> Probe:
     return Probe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered, without)
 
 
-async def try_landlock(launcher: Launcher, abi: int) -> str:
+async def try_landlock(launcher: Launcher, abi: int, least: int = LEAST_LANDLOCK) -> str:
     """Why Landlock of this version is no wall on this machine; empty when it is one."""
     from donewhen.workspace.launcher import kernel
     from donewhen.workspace.sandbox import landlock, seccomp
@@ -90,9 +90,9 @@ async def try_landlock(launcher: Launcher, abi: int) -> str:
     program = seccomp.program(kernel.machine(), (), own_namespaces=False)
     if not program:
         return f"no system-call filter for {kernel.machine()}"
-    if abi < LEAST_LANDLOCK:
+    if abi < least:
         found = f"version {abi}" if abi else "not there"
-        return f"Landlock is {found} and version {LEAST_LANDLOCK} is needed, Linux 6.12 or later"
+        return f"Landlock is {found} and version {least} is needed, Linux 6.12 or later"
     allowed = landlock.Allowed(network=False, readable=(), writable=(), closed=())
     held = Confinement(landlock=landlock.ruleset(abi, allowed), seccomp=program)
     # The shell must start, and must not reach this process.
