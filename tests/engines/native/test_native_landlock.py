@@ -92,3 +92,16 @@ def test_a_session_behind_landlock_ends_verified_and_says_what_its_wall_was(root
     events = [json.loads(line) for line in answer.out.splitlines()]
     assert (events[0]["isolation"], events[0]["path_transparent"]) == ("landlock", False)
     assert (events[-1]["outcome"], events[-1]["iterations"]) == ("verified", 2)
+
+
+@pytest.mark.usefixtures("weaker_wall")
+def test_a_machine_whose_landlock_is_too_old_is_refused_with_the_reason_and_the_fix(root: Path) -> None:
+    put(root, {"check.sh": "true\n"})
+    commit(root)
+    record = state_root(os.environ) / "probe.json"
+    problem = "Landlock is version 5 and version 6 is needed, Linux 6.12 or later"
+    old = {"level": "none", "landlock_abi": 5, "landlock_problem": problem}
+    record.write_text(json.dumps({**json.loads(record.read_text()), **old}))
+    answer = donewhen("run", "x", "--check", "add=sh check.sh", "--model", "scripted:/dev/null", cwd=root)
+    assert answer.code == 4
+    assert problem in answer.one_line and "fix: " in answer.one_line
