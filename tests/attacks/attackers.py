@@ -21,10 +21,12 @@ from needs import leave_out
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src"
-IMPORTED = ("anyio", "idna", "sniffio", "typing_extensions", "exceptiongroup")
-"""What of the installed packages the attacks' program needs."""
+IMPORTED = (
+    "anyio", "click", "exceptiongroup", "idna", "sniffio", "tree_sitter", "tree_sitter_bash", "typing_extensions",
+)  # fmt: skip
+"""What of the installed packages the programs of the attacks need."""
 NOBODY = 65534
-SECONDS = 300
+SECONDS = 600
 
 
 @dataclass(frozen=True)

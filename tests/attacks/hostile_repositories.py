@@ -1,7 +1,7 @@
 """Repositories that come with their own `.git`, or whose content changed after they were trusted, each with a trap.
 
-Run as a program by the user who is attacked: `hostile_repositories.py HOME [--control] [WORD...]`. Prints what became
-of every attack, with the defences and with `--control` also without, as JSON.
+Run as a program by the user who is attacked: `hostile_repositories.py HOME WORLD [WORD...]`. Prints what became of
+every attack whose name has one of the words, with the defences and for root also without, as JSON.
 """
 
 import contextlib
@@ -391,8 +391,7 @@ def tried(home: Path, attack: Attack, defended: bool) -> dict[str, object]:
 
 def main() -> None:
     home = Path(sys.argv[1])
-    control = "--control" in sys.argv
-    wanted = [word for word in sys.argv[2:] if word != "--control"]
+    wanted = sys.argv[3:]
     os.environ.update(GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="n", GIT_AUTHOR_EMAIL="n@example.invalid")
     os.environ.update(GIT_COMMITTER_NAME="n", GIT_COMMITTER_EMAIL="n@example.invalid")
     rows: list[dict[str, object]] = []
@@ -400,7 +399,7 @@ def main() -> None:
         if wanted and not any(word in attack.name for word in wanted):
             continue
         rows.append(tried(home / f"a{number}", attack, defended=True))
-        if attack.bites and control:
+        if attack.bites and (os.geteuid() == 0 or wanted):
             rows.append(tried(home / f"c{number}", attack, defended=False))
     sys.stdout.write(json.dumps(rows))
 
