@@ -156,7 +156,11 @@ def test_work_that_is_green_when_the_sign_in_ends_is_verified(repo: Path, place:
 def test_the_key_stays_outside_and_the_gateway_puts_it_in(repo: Path, place: Path) -> None:
     ask = "curl -s -X POST -H 'x-api-key: '$ANTHROPIC_API_KEY $ANTHROPIC_BASE_URL/v1/messages -d '{\"messages\": []}'"
     with serving(Says(Answer(text="hello from the model"))) as server:
-        engine = claude(place, [{"env": True}, {"shell": ask}, RIGHT], more=f'[model]\nbase_url = "{server.url}"\n')
+        engine = claude(
+            place,
+            [{"env": True}, {"shell": ask}, RIGHT],
+            more=f'[model]\nuse = "anthropic:claude-sonnet-4-5"\nbase_url = "{server.url}"\n',
+        )
         ran = run_with(repo, engine, env=KEY)
         received = server.received
     assert ran.code == 0, ran.events

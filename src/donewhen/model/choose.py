@@ -13,7 +13,7 @@ from donewhen.model.base import Model
 from donewhen.model.fallback import Fallback
 from donewhen.model.limits import Deadlines, RetryBudget
 from donewhen.model.outside import Outside
-from donewhen.model.providers import PROVIDERS
+from donewhen.model.providers import PROVIDERS, same_provider
 from donewhen.model.scripted import open_scripted
 from donewhen.records import frozen
 
@@ -21,7 +21,8 @@ from donewhen.records import frozen
 @frozen(kw_only=True)
 class ModelConfig:
     base_url: str = ""
-    """Of the model that was asked for, and of fallbacks of the same provider."""
+    base_url_for: str = ""
+    """The provider whose server `base_url` is; empty: that of the model asked for. Other providers do not use it."""
     fallback: tuple[str, ...] = ()
     deadlines: Deadlines = field(default_factory=Deadlines)
     retry: RetryBudget = field(default_factory=RetryBudget)
@@ -43,7 +44,8 @@ def open_model(
     for place, one in enumerate(names):
         # Whoever has another to fall back on need not insist.
         retry = config.retry if place == len(names) - 1 else replace(config.retry, per_turn=0)
-        base_url = config.base_url if _provider(one) == _provider(name) else ""
+        belongs = same_provider(_provider(one), config.base_url_for or _provider(name))
+        base_url = config.base_url if belongs else ""
         models.append(_open(one, replace(config, base_url=base_url, retry=retry), environment, outside))
     return models[0] if len(models) == 1 else Fallback(tuple(models))
 

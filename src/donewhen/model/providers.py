@@ -52,6 +52,12 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 
+def same_provider(one: str, other: str) -> bool:
+    """Whether two names mean one provider: they are equal, or read the same key, as `openai` and `openai-chat` do."""
+    first, second = PROVIDERS.get(one), PROVIDERS.get(other)
+    return one == other or (first is not None and second is not None and first.key_variables == second.key_variables)
+
+
 @frozen
 class Address:
     url: str

@@ -15,6 +15,7 @@ from donewhen.engines.external.profile import Profile
 from donewhen.engines.external.readiness import Model
 from donewhen.session import settings as settings_module
 from donewhen.session.archives import Say, silent
+from donewhen.session.model_server import server_of
 from donewhen.session.settings import Settings
 from donewhen.session.trust import TrustBook
 from donewhen.workspace.state import state_root
@@ -50,11 +51,12 @@ async def found_by(
     only: str = "",
 ) -> list[Found]:
     """All agents that the settings know, or one of them, in the order of preference; the user's own come last."""
+    use = settings.text("model", "use").partition(":")[0]
     around = Around(
         environment=environment,
         state=state_root(environment),
         repository=repository,
-        model=Model(settings.text("model", "use").partition(":")[0], settings.text("model", "base_url")),
+        model=Model(use, server_of(settings).url_for(use)),
     )
     return await find([one for one in _wanted(settings) if only in ("", one.profile.name)], around, launcher)
 

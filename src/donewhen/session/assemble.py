@@ -15,6 +15,7 @@ from donewhen.model.base import Model
 from donewhen.model.prices import is_free
 from donewhen.model.providers import checked_url
 from donewhen.session.attempting import Rung
+from donewhen.session.model_server import server_of
 from donewhen.session.opened import Opened, is_planned
 from donewhen.session.permitted import policy_of
 from donewhen.session.session import Crew
@@ -147,10 +148,9 @@ def _sceptic(place: Workplace, model: Model) -> tuple["Sceptic", tuple[Model, ..
 
     settings, opened = place.settings, ()
     if name := settings.text("planned", "evaluator_model"):
+        server = server_of(settings, name.partition(":")[0])
         with settings.blaming("planned", "evaluator_model"):
-            same = name.partition(":")[0] == settings.text("model", "use").partition(":")[0]
-            config = ModelConfig(base_url=settings.text("model", "base_url") if same else "")
-            model = open_model(name, config, os.environ)
+            model = open_model(name, ModelConfig(base_url=server.url, base_url_for=server.provider), os.environ)
             opened = (model,)
     engine = _native(place, settings, model, reads_only=True, temperature=EVALUATOR_TEMPERATURE)
     revisions = settings.whole("planned", "max_revision_rounds")
@@ -330,10 +330,12 @@ def _model(
     name, reason = str(wanted.value), f"{wanted.source} asks for it"
     if name == "auto":
         name, reason = (before, "the session began with it") if before else _best(archive, environment, seed)
+    fallback = settings.texts("model", "fallback")
+    server = server_of(settings, *(one.partition(":")[0] for one in (name, *fallback)))
     with settings.blaming("model", "use"):
         if name.startswith("replay:"):
             return _replay(archive, name), reason
-        config = ModelConfig(base_url=settings.text("model", "base_url"), fallback=settings.texts("model", "fallback"))
+        config = ModelConfig(base_url=server.url, base_url_for=server.provider, fallback=fallback)
         return open_model(name, config, environment), reason
 
 

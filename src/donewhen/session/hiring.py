@@ -12,13 +12,12 @@ from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.profile import GOVERNANCE, Governance, Profile, Provider
 from donewhen.engines.external.programs import mentioned
 from donewhen.engines.external.quarters import Hired
+from donewhen.model.providers import PROVIDERS, address_of
 from donewhen.records import frozen
+from donewhen.session.model_server import WITHOUT_SERVER, server_of
 from donewhen.session.settings import Settings
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.sandbox.level import Level
-
-OURS = ("scripted", "replay")
-"""Models that only our own engine can use."""
 
 
 @frozen
@@ -33,7 +32,7 @@ def hire(profile: Profile, found: Found, place: Workplace, environment: Mapping[
     settings = place.settings
     pinned, _, model = settings.text("model", "use").partition(":")
     provider = _provider(profile, found, pinned)
-    if model and pinned not in OURS and provider is None and profile.providers:
+    if model and pinned not in WITHOUT_SERVER and provider is None and profile.providers:
         names = ", ".join(one.name for one in profile.providers)
         return Unready("model", f"{found.name} cannot use {pinned}:{model}; it knows {names}")
     if not found.ready:
@@ -41,11 +40,7 @@ def hire(profile: Profile, found: Found, place: Workplace, environment: Mapping[
         return Unready(kind, f"{found.name}: {found.reason}")
     if reason := _ungoverned(found, place):
         return Unready("governance", reason)
-    base_url = settings.text("model", "base_url")
-    upstream = None
-    if provider is not None and (base_url or found.key):
-        base = (base_url or provider.base).rstrip("/").removesuffix(provider.path)
-        upstream = Upstream(base=base, header=provider.header, key=environment.get(found.key, "").strip())
+    upstream = _upstream(provider, found, settings, environment) if provider is not None else None
     return Hired(
         profile=profile,
         kind=cast("Literal['acp', 'cli']", found.way),
@@ -53,11 +48,22 @@ def hire(profile: Profile, found: Found, place: Workplace, environment: Mapping[
         shown=_shown(found, settings, environment),
         upstream=upstream,
         provider=provider.name if provider is not None else "",
-        model=model if pinned not in OURS else "",
+        model=model if pinned not in WITHOUT_SERVER else "",
         rules=_rules(profile, settings, signed_in=upstream is None),
         mcp_url=settings.text("external", "mcp_url"),
         project_settings=bool(settings.agents().get(found.name, {}).get("project_settings")),
     )
+
+
+def _upstream(provider: Provider, found: Found, settings: Settings, environment: Mapping[str, str]) -> Upstream | None:
+    """The model's server, with the key that belongs to it; None: the agent works by its account."""
+    base_url = server_of(settings, provider.name).url_for(provider.name)
+    if not (base_url or found.key):
+        return None
+    url = address_of(PROVIDERS[provider.name], base_url, environment).url
+    base = url.rstrip("/").removesuffix(provider.path)
+    key = environment.get(found.key, "").strip()
+    return Upstream(base=base, header=provider.header, key=key)
 
 
 def _shown(found: Found, settings: Settings, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -70,7 +76,7 @@ def _shown(found: Found, settings: Settings, environment: Mapping[str, str]) -> 
 def _provider(profile: Profile, found: Found, pinned: str) -> Provider | None:
     """The one that the model's name asks for, else the one whose key there is, else the first."""
     by_name = {one.name: one for one in profile.providers}
-    if pinned not in ("", "auto", *OURS):
+    if pinned not in ("", "auto", *WITHOUT_SERVER):
         return by_name.get(pinned) or by_name.get(pinned.partition("-")[0])
     return by_name.get(found.provider) or next(iter(profile.providers), None)
 

@@ -78,7 +78,7 @@ def from_plain(known: Mapping[str, Any], now: Settings) -> Opened:
     """Out of the log; `now` has what is not kept there."""
     contract = contract_from(known["contract"])
     values = dict(now.by_key())
-    values.update({(table, key): Setting(value, source) for table, key, value, source in known["settings"]})
+    values.update({(table, key): Setting(*setting) for table, key, *setting in known["settings"]})
     file, *also = known["files"]
     settings = Settings(values, Path(file) if file else None)
     return Opened(

@@ -15,6 +15,7 @@ from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, require_sound
 from donewhen.records import frozen
 from donewhen.session import contract_file, settings
+from donewhen.session.model_server import MODEL_OPTION
 from donewhen.session.schema import TABLES
 from donewhen.session.settings import Settings
 
@@ -88,7 +89,7 @@ def _values(options: Options) -> Iterator[tuple[str, str, str, Any]]:
     given = [
         ("--engine", "engine", "use", options.engine or None),
         ("--land", "engine", "land", options.land or None),
-        ("--model", "model", "use", options.model or None),
+        (MODEL_OPTION, "model", "use", options.model or None),
         ("--max-turns", "native", "max_turns", options.max_turns),
         ("--max-turns", "external", "max_turns", options.max_turns),
         ("--max-minutes", "limits", "minutes", options.max_minutes),

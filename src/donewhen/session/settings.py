@@ -26,6 +26,8 @@ class Setting(NamedTuple):
     value: Value
     source: str
     """Where it came from: "default", a file's path, or a variable's name."""
+    beside: str = ""
+    """Of `model.base_url`: the `model.use` of the same file or environment. It names the provider of that server."""
 
 
 class Widening(NamedTuple):
@@ -278,11 +280,19 @@ def _merge(values: Values, content: Table, source: str) -> None:
     for table in schema.TABLES:
         for key, value in cast("Table", content.get(table, {})).items():
             values[table, key] = Setting(value, source)
+    _note_use_beside(values, content, source)
     for agent, keys in cast("dict[str, Table]", content.get("agent", {})).items():
         values |= {(AGENT_PREFIX + agent, key): Setting(value, source) for key, value in keys.items()}
 
 
+def _note_use_beside(values: Values, content: Mapping[str, Value], source: str) -> None:
+    model = cast("Mapping[str, str]", content.get("model", {}))
+    if "base_url" in model:
+        values["model", "base_url"] = Setting(model["base_url"], source, model.get("use", ""))
+
+
 def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:
+    given: dict[str, Table] = {}
     for name in sorted(environment):
         if not name.startswith(PREFIX):
             continue
@@ -293,6 +303,8 @@ def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:
         value = _parsed(environment[name], spec)
         _check_value(name, f"{table}.{key}", value, spec)
         values[table, key] = Setting(value, name)
+        given.setdefault(table, {})[key] = value
+    _note_use_beside(values, given, f"{PREFIX}MODEL__BASE_URL")
 
 
 def _parsed(text: str, key: Key) -> Value:

@@ -8,7 +8,7 @@ from donewhen.engines.external.finding import Around, Found, Wanted, find
 from donewhen.engines.external.profile import Profile, Provider, SignIn, Way
 
 ANSWERS = "echo 'robo 1.2.3 (test)'"
-MODEL_MAKER = Provider(name="openai", keys=("ROBO_KEY", "OPENAI_API_KEY"), base="https://api.example.invalid")
+MODEL_MAKER = Provider(name="openai", keys=("ROBO_KEY", "OPENAI_API_KEY"))
 ACCOUNT = SignIn(
     files=(".robo/auth.json", ".robo/other.json"), expires="oauth.ends", refresh="oauth.refresh", login="robo login"
 )

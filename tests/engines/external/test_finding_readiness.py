@@ -13,7 +13,7 @@ from donewhen.engines.external.profile import Provider, SignIn
 from donewhen.engines.external.readiness import Model, keyed, readiness
 
 PAST, FUTURE = BEGAN - 60, BEGAN + 60
-OTHER = Provider(name="anthropic", keys=("ANTHROPIC_API_KEY",), base="https://api.example.invalid")
+OTHER = Provider(name="anthropic", keys=("ANTHROPIC_API_KEY",))
 
 
 def sign_in(home: Path, content: object, name: str = ".robo/auth.json") -> None:

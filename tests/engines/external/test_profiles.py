@@ -11,6 +11,7 @@ import pytest
 
 from donewhen.engines.external import streams
 from donewhen.engines.external.profile import GOVERNANCE, PLACEHOLDER, PREFERRED, Profile, from_table, shipped
+from donewhen.model.providers import PROVIDERS
 
 KNOWN = {"task", "config", "gateway", "key", "model", "turns", "mcp_url", "conversation", "provider"}
 TABLES = [one for one in files("donewhen.engines.external.profiles").iterdir() if one.name.endswith(".toml")]
@@ -71,7 +72,7 @@ def test_only_a_way_that_asks_leave_is_fully_governed(profile: Profile) -> None:
 
 def test_a_key_reaches_the_agent_as_a_stand_in_only(profile: Profile) -> None:
     for provider in profile.providers:
-        assert provider.base.startswith("https://")
+        assert PROVIDERS[provider.name].url.startswith("https://")
         for variable in provider.keys:
             assert provider.env.get(variable, profile.env.get(variable, "{key}")) in ("{key}", "")
 

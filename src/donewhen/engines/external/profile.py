@@ -40,10 +40,8 @@ class Provider:
     """As in `--model NAME:…`: anthropic, openai, google."""
     keys: tuple[str, ...]
     """Variables of the user that may hold the key; the first that is set counts."""
-    base: str
-    """Where the provider is reached when no other endpoint is configured; `{gateway}` stands for it inside."""
     path: str = ""
-    """What a configured endpoint may end in that the agent adds by itself, such as /v1; `{gateway}` goes without it."""
+    """What the server's address may end in that the agent adds by itself, such as /v1; `{gateway}` goes without it."""
     header: str = "authorization"
     """The header that carries the key: `authorization` (as a bearer), `x-api-key`, `x-goog-api-key`."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import httpx2
+from openai import OpenAIError
 from pydantic_ai import direct, exceptions
 from pydantic_ai.messages import (
     ModelMessage,
@@ -60,7 +61,7 @@ def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries)
         raise BadInput(f"{name}: there is no provider '{provider}'; `donewhen models` names some") from None
     try:
         return OtherModel(name, infer_model(name, provider_at(base_url)), deadlines, retries)
-    except (ImportError, exceptions.UserError, ValueError) as error:
+    except (ImportError, exceptions.UserError, OpenAIError, ValueError) as error:
         raise BadInput(f"{name}: {' '.join(str(error).split())[:300]}") from error
 
 

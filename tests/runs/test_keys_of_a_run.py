@@ -1,0 +1,135 @@
+"""Whole runs in which a server is configured for one provider, and another one is asked: whose key arrives where."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runs.hands import NO_KEYS, claude, configure, run_with
+from runs.scenes import CHECK, Run, called, scene, script, told
+from runs.test_runs_over_wires import RIGHT
+from wire_server import Answer, Refuses, Says, WireServer, serving
+
+KEYS = {**NO_KEYS, "OPENAI_API_KEY": "sk-of-openai", "ANTHROPIC_API_KEY": "sk-of-anthropic"}
+LINE = "'model.base_url' counts for the provider of the 'model.use' beside it, and there is none; "
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return scene(tmp_path / "repo")
+
+
+def local(server: WireServer, more: str = "") -> str:
+    return f'[model]\nuse = "openai-chat:local"\nbase_url = "{server.url}/v1"\n{more}'
+
+
+def keys_at(server: WireServer) -> set[str]:
+    fields = ("authorization", "x-api-key", "x-goog-api-key")
+    heard = (*server.received, *server.asides)
+    return {one.headers[name].removeprefix("Bearer ") for one in heard for name in fields if name in one.headers}
+
+
+def run_at(home: WireServer, repo: Path, *options: str, **more: str) -> Run:
+    """A run of somebody who has both keys; Anthropic is at home at this server."""
+    env = {**KEYS, "ANTHROPIC_BASE_URL": home.url, **more}
+    return told(repo, "run", "say right", "--json", *options, env=env)
+
+
+def test_a_model_of_another_provider_is_asked_at_home(repo: Path) -> None:
+    with serving(*RIGHT) as server, serving(*RIGHT) as home:
+        configure(local(server))
+        ran = run_at(home, repo, "--model", "anthropic:claude-sonnet-4-5")
+    assert ran.code == 0, ran.err
+    assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
+
+
+def test_another_model_of_the_same_provider_is_asked_at_the_configured_server(repo: Path) -> None:
+    with serving(*RIGHT) as server, serving() as home:
+        configure(local(server))
+        ran = run_at(home, repo, "--model", "openai-chat:gpt-5")
+    assert ran.code == 0, ran.err
+    assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, set())
+
+
+def test_a_repository_that_chooses_another_provider_redirects_no_key(repo: Path) -> None:
+    with serving(*RIGHT) as server, serving(*RIGHT) as home:
+        configure(local(server))
+        (repo / "donewhen.toml").write_text(f'[model]\nuse = "anthropic:claude-sonnet-4-5"\n{CHECK}')
+        assert called(repo, "trust").code == 0
+        ran = run_at(home, repo)
+    assert ran.code == 0, ran.err
+    assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
+
+
+def test_a_fallback_of_another_provider_is_asked_at_home(repo: Path) -> None:
+    with serving(Refuses(404), again=True) as server, serving(*RIGHT) as home:
+        configure(local(server, 'fallback = ["anthropic:claude-sonnet-4-5"]\n'))
+        ran = run_at(home, repo)
+    assert ran.code == 0, ran.err
+    assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, {"sk-of-anthropic"})
+
+
+def test_a_model_that_is_chosen_by_itself_is_asked_at_home(repo: Path) -> None:
+    with serving(*RIGHT) as server, serving(*RIGHT) as home:
+        configure(local(server))
+        ran = run_at(home, repo, "--model", "auto", OPENAI_API_KEY="")
+    assert ran.code == 0, ran.err
+    assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
+
+
+def test_an_evaluator_of_another_provider_is_asked_at_home(repo: Path, tmp_path: Path) -> None:
+    plan = '{"spec_markdown": "x", "items": [{"description": "say it", "verify": ["true"]}]}'
+    maker = [{"tool": {"name": "write_file", "input": {"path": "answer.txt", "content": "right\n"}}}, {"text": "done"}]
+    model = script(tmp_path / "script.json", {"planner": [{"text": plan}], "maker": maker})
+    evaluator = {"DONEWHEN__PLANNED__EVALUATOR_MODEL": "anthropic:claude-sonnet-4-5"}
+    with serving(Says(Answer(text="no opinion")), again=True) as server, serving(Refuses(401), again=True) as home:
+        configure(local(server))
+        ran = run_at(home, repo, "--engine", "planned", "--model", model, **evaluator)
+    assert ran.code == 3, (ran.code, ran.err)
+    assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
+
+
+def test_an_agent_of_another_provider_reaches_its_model_at_home(repo: Path, tmp_path: Path) -> None:
+    ask = "curl -s -X POST -H 'x-api-key: '$ANTHROPIC_API_KEY $ANTHROPIC_BASE_URL/v1/messages -d '{\"messages\": []}'"
+    steps = [{"shell": ask}, {"shell": "echo right > answer.txt"}]
+    with serving(Says(Answer(text="hello"))) as server, serving(Says(Answer(text="hello"))) as home:
+        engine = claude(tmp_path / "claude", steps, more=local(server))
+        home_url = {"ANTHROPIC_BASE_URL": f"{home.url}/v1", "ANTHROPIC_API_KEY": "sk-of-anthropic"}
+        ran = run_with(repo, engine, "--model", "anthropic:claude-sonnet-4-5", env=home_url)
+    assert ran.code == 0, ran.err
+    assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
+    assert [one.path for one in home.received] == ["/v1/messages"]
+
+
+def test_a_server_of_nobody_in_the_users_file_is_refused_and_nothing_is_sent(repo: Path) -> None:
+    with serving(*RIGHT) as server, serving(*RIGHT) as home:
+        configure(f'[model]\nbase_url = "{server.url}/v1"\n')
+        env = {**KEYS, "ANTHROPIC_BASE_URL": home.url}
+        for options in ((), ("--model", "anthropic:x"), ("--engine", "external")):
+            answer = called(repo, "run", "say right", *options, env=env)
+            file = f"{os.environ['XDG_CONFIG_HOME']}/donewhen/config.toml"
+            assert (answer.code, f"{file}: {LINE}" in answer.one_line) == (2, True), answer.one_line
+    assert server.received == home.received == []
+
+
+def test_a_server_in_the_environment_needs_a_provider_of_the_same_call(repo: Path) -> None:
+    with serving(*RIGHT) as server, serving(*RIGHT) as home:
+        configure('[model]\nuse = "anthropic:claude-sonnet-4-5"\n')
+        url = {"DONEWHEN__MODEL__BASE_URL": f"{server.url}/v1"}
+        answer = called(repo, "run", "say right", env={**KEYS, "ANTHROPIC_BASE_URL": home.url, **url})
+        assert (answer.code, answer.one_line.startswith(f"donewhen: DONEWHEN__MODEL__BASE_URL: {LINE}")) == (2, True)
+        assert server.received == home.received == []
+        ran = run_at(home, repo, **url, DONEWHEN__MODEL__USE="openai-chat:local")
+    assert ran.code == 0, ran.err
+    assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, set())
+
+
+def test_a_session_that_is_resumed_still_knows_whose_server_it_is(repo: Path) -> None:
+    with serving(Refuses(401), *RIGHT) as server, serving(*RIGHT) as home:
+        configure(local(server))
+        ran = run_at(home, repo, "--model", "openai-chat:gpt-5")
+        assert ran.code == 3
+        configure("")
+        resumed = told(repo, "resume", ran.session, "--json", env={**KEYS, "ANTHROPIC_BASE_URL": home.url})
+    assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
+    assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, set())
