@@ -101,6 +101,20 @@ def test_an_agent_of_another_provider_reaches_its_model_at_home(repo: Path, tmp_
     assert [one.path for one in home.received] == ["/v1/messages"]
 
 
+def test_an_agent_cannot_use_the_key_for_anything_but_its_model(repo: Path, tmp_path: Path) -> None:
+    steal = "curl -s $ANTHROPIC_BASE_URL/v1/files; curl -s --path-as-is $ANTHROPIC_BASE_URL/v1/messages/../files"
+    ask = "curl -s -X POST $ANTHROPIC_BASE_URL/v1/messages -d '{\"messages\": []}'"
+    steps = [{"shell": steal}, {"shell": ask}, {"shell": "echo right > answer.txt"}]
+    with serving(Says(Answer(text="hello"))) as home:
+        env = {"ANTHROPIC_BASE_URL": home.url, "ANTHROPIC_API_KEY": "sk-of-anthropic"}
+        ran = run_with(repo, claude(tmp_path / "claude", steps), env=env)
+    assert ran.code == 0, ran.err
+    assert [one.path for one in (*home.received, *home.asides)] == ["/v1/messages"]
+    (denied,) = ran.of("policy_denied")
+    assert (denied["command"], denied["rule"]) == ("GET /v1/files", "gateway")
+    assert denied["reason"] == "GET /v1/files is not a request to the model"
+
+
 def test_a_server_of_nobody_in_the_users_file_is_refused_and_nothing_is_sent(repo: Path) -> None:
     with serving(*RIGHT) as server, serving(*RIGHT) as home:
         configure(f'[model]\nbase_url = "{server.url}/v1"\n')

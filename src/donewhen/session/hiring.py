@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, cast
 
 from donewhen.engines.external.finding import Found
+from donewhen.engines.external.network.endpoints import WIRES
 from donewhen.engines.external.network.gateway import Upstream
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.profile import GOVERNANCE, Governance, Profile, Provider
@@ -63,7 +64,7 @@ def _upstream(provider: Provider, found: Found, settings: Settings, environment:
     url = address_of(PROVIDERS[provider.name], base_url, environment).url
     base = url.rstrip("/").removesuffix(provider.path)
     key = environment.get(found.key, "").strip()
-    return Upstream(base=base, header=provider.header, key=key)
+    return Upstream(base=base, header=provider.header, key=key, wire=WIRES[provider.name])
 
 
 def _shown(found: Found, settings: Settings, environment: Mapping[str, str]) -> tuple[str, ...]:

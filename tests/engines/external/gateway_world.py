@@ -11,6 +11,7 @@ import anyio.abc
 from proxy_world import everything, head_of
 
 from donewhen.engines.external.network.doorway import LIMITS, Limits
+from donewhen.engines.external.network.endpoints import ANYTHING, Wire
 from donewhen.engines.external.network.gateway import Request, serve_gateway
 from donewhen.engines.external.network.upstream import Upstream
 
@@ -52,9 +53,9 @@ class Gate:
 
 @contextlib.asynccontextmanager
 async def gateway_to(
-    base: str, header: str = "authorization", key: str = KEY, limits: Limits = LIMITS
+    base: str, header: str = "authorization", key: str = KEY, limits: Limits = LIMITS, wire: Wire = ANYTHING
 ) -> AsyncGenerator[Gate]:
-    upstream = Upstream(base, header, key)
+    upstream = Upstream(base, header, key, wire)
     listener = socket.create_server(("127.0.0.1", 0))
     gate = Gate(listener.getsockname()[1])
     async with anyio.create_task_group() as tasks:

@@ -10,6 +10,7 @@ from gateway_world import KEY, OK, Endpoint, answer_body, gateway_to, message
 from proxy_world import everything, head_of, serving_tcp, spoiled
 
 from donewhen.engines.external.network.doorway import Limits
+from donewhen.engines.external.network.endpoints import ANYTHING
 from donewhen.engines.external.network.heads import BadHead
 from donewhen.engines.external.network.upstream import Upstream
 from wire_server import Answer, Refuses, SaidCall, Says, Wire, frames, serving
@@ -206,7 +207,7 @@ async def test_an_idle_connection_is_closed_after_its_time() -> None:
     ],
 )
 def test_a_request_goes_below_the_base_without_keys_in_its_query(base: str, target: str, url: str) -> None:
-    assert Upstream(base, "authorization", KEY).url(target) == url
+    assert Upstream(base, "authorization", KEY, ANYTHING).url("GET", target) == url
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_a_request_goes_below_the_base_without_keys_in_its_query(base: str, targ
 )
 async def test_a_request_that_would_leave_the_base_is_refused(target: str) -> None:
     with pytest.raises(BadHead):
-        Upstream("http://a.example/v1", "authorization", KEY).url(target)
+        Upstream("http://a.example/v1", "authorization", KEY, ANYTHING).url("GET", target)
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}/v1") as gate:
         assert (await gate.get(target)).startswith(b"HTTP/1.1 400 ")

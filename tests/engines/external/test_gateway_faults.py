@@ -11,6 +11,7 @@ from proxy_certificates import certificate
 from proxy_world import everything, head_of, serving_tcp
 
 from donewhen.engines.external.network.doorway import Limits
+from donewhen.engines.external.network.endpoints import ANYTHING
 from donewhen.engines.external.network.gateway import Request, serve_gateway
 from donewhen.engines.external.network.upstream import Upstream
 from wire_server import Answer, Cuts, Says, Stalls, serving
@@ -227,7 +228,7 @@ async def test_a_gateway_that_was_ended_is_a_closed_door() -> None:
         await anyio.sleep_forever()
 
     async with serving_tcp(think) as beyond:
-        upstream = Upstream(f"http://127.0.0.1:{beyond}", "authorization", KEY)
+        upstream = Upstream(f"http://127.0.0.1:{beyond}", "authorization", KEY, ANYTHING)
         async with await anyio.connect_tcp("127.0.0.1", port) as stream:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(serve_gateway, listener, upstream, log.append)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proxy_world import serving_tcp
 
+from donewhen.engines.external.network.endpoints import ANYTHING
 from donewhen.engines.external.network.redaction import Redactor
 from donewhen.engines.external.network.upstream import Upstream
 from donewhen.errors import BadInput
@@ -161,21 +162,21 @@ def test_a_stand_in_that_is_no_secret_is_left_alone() -> None:
 )
 def test_a_base_that_is_no_address_is_refused_in_one_line(base: str) -> None:
     with pytest.raises(BadInput, match="the model's endpoint must be"):
-        Upstream(base, "authorization", KEY)
+        Upstream(base, "authorization", KEY, ANYTHING)
 
 
 @pytest.mark.parametrize("key", ["a b", "a\nb", "a\r\nX: y", "clé", "\0"])
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str) -> None:
     with pytest.raises(BadInput) as refused:
-        Upstream("https://a.example", "authorization", key)
+        Upstream("https://a.example", "authorization", key, ANYTHING)
     assert key not in str(refused.value)
 
 
 def test_an_endpoint_does_not_show_its_key_when_it_is_printed() -> None:
-    assert KEY not in repr(Upstream("https://a.example", "authorization", KEY))
+    assert KEY not in repr(Upstream("https://a.example", "authorization", KEY, ANYTHING))
 
 
 @pytest.mark.parametrize("header", ["", "X-Api-Key", "a b", "x:y"])
 def test_a_field_for_the_key_must_be_one(header: str) -> None:
     with pytest.raises(BadInput, match="is not a header field"):
-        Upstream("https://a.example", header, KEY)
+        Upstream("https://a.example", header, KEY, ANYTHING)

@@ -14,6 +14,7 @@ import pytest
 from gateway_world import KEY, Echo
 from proxy_world import Host, a_host, own_address, serving_tcp
 
+from donewhen.engines.external.network.endpoints import ANYTHING
 from donewhen.engines.external.network.gateway import Request, serve_gateway
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import Connection, serve_proxy
@@ -69,7 +70,7 @@ async def test_an_agent_talks_to_its_model_without_holding_the_key(place: Yard) 
     log: list[Request] = []
     echo = Echo()
     async with serving_tcp(echo.handle) as port:
-        upstream = Upstream(f"http://127.0.0.1:{port}/base", "x-api-key", KEY)
+        upstream = Upstream(f"http://127.0.0.1:{port}/base", "x-api-key", KEY, ANYTHING)
         door = Door(GATEWAY, partial(serve_gateway, upstream=upstream, log=log.append))
         room = place.room().hosting(Guest(env={"API_KEY": "stand-in"}, doors=(door,)))
         said = await output(

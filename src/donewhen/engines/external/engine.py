@@ -19,6 +19,7 @@ from donewhen.engines.external.agent import Agent, Permit, Report, Task, Wish
 from donewhen.engines.external.costs import NOTHING
 from donewhen.engines.external.happening import Complained
 from donewhen.engines.external.ledger import Ledger
+from donewhen.engines.external.network.endpoints import FORBIDDEN
 from donewhen.engines.external.network.gateway import Request
 from donewhen.engines.external.network.questions import Ask
 from donewhen.engines.external.quarters import Hired, Porters, Quarters, furnish
@@ -152,6 +153,8 @@ class _Round:
         def requested(request: Request) -> None:
             nonlocal refused
             refused += request.status in REFUSED and not request.detail
+            if request.status == FORBIDDEN and request.detail:
+                ledger.withheld(request)
             if request.method == "POST" and request.status == 200:
                 ledger.requested()
             if refused >= REFUSALS:

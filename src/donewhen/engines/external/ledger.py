@@ -23,6 +23,7 @@ from donewhen.engines.external.happening import (
     Totalled,
     Turned,
 )
+from donewhen.engines.external.network.exchange import Request
 from donewhen.engines.external.network.proxy import Connection
 from donewhen.errors import DonewhenError
 from donewhen.events import (
@@ -142,10 +143,20 @@ class Ledger:
         if self._connections <= MOST_CONNECTIONS:
             self._tell(ExternalEvent(agent=self._agent, raw=told))
         where = f"{connection.host}:{connection.port}"
-        if connection.verdict == "refused" and where not in self._refused and len(self._refused) < MOST_COMPLAINTS:
-            self._refused.add(where)
+        if connection.verdict == "refused":
             words = f"{connection.request} {where}" if connection.request == "CONNECT" else connection.request
-            self._tell(PolicyDenied(command=preview(words), rule="network", reason=connection.reason))
+            self._deny(where, words, "network", connection.reason)
+
+    def withheld(self, request: Request) -> None:
+        """The gateway refused a request that is not one to the model."""
+        words = f"{request.method} {request.path}"
+        self._deny(words, words, "gateway", request.detail)
+
+    def _deny(self, what: str, words: str, rule: str, reason: str) -> None:
+        """Report each thing once, and not without end."""
+        if what not in self._refused and len(self._refused) < MOST_COMPLAINTS:
+            self._refused.add(what)
+            self._tell(PolicyDenied(command=preview(words), rule=rule, reason=reason))
 
     def break_off(self, error: DonewhenError) -> None:
         """The invocation cannot go on, and is not over either; whoever asked for it is told."""

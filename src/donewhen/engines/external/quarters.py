@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from donewhen.engines.base import Job
 from donewhen.engines.external.agent import Task
 from donewhen.engines.external.furniture import content, put
+from donewhen.engines.external.network.endpoints import ANYTHING
 from donewhen.engines.external.network.gateway import Request, Upstream, serve_gateway
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import Connection, serve_proxy
@@ -275,7 +276,7 @@ def _doors(hired: Hired, porters: Porters) -> tuple[Door, ...]:
 
         doors.append(Door(GATEWAY_PORT, gateway))
     if hired.mcp_url:
-        mcp = Upstream(base=_origin(hired.mcp_url), header="authorization", key="")
+        mcp = Upstream(base=_origin(hired.mcp_url), header="authorization", key="", wire=ANYTHING)
 
         async def mcp_door(listener: "socket") -> None:
             await serve_gateway(listener, mcp, _unheard)

@@ -148,14 +148,16 @@ class Exchange:
             return
         self._status = status
         with suppress(Ended):
-            await self.inside.send(refusal(status, self._detail))
+            answer = refusal(status, self._detail)
+            await self.inside.send(answer.partition(heads.END)[0] + heads.END if self.head.method == "HEAD" else answer)
 
     async def _pass_on(self, tasks: anyio.abc.TaskGroup) -> None:
         if self.head.method == "TRACE":
             raise heads.BadHead("TRACE is not passed on", 405)
         if "websocket" in heads.words(self.head.fields, "upgrade"):
             raise heads.BadHead("websockets are not passed on, plain requests are", 426)
-        url, fields = self.upstream.url(self.head.target), self.upstream.fields(self.head)
+        url = self.upstream.url(self.head.method, self.head.target)
+        fields = self.upstream.fields(self.head)
         await bodies.invite(self.inside, self.head)
         if not self.head.has_body:
             self._all_heard(tasks)

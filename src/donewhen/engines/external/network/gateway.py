@@ -1,8 +1,9 @@
 """The gateway: an agent's way to its model. It holds the key; the agent has a stand-in that opens nothing.
 
-Bodies go through as they come, both ways. The key is taken out of whatever the endpoint sends back, as it is; in
-another writing (base64, say) it would not be recognised. Redirections are passed on and not followed, cookies are kept
-from both sides, websockets are refused so that an agent falls back to plain requests.
+Only requests to the model pass (`endpoints`): a key opens more than that. Bodies go through as they come, both ways.
+The key is taken out of whatever the endpoint sends back, as it is; in another writing (base64, say) it would not be
+recognised. Redirections are passed on and not followed, cookies are kept from both sides, websockets are refused so
+that an agent falls back to plain requests.
 """
 
 import socket

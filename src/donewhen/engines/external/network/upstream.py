@@ -1,12 +1,14 @@
 """The endpoint behind the gateway: its address and key, and what of an agent's request is passed on to it. Pure.
 
-Whatever the agent holds as a credential stays behind, in header fields and in the query; the real one is put in.
+Only requests of the model's wire are passed on (`endpoints`). Whatever the agent holds as a credential stays behind, in
+header fields and in the query; the real one is put in.
 """
 
 import re
 from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
+from donewhen.engines.external.network.endpoints import Wire
 from donewhen.engines.external.network.heads import BadHead, Head, end_to_end
 from donewhen.errors import BadInput
 from donewhen.records import frozen
@@ -26,6 +28,7 @@ class Upstream:
     """The field that carries the key: `authorization` (as a bearer), or one that is the key."""
     key: str = field(repr=False)
     """Empty: none is sent."""
+    wire: Wire
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base)
@@ -38,22 +41,25 @@ class Upstream:
         if not re.fullmatch(r"[a-z0-9-]+", self.header):
             raise BadInput(f"{self.header!r} is not a header field for a key")
 
-    def url(self, target: str) -> str:
-        """Where a request for `target` goes. Raises `BadHead` for what is no path, or leads above the base."""
+    def url(self, method: str, target: str) -> str:
+        """Where a request for `target` goes. Raises `BadHead` for one that is not of the wire, or leaves the base."""
         found = PATH.fullmatch(target)
         if found is None:
             raise BadHead("a request that is not for a path")
         if any(step in (".", "..") for step in re.split(r"[/\\]", unquote(unquote(found[1])))):
             raise BadHead("a path with steps upwards")
         query = "&".join(part for part in (found[2] or "").split("&") if part and not _is_credential(part))
+        self.wire.require(method, found[1], query)
         return self.base.rstrip("/") + found[1] + (f"?{query}" if query else "")
 
     def fields(self, head: Head) -> list[tuple[str, str]]:
         """The fields of the request as the endpoint gets them."""
-        dropped = CREDENTIALS | OURS | {self.header}
-        passed = [(name, value) for name, value in end_to_end(head.fields) if name not in dropped]
+        passed = [(name, value) for name, value in end_to_end(head.fields) if self._passes(name)]
         length = [("content-length", str(head.length))] if head.length else []
         return [*passed, *length, ("accept-encoding", "identity"), *self._credential()]
+
+    def _passes(self, field: str) -> bool:
+        return field not in CREDENTIALS | OURS | {self.header} and self.wire.passes(field)
 
     def _credential(self) -> list[tuple[str, str]]:
         if not self.key:
