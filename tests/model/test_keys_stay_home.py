@@ -150,6 +150,15 @@ async def test_a_provider_of_the_library_does_not_ask_at_the_server_of_another(n
     await close_model(model)
 
 
+@pytest.mark.usefixtures("every_key")
+@pytest.mark.parametrize("name", ["gateway/anthropic", "gateway/google", "gateway/openai"])
+def test_a_server_behind_the_gateway_of_the_library_is_refused_and_gets_no_key_of_another(name: str) -> None:
+    with serving(FINE) as server:
+        with pytest.raises(BadInput, match=f"model.base_url has no effect on models of {name}"):
+            open_model(f"{name}:m", ModelConfig(base_url=f"{server.url}/v1"), dict(os.environ))
+    assert server.received == server.asides == []
+
+
 # -- redirections --
 
 

@@ -421,6 +421,7 @@ def test_the_keys_of_the_foreman_come_from_the_settings(tmp_path: Path) -> None:
     employ("case {task} in *'do a now'*) echo x > a.txt;; *) echo x > b.txt;; esac")
     keys = '[foreman]\nworkers = 2\nplan_attempts = 1\nworker = "hand"\n'
     repo = yard(tmp_path / "repo", "ab", more=keys)
+    assert called(repo, "trust").code == 0, "an agent works by the account of the user"
     ran = foreman(repo, crew(CLASH, planned("a", "b"), maker=MENDS))
     assert (turns(ran)["planner"], ran.of("engine_selected")[0]["agent"]) == (1, "hand")
 

@@ -35,6 +35,7 @@ def run_at(home: WireServer, repo: Path, *options: str, **more: str) -> Run:
     return told(repo, "run", "say right", "--json", *options, env=env)
 
 
+@pytest.mark.promise("model.base-url-provider")
 def test_a_model_of_another_provider_is_asked_at_home(repo: Path) -> None:
     with serving(*RIGHT) as server, serving(*RIGHT) as home:
         configure(local(server))

@@ -186,6 +186,20 @@ def test_limits_that_would_allow_nothing_are_refused_with_their_source(repo: Pat
     assert answer.one_line == "donewhen: DONEWHEN__NATIVE__MAX_ITERATIONS: 'native.max_iterations' must be 1 or more"
 
 
+@pytest.mark.promise("trust.rounds")
+def test_a_repository_that_allows_itself_more_rounds_waits_for_trust(repo: Path) -> None:
+    put(repo, {"donewhen.toml": f"[native]\nmax_iterations = 1000\n\n{CHECK}"})
+    commit(repo)
+    model = script(repo.parent / "s.json", RIGHT)
+    answer = called(repo, "run", "x", "--model", model)
+    assert (answer.code, "'native.max_iterations'" in answer.one_line) == (3, True)
+    assert called(repo, "list").out == "", "nothing was started"
+    assert "native.max_iterations = 1000" in called(repo, "trust").out
+    assert told(repo, "run", "x", "--model", model, "--json").code == 0
+    put(repo, {"donewhen.toml": f"[native]\nmax_iterations = 1\n\n{CHECK}"})
+    assert told(repo, "run", "x", "--model", model, "--json").code == 0, "less needs no trust"
+
+
 @pytest.mark.promise("config.empty-command")
 def test_an_empty_command_in_the_file_is_one_line_with_file_and_key(repo: Path) -> None:
     put(repo, {"donewhen.toml": '[[check]]\nname = "done"\ncommand = ""\n'})

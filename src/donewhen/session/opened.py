@@ -20,6 +20,7 @@ from donewhen.session.settings import Setting, Settings
 NOTE = "opened"
 NOT_KEPT = frozenset({("storage", "url")})
 """It may hold a password, and it is needed before the log can be read."""
+BASE_URL = ("model", "base_url")
 
 
 @frozen(kw_only=True)
@@ -68,7 +69,8 @@ def plain(opened: Opened) -> dict[str, Any]:
         "yes": opened.yes,
         "plans": opened.plans,
         "drafts": opened.drafts,
-        "settings": [[*key, *setting] for key, setting in settings.by_key() if key not in NOT_KEPT],
+        "settings": [[*key, one.value, one.source] for key, one in settings.by_key() if key not in NOT_KEPT],
+        "base_url_beside": settings.get(*BASE_URL).beside,
         "files": [str(settings.file) if settings.file else None, *map(str, settings.also)],
     }
     return json.loads(json.dumps(known, default=str))
@@ -78,7 +80,8 @@ def from_plain(known: Mapping[str, Any], now: Settings) -> Opened:
     """Out of the log; `now` has what is not kept there."""
     contract = contract_from(known["contract"])
     values = dict(now.by_key())
-    values.update({(table, key): Setting(*setting) for table, key, *setting in known["settings"]})
+    values.update({(table, key): Setting(value, source) for table, key, value, source in known["settings"]})
+    values[BASE_URL] = values[BASE_URL]._replace(beside=known.get("base_url_beside", ""))
     file, *also = known["files"]
     settings = Settings(values, Path(file) if file else None)
     return Opened(

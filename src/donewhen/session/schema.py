@@ -1,15 +1,19 @@
 """Every key that donewhen.toml, the user's file and the environment may set: its type, its default, what widens.
 
-Data and small checks only; reading files and merging them is `settings`. A key *widens* when it lets commands see,
-reach or use more than the default does; from a repository's file it counts only after `donewhen trust`.
+Data and small checks only; reading files and merging them is `settings`. A value *widens* when it lets commands see,
+reach or use more, or lets a session spend more, than what counts without it: the default, or the user's own value. From
+a repository's file it counts only after `donewhen trust`. Every key says when it widens.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from donewhen.records import frozen
 
 Value = object
 Test = Callable[[Value], bool]
+Widens = Callable[[Any, Any], bool]
+"""Whether a value is wider than the one that counts without it."""
 
 
 @frozen
@@ -18,7 +22,13 @@ class Key:
     """In words, for messages: "text", "a list of texts", …"""
     fits: Test
     default: Value = None
-    widens: Test | None = None
+    widens: Widens | None = None
+    """None: nobody has decided yet, and every other value than the one that counts without it widens."""
+    adds: bool = False
+    """Whether a list is added to the one of the user's own file, and does not replace it."""
+
+    def is_wider(self, value: Value, held: Value) -> bool:
+        return self.widens(value, held) if self.widens is not None else value != held
 
 
 def _is_text(value: Value) -> bool:
@@ -37,74 +47,151 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def _anything(value: Value) -> bool:
+def never(value: Any, held: Any) -> bool:
+    """For what says what done means, or how, and neither reaches nor spends anything."""
+    del value, held
+    return False
+
+
+def _anything(value: Any, held: Any) -> bool:
+    del held
     return bool(value)
 
 
-def text(default: str = "", widens: Test | None = None) -> Key:
+def _another(value: Any, held: Any) -> bool:
+    return bool(value) and value != held
+
+
+def _more_items(value: Any, held: Any) -> bool:
+    return any(item not in held for item in value)
+
+
+def _more(value: Any, held: Any) -> bool:
+    return value > held
+
+
+def _more_than_limit(value: Any, held: Any) -> bool:
+    """For numbers of which 0 means: no limit."""
+    return bool(held) and (not value or value > held)
+
+
+def _further(*names: Value) -> Widens:
+    """For names in order, from the narrowest to the widest."""
+    return lambda value, held: names.index(value) > names.index(held)
+
+
+def _server(value: Any, held: Any) -> bool:
+    """A server in the repository's file gets a key; without the user's own server its key goes elsewhere."""
+    return bool(value) or bool(held)
+
+
+def _paid_model(value: Any, held: Any) -> bool:
+    """Another model may be dearer, and sees the repository. What is not the name of a model is refused later."""
+    provider, colon, _ = str(value).partition(":")
+    return value != held and provider not in ("scripted", "replay") and bool(colon or value == "auto")
+
+
+def _paid_models(value: Any, held: Any) -> bool:
+    return any(_paid_model(one, "") for one in value if one not in held)
+
+
+def _engine(value: Any, held: Any) -> bool:
+    """Agents work by the user's accounts. Our own engines use the model that is chosen anyway, and the same limits."""
+    kind, _, name = str(value).partition(":")
+    if value == held or kind not in ("auto", "external", "foreman", "planned"):
+        return False
+    return kind == "external" or held != "auto" or name not in ("", "native")
+
+
+def _worker(value: Any, held: Any) -> bool:
+    return value not in ("native", held)
+
+
+def text(default: str = "", widens: Widens | None = None) -> Key:
     return Key("text", _is_text, default, widens)
 
 
-def texts(widens: Test | None = None) -> Key:
-    return Key("a list of texts", _is_list_of_texts, (), widens)
+def texts(widens: Widens | None = None, adds: bool = False) -> Key:
+    return Key("a list of texts", _is_list_of_texts, (), widens, adds)
 
 
-def whole(default: int = 0) -> Key:
-    return Key("a whole number, 0 or more", _is_whole, default)
+def whole(default: int = 0, widens: Widens | None = None) -> Key:
+    return Key("a whole number, 0 or more", _is_whole, default, widens)
 
 
-def number(default: float = 0) -> Key:
-    return Key("a number, 0 or more", _is_number, default)
+def number(default: float = 0, widens: Widens | None = None) -> Key:
+    return Key("a number, 0 or more", _is_number, default, widens)
 
 
-def flag(default: bool = False) -> Key:
-    return Key("true or false", lambda value: isinstance(value, bool), default)
+def flag(default: bool = False, widens: Widens | None = None) -> Key:
+    return Key("true or false", lambda value: isinstance(value, bool), default, widens)
 
 
-def choice(*names: str, widens: Test | None = None) -> Key:
+def choice(*names: str, widens: Widens | None = None) -> Key:
     """One of a few names; the first is the default."""
     return Key(f"one of {', '.join(names)}", lambda value: value in names, names[0], widens)
 
 
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "contract": {
-        "description": text(),
-        "protect": texts(),
-        "editable": texts(),
-        "min_evidence": choice("tests", "exit", "control"),
-        "allow_green": flag(),
+        "description": text(widens=never),
+        "protect": texts(never),
+        "editable": texts(never),
+        "min_evidence": choice("tests", "exit", "control", widens=never),
+        "allow_green": flag(widens=never),
     },
     "workspace": {
-        "setup": texts(_anything),
-        "share": texts(_anything),
-        "network": choice("none", "setup", "full", widens=lambda value: value != "none"),
-        "reach": texts(_anything),
-        "sockets": texts(_anything),
-        "env": texts(_anything),
-        "isolation": choice("required", "best", "none", widens=lambda value: value != "required"),
-        "history": choice("base", "none"),
+        "setup": texts(_more_items),
+        "share": texts(_more_items),
+        "network": choice("none", "setup", "full", widens=_further("none", "setup", "full")),
+        "reach": texts(_more_items),
+        "sockets": texts(_more_items),
+        "env": texts(_more_items),
+        "isolation": choice("required", "best", "none", widens=_further("required", "best", "none")),
+        "history": choice("base", "none", widens=_further("none", "base")),
     },
     "engine": {
-        "use": text("auto"),
-        "context": choice("auto", "fresh", "carry"),
-        "on_question": choice("continue", "wait"),
-        "land": choice("branch", "apply", "none"),
+        "use": text("auto", _engine),
+        "context": choice("auto", "fresh", "carry", widens=never),
+        "on_question": choice("continue", "wait", widens=_further("wait", "continue")),
+        "land": choice("branch", "apply", "none", widens=_further("none", "branch", "apply")),
     },
-    "native": {"max_iterations": whole(8), "max_turns": whole(24), "max_tokens_per_turn": whole(4096)},
+    "native": {
+        "max_iterations": whole(8, _more),
+        "max_turns": whole(24, _more),
+        "max_tokens_per_turn": whole(4096, _more_than_limit),
+    },
     "external": {
-        "max_turns": whole(50),
-        "timeout_secs": number(1800),
-        "repair_invokes": whole(1),
-        "require": choice("confined", "full", "open", widens=lambda value: value == "open"),
-        "mcp_url": text(widens=_anything),
+        "max_turns": whole(50, _more),
+        "timeout_secs": number(1800, _more),
+        "repair_invokes": whole(1, _more),
+        "require": choice("confined", "full", "open", widens=_further("full", "confined", "open")),
+        "mcp_url": text(widens=_another),
     },
-    "foreman": {"workers": whole(4), "plan_attempts": whole(3), "worker": text("native")},
-    "planned": {"builder": text("native"), "max_revision_rounds": whole(2), "evaluator_model": text()},
-    "model": {"use": text("auto"), "base_url": text(widens=_anything), "fallback": texts()},
-    "limits": {"minutes": number(), "tokens": whole(), "usd": number(), "silence_secs": number(900)},
-    "policy": {"deny": texts(), "ask": texts()},
-    "memory": {"enabled": flag(True)},
-    "storage": {"url": text(widens=_anything)},
+    "foreman": {
+        "workers": whole(4, _more),
+        "plan_attempts": whole(3, _more),
+        "worker": text("native", _worker),
+    },
+    "planned": {
+        "builder": text("native", _worker),
+        "max_revision_rounds": whole(2, _more),
+        "evaluator_model": text(widens=_paid_model),
+    },
+    "model": {
+        "use": text("auto", _paid_model),
+        "base_url": text(widens=_server),
+        "fallback": texts(_paid_models),
+    },
+    "limits": {
+        "minutes": number(0, _more_than_limit),
+        "tokens": whole(0, _more_than_limit),
+        "usd": number(0, _more_than_limit),
+        "silence_secs": number(900, _more_than_limit),
+    },
+    "policy": {"deny": texts(never, adds=True), "ask": texts(never, adds=True)},
+    "memory": {"enabled": flag(True, _further(False, True))},
+    "storage": {"url": text(widens=_another)},
 }
 """Tables with single values. Lists of tables and named tables follow."""
 
@@ -119,31 +206,31 @@ AGENT: Mapping[str, Key] = {
 QUARANTINE: Mapping[str, Key] = {"reason": text(), "until": Key("a date", lambda value: value is not None, "")}
 
 CHECK: Mapping[str, Key] = {
-    "name": text(),
-    "command": text(),
-    "dir": text("."),
-    "expect_exit_zero": flag(True),
-    "output_contains": text(),
-    "timeout_secs": number(120),
-    "min_tests": whole(1),
-    "allow_skips": flag(),
-    "held_out": flag(),
-    "quarantine": Key("a table with reason and until", lambda value: isinstance(value, dict), None),
+    "name": text(widens=never),
+    "command": text(widens=never),
+    "dir": text(".", never),
+    "expect_exit_zero": flag(True, never),
+    "output_contains": text(widens=never),
+    "timeout_secs": number(120, never),
+    "min_tests": whole(1, never),
+    "allow_skips": flag(widens=never),
+    "held_out": flag(widens=never),
+    "quarantine": Key("a table with reason and until", lambda value: isinstance(value, dict), None, never),
 }
 
 LOOP: Mapping[str, Key] = {
-    "name": text(),
-    "intent": text(),
-    "level": choice("report", "assisted", "unattended"),
-    "schedule": text("daily 09:00"),
+    "name": text(widens=never),
+    "intent": text(widens=never),
+    "level": choice("report", "assisted", "unattended", widens=never),
+    "schedule": text("daily 09:00", never),
     "inputs": Key("a list of tables", lambda value: isinstance(value, list), (), _anything),
-    "checks": texts(),
-    "check": Key("a list of tables", lambda value: isinstance(value, list), ()),
-    "maker": text(),
-    "checker": text(),
-    "action": text("report", widens=lambda value: value != "report"),
+    "checks": texts(never),
+    "check": Key("a list of tables", lambda value: isinstance(value, list), (), never),
+    "maker": text(widens=never),
+    "checker": text(widens=never),
+    "action": text("report", lambda value, _: value != "report"),
     "allow": texts(_anything),
-    "budget": Key("a table", lambda value: isinstance(value, dict), None),
+    "budget": Key("a table", lambda value: isinstance(value, dict), None, never),
 }
 
 LISTS: Mapping[str, Mapping[str, Key]] = {"check": CHECK, "loop": LOOP}

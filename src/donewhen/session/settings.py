@@ -256,19 +256,19 @@ def widening(content: Table, held: Values) -> list[Widening]:
     found: list[Widening] = []
     for table, keys in schema.TABLES.items():
         given = cast("Table", content.get(table, {}))
-        found += [Widening(f"{table}.{key}", given[key]) for key, spec in keys.items() if _widens(spec, given, key)]
-    for key, value in cast("dict[str, float]", content.get("limits", {})).items():
-        allowed = cast("float", held["limits", key].value)
-        if allowed and (not value or value > allowed):
-            found.append(Widening(f"limits.{key}", value))
+        found += [
+            Widening(f"{table}.{key}", given[key])
+            for key, spec in keys.items()
+            if key in given and spec.is_wider(given[key], held[table, key].value)
+        ]
     found += [Widening(f"agent.{name}", keys) for name, keys in cast("Table", content.get("agent", {})).items()]
     for number, loop in enumerate(cast("list[Table]", content.get("loop", []))):
-        found += [Widening(f"loop[{number}].{k}", loop[k]) for k, spec in schema.LOOP.items() if _widens(spec, loop, k)]
+        found += [
+            Widening(f"loop[{number}].{key}", loop[key])
+            for key, spec in schema.LOOP.items()
+            if key in loop and spec.is_wider(loop[key], spec.default)
+        ]
     return found
-
-
-def _widens(spec: Key, given: Table, key: str) -> bool:
-    return key in given and spec.widens is not None and spec.widens(given[key])
 
 
 def _require_trust(file: Path, first: Widening, trust: TrustBook) -> None:
@@ -277,8 +277,11 @@ def _require_trust(file: Path, first: Widening, trust: TrustBook) -> None:
 
 
 def _merge(values: Values, content: Table, source: str) -> None:
-    for table in schema.TABLES:
+    for table, keys in schema.TABLES.items():
         for key, value in cast("Table", content.get(table, {})).items():
+            if keys[key].adds:
+                held = cast("list[str]", values[table, key].value)
+                value = list(dict.fromkeys([*cast("list[str]", value), *held]))
             values[table, key] = Setting(value, source)
     _note_use_beside(values, content, source)
     for agent, keys in cast("dict[str, Table]", content.get("agent", {})).items():

@@ -154,7 +154,8 @@ class _Round:
             nonlocal refused
             refused += request.status in REFUSED and not request.detail
             if request.status == FORBIDDEN and request.detail:
-                ledger.withheld(request)
+                what = f"{request.method} {request.path}"
+                ledger.denials.add(what, what, "gateway", request.detail)
             if request.method == "POST" and request.status == 200:
                 ledger.requested()
             if refused >= REFUSALS:

@@ -23,7 +23,6 @@ from donewhen.engines.external.happening import (
     Totalled,
     Turned,
 )
-from donewhen.engines.external.network.exchange import Request
 from donewhen.engines.external.network.proxy import Connection
 from donewhen.errors import DonewhenError
 from donewhen.events import (
@@ -54,6 +53,19 @@ REQUESTS_PER_TURN, MORE_REQUESTS = 3, 10
 Ending = Literal["", "turns", "budget", "sign_in", "quota"]
 
 
+class Denials:
+    """What was refused to the agent: each thing is reported once, and not without end."""
+
+    def __init__(self, tell: Callable[[Event], None]) -> None:
+        self._tell = tell
+        self._known: set[str] = set()
+
+    def add(self, what: str, words: str, rule: str, reason: str) -> None:
+        if what not in self._known and len(self._known) < MOST_COMPLAINTS:
+            self._known.add(what)
+            self._tell(PolicyDenied(command=preview(words), rule=rule, reason=reason))
+
+
 class Ledger:
     """One invocation."""
 
@@ -76,7 +88,7 @@ class Ledger:
         """Tools that are in use, by the ids of their calls."""
         self._leaves_out = False
         self._raw_bytes = self._raw_lines = self._connections = self._requests = 0
-        self._refused: set[str] = set()
+        self.denials = Denials(self._tell)
         self._turn_began = time.monotonic()
 
     def take(self, one: Happening) -> None:
@@ -145,18 +157,7 @@ class Ledger:
         where = f"{connection.host}:{connection.port}"
         if connection.verdict == "refused":
             words = f"{connection.request} {where}" if connection.request == "CONNECT" else connection.request
-            self._deny(where, words, "network", connection.reason)
-
-    def withheld(self, request: Request) -> None:
-        """The gateway refused a request that is not one to the model."""
-        words = f"{request.method} {request.path}"
-        self._deny(words, words, "gateway", request.detail)
-
-    def _deny(self, what: str, words: str, rule: str, reason: str) -> None:
-        """Report each thing once, and not without end."""
-        if what not in self._refused and len(self._refused) < MOST_COMPLAINTS:
-            self._refused.add(what)
-            self._tell(PolicyDenied(command=preview(words), rule=rule, reason=reason))
+            self.denials.add(where, words, "network", connection.reason)
 
     def break_off(self, error: DonewhenError) -> None:
         """The invocation cannot go on, and is not over either; whoever asked for it is told."""

@@ -32,13 +32,15 @@ def provider_at(base_url: str) -> Callable[[str], Provider[Any]]:
 def _at(name: str, url: str) -> Provider[Any]:
     kind = infer_provider_class(name)
     takes = inspect.signature(kind.__init__).parameters
-    if address := next((one for one in ADDRESSES if one in takes), ""):
-        return kind(**{address: url})
-    provider = kind()
-    if not hasattr(provider.client, "base_url"):
-        raise BadInput(f"model.base_url has no effect on models of {name}")
-    provider.client.base_url = url
-    return provider
+    # The class of `gateway/NAME` is that of NAME, which would send its own key and not the gateway's.
+    if not name.startswith("gateway/"):
+        if address := next((one for one in ADDRESSES if one in takes), ""):
+            return kind(**{address: url})
+        provider = kind()
+        if hasattr(provider.client, "base_url"):
+            provider.client.base_url = url
+            return provider
+    raise BadInput(f"model.base_url has no effect on models of {name}")
 
 
 @contextmanager
