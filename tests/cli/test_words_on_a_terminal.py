@@ -1,8 +1,6 @@
 """What a terminal is given: nothing that it would obey, in whatever encoding it has; and how shells complete."""
 
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -11,28 +9,11 @@ from pathlib import Path
 import pytest
 
 from needs import needs
-from program import PROGRAM, donewhen
+from program import donewhen
 from repositories import commit, repository, write
+from terminal import obeyed, on_a_terminal
 
 CONTRACT = '[[check]]\nname = "t"\ncommand = "sh t.sh"\n'
-OBEYED = re.compile(r"\x1b(?!\[[0-9;]*[mKAJ]|\[\?25[hl]|\[2K|\[1A)|[\x07\x08\x80-\x9f\u202e]")
-"""Anything but colours and what the program itself does to its own rows."""
-
-
-def on_a_terminal(*arguments: str, cwd: Path, **env: str) -> str:
-    """Everything that the program writes to a terminal."""
-    master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", **env}
-    with subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=cwd, env=environment):
-        os.close(slave)
-        shown = bytearray()
-        try:
-            while piece := os.read(master, 65536):
-                shown += piece
-        except OSError:
-            pass  # that is how a terminal ends when nobody holds its other side any more
-    os.close(master)
-    return shown.decode("utf-8", "replace")
 
 
 @pytest.fixture
@@ -48,17 +29,19 @@ def test_names_of_files_do_not_reach_a_terminal_as_orders(root: Path) -> None:
     write(root, {name: "def test_a(): assert 1\n"})
     shown = on_a_terminal("check", cwd=root)
     assert r"not graded: tests/test_\x1b]0;pwned\x07\x1b[2J\u202e.py modified" in shown
-    assert not OBEYED.search(shown)
+    assert obeyed(shown) == set()
 
 
 def test_what_a_check_prints_reaches_a_terminal_with_its_colours_and_without_orders(root: Path) -> None:
-    printed = r"A\033[31mred\033[0m \033]0;pwned\007\033[2J \342\200\256 \302\233 end\n"
+    link, hidden = r"\033]8;;http://evil\033\\\\text\033]8;;\033\\\\", r"\033[8msecret\033[0m"
+    printed = rf"A\033[31mred\033[0m \033]0;pwned\007\033[2J \342\200\256 \302\233 {link} {hidden} end\n"
     write(root, {"t.sh": f"printf '{printed}'; false\n"})
     commit(root)
     shown = on_a_terminal("check", cwd=root)
     assert "A\x1b[31mred\x1b[0m" in shown
-    assert "end" in shown
-    assert not OBEYED.search(shown)
+    assert "end" in shown and "text" in shown and "secret" in shown
+    assert "http://evil" not in shown and not re.search(r"\x1b\[(?:[0-9;]*;)?8m", shown)
+    assert obeyed(shown) == set()
 
 
 def test_nothing_is_green_while_it_is_judged(root: Path) -> None:

@@ -230,6 +230,13 @@ def used_names(file: File) -> Iterator[tuple[int, str]]:
                 pass
 
 
+def own_reader_of_toml(file: File) -> Iterator[str]:
+    """Import of the parser anywhere but in the module that bounds it."""
+    for line, used in used_names(file):
+        if used.partition(".")[0] == "tomllib" and file.path != "src/donewhen/toml.py":
+            yield f"line {line}: {used}, but only toml.py parses TOML"
+
+
 def name_that_is_no_sentence(file: File) -> Iterator[str]:
     for name, _ in file.functions if file.is_test_module else []:
         function = name.split(".")[-1]
@@ -278,6 +285,13 @@ def fields(count: int, decorator: str) -> str:
 
 
 RULES = [
+    Rule(
+        "only one module parses TOML",
+        own_reader_of_toml,
+        ("src",),
+        catches=snippets("import tomllib", "from tomllib import loads"),
+        lets_pass=(*snippets("from donewhen.toml import parse_toml"), File("import tomllib", "src/donewhen/toml.py")),
+    ),
     Rule(
         "no file is too long",
         too_long_file,

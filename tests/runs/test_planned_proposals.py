@@ -218,6 +218,8 @@ def test_what_was_edited_in_the_file_counts_for_a_change_in_words_as_well(repo: 
     [
         ("[[check]]\nname = 'done'\n", "command"),
         ("[[check\n", "contract.toml"),
+        ("a = " + "[" * 100_000, "nested too deeply"),
+        ("a = 0x" + "f" * 100_000, "too large"),
         ("", "at least one"),
         ("[[check]]\nname = 'a'\ncommand = 'x'\n" * 2, "a"),
     ],

@@ -11,6 +11,7 @@ import click
 
 from donewhen.cli.verbs import LATER, VERBS, help_text
 from donewhen.errors import DonewhenError
+from donewhen.printable import one_line
 
 
 class LazyGroup(click.Group):
@@ -50,11 +51,6 @@ def app() -> None:
 def say(line: str) -> None:
     """One line for a person, on stderr, with control characters made harmless."""
     click.echo(one_line(line), err=True)
-
-
-def one_line(text: str) -> str:
-    """The text as a single printable line: names from a repository must not move a terminal's cursor."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def run(arguments: list[str]) -> int:

@@ -2,21 +2,19 @@
 
 import datetime
 import json
-import re
 import secrets
 import sys
 
 from donewhen.events import Event
-
-LINE_ENDS = re.compile("[\x85\u2028\u2029]")
-"""What JSON need not escape, and some readers of lines take for the end of one."""
+from donewhen.printable import escaped
 
 
 def json_text(value: object) -> str:
-    """JSON that stdout takes as it is: what its encoding lacks is escaped as JSON escapes it, and not by the stream."""
+    """JSON for stdout: what its encoding lacks, what a terminal obeys and what some readers take for the end of a line
+    is escaped as JSON escapes it."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json.dumps(value, ensure_ascii=not is_utf8).encode("utf-8", "replace").decode()
-    return LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return escaped(text, lambda char: json.dumps(char)[1:-1])
 
 
 class Lines:

@@ -101,7 +101,7 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
         yield f"          donewhen answer {known['id']} TEXT"
     if known["gate"]:
         yield f"waits     {known['gate']['kind']}: {known['gate']['reason']}"
-        yield from (f"          {line}" for line in known["gate"]["detail"].splitlines())
+        yield from (f"          {line.expandtabs()}" for line in known["gate"]["detail"].splitlines())
         may_change = known["gate"]["kind"] in ("plan", "contract")
         change = f"  |  donewhen answer {known['id']} 'WHAT TO CHANGE'" if may_change else ""
         yield f"          donewhen approve {known['id']}  |  donewhen deny {known['id']}{change}"

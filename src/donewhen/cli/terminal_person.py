@@ -63,7 +63,7 @@ class TerminalPerson:
 
     async def _choice(self, gate: str, reason: str, detail: str) -> bool | str | None:
         lines = detail.splitlines()
-        _print("", *lines[:LONGEST_DETAIL])
+        _print("", *(line.expandtabs() for line in lines[:LONGEST_DETAIL]))
         if len(lines) > LONGEST_DETAIL:
             _print(f"… {len(lines) - LONGEST_DETAIL} more lines")
         _print(reason)

@@ -83,7 +83,7 @@ def _show(combined: Combined) -> None:
             click.echo(one_line(f"does not decide: {leg.name} ({leg.detail})"))
     if combined.note:
         click.echo(one_line(f"note: {combined.note}"))
-    click.echo(_summary(combined))
+    click.echo(one_line(_summary(combined)))
 
 
 def _rows(gated: Gated, dropped: Dropped | None) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ def show(verdict: Verdict) -> None:
         click.echo(one_line(f"{result.name}: {', '.join(filter(None, about))}"))
         if result.status is not Status.PASS:
             for line in plain(result.output_tail).splitlines()[-TAIL_LINES:]:
-                click.echo(f"    {one_line(line)}")
+                click.echo(f"    {one_line(line.expandtabs())}")
     for line in remarks(verdict):
         click.echo(one_line(line))
     click.echo(one_line(checking.summary(verdict)))

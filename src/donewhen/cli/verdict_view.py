@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +14,7 @@ from donewhen.cli.group import one_line
 from donewhen.cli.verdict_lines import TAIL_LINES, evidence, remarks, status, tests, time
 from donewhen.events import Emit, Event
 from donewhen.judge.verdict import Result, Status, Verdict
+from donewhen.printable import escaped
 from donewhen.session import checking
 
 COLOURS = {Status.PASS: "none", Status.FLAKY: "yellow", Status.VACUOUS: "yellow"}
@@ -54,10 +56,20 @@ class Live:
 
 
 def _coloured(output: str) -> Text:
-    """What a check printed, with its colours and with nothing else that a terminal would obey."""
-    text = Text.from_ansi(output)
-    text.plain = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text.plain)
+    """What a check printed, with its colours and with nothing else that a terminal would obey: no links either."""
+    found = Text.from_ansi(output)
+    text = Text(escaped(found.plain, _one_sign, keep="\n\t"))
+    for span in found.spans:
+        style = span.style if isinstance(span.style, Style) else Style()
+        kept = Style(color=style.color, bold=style.bold, dim=style.dim, italic=style.italic, underline=style.underline)
+        text.stylize(kept, span.start, span.end)
     return text
+
+
+def _one_sign(char: str) -> str:
+    """Places of colours are counted in characters, so there is no room for an escape."""
+    shown = one_line(char)
+    return shown if len(shown) == 1 else "\ufffd"
 
 
 def _table(verdict: Verdict) -> Table:

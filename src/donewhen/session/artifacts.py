@@ -16,8 +16,10 @@ from donewhen.engines.planned.tracker import Tracker, Update
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
+from donewhen.printable import escaped, visible
 from donewhen.session import contract_file
 from donewhen.session.story import Plain, Story
+from donewhen.toml import BadToml, file_content
 from donewhen.workspace.files import remove_tree, write_atomically
 from donewhen.workspace.state import private_directory, state_root
 
@@ -56,14 +58,18 @@ def refresh(session: str, story: Story) -> None:
 def _is_older(file: Path, story: Story) -> bool:
     """Whether it is what was written of an earlier proposal, untouched."""
     contracts = [one["contract"] for one in story.proposals[:-1] if one["contract"] is not None]
-    return file.read_text(encoding="utf-8", errors="replace") in [as_file(contract_from(one)) for one in contracts]
+    try:
+        text = file_content(file).decode("utf-8", "replace")
+    except BadToml:
+        return False
+    return text in [as_file(contract_from(one)) for one in contracts]
 
 
 def _write(session: str, texts: Iterable[tuple[str, str]]) -> None:
     with contextlib.suppress(OSError, BadInput):
         private_directory(directory(session))
         for name, text in texts:
-            write_atomically(directory(session) / name, text.encode("utf-8", "replace").decode())
+            write_atomically(directory(session) / name, visible(text))
 
 
 def remove(session: str) -> None:
@@ -141,4 +147,10 @@ def as_file(contract: Contract) -> str:
 
     head = "# The proposed contract of a session. Edit it if you like; `donewhen approve` takes it as it is here.\n\n"
     checks: list[dict[str, Any]] = [contract_file.entry_of(check) for check in contract.checks]
-    return head + tomlkit.dumps({"check": checks})
+    text = tomlkit.dumps({"check": checks}).encode("utf-8", "replace").decode()
+    return head + escaped(text, _in_toml, keep="\n\t")
+
+
+def _in_toml(char: str) -> str:
+    """As a string of TOML writes it, so that what a person reads is what is read back."""
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

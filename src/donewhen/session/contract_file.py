@@ -5,7 +5,6 @@
 
 import datetime
 import re
-import tomllib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
@@ -14,12 +13,13 @@ from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, MinEvidence, Quarantine, require_sound
 from donewhen.judge.lint import Oddity, oddities
 from donewhen.session.settings import Settings, Table
+from donewhen.toml import BadToml, file_content, parse_toml
 
 
 def contract_in(settings: Settings) -> Contract:
     """The contract of the repository's file; one without checks when it has none."""
     file = settings.file
-    lines = file.read_text(encoding="utf-8").splitlines() if file is not None else []
+    lines = _lines(file) if file is not None else []
     checks: list[Check] = []
     for number, entry in enumerate(settings.tables("check")):
         with _at(file, lines, number):
@@ -88,6 +88,14 @@ def _quarantine(number: int, entry: Table) -> Quarantine:
     return Quarantine(str(entry["reason"]), until)
 
 
+def _lines(file: Path) -> list[str]:
+    """For messages alone: none when the file is not there any more."""
+    try:
+        return file_content(file).decode("utf-8", "replace").splitlines()
+    except BadToml:
+        return []
+
+
 def line_of(lines: list[str], number: int, key: str) -> int:
     """The line of a key of the n-th check, or of its heading; for messages, so a guess is good enough."""
     seen, heading = -1, 1
@@ -107,7 +115,7 @@ def warnings(settings: Settings, contract: Contract) -> list[str]:
     """What is odd about the contract, one line each with file, line and key."""
     if settings.file is None:
         return []
-    lines = settings.file.read_text(encoding="utf-8").splitlines()
+    lines = _lines(settings.file)
     return [
         f"{settings.file}:{_line(lines, oddity)}: {_key(oddity)}: {oddity.message}" for oddity in oddities(contract)
     ]
@@ -144,8 +152,8 @@ def held_back(text: bytes) -> bytes:
     Of a file that cannot be read nothing is shown.
     """
     try:
-        content = tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        content = parse_toml(text)
+    except BadToml:
         return b""
     checks = _tables(content.get("check"))
     shown = [entry for entry in checks if not entry.get("held_out")]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from donewhen.errors import BadInput
+from donewhen.printable import visible
 from donewhen.session.story import Round, Story
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.state import private_directory, state_root
@@ -27,7 +28,7 @@ def write(session: str, story: Story) -> None:
     text = "\n".join(_lines(session, story)) + "\n"
     with contextlib.suppress(OSError, BadInput):
         private_directory(file.parent)
-        write_atomically(file, text.encode("utf-8", "replace").decode())  # a model may say what no file can hold
+        write_atomically(file, visible(text))  # a model may say what no file can hold, and what a terminal obeys
 
 
 def remove(session: str) -> None:

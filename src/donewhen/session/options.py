@@ -122,7 +122,7 @@ def contract_of(held: Settings, options: Options) -> tuple[Settings, Contract]:
 
 def _of_file(held: Settings, named: Path) -> tuple[Settings, tuple[Path, ...]]:
     file = Path(os.path.abspath(named))
-    if not file.is_file():
+    if not os.path.lexists(file):
         raise BadInput(f"--contract {named}: there is no such file")
     content = settings.read(file)
     for name in content:

@@ -11,7 +11,6 @@ import posixpath
 import re
 import shutil
 import stat
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from donewhen.records import frozen
 from donewhen.session import checking, contract_file, settings
 from donewhen.session.trust import TrustBook
 from donewhen.session.workplace import Workplace
+from donewhen.toml import BadToml, parse_toml
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.state import state_root
 
@@ -83,7 +83,7 @@ def plan(place: Workplace) -> Plan:
 
 
 def _stated_keys(content: bytes) -> frozenset[str]:
-    return frozenset(cast("dict[str, object]", tomllib.loads(content.decode()).get("workspace", {})))
+    return frozenset(cast("dict[str, object]", parse_toml(content).get("workspace", {})))
 
 
 def _missing(proposed: Iterable[Proposed], known: Sequence[Check]) -> tuple[Proposed, ...]:
@@ -177,7 +177,7 @@ def _umask() -> int:
 
 def extended(text: str, planned: Plan) -> str:
     """The text of a file with the plan added; all that it had is still there, byte for byte and in order."""
-    old: dict[str, Any] = tomllib.loads(text)
+    old = parse_toml(text)
     entries = [contract_file.entry_of(one.check) for one in planned.checks]
     keys = {key: list(values) for key, values in planned.workspace.items()}
     ending = "\r\n" if "\r\n" in text else "\n"
@@ -189,8 +189,8 @@ def extended(text: str, planned: Plan) -> str:
     workspace = {**old.get("workspace", {}), **keys}
     wanted = {**old, "check": [*old.get("check", []), *entries], **({"workspace": workspace} if workspace else {})}
     try:
-        is_right = tomllib.loads(new) == wanted
-    except tomllib.TOMLDecodeError:
+        is_right = parse_toml(new) == wanted
+    except BadToml:
         is_right = False
     if not is_right:
         names = ", ".join(one.check.name for one in planned.checks)

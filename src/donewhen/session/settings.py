@@ -6,7 +6,6 @@ content was trusted (`trust`); otherwise loading stops, naming the key. Nothing 
 
 import contextlib
 import os
-import tomllib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -15,6 +14,7 @@ from donewhen.errors import BadInput, NeedsPerson
 from donewhen.session import schema
 from donewhen.session.schema import Key, Value
 from donewhen.session.trust import TrustBook
+from donewhen.toml import BadToml, parse_toml, read_toml
 
 FILE_NAME = "donewhen.toml"
 PREFIX = "DONEWHEN__"
@@ -157,16 +157,16 @@ def without_repository(environment: Mapping[str, str]) -> Values:
         for key, spec in keys.items()
     }
     own = user_file(environment)
-    if own is not None and own.is_file():
+    if own is not None and os.path.lexists(own):
         _merge(values, read(own), str(own))
     return values
 
 
 def find(start: Path, top: Path) -> Path | None:
-    """The nearest donewhen.toml from `start` upward, not beyond `top`."""
+    """The nearest donewhen.toml from `start` upward, not beyond `top`; `read` refuses one that is not a file."""
     for directory in (start, *start.parents):
         candidate = directory / FILE_NAME
-        if candidate.is_file():
+        if os.path.lexists(candidate):
             return candidate
         if directory == top:
             return None
@@ -184,13 +184,9 @@ def user_file(environment: Mapping[str, str]) -> Path | None:
 def read(file: Path) -> Table:
     """A configuration file, checked against the schema."""
     try:
-        content: Table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+        content: Table = read_toml(file)
+    except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{file}: not UTF-8 at byte {error.start}") from error
-    except OSError as error:
-        raise BadInput(f"{file}: {error.strerror}") from error
     for name, value in content.items():
         _check_top(file, name, value)
     return content
@@ -313,8 +309,8 @@ def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:
 def _parsed(text: str, key: Key) -> Value:
     """A variable's text as a TOML value where it is one; a bare word is text, and a list may come comma-separated."""
     try:
-        value: Value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value: Value = parse_toml(f"value = {text}")["value"]
+    except BadToml:
         value = text
     if isinstance(value, str) and key.default == ():
         return [part.strip() for part in value.split(",") if part.strip()]

@@ -3,6 +3,7 @@
 What is proposed is made in `drafting`. A decision is in the log before it counts.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -138,7 +139,7 @@ def _edited(recorder: Recorder) -> Plain | None:
     """The proposal with the checks as somebody has them in its file; None where nothing was edited."""
     story, file = recorder.story, _file(recorder)
     last: Plain = story.proposals[-1] if story.proposals else {}
-    if not last or last["contract"] is None or not file.is_file():
+    if not last or last["contract"] is None or not os.path.lexists(file):
         return None
     artifacts.refresh(recorder.session, story)
     before = contract_from(story.opened["contract"])

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import cast
 
+from donewhen.toml import BadToml, file_content
 from donewhen.workspace.files import write_atomically
 
 
@@ -18,7 +19,11 @@ class TrustBook:
         self._book = state / "trust.json"
 
     def holds(self, file: Path) -> bool:
-        return self._entries().get(str(file.resolve())) == _digest(file)
+        accepted = self._entries().get(str(file.resolve()))
+        try:
+            return accepted is not None and accepted == _digest(file)
+        except BadToml:
+            return False  # a file that cannot be read is not the one that was accepted
 
     def accept(self, file: Path) -> None:
         entries = {**self._entries(), str(file.resolve()): _digest(file)}
@@ -36,4 +41,4 @@ class TrustBook:
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(file_content(file)).hexdigest()

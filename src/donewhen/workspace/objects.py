@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
+from donewhen.printable import escaped
+
 TREE, FILE, PROGRAM, LINK, GITLINK = 0o040000, 0o100644, 0o100755, 0o120000, 0o160000
 
 RULES = frozenset({b".gitignore", b".gitattributes"})
@@ -113,14 +115,13 @@ def raw(path: str) -> bytes:
 def shown(path: bytes | str) -> str:
     """A path for a message of one line: what a terminal could take for a command is escaped."""
     plain = path if isinstance(path, str) else text(path)
-    if plain.isprintable():
-        return plain
-    escaped = (char if char.isprintable() else _escape(char) for char in plain)
-    return '"' + "".join(escaped) + '"'
+    safe = escaped(plain, _escape)
+    return plain if safe == plain else f'"{safe}"'
 
 
 def _escape(char: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in raw(char))
+    is_byte = "\udc80" <= char <= "\udcff"
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape" if is_byte else "surrogatepass"))
 
 
 def parents(path: bytes) -> Iterator[bytes]:

@@ -13,7 +13,6 @@ Words in `argv`, `env`, `file` and the like may hold placeholders in braces; `fi
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cache
@@ -22,6 +21,7 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 from donewhen.records import frozen
+from donewhen.toml import parse_toml
 
 Governance = Literal["full", "confined", "open"]
 GOVERNANCE: tuple[Governance, ...] = ("open", "confined", "full")
@@ -156,7 +156,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 def shipped() -> Mapping[str, Profile]:
     """All profiles of the package, by name, in the order of preference."""
     found = [
-        from_table(tomllib.loads(one.read_text("utf-8")))
+        from_table(parse_toml(one.read_bytes()))
         for one in files(f"{__package__}.profiles").iterdir()
         if one.name.endswith(".toml")
     ]

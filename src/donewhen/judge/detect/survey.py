@@ -7,7 +7,6 @@ from strangers: a file may be huge, broken, a pipe or a link to elsewhere, and i
 import contextlib
 import json
 import os
-import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from donewhen.records import frozen
+from donewhen.toml import parse_toml
 from donewhen.workspace.beneath import Root
 
 MOST_ENTRIES = 6000
@@ -69,7 +69,7 @@ class Survey:
         return content.decode("utf-8", "replace")
 
     def toml(self, path: str) -> Table:
-        return self._parsed(path, tomllib.loads)
+        return self._parsed(path, parse_toml)
 
     def json(self, path: str) -> Table:
         return self._parsed(path, json.loads)

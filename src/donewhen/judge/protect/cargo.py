@@ -41,9 +41,9 @@ def policy(path: Path, old: object, new: object) -> Side:
 
 def _targets(old: object, new: object) -> Side:
     """Programs may come, go and move, as long as nothing is said about testing them."""
-    before = {table(one).get("name"): table(one) for one in _list(old)}
+    before = {str(table(one).get("name")): table(one) for one in _list(old)}
     for one in _list(new):
-        known = before.get(table(one).get("name"), {})
+        known = before.get(str(table(one).get("name")), {})
         if any(table(one).get(key) != known.get(key) for key in TESTED):
             return Side.JUDGE
     return Side.PRODUCT

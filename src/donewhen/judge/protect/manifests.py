@@ -10,7 +10,6 @@ are.
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Collection
 from typing import cast
 
@@ -20,6 +19,7 @@ from donewhen.judge.protect.lines import gemfile, go_mod, setup_cfg
 from donewhen.judge.protect.markup import project_file
 from donewhen.judge.protect.merge import MISSING, Merged, Path, Policy, Table, applied, merged, same
 from donewhen.judge.protect.taken import WHOLE, Taken, Unreadable
+from donewhen.toml import BadToml, parse_toml
 
 Words = Collection[str]
 Reader = Callable[[str, str, Words], Taken]
@@ -66,8 +66,8 @@ def _toml(base: str, candidate: str, policy: Callable[[Table], Policy]) -> Taken
 
 def _read_toml(text: str) -> Table:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return parse_toml(text)
+    except BadToml as error:
         raise Unreadable from error
 
 

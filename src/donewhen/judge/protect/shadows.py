@@ -7,14 +7,15 @@ lie. What the base already has by that name, anywhere it would be found, is the 
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from donewhen.judge.protect.base import Base
+from donewhen.judge.protect.merge import table
 from donewhen.judge.protect.tables import listed
 from donewhen.judge.protect.testfiles import is_test_module
 from donewhen.records import frozen
+from donewhen.toml import BadToml, parse_toml
 
 LIBRARY = (
     frozenset(sys.stdlib_module_names) - frozenset(sys.builtin_module_names) - {"test", "tests", "this", "__main__"}
@@ -98,11 +99,11 @@ class Shadows:
     def _own_name(self) -> str:
         """The project's name as a module."""
         try:
-            read = tomllib.loads(self.base.read("pyproject.toml") or "")
-        except tomllib.TOMLDecodeError:
+            read = parse_toml(self.base.read("pyproject.toml") or "")
+        except BadToml:
             return ""
-        tool = read.get("tool", {})
-        name = read.get("project", {}).get("name") or tool.get("poetry", {}).get("name") or ""
+        poetry = table(table(read.get("tool")).get("poetry"))
+        name = table(read.get("project")).get("name") or poetry.get("name") or ""
         return str(name).lower().replace("-", "_").replace(".", "_")
 
 

@@ -7,7 +7,6 @@ a module of the tree is loaded into the runner, or that the rules of a linter ar
 import ast
 import configparser
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import cast
@@ -16,6 +15,7 @@ from donewhen.judge.protect import globs, testfiles
 from donewhen.judge.protect.base import Base
 from donewhen.judge.protect.executed import PRODUCT_PLACES, Executed, joined
 from donewhen.judge.protect.merge import table
+from donewhen.toml import BadToml, parse_toml
 
 SETTINGS = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 PLUGIN = re.compile(r"(?:^|\s)-p[\s=]*([\w.]+)")
@@ -115,8 +115,8 @@ def _words(value: object) -> list[str]:
 
 def _toml(text: str) -> dict[str, object]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        return parse_toml(text)
+    except BadToml:
         return {}
 
 
@@ -135,7 +135,7 @@ def _plugins_of(conftest: str) -> Iterable[str]:
         return ()
     try:
         nodes = ast.parse(conftest).body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     assigned = [node for node in nodes if isinstance(node, ast.Assign | ast.AnnAssign)]
     loading = [node for node in assigned if "pytest_plugins" in ast.unparse(node).partition("=")[0]]

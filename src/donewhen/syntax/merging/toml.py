@@ -1,7 +1,6 @@
 """TOML in pieces: tables, and the pairs in them. What a value means is not asked, but it must be TOML."""
 
 import re
-import tomllib
 from functools import partial
 
 from donewhen.records import frozen
@@ -9,6 +8,7 @@ from donewhen.syntax.grammar import parsed
 from donewhen.syntax.merging.entries import Entry, row_of
 from donewhen.syntax.merging.pieces import Items, Parts, Piece, plain
 from donewhen.syntax.merging.trees import Reader
+from donewhen.toml import BadToml, parse_toml
 
 _TOKEN = re.compile(
     rb'"""(?:\\.|(?!""").)*"""|'
@@ -21,8 +21,8 @@ _TOKEN = re.compile(
 
 def is_sound(text: bytes) -> bool:
     try:
-        tomllib.loads(text.decode("utf-8"))
-    except (ValueError, RecursionError):
+        parse_toml(text)
+    except BadToml:
         return False
     return True
 

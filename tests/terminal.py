@@ -1,0 +1,37 @@
+"""The real program on a pseudo-terminal, and what a terminal must never be given."""
+
+import os
+import pty
+import re
+import subprocess
+import unicodedata
+from pathlib import Path
+
+from program import PROGRAM
+
+OURS = re.compile(r"\x1b\[(?:[0-9;]*[mKAJ]|\?25[hl]|\?2026[hl])")
+"""Colours, and what the program does to rows of its own."""
+OTHER_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def on_a_terminal(*arguments: str, cwd: Path, typing: bool = True, **env: str) -> str:
+    """Everything that the program writes to a terminal; bytes that are not UTF-8 come as surrogate escapes."""
+    master, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", **env}
+    stdin = slave if typing else subprocess.DEVNULL
+    with subprocess.Popen([PROGRAM, *arguments], stdin=stdin, stdout=slave, stderr=slave, cwd=cwd, env=environment):
+        os.close(slave)
+        shown = bytearray()
+        try:
+            while piece := os.read(master, 65536):
+                shown += piece
+        except OSError:
+            pass  # the end of a terminal that no process holds any more
+    os.close(master)
+    return shown.decode("utf-8", "surrogateescape")
+
+
+def obeyed(shown: str) -> set[str]:
+    """The characters that are neither seen, nor line ends and tabs, nor part of a code of ours."""
+    rest = OURS.sub("", shown)
+    return {char for char in rest if char not in "\r\n\t" and unicodedata.category(char) in OTHER_CATEGORIES}
