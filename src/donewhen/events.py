@@ -136,6 +136,8 @@ class SessionFinished(Event):
     results: tuple[Mapping[str, Any], ...]
     summary: str
     tree: str
+    refused: tuple[Mapping[str, str], ...] = ()
+    """Paths with reasons why the last work could not be captured; empty when it was."""
 
 
 # Who works, and what it costs.

@@ -1,13 +1,19 @@
 """`donewhen check --receipt` and `donewhen verify`: evidence written down, and judged again."""
 
+import hashlib
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from donewhen.judge.receipt import LARGEST_BYTES, digest_of
 from needs import needs
 from program import donewhen
 from repositories import commit, git, repository, write
+from terminal import obeyed, on_a_terminal
 
 CONTRACT = "[[check]]\nname = 'made'\ncommand = 'grep -q done made.txt && cat /dev/null'\n"
 
@@ -35,10 +41,163 @@ def test_a_receipt_is_judged_again_with_the_same_result(repo: Path, receipt: Pat
     answer = donewhen("verify", str(receipt), cwd=repo)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines() == [
+        "check made: grep -q done made.txt && cat /dev/null",
+        "  must exit 0 within 120 s",
         "1 of 1 checks passed",
         "unsigned: no commit carries this receipt's digest, so it shows what happened but not who says so",
         "same as the receipt",
     ]
+
+
+def forged(receipt: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change a receipt and make its digests right, as anyone can."""
+    content = json.loads(receipt.read_text())
+    change(content)
+    content["contract_digest"] = digest_of_contract(content["contract"])
+    receipt.write_text(json.dumps({**content, "digest": digest_of(content)}))
+
+
+def digest_of_contract(contract: object) -> str:
+    return hashlib.sha256(json.dumps(contract, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def test_a_receipt_whose_check_is_true_is_judged_the_same_and_called_foreign(repo: Path, receipt: Path) -> None:
+    base = git(repo, "rev-parse", "HEAD")
+    forged(receipt, lambda content: content["contract"]["checks"][0].update(command="true"))
+    answer = donewhen("verify", str(receipt), cwd=repo)
+    assert answer.code == 0, answer
+    assert answer.out.splitlines()[:3] == [
+        "check made: true",
+        "  must exit 0 within 120 s",
+        f"contract is not the base's: donewhen.toml of commit {base[:12]} states another one",
+    ]
+
+
+def test_a_base_without_a_contract_and_one_that_cannot_be_read_are_said(repo: Path, tmp_path: Path) -> None:
+    file = tmp_path / "receipt.json"
+    for text, why in ((None, "has no donewhen.toml"), ("a = [", "cannot be read")):
+        (repo / "donewhen.toml").unlink()
+        if text is not None:
+            write(repo, {"donewhen.toml": text})
+        commit(repo, "another contract")
+        write(repo, {"donewhen.toml": CONTRACT, "made.txt": "done\n"})
+        assert donewhen("check", "--receipt", str(file), cwd=repo).code == 0
+        answer = donewhen("verify", str(file), cwd=repo)
+        assert answer.code == 0, answer
+        (line,) = [line for line in answer.out.splitlines() if line.startswith("contract is not the base's: ")]
+        assert why in line
+
+
+def test_the_contract_of_a_subdirectory_is_compared_with_that_of_the_base(repo: Path, tmp_path: Path) -> None:
+    write(repo, {"sub/donewhen.toml": "[[check]]\nname = 'sub'\ncommand = 'test -e sub/made'\n"})
+    commit(repo)
+    write(repo, {"sub/made": ""})
+    file = str(tmp_path / "receipt.json")
+    assert donewhen("check", "--receipt", file, cwd=repo / "sub").code == 0
+    assert "contract is not" not in donewhen("verify", file, cwd=repo / "sub").out
+    assert "contract is not the base's: donewhen.toml of" in donewhen("verify", file, cwd=repo).out
+
+
+def test_everything_that_a_check_expects_or_allows_is_shown(repo: Path, tmp_path: Path) -> None:
+    write(repo, {"sub/a": "", "donewhen.toml": """[contract]
+protect = ["a.txt"]
+editable = ["b.txt"]
+min_evidence = "exit"
+[[check]]
+name = "all"
+command = "echo yes; exit 1"
+dir = "sub"
+expect_exit_zero = false
+output_contains = "yes"
+timeout_secs = 9
+min_tests = 0
+allow_skips = true
+[[check]]
+name = "weak"
+command = "false"
+quarantine = { reason = "flaky", until = 2999-01-01 }
+"""})  # fmt: skip
+    commit(repo)
+    file = str(tmp_path / "receipt.json")
+    assert donewhen("check", "--as-is", "--receipt", file, cwd=repo).code == 0
+    forged(Path(file), lambda content: content.update(amended=True))
+    assert donewhen("verify", file, cwd=repo).out.splitlines()[:8] == [
+        "check all (in sub): echo yes; exit 1",
+        "  must exit with a status from 1 to 125 within 9 s; print 'yes'; run at least 0 tests; may skip tests",
+        "check weak: false",
+        "  must exit 0 within 120 s; does not decide until 2999-01-01 (quarantine: flaky)",
+        "protect: a.txt",
+        "editable: b.txt",
+        "min_evidence: exit",
+        "as_is: no protection; the work's own tests and settings count",
+    ]
+    assert "amended: a person approved edits of protected paths\n" in donewhen("verify", file, cwd=repo).out
+
+
+def test_hostile_text_in_a_receipt_is_one_line_each_and_not_obeyed(repo: Path, receipt: Path) -> None:
+    evil = "true #\n\x1b]0;pwned\x07\x9b2J\u202e\u2028\rsame as the receipt"
+
+    def change(content: dict[str, Any]) -> None:
+        content["contract"]["checks"][0].update(command=evil, output_contains="")
+        content["contract"]["editable"] = [f"{evil}.txt"]
+        content["tools"] = {evil: evil}
+        content["results"][0]["runner"] = evil
+
+    forged(receipt, change)
+    shown = on_a_terminal("verify", str(receipt), cwd=repo)
+    assert obeyed(shown) == set()
+    assert r"check made: true #\n\x1b]0;pwned\x07\x9b2J\u202e\u2028\rsame as the receipt" in shown
+    assert [line for line in shown.splitlines() if line == "same as the receipt"] == []
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no checks": lambda content: content["contract"].update(checks=[]),
+    "checks that are none": lambda content: content["contract"].update(checks=[1]),
+    "too many checks": lambda content: content["contract"].update(checks=content["contract"]["checks"] * 2000),
+    "a name of escapes": lambda content: content["contract"]["checks"][0].update(name="\x1b[2J"),
+    "a command that is a list": lambda content: content["contract"]["checks"][0].update(command=["true"]),
+    "a command that is huge": lambda content: content["contract"]["checks"][0].update(command="true " * 100_000),
+    "a directory outside": lambda content: content["contract"]["checks"][0].update(dir="../.."),
+    "a time that is a text": lambda content: content["contract"]["checks"][0].update(timeout_secs="9"),
+    "a time that is endless": lambda content: content["contract"]["checks"][0].update(timeout_secs=float("inf")),
+    "a quarantine of a number": lambda content: content["contract"]["checks"][0].update(quarantine=7),
+    "an impossible date": lambda content: content["contract"]["checks"][0].update(
+        quarantine={"reason": "x", "until": "2026-99-99"}
+    ),
+    "an unknown key": lambda content: content["contract"]["checks"][0].update(more=1),
+    "patterns that are a text": lambda content: content["contract"].update(protect="tests"),
+    "evidence of another name": lambda content: content["contract"].update(min_evidence="none"),
+    "results that are a table": lambda content: content.update(results={"made": 1}),
+    "results that are a number": lambda content: content.update(results=1),
+    "a result without a status": lambda content: content["results"][0].pop("status"),
+    "a result that is there twice": lambda content: content["results"].append(content["results"][0]),
+    "as_is that is a text": lambda content: content.update(as_is="yes"),
+    "a base that is a number": lambda content: content.update(base=1),
+    "a base that is a tree": lambda content: content.update(base=content["tree"]),
+    "a candidate that is a commit": lambda content: content.update(candidate=content["base"]),
+    "a base that is an option": lambda content: content.update(base="--all"),
+    "a deep value": lambda content: content.update(format=json.loads("[" * 900 + "]" * 900)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_forged_receipt_of_another_form_is_one_line_and_exit_2(
+    repo: Path, receipt: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    forged(receipt, change)
+    answer = donewhen("verify", str(receipt), cwd=repo)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.one_line
+
+
+def test_a_receipt_that_is_huge_or_may_not_be_read_is_exit_2(repo: Path, tmp_path: Path) -> None:
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.truncate(LARGEST_BYTES + 1)
+    assert "too large" in donewhen("verify", str(huge), cwd=repo).one_line
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", ".", "x" * 300):
+        assert donewhen("verify", str(tmp_path / name), cwd=repo, timeout=60).code == 2
 
 
 def test_a_receipt_holds_after_the_working_tree_and_the_branch_moved_on(repo: Path, receipt: Path) -> None:
@@ -53,8 +212,6 @@ def test_a_receipt_holds_after_the_working_tree_and_the_branch_moved_on(repo: Pa
 
 def test_a_result_that_differs_is_named_and_exit_1(repo: Path, receipt: Path) -> None:
     # A receipt that tells of another result than the tree gives, with a digest that is right for it.
-    from donewhen.judge.receipt import digest_of
-
     told = json.loads(receipt.read_text())
     told["results"][0]["status"] = "fail"
     receipt.write_text(json.dumps({**told, "digest": digest_of(told)}))

@@ -123,6 +123,8 @@ def facts_of(ended: Ended) -> Iterator[str]:
     for one in ended.results():
         status = str(one.get("status"))
         yield f"  {MARKS.get(status, '?')} {one.get('name')}: {status}, {seconds(one.get('duration_ms'))}"
+    for one in objects(ended.get("session_finished").get("refused")):
+        yield f"  refused: {short(one.get('path'))} {short(one.get('reason'))}"
     yield from _plan_to_decide(ended)
     if missing := _missing_subtasks(ended):
         yield f"  {missing}"

@@ -79,6 +79,12 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
     yield f"spent     {known['tokens']} tokens, {cost}, {known['active_secs']:.0f} s"
     for one in known["results"] or known["baseline"]:
         yield f"check     {one['name']}: {one['status']}"
+    for one in known["contract"].get("checks", ()):
+        yield f"contract  {one['name']}: {one['command']}" + (
+            f" (in {one['dir']})" if one.get("dir", ".") != "." else ""
+        )
+    if known["amended"]:
+        yield "amended   a person approved edits of protected paths; they count"
     for one in known["rounds"]:
         failing = ", ".join(f"{name} {status}" for name, status in one["failing"])
         opinion = f", {one['opinion']}" if one["opinion"] else ""
@@ -90,6 +96,8 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
             yield f"artifact  {path}"
         elif known["gate"] and known["gate"]["kind"] == "contract":
             yield f"to edit   {path}"
+    for one in known["refused"]:
+        yield f"refused   {one['path']} {one['reason']}; the last work was not judged"
     for path, action, _ in known["edits"]:
         yield f"edit      {path} ({action}), not graded"
     if known["lost_records"]:

@@ -9,11 +9,11 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from donewhen import __version__
 from donewhen.errors import BadInput
-from donewhen.judge.contract import Check, Contract, Quarantine
+from donewhen.judge.contract import Check, Contract, MinEvidence, Quarantine, require_sound
 from donewhen.judge.verdict import Result, Verdict
 from donewhen.records import frozen
 
@@ -21,6 +21,10 @@ FORMAT = "donewhen receipt 1"
 TRAILER = "Donewhen-Receipt"
 LARGEST_BYTES = 32 * 1024 * 1024
 COMPARED = ("status", "evidence", "runner", "tests")
+MOST_CHECKS = 1000
+LONGEST_TEXT = 128 * 1024
+"""Characters of one value of a contract; the kernel takes no longer command."""
+MOST_NUMBER = 10**9
 
 
 @frozen(kw_only=True)
@@ -100,23 +104,112 @@ def read(text: bytes, where: str) -> Receipt:
     """A receipt out of a file; BadInput when it is none, or was changed."""
     try:
         content: object = json.loads(text)
+        if not isinstance(content, dict):
+            raise BadInput(f"{where}: not a receipt")
+        known = cast("dict[str, Any]", content)
+        if known.get("format") != FORMAT:
+            raise BadInput(f"{where}: not a receipt of a known format: {str(known.get('format'))[:60]!r}")
+        digest = digest_of(known)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{where}: not a receipt: {error}") from error
-    if not isinstance(content, dict):
-        raise BadInput(f"{where}: not a receipt")
-    known = cast("dict[str, Any]", content)
-    if known.get("format") != FORMAT:
-        raise BadInput(f"{where}: not a receipt of a known format: {str(known.get('format'))[:60]!r}")
-    if known.get("digest") != digest_of(known):
+    if known.get("digest") != digest:
         raise BadInput(f"{where}: the receipt was changed after it was written: its digest does not match")
     try:
+        _require_form(known)
         contract = contract_from(known["contract"])
-        [known[key] for key in ("base", "candidate", "tree", "as_is", "results", "tools")]
-    except (KeyError, TypeError, ValueError) as error:
+        require_sound(contract.checks)
+    except (KeyError, TypeError, ValueError, BadInput) as error:
         raise BadInput(f"{where}: the receipt is incomplete: {error}") from error
-    if contract.digest != known["contract_digest"]:
+    if contract.digest != known.get("contract_digest"):
         raise BadInput(f"{where}: the contract in the receipt is not the one that its digest names")
     return Receipt(known, contract)
+
+
+def _require_form(known: Mapping[str, Any]) -> None:
+    """A stranger wrote it: refuse values of another type than the fields have, before any is used or shown."""
+    for key in ("base", "candidate", "tree"):
+        _require(isinstance(known[key], str), key)
+    for key in ("as_is", "amended"):
+        _require(isinstance(known.get(key, False), bool), key)
+    _require("as_is" in known and isinstance(known["tools"], dict), "as_is or tools")
+    contract = _table(known["contract"], "contract")
+    usual: dict[str, Any] = {key: value for key, value in asdict(Contract(checks=())).items() if key != "checks"}
+    _require_types(contract, usual, "contract")
+    _require(contract["min_evidence"] in get_args(MinEvidence), "contract.min_evidence")
+    checks: object = contract["checks"]
+    _require(isinstance(checks, list) and 0 < len(cast("list[Any]", checks)) <= MOST_CHECKS, "contract.checks")
+    for number, check in enumerate(contract["checks"]):
+        at = f"contract.checks[{number}]"
+        _require_types(_table(check, at), asdict(Check(name="", command="")), at)
+        if check["quarantine"] is not None:
+            reason = _table(check["quarantine"], at).get("reason")
+            _require(isinstance(reason, str) and len(reason) <= LONGEST_TEXT, f"{at}.quarantine")
+    names: set[str] = set()
+    for number, result in enumerate(cast("list[Any]", known["results"])):
+        name = _table(result, f"results[{number}]").get("name")
+        _require(isinstance(name, str) and name not in names and set(COMPARED) <= set(result), f"results[{number}]")
+        names.add(str(name))
+
+
+def _require_types(given: Mapping[str, Any], usual: Mapping[str, Any], at: str) -> None:
+    for key, default in usual.items():
+        _require(_fits(given[key], default), f"{at}.{key}")
+
+
+def _fits(value: object, usual: object) -> bool:
+    """Whether a value has the type of the field's default."""
+    if isinstance(usual, bool) or isinstance(value, bool):
+        return isinstance(usual, bool) and isinstance(value, bool)
+    if isinstance(usual, str):
+        return isinstance(value, str) and len(value) <= LONGEST_TEXT
+    if isinstance(usual, int | float):
+        return isinstance(value, int | float) and 0 <= value <= MOST_NUMBER
+    if isinstance(usual, tuple):
+        items = cast("list[object]", value) if isinstance(value, list) else [None]
+        return all(isinstance(item, str) and len(item) <= LONGEST_TEXT for item in items)
+    return value is None or isinstance(value, dict | list)
+
+
+def _table(value: object, at: str) -> Mapping[str, Any]:
+    _require(isinstance(value, dict), at)
+    return cast("Mapping[str, Any]", value)
+
+
+def _require(right: bool, at: str) -> None:
+    if not right:
+        raise ValueError(f"'{at}' is not what it should be")
+
+
+def described(receipt: Receipt) -> Iterator[str]:
+    """By what a receipt is judged, for a person: each check with its command and what is expected of it."""
+    contract = receipt.contract
+    for check in contract.checks:
+        where = "" if check.dir == "." else f" (in {check.dir})"
+        yield f"check {check.name}{where}: {check.command}"
+        yield f"  must {'; '.join(_expected(check))}"
+    for key in ("protect", "editable"):
+        if patterns := getattr(contract, key):
+            yield f"{key}: {', '.join(patterns)}"
+    if contract.min_evidence != Contract(checks=()).min_evidence:
+        yield f"min_evidence: {contract.min_evidence}"
+    if receipt.content["as_is"]:
+        yield "as_is: no protection; the work's own tests and settings count"
+    if receipt.content.get("amended"):
+        yield "amended: a person approved edits of protected paths"
+
+
+def _expected(check: Check) -> Iterator[str]:
+    exit = "exit 0" if check.expect_exit_zero else "exit with a status from 1 to 125"
+    yield f"{exit} within {check.timeout_secs:g} s"
+    if check.output_contains:
+        yield f"print {check.output_contains!r}"
+    usual = Check(name="", command="")
+    if check.min_tests != usual.min_tests:
+        yield f"run at least {check.min_tests} tests"
+    if check.allow_skips:
+        yield "may skip tests"
+    if check.quarantine is not None:
+        yield f"does not decide until {check.quarantine.until} (quarantine: {check.quarantine.reason})"
 
 
 def contract_from(known: Mapping[str, Any]) -> Contract:

@@ -76,6 +76,8 @@ def about(story: Story) -> dict[str, Any]:
         "baseline": (story.baseline or {}).get("results", []),
         "results": last.get("results", []),
         "edits": last.get("edits", []),
+        "refused": last.get("refused_paths", []),
+        "amended": any(one.kind == "amendment" and one.decision == "approved" for one in story.gates.values()),
         "iterations": story.iterations,
         "rounds": [_round(one) for one in story.rounds],
         "tokens": story.tokens,

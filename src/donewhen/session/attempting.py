@@ -26,6 +26,9 @@ from donewhen.storage.lease import Fenced
 from donewhen.workspace.capture import CandidateRefused
 from donewhen.workspace.maker import Maker
 
+MOST_REFUSED = 20
+"""Paths of a candidate that are named when it is refused; the log keeps them, and a tree may have thousands."""
+
 
 @frozen(kw_only=True)
 class Rung:
@@ -76,7 +79,7 @@ class Workbench:
             body["candidate"] = await self.place.candidate_of(await self.maker.snapshot(), self.opened.base)
             await self.place.store.keep(f"sessions/{self.opened.session}/candidate", body["candidate"])
         except CandidateRefused as error:
-            body["refused"] = str(error)
+            body |= {"refused": str(error), "refused_paths": error.named(MOST_REFUSED)}
         self.recorder.write(note=(ATTEMPTED, body))
 
     def job_to_plan(self, rung: Rung) -> Job:

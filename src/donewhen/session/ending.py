@@ -51,13 +51,18 @@ class Ending:
             tree = str(judged["tree"])
             told.append(await self._diff(tree))
         passed = sum(one["status"] == "pass" for one in results)
+        summary = f"{name}: {passed} of {len(results)} checks passed"
+        if refused := "" if story.landing else str(judged.get("refused", "")):
+            reason = f"{reason}; the last work was refused and not judged: {refused}"
+            summary = f"{name}: the last work was refused and not judged: {refused}"
         finished = SessionFinished(
             outcome=name,
             reason=reason,
             iterations=story.iterations,
             results=tuple(results),
-            summary=f"{name}: {passed} of {len(results)} checks passed",
+            summary=summary,
             tree=tree or await self._place.store.tree_of(opened.base),
+            refused=tuple(judged.get("refused_paths", ())) if refused else (),
         )
         moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
         self._recorder.write(*told, *moved, finished, sync=True)

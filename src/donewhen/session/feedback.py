@@ -3,7 +3,7 @@
 Of a held-out check nothing is said but that it failed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from donewhen.judge import tail
 from donewhen.judge.contract import Contract
@@ -34,9 +34,10 @@ def of_verdict(verdict: Verdict, contract: Contract) -> str:
     return "\n\n".join(blocks)
 
 
-def of_refusal(reason: str) -> str:
+def of_refusal(reason: str, paths: Sequence[Mapping[str, str]] = ()) -> str:
     """The words for a tree that cannot even be taken as a candidate."""
-    return f"Your work could not be judged, because it holds something that cannot be part of it: {reason}"
+    words = f"Your work could not be judged, because it holds something that cannot be part of it: {reason}"
+    return "\n".join([words, *(f"- {one['path']} {one['reason']}" for one in paths)])
 
 
 def _failed(result: Result, command: str) -> str:

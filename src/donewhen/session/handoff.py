@@ -51,8 +51,19 @@ def _lines(session: str, story: Story) -> Iterator[str]:
         yield "Nothing: it ended before the first round."
     for one in story.rounds:
         yield from _round(one)
-    words = str((story.last_judged or {}).get("feedback", ""))
-    if words:
+    judged = story.last_judged or {}
+    words = str(judged.get("feedback", ""))
+    if judged.get("refused"):
+        yield from (
+            "",
+            "## What was refused",
+            "",
+            "The last work was not judged. These paths cannot be part of it:",
+            "",
+        )
+        yield from (f"- {one['path']} {one['reason']}" for one in judged.get("refused_paths", ()))
+        yield from ("", f"In short: {judged['refused']}")
+    elif words:
         yield from ("", "## What is red", "", words)
     yield from _evaluation(session, story)
     yield from ("", "## How to go on", "")

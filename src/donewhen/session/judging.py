@@ -18,8 +18,10 @@ async def judge_round(place: Workplace, opened: Opened, recorder: Recorder, curr
     """Judge what was made, whatever the engine said about it."""
     attempted = current.attempted or {}
     if "refused" in attempted:
-        words = feedback.of_refusal(attempted["refused"])
+        paths = attempted.get("refused_paths", [])
+        words = feedback.of_refusal(attempted["refused"], paths)
         body: dict[str, Any] = {"green": False, "refused": attempted["refused"], "feedback": words, "failing": []}
+        body["refused_paths"] = paths
     else:
         body = await _judged(place, opened, recorder, str(attempted["candidate"]), memory)
     recorder.write(note=(JUDGED, {"n": current.n, **body}), sync=bool(body["green"]))

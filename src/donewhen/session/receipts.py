@@ -5,6 +5,7 @@ again whatever happens to the user's branches.
 """
 
 import datetime
+import os
 import re
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import Circumstances, Receipt
 from donewhen.judge.verdict import Verdict
 from donewhen.records import frozen
-from donewhen.session import toolchain
+from donewhen.session import contract_file, toolchain
 from donewhen.session.checking import judge_tree, surroundings
+from donewhen.session.settings import FILE_NAME, checked
 from donewhen.session.workplace import Workplace
+from donewhen.toml import BadToml, parse_toml
 from donewhen.workspace.files import write_atomically
 
 DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
@@ -78,10 +81,8 @@ class Verified:
 async def find(place: Workplace, named: str, start: Path) -> Receipt:
     """A receipt by its file, or by a commit that carries its digest."""
     file = start / named
-    if file.is_file():
-        if file.stat().st_size > receipt.LARGEST_BYTES:
-            raise BadInput(f"{named}: too large for a receipt")
-        return receipt.read(file.read_bytes(), named)
+    if os.path.isfile(file):
+        return receipt.read(_content(file, named), named)
     try:
         commit = await place.store.resolve(named)
     except BadInput as error:
@@ -98,27 +99,69 @@ async def find(place: Workplace, named: str, start: Path) -> Receipt:
     return found
 
 
+def _content(file: Path, named: str) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(receipt.LARGEST_BYTES + 1)
+    except OSError as error:
+        raise BadInput(f"{named}: {error.strerror}") from error
+    if len(content) > receipt.LARGEST_BYTES:
+        raise BadInput(f"{named}: too large for a receipt")
+    return content
+
+
+async def described(place: Workplace, found: Receipt, start: Path) -> list[str]:
+    """What a person must know before believing a receipt, one line each: by which commands it is judged, and whether
+    the base commit states the same contract. BadInput when its objects are not here."""
+    for name, kind in (("base", "commit"), ("candidate", "tree")):
+        if not await _is_here(place, found.content[name], kind):
+            raise BadInput(f"the {name} {found.content[name]} of the receipt is not in this repository")
+    foreign = await _foreign_contract(place, found, start)
+    return [*receipt.described(found), *([f"contract is not the base's: {foreign}"] if foreign else [])]
+
+
+async def _foreign_contract(place: Workplace, found: Receipt, start: Path) -> str:
+    """Why the contract of a receipt is not that of its base commit; empty when it is."""
+    base = str(found.content["base"])
+    file, text = await _contract_file(place, base, start)
+    if text is None:
+        return f"commit {base[:12]} has no {FILE_NAME}"
+    try:
+        stated = contract_file.contract_in(place.settings.stating(file, checked(file, parse_toml(text))))
+    except (BadToml, BadInput) as error:
+        return f"{file} of commit {base[:12]} cannot be read: {error}"
+    return "" if stated == found.contract else f"{file} of commit {base[:12]} states another one"
+
+
+async def _contract_file(place: Workplace, commit: str, start: Path) -> tuple[Path, bytes | None]:
+    """The nearest donewhen.toml of a commit from a directory upward, as it is looked for in a working tree."""
+    from donewhen.workspace.store import edit  # `check` writes receipts and needs no part of it
+
+    tree, here = await place.store.tree_of(commit), start.resolve().relative_to(place.repo.root)
+    for directory in (here, *here.parents):
+        file = directory / FILE_NAME
+        if (content := await edit.file_in(place.store.bare, tree, str(file))) is not None:
+            return file, content[1]
+    return Path(FILE_NAME), None
+
+
 async def verify(place: Workplace, found: Receipt, emit: Emit) -> Verified:
-    """Judge again what a receipt tells of."""
+    """Judge again what a receipt tells of. Its objects must be here, which `described` makes sure of."""
     content = found.content
     base, candidate = str(content["base"]), str(content["candidate"])
-    for name, object_id in (("base", base), ("candidate", candidate)):
-        if not await _is_here(place, object_id):
-            raise BadInput(f"the {name} {object_id} of the receipt is not in this repository")
     verdict = await judge_tree(
         place, found.contract, base=base, candidate=candidate, emit=emit, as_is=bool(content["as_is"]), fresh=True
     )
     return Verified(found, verdict, tuple(receipt.differences(found, verdict)), await _anchor(place, found))
 
 
-async def _is_here(place: Workplace, object_id: str) -> bool:
+async def _is_here(place: Workplace, object_id: str, kind: str) -> bool:
     if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", object_id):
         return False
     try:
-        await place.store.bare.contents([object_id])
+        return (await place.store.bare.run("cat-file", "-t", object_id)).strip() == kind.encode()
     except MachineryBroke:
         return False
-    return True
 
 
 async def _trailer(place: Workplace, commit: str) -> str:

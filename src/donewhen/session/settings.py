@@ -187,6 +187,10 @@ def read(file: Path) -> Table:
         content: Table = read_toml(file)
     except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
+    return checked(file, content)
+
+
+def checked(file: Path, content: Table) -> Table:
     for name, value in content.items():
         _check_top(file, name, value)
     return content

@@ -40,6 +40,10 @@ class CandidateRefused(DonewhenError):
         super().__init__(f"{shown(path)} {reason}{more}")
         self.offences = offences
 
+    def named(self, most: int) -> list[dict[str, str]]:
+        """The first so many offences as plain data."""
+        return [{"path": shown(path), "reason": reason} for path, reason in self.offences[:most]]
+
 
 def refuse(reasons: Iterable[tuple[bytes, str]]) -> None:
     """Refuse the candidate if any path has a reason that is not empty."""
