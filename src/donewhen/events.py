@@ -214,6 +214,8 @@ class HintRecalled(Event):
     times_helped: int
     repair: str = ""
     """Its id, for `donewhen memory show`."""
+    source: str = ""
+    """The other repository that it comes from; empty when it was learnt in this one."""
 
 
 class ExternalEvent(Event):

@@ -151,6 +151,11 @@ def _question(body: Body) -> str:
     return f"question: {short(short(body.get('prompt')).removeprefix(f'[{subtask_of(body)}] '))}"
 
 
+def _hint(body: Body) -> str:
+    source = f", from another repository ({short(body.get('source'))})" if body.get("source") else ""
+    return f"  a hint from memory{source}; it has helped {counted(body.get('times_helped'), 'time')}"
+
+
 def _loop_round(body: Body) -> str:
     then = f"; {body['decision']}" if body.get("decision") else ""
     return f"loop {body.get('loop')}: round ended as {body.get('outcome')}{then}"
@@ -173,7 +178,7 @@ _WORDS: dict[str, Callable[[Body], str]] = {
     "check_completed": _checked,
     "protected_edit": _protected,
     "policy_denied": lambda body: f"  denied by {body.get('rule')}: {short(body.get('command'))}",
-    "hint_recalled": lambda body: f"  a hint from memory; it has helped {counted(body.get('times_helped'), 'time')}",
+    "hint_recalled": _hint,
     "question_asked": _question,
     "question_answered": lambda body: f"answered: {short(body.get('answer'))}",
     "question_expired": lambda _: "nobody answered in time",

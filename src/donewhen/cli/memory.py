@@ -29,7 +29,8 @@ def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
     """The repairs that are remembered, the newest first; with WORDS, those that have all of them in their check, their
     failure, what was said or what was changed.
 
-    A line has the id, how often the hint helped and hurt, the check, the kind of failure and what was said.
+    A line has the id, the repository that it comes from, how often the hint helped and hurt, the check, the kind of
+    failure and what was said.
     """
     found = method("memory.list")(" ".join(words), repo, say)
     if not found:
@@ -112,7 +113,11 @@ def _in_one_line(known: dict[str, Any]) -> str:
     counts = f"+{known['helped']} -{known['hurt']}"
     state = f" ({known['state']})" if known["state"] != "offered" else ""
     said = known["approach"].split("\n")[0]
-    return f"{known['id']}  {counts:<7}  {known['check']}, {known['class']}{state}: {said}"
+    return f"{known['id']}  [{_source(known)}]  {counts:<7}  {known['check']}, {known['class']}{state}: {said}"
+
+
+def _source(known: dict[str, Any]) -> str:
+    return known["repo"] if known["learnt_here"] else f"imported or older: {known['repo'] or 'unknown'}"
 
 
 STATES = {
@@ -120,6 +125,9 @@ STATES = {
     "retired": "retired: the evidence is against it, and it is not offered any more",
     "grouped": "never offered: what the check printed is understood by no reader",
 }
+
+
+NOT_LEARNT_HERE = "imported, or older than this field: offered only with memory.across_repositories = true"
 
 
 def _lines(known: dict[str, Any]) -> Iterator[str]:
@@ -134,6 +142,8 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield from (f"failed    {id}" for id in signature["ids"])
     yield f"learnt    {known['at']} in session {known['session']}, round {known['round']}, by {known['model'] or '?'}"
     yield f"repo      {known['repo']}"
+    if not known["learnt_here"]:
+        yield f"source    {NOT_LEARNT_HERE}"
     yield f"offered   {known['offered']}: shown {known['shown']}, withheld {known['withheld']}"
     yield f"shown     helped {known['helped']}, hurt {known['hurt']}{_share(known['helped'], known['hurt'])}"
     passed, red = known["withheld_passed"], known["withheld_red"]

@@ -24,7 +24,7 @@ from donewhen.storage.words import WordTable
 
 MOST_CANDIDATES = 100
 SHOWN_IDS = 5
-_COLUMNS = "signature, approach, diff, repo, model, session, round, at"
+_COLUMNS = "signature, approach, diff, repo, model, session, round, at, source"
 _COUNTED = """SELECT sum(1 - withheld),
     sum(CASE WHEN withheld = 0 AND ending = 'passed' THEN 1 ELSE 0 END),
     sum(CASE WHEN withheld = 0 AND ending = 'red' THEN 1 ELSE 0 END),
@@ -82,18 +82,19 @@ class Book:
 
     def _add(self, repair: Repair) -> bool:
         same = substance(repair.diff)
-        if any(substance(one.repair.diff) == same for one in self.matching(repair.signature)):
+        if any(substance(one.repair.diff) == same for one in self.matching(repair.signature, repair.source)):
             return False
         signature = json.dumps(repair.signature.as_json(), separators=(",", ":"))
         values = (storable(one) for one in (repair.approach, repair.diff, repair.repo, repair.model, repair.session))
         added = self._connection.run(
-            f"INSERT INTO donewhen_repairs (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            f"INSERT INTO donewhen_repairs (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING RETURNING id",
             repair.id,
             signature,
             *values,
             repair.round,
             repair.at,
+            repair.source,
         )
         if not added:
             return False  # what cannot be recalled is known by its id alone
@@ -164,16 +165,19 @@ class Book:
             raise BadInput(f"{prefix!r} may be any of these repairs: {shown}{', …' if len(found) > SHOWN_IDS else ''}")
         return self._known(self._connection.run(f"SELECT id, {_COLUMNS} FROM donewhen_repairs WHERE id = ?", *found)[0])
 
-    def matching(self, signature: Signature) -> list[Known]:
-        """Those of the same failure. What could be the same shares a place with it, which an index knows; whether it is
-        the same, the signatures say."""
+    def matching(self, signature: Signature, source: str | None = None) -> list[Known]:
+        """Those of the same failure, of one source or of all. What could be the same shares a place with it, which an
+        index knows; whether it is the same, the signatures say."""
         places = sorted(places_of(signature))
         if not signature.may_be_recalled or not places:
             return []
+        of_source = "" if source is None else " AND source = ?"
         rows = self._connection.run(
             f"SELECT id, {_COLUMNS} FROM donewhen_repairs WHERE id IN (SELECT repair FROM donewhen_repair_places"
-            f" WHERE place IN ({', '.join('?' * len(places))})) ORDER BY at DESC, id LIMIT {MOST_CANDIDATES}",
+            f" WHERE place IN ({', '.join('?' * len(places))})){of_source}"
+            f" ORDER BY at DESC, id LIMIT {MOST_CANDIDATES}",
             *places,
+            *([] if source is None else [source]),
         )
         return [self._known(row) for row in rows if matches(_signature(row[1]), signature)]
 
@@ -189,7 +193,7 @@ class Book:
         ]
 
     def _known(self, row: tuple[Any, ...]) -> Known:
-        names = ("approach", "diff", "repo", "model", "session", "round", "at")
+        names = ("approach", "diff", "repo", "model", "session", "round", "at", "source")
         repair = Repair(signature=_signature(row[1]), **dict(zip(names, row[2:], strict=True)))
         counted = ("shown", "helped", "hurt", "withheld", "withheld_passed", "withheld_red")
         numbers = [int(one or 0) for one in self._connection.run(_COUNTED, row[0])[0]]

@@ -1,7 +1,7 @@
 """One repair: the failure that it turned, what was changed, and what was said about it. Text in, text out.
 
 Whatever it is made of, a session's words or a line of somebody's file, is made harmless here. Its id says what it is:
-the same change for the same failure is the same repair, whoever makes it and however often.
+the same change for the same failure in the same repository is the same repair, whoever makes it and however often.
 """
 
 import json
@@ -54,15 +54,17 @@ class Repair:
     approach: str
     diff: str
     repo: str
-    """Where it was made first."""
+    """Where it was made first, as a path. An imported repair may claim any."""
     model: str
     session: str
     round: int
     at: str
+    source: str = ""
+    """The key of the repository whose session learnt it; empty when that is unknown, as for what was imported."""
 
     @property
     def id(self) -> str:
-        known = [digest(self.signature), *substance(self.diff)]
+        known = [digest(self.signature), *substance(self.diff), *([self.source] if self.source else [])]
         return sha256(json.dumps(known).encode()).hexdigest()[:ID_LENGTH]
 
     def plain(self) -> dict[str, Any]:
@@ -78,8 +80,8 @@ def repair(
     origin: Mapping[str, Any],
     redact: Callable[[str], str] = str,
 ) -> Repair | None:
-    """A repair out of what a session has; None where nothing was changed. The origin is repo, model, session, round
-    and at."""
+    """A repair out of what a session has; None where nothing was changed. The origin is repo, source, model, session,
+    round and at."""
     signature = harmless(signature)
     changed = readable(patch)
     diff = shared(inert(changed, max(DIFF_BYTES, len(changed.encode()) * 2), redact).strip("\n"), DIFF_BYTES)
@@ -99,7 +101,10 @@ def _repair(signature: Signature, approach: str, diff: str, origin: Mapping[str,
         signature=signature,
         approach=approach,
         diff=diff,
-        **{name: inert_line(words(origin.get(name)), LINE_BYTES) for name in ("repo", "model", "session", "at")},
+        **{
+            name: inert_line(words(origin.get(name)), LINE_BYTES)
+            for name in ("repo", "source", "model", "session", "at")
+        },
         round=int(count(origin.get("round"))),
     )
 
@@ -119,7 +124,7 @@ def of_plain(data: Mapping[str, object]) -> Repair:
         raise ValueError("it has no diff")
     approach = inert(words(data.get("approach")), APPROACH_BYTES).strip() or generic(signature)
     at = words(data.get("at"))  # what sorts before or behind everything else is no time
-    return _repair(signature, approach, diff, {**data, "at": at if WHEN.fullmatch(at) else ""})
+    return _repair(signature, approach, diff, {**data, "at": at if WHEN.fullmatch(at) else "", "source": ""})
 
 
 def _shortly(value: object) -> str:

@@ -40,5 +40,6 @@ MEMORY = Schema(
             )""",
             f"CREATE {{word_table}} {WORDS} {{word_columns}}",
         ),
+        ("ALTER TABLE donewhen_repairs ADD COLUMN source {text} NOT NULL DEFAULT ''",),
     ),
 )

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from donewhen.memory.repair import Offer, Repair, digest, failure_class, harmles
 from donewhen.memory.signature import signature_of
 from donewhen.readers.json import parsed
 from donewhen.session.archives import Say, near, silent
-from donewhen.workspace.state import state_root
+from donewhen.workspace.repo import common_dir_of
+from donewhen.workspace.state import repository_key, state_root
 
 PATIENCE = 5.0
 """A person who asks would rather wait than be sent away."""
@@ -67,12 +69,20 @@ def memory_show(id: str, say: Say = silent) -> dict[str, Any]:
 
 
 def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) -> dict[str, Any] | None:
-    """The hint that a round would get for this failure. Asking counts for nothing."""
+    """The hint that a round in a repository would get for this failure; without a repository, the best of all. Asking
+    counts for nothing."""
     if not near().flag("memory", "enabled"):
         return None
-    red = {check: harmless(signature_of(log, check))}
+    ask = partial(
+        recall,
+        red={check: harmless(signature_of(log, check))},
+        repo=os.path.realpath(repo) if repo else "",
+        rests=False,
+        source=repository_key(common_dir_of(Path(repo))) if repo else None,
+        across=not repo or near().flag("memory", "across_repositories"),
+    )
     with _shelf(say) as shelf:
-        found = shelf.read(lambda book: recall(book, red, os.path.realpath(repo) if repo else "", rests=False), None)
+        found = shelf.read(ask, None)
     if found is None:
         return None
     return {
@@ -80,6 +90,7 @@ def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) 
         "signature": found.signature,
         "times_helped": found.times_helped,
         "text": found.text,
+        "source": found.source,
     }
 
 
@@ -145,6 +156,7 @@ def _summary(known: Known) -> dict[str, Any]:
         "key": digest(repair.signature),
         "approach": repair.approach,
         "repo": repair.repo,
+        "learnt_here": bool(repair.source),
         "model": repair.model,
         "session": repair.session,
         "at": repair.at,

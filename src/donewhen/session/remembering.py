@@ -32,7 +32,7 @@ from donewhen.session.recorder import Recorder
 from donewhen.session.story import BASELINE, Plain, Round
 from donewhen.session.tolerating import TROUBLE, Tolerance
 from donewhen.session.workplace import Workplace
-from donewhen.workspace.state import state_root
+from donewhen.workspace.state import repository_key, state_root
 
 T = TypeVar("T")
 SIGNATURES_BYTES = 1024 * 1024
@@ -139,6 +139,10 @@ class Remembering(NoMemory):
         return harmless(found if found.failed or not before else signature_of(printed, check))
 
     @property
+    def _source(self) -> str:
+        return repository_key(self._place.repo.common_dir)
+
+    @property
     def _contract(self) -> Contract:
         """The one of now: a person may have changed it since the session was opened."""
         return contract_from(self._recorder.story.opened["contract"])
@@ -152,7 +156,14 @@ class Remembering(NoMemory):
             last = next(judgements(story), None)
             red = {check: of_json(plain) for check, plain in last.signatures.items()} if last else {}
             if red:
-                ask = partial(recall, red=red, repo=self._opened.repo, spent=list(spent(story)))
+                ask = partial(
+                    recall,
+                    red=red,
+                    repo=self._opened.repo,
+                    spent=list(spent(story)),
+                    source=self._source,
+                    across=self._opened.settings.flag("memory", "across_repositories"),
+                )
                 found = self._asked(lambda: self._shelf.read(ask, None))
         return _additions(_plain(found) if found else None)
 
@@ -215,6 +226,7 @@ class Remembering(NoMemory):
         story = self._recorder.story
         return {
             "repo": self._opened.repo,
+            "source": self._source,
             "model": (story.agent if current.rung == "external" else "") or story.model,
             "session": self._opened.session,
             "round": current.n,
@@ -242,14 +254,15 @@ def for_session(place: Workplace, opened: Opened, recorder: Recorder) -> NoMemor
 
 
 def _plain(found: Recalled) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in ("repair", "check", "signature", "times_helped", "text")}
+    return {name: getattr(found, name) for name in ("repair", "check", "signature", "times_helped", "text", "source")}
 
 
 def _additions(hint: Plain | None) -> Additions:
     if not hint:
         return {}, ()
     helped, repaired = int(hint["times_helped"]), str(hint["repair"])
-    told = HintRecalled(signature=str(hint["signature"]), times_helped=helped, repair=repaired)
+    source = str(hint.get("source", ""))
+    told = HintRecalled(signature=str(hint["signature"]), times_helped=helped, repair=repaired, source=source)
     return {"hint": dict(hint)}, (told,) if hint["text"] else ()
 
 

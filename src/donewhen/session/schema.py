@@ -190,7 +190,10 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "silence_secs": number(900, _more_than_limit),
     },
     "policy": {"deny": texts(never, adds=True), "ask": texts(never, adds=True)},
-    "memory": {"enabled": flag(True, _further(False, True))},
+    "memory": {
+        "enabled": flag(True, _further(False, True)),
+        "across_repositories": flag(widens=_further(False, True)),
+    },
     "storage": {"url": text(widens=_another)},
 }
 """Tables with single values. Lists of tables and named tables follow."""

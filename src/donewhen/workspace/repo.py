@@ -152,6 +152,11 @@ def _find(start: Path) -> tuple[Path, Path, Path]:
     raise BadInput(f"{shown(str(start))} is not in a git repository")
 
 
+def common_dir_of(start: Path) -> Path:
+    """The directory that all worktrees of the repository around a path share; nothing else of it is looked at."""
+    return _common_dir(_find(start)[2])
+
+
 def _git_dir(pointer: Path) -> Path | None:
     if pointer.is_dir():
         real = Path(os.path.realpath(pointer))

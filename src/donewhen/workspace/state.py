@@ -26,8 +26,12 @@ def state_root(environment: Mapping[str, str]) -> Path:
 
 def repository_directory(root: Path, common_dir: Path) -> Path:
     """The part of the state that belongs to one repository, whichever of its worktrees is asked for."""
-    key = hashlib.sha256(os.fsencode(common_dir)).hexdigest()[:16]
-    return private_directory(root / "repos" / key)
+    return private_directory(root / "repos" / repository_key(common_dir))
+
+
+def repository_key(common_dir: Path) -> str:
+    """What names a repository in the state: its place on the disk, so nothing in it can claim to be another one."""
+    return hashlib.sha256(os.fsencode(common_dir)).hexdigest()[:16]
 
 
 def private_directory(place: Path) -> Path:
