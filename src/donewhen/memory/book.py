@@ -64,32 +64,36 @@ class Book:
     def add(self, repair: Repair) -> bool:
         """Remember a repair; False when the same change for the same failure is known."""
         with self._connection.transaction():
-            is_new = self._add(repair)
-            if is_new:
-                make_room(self._connection, self._most, repair.id)
-            return is_new
+            added = self._add(repair)
+            if added:
+                make_room(self._connection, self._most, added)
+            return bool(added)
 
     def take(self, repairs: Iterable[tuple[Repair, list[Offer]]]) -> int:
         """All of them with their offers, or none; how many were new. Of too many the oldest do not stay."""
         new = 0
         with self._connection.transaction():
             for repair, offers in repairs:
-                new += self._add(repair)
+                new += bool(self._add(repair))
                 for offer in offers:
                     self._put(repair.id, offer)
             make_room(self._connection, self._most)
         return new
 
-    def _add(self, repair: Repair) -> bool:
+    def _add(self, repair: Repair) -> str:
+        """The id of a new repair; empty when it is known. What a session has learnt is new to its repository although
+        another one has the same: its words, not those of others, are shown there."""
         same = substance(repair.diff)
-        if any(substance(one.repair.diff) == same for one in self.matching(repair.signature, repair.source)):
-            return False
+        if any(substance(one.repair.diff) == same for one in self.matching(repair.signature, repair.source or None)):
+            return ""
+        is_taken = repair.source and self._connection.run("SELECT 1 FROM donewhen_repairs WHERE id = ?", repair.id)
+        id = repair.id_of_source if is_taken else repair.id
         signature = json.dumps(repair.signature.as_json(), separators=(",", ":"))
         values = (storable(one) for one in (repair.approach, repair.diff, repair.repo, repair.model, repair.session))
         added = self._connection.run(
             f"INSERT INTO donewhen_repairs (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING RETURNING id",
-            repair.id,
+            id,
             signature,
             *values,
             repair.round,
@@ -97,14 +101,14 @@ class Book:
             repair.source,
         )
         if not added:
-            return False  # what cannot be recalled is known by its id alone
+            return ""  # what cannot be recalled is known by its id alone
         places = places_of(repair.signature) if repair.signature.may_be_recalled else set[str]()
         self._connection.run_each(
             "INSERT INTO donewhen_repair_places (place, repair) VALUES (?, ?)",
-            [(place, repair.id) for place in sorted(places)],
+            [(place, id) for place in sorted(places)],
         )
-        self._words.put(repair.id, searched(repair))
-        return True
+        self._words.put(id, searched(repair))
+        return id
 
     def offer(self, repair: str, offer: Offer) -> None:
         """Write down that a repair was offered, and how that ended once it is known; for one that was forgotten

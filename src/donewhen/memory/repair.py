@@ -64,7 +64,15 @@ class Repair:
 
     @property
     def id(self) -> str:
-        known = [digest(self.signature), *substance(self.diff), *([self.source] if self.source else [])]
+        return self._id()
+
+    @property
+    def id_of_source(self) -> str:
+        """For a repair whose id another repository's has already."""
+        return self._id(self.source)
+
+    def _id(self, *more: str) -> str:
+        known = [digest(self.signature), *substance(self.diff), *more]
         return sha256(json.dumps(known).encode()).hexdigest()[:ID_LENGTH]
 
     def plain(self) -> dict[str, Any]:

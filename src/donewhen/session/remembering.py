@@ -104,6 +104,7 @@ class Remembering(NoMemory):
         self._opened = opened
         self._recorder = recorder
         self._shelf = Shelf(state_root(os.environ), opened.settings.text("storage", "url"))
+        self._source = repository_key(place.repo.common_dir)
         self._tolerant = Tolerance(recorder, "memory")
 
     def close(self) -> None:
@@ -137,10 +138,6 @@ class Remembering(NoMemory):
         printed = hidden(end, secrets_in(self._place, self._opened.settings))
         found = signature_of(printed, check, of_json(before) if before else None)
         return harmless(found if found.failed or not before else signature_of(printed, check))
-
-    @property
-    def _source(self) -> str:
-        return repository_key(self._place.repo.common_dir)
 
     @property
     def _contract(self) -> Contract:
