@@ -16,6 +16,7 @@ from donewhen.judge.detect import propose
 from donewhen.judge.protect import Guard, manifests
 from donewhen.session import settings as settings_module
 from donewhen.toml import DEEPEST, MOST_BYTES, MOST_PARTS, BadToml, parse_toml
+from donewhen.workspace.beneath import Root
 from program import donewhen
 from repositories import git, repository
 
@@ -240,7 +241,7 @@ def test_a_broken_manifest_is_not_read_and_comes_from_the_base(tmp_path: Path, c
         (tmp_path / name).write_bytes(content)
     (tmp_path / "conftest.py").write_bytes(b"pytest_plugins = " + b"-" * MANY + b"1")
     checks = (Check(name="a", command="pytest && npm test && cargo test"),)
-    guard = Guard(Contract(checks=checks), tmp_path)
+    guard = Guard(Contract(checks=checks), Root(tmp_path))
     assert all(guard.protects(name) for name in MANIFESTS[:3])
     propose(tmp_path, lambda _: True)
 
@@ -256,7 +257,10 @@ def test_a_broken_manifest_is_not_read_and_comes_from_the_base(tmp_path: Path, c
 def test_a_manifest_with_values_of_other_types_is_only_a_manifest(tmp_path: Path, name: str, text: str) -> None:
     assert manifests.taken(name, b"", text.encode(), ("cargo", "pytest"))
     (tmp_path / name).write_text(text)
-    assert Guard(Contract(checks=(Check(name="a", command="pytest"),)), tmp_path).protects("pyproject.toml") is not None
+    assert (
+        Guard(Contract(checks=(Check(name="a", command="pytest"),)), Root(tmp_path)).protects("pyproject.toml")
+        is not None
+    )
     propose(tmp_path, lambda _: True)
 
 
