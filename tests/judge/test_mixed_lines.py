@@ -1,5 +1,7 @@
 """go.mod, Gemfile, pom.xml, files of .NET and attributes: dependencies are product, what bends a check is not."""
 
+import resource
+
 import pytest
 
 from donewhen.judge.protect.inside import taken
@@ -152,3 +154,31 @@ def test_attributes_in_another_order_say_something_else() -> None:
 
 def test_the_use_of_a_macro_of_the_base_is_no_harmless_attribute() -> None:
     assert taken(".gitattributes", b"[attr]odd -text\n", b"[attr]odd -text\n*.py odd\n", ()).none
+
+
+HOSTILE_GEMS = [
+    'gem "a"' + ", a: a" * 60 + "!",
+    'gem "a", a:' + " a," * 5_000 + "!",
+    'gem "a"' + ' , "b"' * 5_000 + "!",
+    "group " + ":a " * 1_000 + "!",
+]
+
+
+@pytest.mark.parametrize("line", HOSTILE_GEMS, ids=["keys", "values", "strings", "groups"])
+def test_a_hostile_line_of_a_gemfile_takes_little_time(line: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    assert gems(f"{GEMS}{line}\n").none
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'gem "a", "~> 1", ">= 1.2", require: false, platforms: [:mri, :windows]',
+        "gem('a', require: false, group: :test)",
+        "gem 'a', group: [:development, :test], require: false # words, and: more",
+        'gem "a", require: false, "b"',
+    ],
+)
+def test_a_plain_line_of_a_gemfile_is_product(line: str) -> None:
+    assert gems(f"{GEMS}{line}\n") == Taken()

@@ -26,6 +26,9 @@ LOCKS = {
 TESTS = ("test", "test:unit", "tests", "unit", "test:ci", "tests-only")
 TYPES = ("typecheck", "type-check", "check-types", "check:types", "types:check", "types", "tsc", "test:types")
 LINT = ("lint", "eslint", "biome", "lint:js", "lint:check")
+RUNS_ALL = re.compile(
+    r"workspaces\b|(?:^|\s)-ws\b|\bturbo\b|\blerna\b|\bnx\b|(?:^|\s)-r\b|--recursive|\bvitest\b|\bjest\b|foreach"
+)
 CHANGES_FILES = re.compile(r"--fix\b|--write\b|--watch(?:All)?\b")
 TEST_FILES = ("*.test.*js", "*.spec.*js", "*.test.ts", "*.spec.ts", "*.test.tsx", "*.spec.tsx", "*.test.jsx")
 RUNNERS = {"vitest": ("vitest", "run"), "jest": ("jest",), "mocha": ("mocha",), "ava": ("ava",)}
@@ -61,10 +64,7 @@ def manager_of(package: Package, manifest: Table) -> str:
 def covers_members(package: Package) -> bool:
     """Whether the root's own test script runs the tests of its workspaces as well."""
     body = text(table(package.json("package.json"), "scripts"), "test")
-    every = (
-        r"workspaces\b|(?:^|\s)-ws\b|\bturbo\b|\blerna\b|\bnx\b|(?:^|\s)-r\b|--recursive|\bvitest\b|\bjest\b|foreach"
-    )
-    return bool(re.search(every, body))
+    return bool(RUNS_ALL.search(body))
 
 
 # -- scripts --

@@ -10,13 +10,16 @@ directly in `tests`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from donewhen.errors import BadInput
+from donewhen.workspace.wildcards import Element, Wildcard, expression
 
-ONE, SOME = "[^/]", "[^/]*"
+ONE = "[^/]"
 WILD = re.compile(r"[*?\[]")
+LONGEST = 4_096
+"""No path is longer."""
 
 
 def first_match(patterns: Iterable[str], path: str) -> str:
@@ -34,40 +37,40 @@ def require_sound(pattern: str, key: str) -> None:
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str) -> re.Pattern[str]:
+    if len(pattern) > LONGEST:
+        raise BadInput(f"{pattern[:40]!r}… has more than {LONGEST} characters")
     segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
     if not segments or ".." in segments:
         raise BadInput(f"{pattern!r} is no pattern for paths below the repository root")
     names_directory = pattern.endswith("/") or not WILD.search(segments[-1])
-    below = "(?:/.*)?" if names_directory else ""
-    return re.compile(_joined(segments) + below, re.DOTALL)
+    below = ["(?:/.*)?"] if names_directory else []
+    return re.compile(expression([*_elements(segments), *below]), re.DOTALL)
 
 
-def _joined(segments: list[str]) -> str:
-    """A regular expression; `**` swallows the slash on the side where there is more."""
-    found = ""
+def _elements(segments: list[str]) -> Iterator[Element]:
+    """`**` swallows the slash on the side where there is more."""
     for number, segment in enumerate(segments):
         last = number == len(segments) - 1
         if segment == "**":
-            found += ".+" if last else "(?:[^/]+/)*"
+            yield ".+" if last else Wildcard.DIRECTORIES
         else:
-            found += _segment(segment) + ("" if last else "/")
-    return found
+            yield from _segment(segment)
+            yield from () if last else "/"
 
 
-def _segment(segment: str) -> str:
-    found, at = "", 0
+def _segment(segment: str) -> Iterator[Element]:
+    at = 0
     while at < len(segment):
         char = segment[at]
         end = _end_of_class(segment, at) if char == "[" else 0
         if end:
-            found += _class(segment[at + 1 : end])
+            yield _class(segment[at + 1 : end])
             at = end
         elif char == "*":
-            found += "" if found.endswith(SOME) else SOME
+            yield Wildcard.STAR
         else:
-            found += ONE if char == "?" else re.escape(char)
+            yield ONE if char == "?" else re.escape(char)
         at += 1
-    return found
 
 
 def _end_of_class(segment: str, at: int) -> int:

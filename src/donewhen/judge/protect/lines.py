@@ -75,7 +75,6 @@ def _parsed(text: str) -> dict[str, dict[str, str]]:
 
 
 PRODUCT_DIRECTIVES = ("module", "go", "require", "retract")
-COMMENT = re.compile(r"\s*//.*")
 
 
 def go_mod(base: str, candidate: str, words: Collection[str]) -> Taken:
@@ -94,7 +93,7 @@ def _directives(text: str) -> Iterator[tuple[str, str]]:
     """Each directive on a line of its own, blocks taken apart."""
     block = ""
     for line in lines(text):
-        words = COMMENT.sub("", line).split() if "// indirect" not in line else line.split()
+        words = line.partition("//")[0].split() if "// indirect" not in line else line.split()
         if not words:
             continue
         if block:
@@ -113,8 +112,8 @@ def _directives(text: str) -> Iterator[tuple[str, str]]:
 
 
 GEM = re.compile(
-    r"""\s*gem\s*\(?\s*["'][\w.-]+["']"""
-    r"""(?:\s*,\s*(?:["'][^"'#{}]*["']|\w+:\s*[:\w\[\], ]+))*\s*\)?\s*(?:\#.*)?"""
+    r"""\s*+gem\s*+\(?\s*+["'][\w.-]++["']"""
+    r"""(?:\s*+,\s*+(?:["'][^"'#{}]*+["']|\w++:\s*+[:\w\[\]]++(?:[, ]++[:\w\[\]]++)*+))*+\s*+\)?\s*+(?:\#.*)?"""
 )
 PLAIN = re.compile(r"""\s*(?:\#.*|ruby\s+["'][\d.~>= ]+["']|group\s+(?::\w+[\s,]*)+(?:do)?|end)?\s*""")
 

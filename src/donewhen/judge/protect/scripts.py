@@ -5,7 +5,6 @@ scripts that run before and after it by their names.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import cast
 
@@ -79,4 +78,11 @@ def is_used(name: str, words: set[str]) -> bool:
 def _covers(word: str, name: str) -> bool:
     """`npm-run-all test:*` and the like."""
     plain = word.removeprefix("npm:").removeprefix("yarn:").removeprefix("pnpm:")
-    return len(plain) > 1 and bool(re.fullmatch(re.escape(plain).replace(r"\*", ".*"), name))
+    first, *others = plain.split("*")
+    at = len(first)
+    for part in others[:-1]:
+        found = name.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(plain) > 1 and name.startswith(first) and name.endswith(others[-1]) and len(name) - len(others[-1]) >= at

@@ -207,10 +207,9 @@ def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Root, 
             yield Call(call.runner, call.arguments, None)
 
 
+MENTIONS = {"pytest": re.compile(r"\bpytest\b"), "python -m unittest": re.compile(r"\bunittest\b")}
+
+
 def _mentioned(text: str) -> str:
     """Files of Python's environment managers: only whether they speak of a runner."""
-    return "\n".join(
-        runner
-        for runner, pattern in (("pytest", r"\bpytest\b"), ("python -m unittest", r"\bunittest\b"))
-        if re.search(pattern, text)
-    )
+    return "\n".join(runner for runner, pattern in MENTIONS.items() if pattern.search(text))

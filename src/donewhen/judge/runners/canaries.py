@@ -18,6 +18,11 @@ from donewhen.workspace.beneath import Root
 SAYS = "this test must fail"
 SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
 SCRIPT_TESTS = tuple(f"*{mark}.{kind}" for mark in (".test", ".spec", "_test", "-test") for kind in SCRIPTS)
+DECLARES = re.compile(r"(?:^|[^.\w$])(test|it)(?:\.\w+)*\s*\(", re.MULTILINE)
+CRATE = re.compile(r'^name\s*=\s*"([\w-]+)"', re.MULTILINE)
+NAMESPACE = re.compile(r"^namespace\s+([\w\\]+)\s*;", re.MULTILINE)
+PACKAGE = re.compile(r"^package\s+([\w.]+)\s*;", re.MULTILINE)
+JUNIT = re.compile(r"^import\s+(org\.junit(?:\.jupiter\.api)?)\.", re.MULTILINE)
 
 
 @frozen
@@ -73,7 +78,7 @@ def _for_scripts(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     """By the function with which the file itself declares tests, however it came by it."""
     patterns = (*SCRIPT_TESTS, *(f"test*.{kind}" for kind in SCRIPTS))
     for path, text in (*test_files(directory, patterns, call.arguments), *_in_test_directories(directory)):
-        declare = first_group(r"(?:^|[^.\w$])(test|it)(?:\.\w+)*\s*\(", text)
+        declare = first_group(DECLARES, text)
         if declare:
             yield path, _appended(text, f'{declare}("{mark}", () => {{\n  throw new Error("{SAYS}");\n}});')
 
@@ -108,7 +113,7 @@ def _for_cargo(directory: Root, call: Call, mark: str) -> Iterator[Added]:
 
 def _using_crate(directory: Root, tests: str, text: str, test: str) -> Added | None:
     """A program of tests in which code of the product runs; what the product does at its start is then seen, too."""
-    name = first_group(r'^name\s*=\s*"([\w-]+)"', text)
+    name = first_group(CRATE, text)
     for path, content in test_files(directory.below(tests), ("*.rs",), ()) if name else ():
         if "/" not in path and re.search(rf"\b{re.escape(name.replace('-', '_'))}\s*::", content):
             return f"{tests}/{path}", _appended(content, test)
@@ -123,7 +128,7 @@ def _for_rspec(directory: Root, call: Call, mark: str) -> Iterator[Added]:
 
 def _for_phpunit(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     for path, text in test_files(directory, ("*Test.php",), call.arguments):
-        namespace = first_group(r"^namespace\s+([\w\\]+)\s*;", text)
+        namespace = first_group(NAMESPACE, text)
         yield (
             posixpath.join(posixpath.dirname(path), f"Canary_{mark}Test.php"),
             f"<?php\n{f'namespace {namespace};' if namespace else ''}\n"
@@ -137,8 +142,8 @@ def _for_java(directory: Root, call: Call, mark: str) -> Iterator[Added]:
     words = call.arguments
     modules = [following for word, following in pairwise(words) if word in ("-pl", "--projects")]
     for path, text in test_files(directory, ("*Test.java", "*Tests.java", "Test*.java"), modules):
-        package = first_group(r"^package\s+([\w.]+)\s*;", text)
-        annotation = first_group(r"^import\s+(org\.junit(?:\.jupiter\.api)?)\.", text)
+        package = first_group(PACKAGE, text)
+        annotation = first_group(JUNIT, text)
         if annotation:
             yield (
                 posixpath.join(posixpath.dirname(path), f"Canary_{mark}Test.java"),

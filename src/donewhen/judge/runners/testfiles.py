@@ -62,6 +62,6 @@ def _with_content(directory: Root, path: str) -> Iterator[tuple[str, str]]:
             yield os.path.normpath(path), content.decode()
 
 
-def first_group(pattern: str, text: str) -> str:
-    found = re.search(pattern, text, re.MULTILINE)
+def first_group(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
     return found[1] if found else ""

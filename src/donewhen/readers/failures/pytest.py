@@ -15,7 +15,7 @@ from donewhen.readers.pytest import HEADER
 
 SECTION = re.compile(r"=+ (?:FAILURES|ERRORS) =+")
 TITLE = re.compile(r"_{3,} (\S.{0,400}?) _{3,}|={3,} .{1,200} ={3,}|!{3,} .{1,200} !{3,}")
-LISTED = re.compile(r"(FAILED|ERROR|SUBFAILED\S{0,100}) (\S+\.py(?:::.*?)?|\S+?)(?: - (.*))?")
+LISTED = re.compile(r"(FAILED|ERROR|SUBFAILED\S{0,100}) ([^\s:]+\.py(?:::.*?)?|\S+?)(?: - (.*))?")
 CONFTEST = re.compile(r"ImportError while loading conftest '(.{1,400})'\.")
 OUTPUT = re.compile(r"-+ Captured .* -+")
 PLACE = re.compile(r"(\S.{0,400}?):(\d{1,9}): ?(?:in (.{1,200})|([\w.]{1,200}))?")

@@ -11,9 +11,9 @@ from donewhen.syntax.merging.trees import Reader
 from donewhen.toml import BadToml, parse_toml
 
 _TOKEN = re.compile(
-    rb'"""(?:\\.|(?!""").)*"""|'
-    rb"'''(?:(?!''').)*'''|"
-    rb'"(?:\\.|[^"\\\n])*"|'
+    rb'"""(?:\\.|[^"\\]|"(?!""))*+"""|'
+    rb"'''(?:[^']|'(?!''))*+'''|"
+    rb'"(?:\\.|[^"\\\n])*+"|'
     rb"'[^'\n]*'|#[^\n]*|[\[\]{}]|\n|[^\"'#\[\]{}\n]+",
     re.DOTALL,
 )

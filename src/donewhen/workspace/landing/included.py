@@ -14,12 +14,11 @@ from pathlib import Path
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.landing import config_text
 from donewhen.workspace.repo import Repo, is_true
+from donewhen.workspace.wildcards import Element, Wildcard, expression
 
 DEEPEST = 10
 MOST_FILES = 100
-LONGEST_PATTERN = 400
-MOST_STARS = 8
-"""A pattern with more is nobody's, and would take long."""
+LONGEST_PATTERN = 4_096
 
 
 @dataclass(slots=True)
@@ -116,10 +115,10 @@ def _place_pattern(pattern: str, file: Path) -> str:
 
 
 def _fits(pattern: str, text: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
-    if len(pattern) > LONGEST_PATTERN or pattern.count("*") > MOST_STARS:
+    if len(pattern) > LONGEST_PATTERN:
         return False
     try:
-        return re.fullmatch("".join(_translated(pattern)), text, flags | re.DOTALL) is not None
+        return re.fullmatch(expression(list(_translated(pattern))), text, flags | re.DOTALL) is not None
     except re.error:
         return False
 
@@ -127,20 +126,20 @@ def _fits(pattern: str, text: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
 PIECES = re.compile(r"(?P<deep>(?<![^/])\*\*/)|(?P<rest>(?<![^/])\*\*\Z)|\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
 
-def _translated(pattern: str) -> Iterator[str]:
+def _translated(pattern: str) -> Iterator[Element]:
     for found in PIECES.finditer(pattern):
         piece = found[0]
         if found["deep"]:
-            yield "(?:.*/)?"
+            yield Wildcard.DIRECTORIES
         elif found["rest"]:
             yield ".*"
         elif piece.startswith("*"):
-            yield "[^/]*"
+            yield Wildcard.STAR
         elif piece == "?":
             yield "[^/]"
         elif piece.startswith("[") and len(piece) > 1:
             yield (
-                "["
+                "(?!/)["
                 + ("^" if piece[1] in "!^" else "")
                 + piece[2 if piece[1] in "!^" else 1 : -1].replace("\\", r"\\")
                 + "]"

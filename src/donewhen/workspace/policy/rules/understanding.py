@@ -29,9 +29,22 @@ def _preloads(step: Step) -> bool:
 
 
 _AWK_CALLS = re.compile(r"system\s*\(|(?<!\|)\|&?\s*(\"|getline)|\"\s*\|(?!\|)")
-_SED_CALLS = re.compile(r"(^|[;{\d$])\s*e(\s|$)|^\d*s(.).*\3.*\3[gpiIM\d]*e[gpiIM\d]*$")
+_SED_CALLS = re.compile(r"(^|[;{\d$])\s*e(\s|$)")
+_SED_REPLACES = re.compile(r"\d*s(.)(.*)\n?")
+_SED_RUNS_RESULT = re.compile(r"[gpiIM\d]*e[gpiIM\d]*")
 _COMPRESSOR = re.compile(r"(gzip|pigz|bzip2|pbzip2|lbzip2|xz|pixz|zstd|zstdmt|lz4|lzma|lzop|lzip|brotli)( -\S+)*")
 _EDITOR_CALLS = re.compile(r"\+?:?\s*(!|.*system\()")
+
+
+def _sed_runs(script: str) -> bool:
+    if _SED_CALLS.search(script):
+        return True
+    replaces = _SED_REPLACES.fullmatch(script)
+    if replaces is None:
+        return False
+    _, *rest = replaces[2].split(replaces[1])
+    flags = (rest[-1], replaces[1].join(rest[1:])) if len(rest) > 1 else ()
+    return any(_SED_RUNS_RESULT.fullmatch(one) for one in flags)
 
 
 def _runs_option(step: Step) -> bool:
@@ -40,7 +53,7 @@ def _runs_option(step: Step) -> bool:
         case "awk" | "gawk" | "mawk" | "nawk":
             return any(_AWK_CALLS.search(text) for text in step.texts)
         case "sed":
-            return any(_SED_CALLS.search(text) for text in step.texts if not text.startswith("-"))
+            return any(_sed_runs(text) for text in step.texts if not text.startswith("-"))
         case "tar":
             return _tar_runs(step)
         case "rg":
