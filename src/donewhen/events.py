@@ -106,6 +106,8 @@ class ContractProposed(Event):
     """Whether it differs from the one before, where a person had asked for that."""
     reason: str = ""
     """Why it does not."""
+    by_person: bool = False
+    """Whether a person changed it in its file."""
 
 
 class BaselineCompleted(Event):
@@ -373,6 +375,8 @@ class GateDecided(Event):
     by: str = ""
     answer: str = ""
     """What is wanted instead, where that was the decision."""
+    edited: bool = False
+    """Whether the contract was approved as a person had changed it in its file."""
 
 
 def _plain(value: Any) -> Any:

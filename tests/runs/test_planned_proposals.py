@@ -213,6 +213,34 @@ def test_what_was_edited_in_the_file_counts_for_a_change_in_words_as_well(repo: 
     assert [list(checks_of(one))[-1] for one in (first, edited, revised)] == ["steady", "mine", "strict"]
 
 
+def kinds_of(repo: Path, session: str) -> list[Any]:
+    whole = log(repo, session)
+    decided = [(one["decision"], one["answer"], one["edited"]) for one in whole.of("gate_decided")]
+    return [decided, [(list(checks_of(one)), one["by_person"]) for one in whole.of("contract_proposed")]]
+
+
+@pytest.mark.parametrize("words", ["as edited", "no other words please"])
+def test_an_answer_of_any_words_survives_a_replay(repo: Path, words: str) -> None:
+    ran = plan(repo, crew([SOUND, planned(*DRAFT, STRICT)]))
+    told(repo, "answer", ran.session, words, "--json")
+    assert told(repo, "approve", ran.session, "--json").code == 0
+    replayed = told(repo, "replay", ran.session, "--json")
+    assert replayed.code == 0
+    assert kinds_of(repo, replayed.session) == kinds_of(repo, ran.session)
+    assert kinds_of(repo, ran.session)[0] == [("changed", words, False), ("approved", "", False)]
+
+
+def test_a_contract_that_was_edited_in_its_file_survives_a_replay(repo: Path) -> None:
+    ran = plan(repo, crew(SOUND))
+    file = artifact(repo, ran, "contract.toml")
+    file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
+    assert told(repo, "approve", ran.session, "--json").code == 0
+    replayed = told(repo, "replay", ran.session, "--json")
+    assert replayed.code == 0
+    assert kinds_of(repo, replayed.session) == kinds_of(repo, ran.session)
+    assert kinds_of(repo, ran.session)[1][-1] == (["done", "steady", "mine"], True)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.judge.protect.globs import compiled
-from donewhen.workspace.landing.included import _fits  # pyright: ignore[reportPrivateUsage]
+from donewhen.workspace.landing.included import _fits  # pyright: ignore[reportPrivateUsage] - the matcher
 from donewhen.workspace.wildcards import Element, Wildcard, expression
 
 PLAIN = {Wildcard.STAR: "[^/]*", Wildcard.DIRECTORIES: "(?:[^/]*/)*"}

@@ -29,7 +29,7 @@ def remarks(verdict: Verdict) -> list[str]:
         lines.append(f"not graded: {edit.path} {edit.action}{parts} ({edit.reason})")
     if verdict.discriminating is False:
         lines.append("not discriminating: the checks are green without these changes as well")
-    return [*lines, *verdict.notes]
+    return [*lines, *map(str, verdict.notes)]
 
 
 def status(result: Result) -> str:

@@ -18,7 +18,7 @@ from donewhen.judge.ground import Surroundings
 from donewhen.judge.judged import Judged
 from donewhen.judge.load import is_overloaded
 from donewhen.judge.ran import Ran
-from donewhen.judge.verdict import Phase, Status
+from donewhen.judge.verdict import Phase, Status, VerdictNote
 from donewhen.records import frozen
 from donewhen.workspace.objects import raw
 
@@ -54,7 +54,7 @@ class Proof:
     judged: Judged
     case: Case
     tell_baseline: Tell
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[VerdictNote] = field(default_factory=list[VerdictNote])
 
     @property
     def changed(self) -> bool:
@@ -125,13 +125,14 @@ class Proof:
             asked = runners.ask(check.command, self.bench.base_files.below(check.dir), "/nowhere")
             canary = runners.canary(asked, self.bench.base_files, check.dir, secrets.token_hex(5))
             if canary is None:
-                self.notes.append(f"{check.name}: no test that must fail could be added")
+                self.notes.append(VerdictNote(check.name, "no test that must fail could be added"))
                 return []
             proven = proven or await self.bench.with_canary(check, base, canary.files, canary.name)
             files = await self._over_candidate(canary.files) if proven.caught else None
             ran = await self.bench.with_canary(check, tree, files, canary.name) if files else None
         if not proven.caught or ran is None:
-            self.notes.append(f"{check.name}: a test that must fail cannot be added to what this command runs")
+            text = "a test that must fail cannot be added to what this command runs"
+            self.notes.append(VerdictNote(check.name, text))
             return []
         return list(evidence.doubts_of_canary(check, ran))
 
@@ -145,7 +146,9 @@ class Proof:
             before = self.bench.base_files.read(path, len(files[path]))
             if entry is None or before is None or not files[path].startswith(before):
                 return None
-            (now,) = await store.bare.contents([entry.id])
+            (now,) = await store.bare.readable_contents([entry.id])
+            if now is None:
+                return None
             laid[path] = now + files[path][len(before) :]
         return laid
 

@@ -61,7 +61,7 @@ def written(verdict: Verdict, contract: Contract, where: Circumstances, now: dat
         "baseline": [_result(result) for result in verdict.baseline],
         "edits": [asdict(edit) for edit in verdict.edits],
         "discriminating": verdict.discriminating,
-        "notes": list(verdict.notes),
+        "notes": [str(note) for note in verdict.notes],
         "isolation": {"level": where.isolation, "path_transparent": where.path_transparent},
         "tools": dict(where.tools),
         "costs": {"duration_ms": where.duration_ms, "tokens": where.tokens, "usd": where.usd},

@@ -60,6 +60,17 @@ class Edit:
     """For a file that mixes product and judge: the parts that were taken from the base; empty means all of it."""
 
 
+@frozen
+class VerdictNote:
+    """What a person should know about one check, or about all of them when `check` is empty."""
+
+    check: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.text}" if self.check else self.text
+
+
 @frozen(kw_only=True)
 class Verdict:
     base: str
@@ -72,7 +83,7 @@ class Verdict:
     edits: tuple[Edit, ...] = ()
     discriminating: bool | None = None
     """Whether some check is red without the product's changes; None when that was not asked."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[VerdictNote, ...] = ()
     baseline: tuple[Result, ...] = field(default=())
     logs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Of each check that did not pass, more of what it printed than is shown; without secrets."""

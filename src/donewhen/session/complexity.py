@@ -10,7 +10,7 @@ WIDE = re.compile(
     r"all (?:modules|files|packages|services|callers)|multiple (?:files|modules|services)|several (?:files|modules))\b",
     re.IGNORECASE,
 )
-ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
+ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
 
 
 def looks_complex(intent: str) -> bool:

@@ -23,6 +23,7 @@ from donewhen.session.stopping import Stop
 from donewhen.session.story import Plain, Round, Story
 from donewhen.session.workplace import Workplace
 from donewhen.storage.lease import Fenced
+from donewhen.workspace.store.bare import LARGEST_SHOWN
 
 
 class Conclusion:
@@ -91,7 +92,7 @@ class Conclusion:
         judged = self._recorder.story.last_judged or {}
         candidate = str(judged["candidate"])
         paths = "\n".join(f"{path} ({action}): {reason}" for path, action, reason in judged["edits"])
-        diff = await self._place.store.patch(str(judged["tree"]), candidate)
+        diff = await self._place.store.patch(str(judged["tree"]), candidate, LARGEST_SHOWN)
         if is_planned(self._opened.settings):
             paths = (
                 f"No evaluator has looked at this work: only what is green without these edits is evaluated.\n\n{paths}"

@@ -33,6 +33,7 @@ from donewhen.workspace import leftovers
 from donewhen.workspace.maker import Maker
 from donewhen.workspace.objects import Entry, raw
 from donewhen.workspace.store import Store
+from donewhen.workspace.store.bare import LARGEST_SHOWN
 
 
 class PartNotebook(RungNotebook):
@@ -137,7 +138,7 @@ class SessionHands:
 
     async def patch(self, ground: str, tree: str) -> str:
         store, place = self.store, self.bench.place
-        diff = await store.patch(await place.as_shown(ground), await place.as_shown(tree))
+        diff = await store.patch(await place.as_shown(ground), await place.as_shown(tree), LARGEST_SHOWN)
         return diff.decode("utf-8", "replace")
 
     async def show(self, maker: Maker, ground: str) -> None:

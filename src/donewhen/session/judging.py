@@ -55,6 +55,7 @@ def plain_verdict(verdict: Verdict, contract: Contract) -> dict[str, Any]:
         "failing": failing,
         "edits": [[edit.path, edit.action, edit.reason] for edit in verdict.edits],
         "discriminating": verdict.discriminating,
-        "notes": list(verdict.notes),
+        "notes": [str(note) for note in verdict.notes],
+        "note_checks": [note.check for note in verdict.notes],
         "feedback": "" if verdict.green else feedback.of_verdict(verdict, contract),
     }

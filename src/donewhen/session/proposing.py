@@ -89,4 +89,5 @@ def proposed(body: Plain) -> ContractProposed:
         not_verified=tuple(body["not_verified"]),
         revised=body["revised"],
         reason=str(body["reason"]),
+        by_person=bool(body.get("by_person")),
     )

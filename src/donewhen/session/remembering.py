@@ -33,6 +33,7 @@ from donewhen.session.story import BASELINE, Plain, Round
 from donewhen.session.tolerating import TROUBLE, Tolerance
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.state import repository_key, state_root
+from donewhen.workspace.store.bare import LARGEST_SHOWN
 
 T = TypeVar("T")
 SIGNATURES_BYTES = 1024 * 1024
@@ -207,7 +208,7 @@ class Remembering(NoMemory):
         sure = [check for check in turned if not is_flaky(story, check)]
         if not sure or not self._tolerant.goes_on:
             return
-        patch = await self._place.store.patch(before.tree, now.tree)
+        patch = await self._place.store.patch(before.tree, now.tree, LARGEST_SHOWN)
         for check in sure:
             known = repair(
                 signature=of_json(before.signatures[check]),

@@ -74,9 +74,9 @@ class Leg:
         match record.kind:
             case "question_answered":
                 self.entries.append(lambda log: entries.answer(log, str(body["answer"])))
-            case "gate_decided" if body.get("answer") == taking.EDITED:
+            case "gate_decided" if taking.is_edited(body):
                 self.takes_edits = True  # what it was edited to follows
-            case "contract_proposed" if body.get("reason") == taking.BY_A_PERSON:
+            case "contract_proposed" if taking.is_by_person(body):
                 put = taking.taken_with if self.takes_edits else taking.proposed_with
                 self.entries.append(lambda log: put(log, body["contract"]))
             case "gate_decided" if body["decision"] == "changed":

@@ -26,6 +26,16 @@ EDITED = "as edited"
 BY_A_PERSON = "edited by a person"
 
 
+def is_edited(decided: Plain) -> bool:
+    """Whether a `gate_decided` approved a contract as edited. Logs of before 0.2 lack the field and have the words."""
+    return bool(decided.get("edited", decided["decision"] == "approved" and decided.get("answer") == EDITED))
+
+
+def is_by_person(proposed: Plain) -> bool:
+    """Whether a `contract_proposed` is a person's edit. Logs of before 0.2 lack the field and have the words."""
+    return bool(proposed.get("by_person", proposed.get("reason") == BY_A_PERSON))
+
+
 class Proposes(Protocol):
     @property
     def recorder(self) -> Recorder: ...
@@ -121,7 +131,7 @@ def _propose(recorder: Recorder, body: Plain) -> None:
 
 
 def _take(recorder: Recorder, gate: Gate, body: Plain, by: str) -> None:
-    decided = GateDecided(gate=gate.kind, id=gate.id, decision="approved", by=by, answer=EDITED)
+    decided = GateDecided(gate=gate.kind, id=gate.id, decision="approved", by=by, answer=EDITED, edited=True)
     recorder.write(decided, proposed(body), note=(PROPOSED, body), sync=True)
 
 
@@ -153,7 +163,8 @@ def _edited(recorder: Recorder) -> Plain | None:
 
 
 def _with_checks(last: Plain, contract: Plain) -> Plain:
-    return {**last, "plan": None, "drafted": True, "contract": contract, "revised": True, "reason": BY_A_PERSON}
+    changed = {"contract": contract, "revised": True, "reason": BY_A_PERSON, "by_person": True}
+    return {**last, "plan": None, "drafted": True, **changed}
 
 
 def _file(recorder: Recorder) -> Path:

@@ -115,10 +115,14 @@ class Gate:
             return look.ended("rejected", [Reason("protected", words) for words in judgement.taken_back], judgement)
         turned = [leg for leg in judgement.legs if leg.stands == "turned"]
         if turned:
-            reasons = [Reason("check_turned", leg.detail or f"{leg.name} is {leg.status}") for leg in turned]
+            reasons = [
+                Reason("check_turned", leg.detail or f"{leg.name} is {leg.status}", check=leg.name) for leg in turned
+            ]
             return look.ended("rejected", reasons, judgement)
         if judgement.unknown:
-            reasons = [Reason("check_unknown", f"{leg.name}: {leg.detail}") for leg in judgement.unknown]
+            reasons = [
+                Reason("check_unknown", f"{leg.name}: {leg.detail}", check=leg.name) for leg in judgement.unknown
+            ]
             return look.ended("inconclusive", reasons, judgement)
         if not judgement.shows_something:
             words = "no check was green on the base, and nothing could be built: nothing shows that it breaks nothing"
@@ -129,9 +133,7 @@ class Gate:
         """How large each side is; what is no file has none."""
         sides = list(dict.fromkeys(side for change in changes for side in (change.old, change.new)))
         asked = [side for side in sides if side is not None and side.mode in (FILE, PROGRAM)]
-        given = "".join(f"{side.id}\n" for side in asked).encode()
-        answer = await self.store.bare.run("cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=given)
-        found = dict(zip(asked, map(int, answer.split()), strict=True))
+        found = dict(zip(asked, await self.store.bare.sizes([side.id for side in asked]), strict=True))
         return {side: found.get(side, 0) if side is not None else 0 for side in sides}
 
     async def _texts(self, changes: Sequence[Change]) -> dict[Entry | None, bytes | None]:

@@ -89,6 +89,10 @@ class Integration:
             files = tuple(sides.path for sides in stuck)
             return Obstacle("patch_conflict", patch.id, files, detail=f"{_listed(files)}: moved or removed by one side")
         texts = await self._versions(merged.conflicts)
+        if large := [path for path, versions in texts.items() if None in versions.values()]:
+            return Obstacle(
+                "patch_conflict", patch.id, tuple(large), detail=f"{_listed(large)}: too large to be merged"
+            )
         questions = [Question("merge", sides.path, texts[sides.path]) for sides in merged.conflicts]
         answers = await self.reader.answers(questions)
         found = dict(zip((sides.path for sides in merged.conflicts), answers, strict=True))
@@ -102,9 +106,9 @@ class Integration:
     async def _versions(self, conflicts: Sequence[Sides]) -> dict[str, dict[str, bytes | None]]:
         entries = [entry for sides in conflicts for entry in (sides.base, sides.ours, sides.theirs) if entry]
         ids = list(dict.fromkeys(entry.id for entry in entries))
-        contents = dict(zip(ids, await self.store.bare.contents(ids), strict=True))
+        contents = dict(zip(ids, await self.store.bare.readable_contents(ids), strict=True))
 
-        def text(entry: Entry | None) -> bytes:
+        def text(entry: Entry | None) -> bytes | None:
             return contents[entry.id] if entry else b""
 
         return {

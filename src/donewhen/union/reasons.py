@@ -35,6 +35,8 @@ class Reason:
     words: str
     path: str = ""
     symbol: str = ""
+    check: str = ""
+    """The check that it is about."""
 
     def plain(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value}

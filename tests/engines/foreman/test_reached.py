@@ -1,6 +1,11 @@
 """How far a plan has come, and the word for having come nowhere."""
 
-from donewhen.engines.foreman.reached import Again, Reached, Step
+from donewhen.engines.foreman.reached import HELD_OUT, Again, Reached, Step
+from donewhen.union.gate import Gated
+from donewhen.union.integrate import Together
+from donewhen.union.patch import Patch
+from donewhen.union.reasons import Reason
+from donewhen.union.uniting import United
 
 
 def step(*kept: str, accepted: tuple[str, ...] = (), **missing: str) -> Step:
@@ -30,3 +35,36 @@ def test_who_comes_in_later_is_no_longer_missing_and_who_fails_twice_is_told_wit
 def test_a_step_survives_its_note() -> None:
     one = Step(tree="t", kept=("a",), accepted=("a", "b"), missing={"b": "w"}, again=(Again("b", "w", "tree", "on"),))
     assert Step.of(one.plain()) == one
+
+
+def refused(*reasons: Reason) -> United:
+    """A union in which `a` is in and `b` was refused at the gate."""
+    accepted = Gated(patch=Patch(id="a", tree="ta"), status="accepted")
+    rejected = Gated(patch=Patch(id="b", tree="tb"), status="rejected", reasons=reasons)
+    return United(
+        gated=(accepted, rejected),
+        kept=("a",),
+        dropped=(),
+        together=Together("t"),
+        judgement=None,
+        runs=0,
+        confirmations=0,
+        flaky=(),
+    )
+
+
+def told_to_b(*reasons: Reason, held_out: str) -> str:
+    (again,) = Step.from_union(refused(*reasons), frozenset({held_out}), stands=False).again
+    return again.why
+
+
+def test_nothing_of_a_held_out_check_is_told_though_the_words_do_not_name_it() -> None:
+    reason = Reason("check_turned", "the answer must be 42", check="sesame")
+    assert told_to_b(reason, held_out="sesame") == HELD_OUT
+    assert told_to_b(reason, held_out="other") == "the answer must be 42"
+
+
+def test_a_held_out_check_whose_name_is_part_of_other_words_hides_nothing_of_another_check() -> None:
+    reason = Reason("check_turned", "tests is fail: 2 of 3 failed", check="tests")
+    assert told_to_b(reason, held_out="fail") == "tests is fail: 2 of 3 failed"
+    assert told_to_b(reason, held_out="tests") == HELD_OUT

@@ -6,7 +6,6 @@ from typing import Any
 
 from donewhen.records import frozen
 from donewhen.union.gate import Gated
-from donewhen.union.reasons import Reason
 from donewhen.union.uniting import Dropped, United
 
 HELD_OUT = "a held-out check turns red"
@@ -115,9 +114,5 @@ def _of_drop(drop: Dropped, held_out: frozenset[str]) -> str:
 
 
 def _of_gate(gated: Gated, held_out: frozenset[str]) -> str:
-    why = [HELD_OUT if _tells_of(reason, held_out) else str(reason) for reason in gated.reasons]
+    why = [HELD_OUT if reason.check in held_out else str(reason) for reason in gated.reasons]
     return "; ".join(dict.fromkeys(why))
-
-
-def _tells_of(reason: Reason, held_out: frozenset[str]) -> bool:
-    return reason.code in ("check_turned", "check_unknown") and any(name in reason.words for name in held_out)

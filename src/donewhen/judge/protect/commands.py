@@ -79,21 +79,22 @@ def _split(simple: str) -> list[str]:
 
 def _unwrapped(words: list[str]) -> list[str]:
     """Without assignments and wrappers in front."""
-    while words:
-        first = words[0].rpartition("/")[2] if words[0].startswith(("/usr/", "/bin/")) else words[0]
-        if ASSIGNMENT.fullmatch(words[0]):
-            words = words[1:]
+    at = 0
+    while at < len(words):
+        first = words[at].rpartition("/")[2] if words[at].startswith(("/usr/", "/bin/")) else words[at]
+        if ASSIGNMENT.fullmatch(words[at]):
+            at += 1
         elif first in WRAPPERS:
-            words = words[1:]
-            while words and words[0].startswith("-"):
-                words = words[1:]
-            words = words[WRAPPERS[first] :]
-        elif first in RUNNING and len(words) > 2 and words[1] in RUNS_WHAT_FOLLOWS:
-            words = words[2:]
-            while words and words[0].startswith("-"):
-                words = words[2:] if words[0] in TAKES_VALUE else words[1:]
+            at += 1
+            while at < len(words) and words[at].startswith("-"):
+                at += 1
+            at += WRAPPERS[first]
+        elif first in RUNNING and len(words) > at + 2 and words[at + 1] in RUNS_WHAT_FOLLOWS:
+            at += 2
+            while at < len(words) and words[at].startswith("-"):
+                at += 2 if words[at] in TAKES_VALUE else 1
         else:
-            return [first, *words[1:]]
+            return [first, *words[at + 1 :]]
     return []
 
 
@@ -129,9 +130,10 @@ def _shell(rest: list[str]) -> Iterator[Named]:
 
 def _settings(words: list[str]) -> Iterator[Named]:
     """The values of options that configure a tool."""
+    given_words = frozenset(words)
     for option, following in zip(words, [*words[1:], ""], strict=True):
         name, given, value = option.partition("=")
-        if CONFIGURING.fullmatch(name) or not CONFIGURING_FOR.get(name, frozenset()).isdisjoint(words):
+        if CONFIGURING.fullmatch(name) or not CONFIGURING_FOR.get(name, frozenset()).isdisjoint(given_words):
             word = value if given else following
             yield Named(word, "settings")
             if name in ("-p", "--plugin", "--plugins"):

@@ -2,11 +2,14 @@
 
 from donewhen.judge.protect.taken import Unreadable
 
+LONGEST = 20_000
+"""A longer line is nobody's own, and patterns that look at it could take long."""
+
 
 def lines(text: str) -> list[str]:
-    """The lines without their ends; a text that could be cut in two ways is unreadable."""
+    """The lines without their ends; a text with a very long line, or that could be cut in two ways, is unreadable."""
     closed = text.replace("\r\n", "\n") + "\n"
     found = closed.split("\n")[:-1]
-    if closed.splitlines() != found:
+    if closed.splitlines() != found or any(len(line) > LONGEST for line in found):
         raise Unreadable
     return found

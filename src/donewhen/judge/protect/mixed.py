@@ -6,7 +6,7 @@ MANIFESTS = frozenset({
     "pyproject.toml", "Cargo.toml", "package.json", "composer.json", "setup.cfg", "go.mod", "Gemfile", "pom.xml",
 })  # fmt: skip
 TEST_MODULE = re.compile(
-    r"#\s*\[\s*cfg(?:_attr)?\s*\([^\]]*\btest\b|#\s*\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case)\b"
+    r"#\s*\[\s*cfg(?:_attr)?\s*\((?:[^\]#]|#(?!\s*\[))*\btest\b|#\s*\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case)\b"
 )
 
 REASONS = {

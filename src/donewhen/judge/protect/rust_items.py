@@ -11,8 +11,8 @@ from donewhen.judge.protect.taken import Unreadable
 from donewhen.records import frozen
 
 OPAQUE = re.compile(
-    r"""(?P<line>//[^\n]*)|(?P<block>/\*)|(?<![\w])(?:b|c)?r(?P<fence>\#*)"(?:.|\n)*?"(?P=fence)"""
-    r"""|"(?:[^"\\]|\\(?:.|\n))*"|'(?:\\(?:u\{[0-9a-fA-F_]*\}|x[0-9a-fA-F]{2}|.)|[^\\'\n])'|(?P<open>")"""
+    r"""(?P<line>//[^\n]*)|(?P<block>/\*)|(?<![\w])(?:b|c)?r(?P<fence>\#*+)(?P<raw>")"""
+    r"""|"(?:[^"\\]|\\(?:.|\n))*+"|'(?:\\(?:u\{[0-9a-fA-F_]*\}|x[0-9a-fA-F]{2}|.)|[^\\'\n])'|(?P<open>")"""
 )
 COMMENT_ENDS = re.compile(r"/\*|\*/")
 OPEN, CLOSE = "([{", ")]}"
@@ -62,8 +62,19 @@ def _opaque(source: str) -> Iterator[tuple[int, int]]:
     while match := OPAQUE.search(source, at):
         if match["open"]:
             raise Unreadable
-        at = _end_of_comment(source, match.end()) if match["block"] else match.end()
+        at = match.end()
+        if match["block"]:
+            at = _end_of_comment(source, at)
+        elif match["raw"]:
+            at = _end_of_raw(source, at, match["fence"])
         yield match.start(), at
+
+
+def _end_of_raw(source: str, at: int, fence: str) -> int:
+    end = source.find(f'"{fence}', at)
+    if end < 0:
+        raise Unreadable
+    return end + 1 + len(fence)
 
 
 def _end_of_comment(source: str, at: int) -> int:

@@ -38,10 +38,14 @@ class Sorting:
                 self._refuse(path, mixed.reason(text(path)))
         looked_at = [path for path in looked_at if path not in self.edits]
         wanted = [entry.id for path in looked_at for entry in _both(self.changes[path]) if entry]
-        contents = iter(await store.bare.contents(wanted))
+        contents = dict(zip(wanted, await store.bare.readable_contents(wanted), strict=True))
         for path in looked_at:
-            old, new = (next(contents) if entry else None for entry in _both(self.changes[path]))
-            self._look(store, path, old, new)
+            both = _both(self.changes[path])
+            old, new = (contents[entry.id] if entry else None for entry in both)
+            if any(entry and contents[entry.id] is None for entry in both):
+                self._refuse(path, "is too large to be looked into")
+            else:
+                self._look(store, path, old, new)
 
     def _looks_at(self, change: Change) -> bool:
         if self.guard.is_editable(change.path):

@@ -9,11 +9,13 @@ collection in between.
 """
 
 import contextlib
+import hashlib
 import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -25,7 +27,7 @@ from donewhen.workspace.landing.refusals import telling
 from donewhen.workspace.objects import framed, object_id
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store import Store, lfs, mirror
-from donewhen.workspace.store.bare import Bare
+from donewhen.workspace.store.bare import LARGEST_READ, Bare
 
 MOST_TRIES = 3
 MOST_AT_ONCE = 64 * 1024 * 1024
@@ -51,7 +53,10 @@ async def deliver(store: Store, repo: Repo, commit: str) -> None:
             missing = await _missing(bare, repo, wanted)
             if not missing:
                 return
-            for some in _portions(missing, wanted):
+            for id in [id for id in missing if wanted[id].size > LARGEST_READ]:
+                async with bare.blob_file(id) as file:
+                    await anyio.to_thread.run_sync(_write_large, bare, repo.common.below("objects"), id, file)
+            for some in _portions([id for id in missing if wanted[id].size <= LARGEST_READ], wanted):
                 contents = await bare.contents(some)
                 objects = [(id, wanted[id].kind, content) for id, content in zip(some, contents, strict=True)]
                 await anyio.to_thread.run_sync(_write, bare, repo.common.below("objects"), objects)
@@ -127,40 +132,73 @@ def _portions(ids: Sequence[str], wanted: Mapping[str, Kept]) -> Iterator[list[s
             some, size = [], 0
         some.append(id)
         size += wanted[id].size
-    yield some
+    if some:
+        yield some
 
 
 # -- writing --
 
 
+def _write_large(bare: Bare, directory: Root, id: str, file: Path) -> None:
+    """Write a blob that is not held in memory."""
+    digest = hashlib.new(bare.object_format, usedforsecurity=False)
+    fan = _fan(directory, id)
+    temporary = _beside(directory, fan, _deflated(file, digest.update), 1)
+    if digest.hexdigest() != id:
+        with directory.directory(fan) as fd:
+            os.unlink(temporary, dir_fd=fd)
+        raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
+    _name(directory, temporary, f"{fan}/{id[2:]}")
+    _sync(directory, [fan, ""])
+
+
+def _deflated(file: Path, hashing: Callable[[bytes], None]) -> Iterator[bytes]:
+    """A blob as git stores it, piece by piece."""
+    compressing = zlib.compressobj(1)
+    with file.open("rb") as content:
+        piece = b"blob %d\0" % os.fstat(content.fileno()).st_size
+        while piece:
+            hashing(piece)
+            yield compressing.compress(piece)
+            piece = content.read(1 << 20)
+    yield compressing.flush()
+
+
+def _fan(directory: Root, id: str) -> str:
+    """The directory of an object, made with the modes of the directory above: several people may share it."""
+    with directory.directory() as above, contextlib.suppress(FileExistsError):
+        os.mkdir(id[:2], dir_fd=above)
+        with directory.directory(id[:2]) as made:
+            os.fchmod(made, os.fstat(above).st_mode & 0o7777)
+    return id[:2]
+
+
 def _write(bare: Bare, directory: Root, objects: Sequence[tuple[str, str, bytes]]) -> None:
     written: dict[str, str] = {}
-    with directory.directory() as above:
-        for id, kind, content in objects:
-            if object_id(bare.object_format, kind, content) != id:
-                raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
-            fan = id[:2]
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(fan, dir_fd=above)
-                with directory.directory(fan) as made:  # a repository that several people share has modes of its own
-                    os.fchmod(made, os.fstat(above).st_mode & 0o7777)
-            written[f"{fan}/{id[2:]}"] = _beside(directory, fan, zlib.compress(framed(kind, content), 1), len(objects))
-        if len(objects) > MOST_SYNCED_ALONE:
-            os.sync()
-        for target, temporary in written.items():
-            _name(directory, temporary, target)
-        for fan in {id[:2] for id, _, _ in objects}:
-            with directory.directory(fan) as fd:
-                os.fsync(fd)
-        os.fsync(above)
+    for id, kind, content in objects:
+        if object_id(bare.object_format, kind, content) != id:
+            raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
+        fan = _fan(directory, id)
+        written[f"{fan}/{id[2:]}"] = _beside(directory, fan, [zlib.compress(framed(kind, content), 1)], len(objects))
+    if len(objects) > MOST_SYNCED_ALONE:
+        os.sync()
+    for target, temporary in written.items():
+        _name(directory, temporary, target)
+    _sync(directory, [*{target.partition("/")[0] for target in written}, ""])
 
 
-def _beside(directory: Root, fan: str, content: bytes, among: int) -> str:
+def _sync(directory: Root, paths: Sequence[str]) -> None:
+    for path in paths:
+        with directory.directory(path) as fd:
+            os.fsync(fd)
+
+
+def _beside(directory: Root, fan: str, pieces: Iterable[bytes], among: int) -> str:
     """A file under a name that git's own clean-up knows and removes."""
     temporary = f"tmp_obj_{secrets.token_hex(6)}"
     descriptor = directory.open(f"{fan}/{temporary}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+        file.writelines(pieces)
         file.flush()
         if among <= MOST_SYNCED_ALONE:
             os.fsync(file.fileno())

@@ -17,16 +17,18 @@ trees, layers and who may see them that of others.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.beneath import LeavesRoot
 from donewhen.workspace.git import check_version
-from donewhen.workspace.objects import Change, Size, changes_in
+from donewhen.workspace.objects import FILE, PROGRAM, Change, Entry, Size, changes_in, raw
 from donewhen.workspace.process import Launcher
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store import checkout, dirty, mirror, revisions, seed, tidy
-from donewhen.workspace.store.bare import Bare
+from donewhen.workspace.store.bare import LARGEST_READ, Bare
 from donewhen.workspace.store.skeleton import Skeletons
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
@@ -109,13 +111,34 @@ class Store:
         counts = [(int(added), int(gone)) for added, gone in lines if added != b"-"]
         return Size(len(lines), sum(added for added, _ in counts), sum(gone for _, gone in counts))
 
-    async def patch(self, base_tree: str, tree: str) -> bytes:
-        """A patch that git can apply, binary files included."""
-        return await self.bare.run("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, base_tree, tree)
+    async def patch(self, base_tree: str, tree: str, largest: int = LARGEST_READ) -> bytes:
+        """A patch that git can apply, binary files included. Of a file that is larger only the sizes are told."""
+        changes = await self.diff(base_tree, tree)
+        ids = list(dict.fromkeys(side.id for one in changes for side in (one.old, one.new) if _is_file(side)))
+        sizes = dict(zip(ids, await self.bare.sizes(ids), strict=True))
+        large = [one for one in changes if max(_sizes(one, sizes)) > largest]
+        others = (":(top)", *(f":(top,exclude,literal){one.path}" for one in large)) if large else ()
+        options = ("-r", "-p", "--binary", "--full-index", *PLAIN)
+        patch = await self.bare.run("diff-tree", *options, base_tree, tree, "--", *others)
+        return patch + b"".join(_only_sizes(one, *_sizes(one, sizes)) for one in large)
 
     async def tidy(self) -> None:
         """Give back disk space: what neither the user's repository nor any `keep` needs any more."""
         await tidy.tidy(self.bare, self.repo)
+
+
+def _is_file(side: Entry | None) -> TypeGuard[Entry]:
+    return side is not None and side.mode in (FILE, PROGRAM)
+
+
+def _sizes(change: Change, sizes: Mapping[str, int]) -> tuple[int, int]:
+    old, new = (sizes[side.id] if _is_file(side) else 0 for side in (change.old, change.new))
+    return old, new
+
+
+def _only_sizes(change: Change, old: int, new: int) -> bytes:
+    path = raw(change.path)
+    return b"diff --git a/%s b/%s\nBinary files of %d and %d bytes differ\n" % (path, path, old, new)
 
 
 def _pin(name: str) -> str:

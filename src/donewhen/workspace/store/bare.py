@@ -17,7 +17,7 @@ import os
 import secrets
 import tempfile
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from pathlib import Path
 
 from donewhen.errors import MachineryBroke
@@ -32,6 +32,10 @@ from donewhen.workspace.repo import Repo
 PARTS = ("git", "scratch", "blank", "empty", "bases", "history", "lfs")
 MOST_LOOSE, LOOSE_BYTES = 4, 1 << 20
 """So many objects of this size are cheaper to look for ourselves than to ask git for."""
+LARGEST_READ = 16 << 20
+"""A larger object is never held in memory; git streams what is larger as well (`bigFileThreshold`)."""
+LARGEST_SHOWN = 1 << 20
+"""Of a larger file a model, a memory or a question to a person has the sizes, not the text."""
 NO_HEAD = b"ref: refs/heads/none\n"
 CONFIG = """\
 [core]
@@ -51,6 +55,7 @@ CONFIG = """\
 \tuntrackedCache = false
 \tsplitIndex = false
 \tlogAllRefUpdates = false
+\tbigFileThreshold = 16m
 \tlooseCompression = 1
 [index]
 \tversion = 2
@@ -141,6 +146,32 @@ class Bare:
         if packed:
             found.update(zip(packed, await self._asked_for(packed), strict=True))
         return [content for id in ids if (content := found[id]) is not None]
+
+    async def readable_contents(self, ids: Sequence[str], largest: int = LARGEST_READ) -> list[bytes | None]:
+        """The same, with None for each object that is larger than that."""
+        found = {id: self._loose(id) for id in ids} if len(ids) <= MOST_LOOSE else {}
+        others = [id for id in ids if found.get(id) is None]
+        sizes = dict(zip(others, await self.sizes(others), strict=True))
+        small = [id for id in others if sizes[id] <= largest]
+        if small:
+            found.update(zip(small, await self._asked_for(small), strict=True))
+        return [found.get(id) for id in ids]
+
+    async def sizes(self, ids: Sequence[str]) -> list[int]:
+        """How many bytes each object has."""
+        if not ids:
+            return []
+        asked = "".join(f"{id}\n" for id in ids).encode()
+        answer = await self.run("cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=asked)
+        return [int(line) for line in answer.split(b"\n")[:-1]]
+
+    @contextlib.asynccontextmanager
+    async def blob_file(self, id: str) -> AsyncGenerator[Path]:
+        """The content of a large blob as a file, for as long as the block runs."""
+        with self.scratch() as place:
+            await self.run("update-index", "--add", "--cacheinfo", f"100644,{id},blob", at=place)
+            await self.run("checkout-index", "--all", f"--prefix={place.git_dir}/out/", at=place)
+            yield place.git_dir / "out" / "blob"
 
     async def _asked_for(self, ids: Sequence[str]) -> list[bytes]:
         asked = "".join(f"{id}\n" for id in ids).encode()

@@ -99,10 +99,11 @@ def _stored(bare: Bare, held: dict[bytes, Entries]) -> str:
 
 
 async def file_in(bare: Bare, tree: str, path: str) -> tuple[Entry, bytes] | None:
-    """A file of a tree with its content; None where there is none."""
+    """A file of a tree with its content; None where there is none, or where it is too large to be read."""
     answer = await bare.run("ls-tree", "-z", "--full-tree", tree, "--", path)
     entry = next((entry for _, entry in listed(answer) if entry.mode in (FILE, PROGRAM)), None)
-    return (entry, (await bare.contents([entry.id]))[0]) if entry is not None else None
+    content = (await bare.readable_contents([entry.id]))[0] if entry is not None else None
+    return (entry, content) if entry is not None and content is not None else None
 
 
 async def commit_like(bare: Bare, commit: str, tree: str) -> str:

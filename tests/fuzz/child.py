@@ -1,0 +1,80 @@
+"""Calls functions of the registry with hostile texts, in a process of its own. Prints one line of JSON per offence."""
+
+import json
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from donewhen.errors import BadInput
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fuzz.hostile_texts import against, damaged, plain
+from fuzz.registry import ALSO_RAISES, DOCUMENTED, Call, calls
+from house.patterns import held
+
+CPU_SECS = 2.0
+MEMORY = 4 << 30
+UNDOCUMENTED = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""Any other error ends the process, which is an offence too."""
+
+
+class TookTooLong(BaseException):
+    """The limit of CPU time for one call."""
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    raise TookTooLong
+
+
+def offence(call: Call, content: bytes, also: type[Exception] = BadInput, cpu_secs: float = CPU_SECS) -> str:
+    """What is wrong with the way in which a function takes a text; empty for nothing."""
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, cpu_secs)
+    try:
+        call(content)
+    except (*DOCUMENTED, also):
+        return ""
+    except TookTooLong:
+        return f"more than {cpu_secs} s of CPU time"
+    except UNDOCUMENTED as error:
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    return ""
+
+
+def offence_of(name: str, content: bytes) -> str:
+    return offence(calls()[name], content, ALSO_RAISES.get(name, BadInput))
+
+
+def texts(name: str, share: int) -> Iterator[bytes]:
+    """One in `share` of the plain texts, all that are made from the patterns of its module, and damaged records."""
+    start = sum(name.encode()) % share
+    yield from list(plain())[start::share]
+    patterns = list(held(name))
+    made = [one for pattern in patterns for one in against(pattern)]
+    yield from made[start % max(1, share // 4) :: max(1, share // 4)]
+    for seed in range(start, start + 64, share):
+        yield damaged(seed)
+
+
+def main() -> None:
+    share, *names = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    for name in names:
+        for content in texts(name, int(share)):
+            if wrong := offence_of(name, content):
+                print(json.dumps([name, wrong, repr(content[:80]), len(content)]), flush=True)  # noqa: T201 - its output is its answer
+    print("done")  # noqa: T201 - its output is its answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Files of hundreds of megabytes that an engine makes: judged, told about and landed in bounded memory."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from program import PROGRAM
+from repositories import git, try_git
+from runs.scenes import RIGHT, scene, script, shell
+
+SIZE = int(os.environ.get("DONEWHEN_LARGE_FILE", 160 << 20))
+"""Of the file. More in a longer run."""
+MEMORY = 140 << 20
+"""What the largest process of a run may use, git included. One that holds the file needs more."""
+
+MEASURE = """
+import os, resource, subprocess, sys
+code = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, file=sys.stderr)
+sys.exit(code)
+"""
+MAKE = "yes '# 0123456789 abcdefghijklmnopqrstuvwxyz 0123456789 abcdefghijklmnopq' | head -c {} > {}"
+
+
+def measured(repo: Path, *arguments: str) -> tuple[int, int, bytes]:
+    """How a call of the program ended, the memory of its largest process, and what it printed."""
+    ran = subprocess.run(
+        [sys.executable, "-c", MEASURE, PROGRAM, *arguments], cwd=repo, capture_output=True, timeout=300, check=False
+    )
+    return ran.returncode, int(ran.stderr.split()[-1]), ran.stdout
+
+
+def test_a_large_new_test_file_and_product_file_are_judged_told_and_landed_in_bounded_memory(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo")
+    makes = shell(f"mkdir -p tests data; {MAKE.format(SIZE, 'data/big.txt')}; {MAKE.format(SIZE, 'tests/test_big.py')}")
+    model = script(tmp_path / "script.json", [makes, *RIGHT])
+    code, used, out = measured(repo, "run", "make it right", "--model", model, "--json")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert (code, events[-1]["outcome"]) == (0, "verified"), events[-1]
+    assert used < MEMORY, f"{used >> 20} MiB"
+    refused = {one["path"]: one["reason"] for one in events if one["type"] == "protected_edit"}
+    assert refused == {"tests/test_big.py": "is too large to be looked into"}
+    landed = f"donewhen/{events[0]['session']}"
+    assert git(repo, "cat-file", "-s", f"{landed}:data/big.txt").strip() == str(SIZE)
+    assert try_git(repo, "fsck", "--full", "--strict").returncode == 0
+
+    code, used, diff = measured(repo, "diff", events[0]["session"])
+    assert (code, used < MEMORY) == (0, True), f"{used >> 20} MiB"
+    assert f"Binary files of 0 and {SIZE} bytes differ".encode() in diff
+    assert b"+right" in diff, "what is small is shown"
+
+
+def test_a_new_test_file_of_ordinary_size_is_looked_into_and_lands(tmp_path: Path) -> None:
+    repo = scene(tmp_path / "repo")
+    makes = shell(f"mkdir -p tests; {MAKE.format(1 << 20, 'tests/test_small.py')}")
+    model = script(tmp_path / "script.json", [makes, *RIGHT])
+    code, _, out = measured(repo, "run", "make it right", "--model", model, "--json")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert (code, [one for one in events if one["type"] == "protected_edit"]) == (0, [])
+    assert git(repo, "cat-file", "-s", f"donewhen/{events[0]['session']}:tests/test_small.py").strip() == str(1 << 20)

@@ -1,0 +1,69 @@
+"""Held-out checks: what is about them is known by a field, and never guessed from words."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from donewhen.engines.planned.plan import one_item
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.protect import Guard
+from donewhen.judge.verdict import Edit, Result, Status, Verdict, VerdictNote
+from donewhen.session import feedback
+from donewhen.session.evaluation_case import _warnings  # pyright: ignore[reportPrivateUsage] - the rule itself
+from donewhen.session.judging import plain_verdict
+from donewhen.session.story import Story
+from donewhen.workspace.beneath import Root
+
+HIDDEN = Check(name="ran", command="sh ci/secret.sh", held_out=True)
+SHOWN = Check(name="tests", command="sh ci/open.sh")
+CONTRACT = Contract(checks=(SHOWN, HIDDEN))
+NOTES = (VerdictNote("tests", "no test ran: of 3"), VerdictNote("ran", "the answer is 42"), VerdictNote("", "slow"))
+
+
+def judged(**more: Any) -> dict[str, Any]:
+    verdict = Verdict(base="b", candidate="c", tree="t", results=(Result(name="tests", status=Status.PASS),), **more)
+    return plain_verdict(verdict, CONTRACT)
+
+
+def warned(body: dict[str, Any], *held_out: str) -> list[str]:
+    return list(_warnings(Story(), body, replace(one_item("do it", ()), filled=()), frozenset(held_out)))
+
+
+def test_an_evaluator_is_told_every_note_but_those_about_held_out_checks() -> None:
+    assert warned(judged(notes=NOTES), "ran") == ["tests: no test ran: of 3", "slow"]
+    assert warned(judged(notes=NOTES)) == ["tests: no test ran: of 3", "ran: the answer is 42", "slow"]
+
+
+def test_the_notes_of_an_old_log_are_told_by_the_name_in_front() -> None:
+    body = judged(notes=NOTES)
+    del body["note_checks"]
+    assert warned(body, "ran") == ["tests: no test ran: of 3", "slow"]
+
+
+@pytest.mark.parametrize(("held_out", "words"), [(True, "a check runs it"), (False, "check 'ran' runs it")])
+def test_why_a_script_is_protected_names_no_held_out_check(tmp_path: Path, held_out: bool, words: str) -> None:
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / "secret.sh").write_text("#!/bin/sh\ntest -s answer.txt\n")
+    check = Check(name="ran", command="sh ci/secret.sh", held_out=held_out)
+    assert Guard(Contract(checks=(check,)), Root(tmp_path)).reason("ci/secret.sh", True) == words
+
+
+def test_feedback_has_neither_the_name_nor_the_command_nor_the_output_of_a_held_out_check(tmp_path: Path) -> None:
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / "secret.sh").write_text("#!/bin/sh\ntest -s answer.txt\n")
+    reason = Guard(CONTRACT, Root(tmp_path)).reason("ci/secret.sh", True)
+    red = Result(name="ran", status=Status.FAIL, exit_code=1, output_tail="42", reasons=("it is not 42",))
+    words = feedback.of_verdict(
+        Verdict(
+            base="b",
+            candidate="c",
+            tree="t",
+            results=(red, Result(name="tests", status=Status.FAIL, exit_code=1, output_tail="it ran, and failed")),
+            edits=(Edit("ci/secret.sh", "modified", reason),),
+        ),
+        CONTRACT,
+    )
+    assert [leak for leak in ("'ran'", "## ran", "sh ci/secret.sh", "42") if leak in words] == []
+    assert "it ran, and failed" in words
