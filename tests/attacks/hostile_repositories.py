@@ -385,6 +385,7 @@ def tried(home: Path, attack: Attack, defended: bool) -> dict[str, object]:
         "events": sorted(event for event in set(events) if not event.endswith(attack.looked_at)),
         "leaked": SECRET in shown,
         "said": done.stderr.strip().splitlines(),
+        "last": done.stdout.strip().splitlines()[-8:],
         "traceback": "Traceback" in shown,
     }
 

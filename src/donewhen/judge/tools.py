@@ -110,9 +110,10 @@ def python_sites(path: str, environments: tuple[Path, ...]) -> tuple[Path, ...]:
     """Where installed packages lie: of the interpreters on PATH, of what pyenv holds, and of virtual environments."""
     prefixes = [Path(entry).parent for entry in path.split(":") if entry.endswith("/bin")]
     shims = [Path(entry).parent / "versions" for entry in path.split(":") if entry.endswith("/.pyenv/shims")]
-    prefixes += [version for place in shims if place.is_dir() for version in sorted(place.iterdir())]
+    prefixes += [place / version for place in shims for version in sorted(_listed(str(place)))]
     sites = [Path("/usr/lib/python3/dist-packages")]
-    for prefix in (*prefixes, *environments):
+    # PATH may name directories of other users: os.path says no there, where Path raises.
+    for prefix in [prefix for prefix in (*prefixes, *environments) if os.path.isdir(prefix / "lib")]:
         sites += sorted(prefix.glob("lib/python3*/site-packages"))
         sites += sorted(prefix.glob("lib/python3*/dist-packages"))
-    return tuple(dict.fromkeys(site for site in sites if site.is_dir()))
+    return tuple(dict.fromkeys(site for site in sites if os.path.isdir(site)))
