@@ -31,10 +31,6 @@ class BadToml(ValueError):
     """Why a text or a file is not TOML, in one line without the name of the file."""
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    return parse_toml(file_content(file))
-
-
 def file_content(file: Path) -> bytes:
     """The bytes of a regular file. Other kinds of files are not opened: a pipe would block, a device may act."""
     try:

@@ -25,7 +25,7 @@ def loaded(
         (place / file).parent.mkdir(parents=True, exist_ok=True)
         (place / file).write_text(text)
     top, trust = place / "repository", TrustBook(place)
-    trust.accept(top / "donewhen.toml")
+    trust.accept(top / "donewhen.toml", (top / "donewhen.toml").read_bytes())
     found = settings.load(top, top, {"XDG_CONFIG_HOME": str(place / "config"), **(variables or {})}, trust)
     return found.with_value("model", "use", model, MODEL_OPTION) if model else found
 

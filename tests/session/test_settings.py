@@ -160,7 +160,7 @@ def test_a_widening_key_of_a_repository_waits_for_trust_and_is_named(
         load(top, environment)
     assert f"{table}.{key}" in str(waiting.value) or table.startswith("agent")
     assert "donewhen trust" in str(waiting.value)
-    TrustBook(top.parent).accept(top / "donewhen.toml")
+    TrustBook(top.parent).accept(top / "donewhen.toml", (top / "donewhen.toml").read_bytes())
     load(top, environment)
 
 
@@ -184,11 +184,38 @@ def test_values_no_wider_than_the_default_need_no_trust(top: Path, environment: 
 def test_trust_ends_with_the_first_changed_byte(top: Path, environment: dict[str, str]) -> None:
     file = top / "donewhen.toml"
     file.write_text("[workspace]\nnetwork = 'full'\n")
-    TrustBook(top.parent).accept(file)
+    TrustBook(top.parent).accept(file, file.read_bytes())
     load(top, environment)
     file.write_text("[workspace]\nnetwork = 'full' \n")
     with pytest.raises(NeedsPerson):
         load(top, environment)
+
+
+def test_a_link_to_a_trusted_file_of_another_repository_is_refused(top: Path, environment: dict[str, str]) -> None:
+    """Its keys were accepted for that repository, and its commands would run in this one."""
+    other = top.parent / "other" / "donewhen.toml"
+    other.parent.mkdir()
+    other.write_text("[workspace]\nnetwork = 'full'\n")
+    TrustBook(top.parent).accept(other, other.read_bytes())
+    (top / "donewhen.toml").symlink_to(other)
+    with pytest.raises(BadInput, match="is a link out of the repository"):
+        load(top, environment)
+
+
+def test_a_link_to_a_file_of_the_same_repository_counts(top: Path, environment: dict[str, str]) -> None:
+    (top / "config").mkdir()
+    (top / "config" / "done.toml").write_text("[limits]\nminutes = 5\n")
+    (top / "donewhen.toml").symlink_to("config/done.toml")
+    assert load(top, environment).get("limits", "minutes").value == 5
+
+
+def test_trust_is_asked_about_the_bytes_that_were_read(top: Path) -> None:
+    """A file that is exchanged between the two looks must not borrow the trust of the other one."""
+    file, book = top / "donewhen.toml", TrustBook(top.parent)
+    file.write_text("[workspace]\nnetwork = 'none'\n")
+    book.accept(file, file.read_bytes())
+    assert book.holds(file, file.read_bytes())
+    assert not book.holds(file, b"[workspace]\nnetwork = 'full'\n")
 
 
 @pytest.mark.promise("trust.limits")
@@ -210,7 +237,7 @@ def test_the_users_own_file_needs_no_trust(top: Path, environment: dict[str, str
 def test_a_damaged_record_of_trust_accepts_nothing(top: Path, environment: dict[str, str]) -> None:
     file = top / "donewhen.toml"
     file.write_text("[workspace]\nnetwork = 'full'\n")
-    TrustBook(top.parent).accept(file)
+    TrustBook(top.parent).accept(file, file.read_bytes())
     (top.parent / "trust.json").write_text("[")
     with pytest.raises(NeedsPerson):
         load(top, environment)

@@ -24,6 +24,7 @@ ORDERS: dict[str, tuple[Any, ...]] = {
     "engine.land": ("none", "branch", "apply"),
     "external.require": ("full", "confined", "open"),
     "memory.enabled": (False, True),
+    "memory.across_repositories": (False, True),
 }
 """From the narrowest to the widest."""
 AMOUNTS = {
@@ -125,7 +126,7 @@ def loaded(place: Path, user: str, repository: str | None, trusted: bool = False
     if repository is not None:
         (top / "donewhen.toml").write_text(repository)
         if trusted:
-            trust.accept(top / "donewhen.toml")
+            trust.accept(top / "donewhen.toml", (top / "donewhen.toml").read_bytes())
     return settings.load(top, top, {"XDG_CONFIG_HOME": str(place / "config")}, trust)
 
 

@@ -18,12 +18,14 @@ def command() -> int:
 
     Any later change of the file has to be accepted again.
     """
-    file = settings.find(Path.cwd(), Path("/"))
+    here = Path(os.path.realpath(Path.cwd()))
+    file = settings.find(here, settings.repository_above(here) or Path("/"))
     if file is None:
         raise BadInput(f"there is no {settings.FILE_NAME} here or above, so there is nothing to trust")
-    widened = settings.widening(settings.read(file), settings.without_repository(os.environ))
+    written, content = settings.read_with_bytes(file)
+    widened = settings.widening(content, settings.without_repository(os.environ))
     for widening in widened:
         click.echo(one_line(f"{widening.key} = {widening.value!r}"))
-    TrustBook(state_root(os.environ)).accept(file)
+    TrustBook(state_root(os.environ)).accept(file, written)
     click.echo(one_line(f"trusted: {file}" if widened else f"{file} asks for nothing beyond the defaults"))
     return 0

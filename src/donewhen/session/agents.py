@@ -84,7 +84,7 @@ def _wanted(settings: Settings) -> Iterator[Wanted]:
 
 
 def _left_out(settings: Settings, trust: TrustBook) -> Iterator[str]:
-    if settings.file is None or trust.holds(settings.file):
+    if settings.file is None or settings_module.is_trusted(settings.file, trust):
         return
     if given := cast("Mapping[str, object]", settings_module.read(settings.file).get("agent", {})):
         names = ", ".join(f"agent.{name}" for name in given)

@@ -154,19 +154,22 @@ def write(planned: Plan) -> None:
     if file.parent != Path(os.path.realpath(planned.file.parent)):
         raise BadInput(f"{planned.file} is a link to {file}; nothing is written elsewhere")
     try:
-        _replace(file, planned)
+        written = _replace(file, planned)
     except OSError as error:
         raise BadInput(f"{file} cannot be written: {error.strerror}") from error
-    TrustBook(state_root(os.environ)).accept(planned.file)
+    TrustBook(state_root(os.environ)).accept(planned.file, written)
 
 
-def _replace(file: Path, planned: Plan) -> None:
+def _replace(file: Path, planned: Plan) -> bytes:
+    """Write the file; what is in it now."""
     now = file.read_bytes() if file.exists() else None
     if now != planned.before:
         raise BadInput(f"{file} has changed meanwhile; nothing was written, run `donewhen init` again")
     mode = stat.S_IMODE(file.stat().st_mode) if now is not None else 0o666 & ~_umask()
-    write_atomically(file, extended((planned.before or b"").decode(), planned))
+    text = extended((planned.before or b"").decode(), planned)
+    write_atomically(file, text)
     file.chmod(mode)
+    return text.encode()
 
 
 def _umask() -> int:

@@ -14,7 +14,7 @@ from donewhen.errors import BadInput, NeedsPerson
 from donewhen.session import schema
 from donewhen.session.schema import Key, Value
 from donewhen.session.trust import TrustBook
-from donewhen.toml import BadToml, parse_toml, read_toml
+from donewhen.toml import BadToml, file_content, parse_toml
 
 FILE_NAME = "donewhen.toml"
 PREFIX = "DONEWHEN__"
@@ -124,9 +124,10 @@ def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBoo
     file = find(start, top)
     content: Table = {}
     if file is not None:
-        content = read(file)
-        if trust is not None and (widened := widening(content, values)):
-            _require_trust(file, widened[0], trust)
+        written, content = read_with_bytes(file)
+        if trust is not None and (widened := widening(content, values)) and not trust.holds(file, written):
+            asks = f"'{widened[0].key}' asks for more than the default"
+            raise NeedsPerson(f"{file}: {asks}; read it, then run: donewhen trust")
         _merge(values, content, str(file))
     _merge_environment(values, environment)
     return Settings(values, file, content)
@@ -137,8 +138,9 @@ def near(
 ) -> Settings:
     """The settings for verbs that only look: some tables, and a file that is not trusted says nothing."""
     values = without_repository(environment)
-    file = find(start, repository_above(start) or start)
-    if file is not None and trust.holds(file):
+    top = repository_above(start) or start
+    file = _nearest(start, top)
+    if file is not None and not _leads_out(file, top) and is_trusted(file, trust):
         _merge(values, {table: value for table, value in read(file).items() if table in tables}, str(file))
     _merge_environment(values, environment)
     return Settings(values, file)
@@ -163,7 +165,21 @@ def without_repository(environment: Mapping[str, str]) -> Values:
 
 
 def find(start: Path, top: Path) -> Path | None:
-    """The nearest donewhen.toml from `start` upward, not beyond `top`; `read` refuses one that is not a file."""
+    """The nearest donewhen.toml from `start` upward, not beyond `top`; `read` refuses one that is not a file.
+
+    A link out of the repository is refused: another file that was trusted must not count for this repository.
+    """
+    found = _nearest(start, top)
+    if found is not None and _leads_out(found, top):
+        raise BadInput(f"{found} is a link out of the repository, which is not followed")
+    return found
+
+
+def _leads_out(file: Path, top: Path) -> bool:
+    return not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top))
+
+
+def _nearest(start: Path, top: Path) -> Path | None:
     for directory in (start, *start.parents):
         candidate = directory / FILE_NAME
         if os.path.lexists(candidate):
@@ -183,11 +199,16 @@ def user_file(environment: Mapping[str, str]) -> Path | None:
 
 def read(file: Path) -> Table:
     """A configuration file, checked against the schema."""
+    return read_with_bytes(file)[1]
+
+
+def read_with_bytes(file: Path) -> tuple[bytes, Table]:
+    """The same with the bytes that were read, for a look at whether they are trusted."""
     try:
-        content: Table = read_toml(file)
+        written = file_content(file)
+        return written, checked(file, parse_toml(written))
     except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
-    return checked(file, content)
 
 
 def checked(file: Path, content: Table) -> Table:
@@ -271,9 +292,12 @@ def widening(content: Table, held: Values) -> list[Widening]:
     return found
 
 
-def _require_trust(file: Path, first: Widening, trust: TrustBook) -> None:
-    if not trust.holds(file):
-        raise NeedsPerson(f"{file}: '{first.key}' asks for more than the default; read it, then run: donewhen trust")
+def is_trusted(file: Path, trust: TrustBook) -> bool:
+    """Whether a file as it is now was accepted; one that cannot be read was not."""
+    try:
+        return trust.holds(file, file_content(file))
+    except BadToml:
+        return False
 
 
 def _merge(values: Values, content: Table, source: str) -> None:

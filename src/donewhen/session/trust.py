@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import cast
 
-from donewhen.toml import BadToml, file_content
 from donewhen.workspace.files import write_atomically
 
 
@@ -18,15 +17,12 @@ class TrustBook:
     def __init__(self, state: Path) -> None:
         self._book = state / "trust.json"
 
-    def holds(self, file: Path) -> bool:
-        accepted = self._entries().get(str(file.resolve()))
-        try:
-            return accepted is not None and accepted == _digest(file)
-        except BadToml:
-            return False  # a file that cannot be read is not the one that was accepted
+    def holds(self, file: Path, content: bytes) -> bool:
+        """Whether this content of a file was accepted: what the caller read, and not what is there a moment later."""
+        return self._entries().get(str(file.resolve())) == _digest(content)
 
-    def accept(self, file: Path) -> None:
-        entries = {**self._entries(), str(file.resolve()): _digest(file)}
+    def accept(self, file: Path, content: bytes) -> None:
+        entries = {**self._entries(), str(file.resolve()): _digest(content)}
         write_atomically(self._book, json.dumps(entries, indent=1, sort_keys=True))
 
     def count(self) -> int:
@@ -40,5 +36,5 @@ class TrustBook:
         return cast("dict[str, str]", entries) if isinstance(entries, dict) else {}
 
 
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file_content(file)).hexdigest()
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
