@@ -49,6 +49,26 @@ def test_a_receipt_is_judged_again_with_the_same_result(repo: Path, receipt: Pat
     ]
 
 
+def test_commands_of_a_stranger_s_receipt_get_nothing_that_the_user_allows(repo: Path, tmp_path: Path) -> None:
+    """Its check passes only where the passed variable is seen; the user's own receipt keeps seeing it."""
+    (repo / "donewhen.toml").write_text(f"[workspace]\nenv = ['TOKEN']\n{CONTRACT}")
+    commit(repo, "let a variable in")
+    assert donewhen("trust", cwd=repo).code == 0
+    secret = {"TOKEN": "of-the-user"}
+    own = [*CONTRACT.splitlines(), "[[check]]", "name = 'sees'", "command = 'test \"$TOKEN\" = of-the-user'"]
+    (repo / "donewhen.toml").write_text("\n".join(["[workspace]", "env = ['TOKEN']", *own, ""]))
+    assert donewhen("trust", cwd=repo).code == 0
+    write(repo, {"made.txt": "done\n"})
+    receipt = tmp_path / "receipt.json"
+    assert donewhen("check", "--receipt", str(receipt), cwd=repo, env=secret).code == 0
+    kept = donewhen("verify", str(receipt), cwd=repo, env=secret)
+    assert kept.code == 0 and "contract is not the base's" in kept.out, kept
+    forged(receipt, lambda content: content.update(duration_ms=1))
+    strangers = donewhen("verify", str(receipt), cwd=repo, env=secret)
+    assert strangers.code == 1 and "sees is fail" in strangers.out
+    assert "it was not written here: its commands get none of the variables and services you allow" in strangers.out
+
+
 def forged(receipt: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change a receipt and make its digests right, as anyone can."""
     content = json.loads(receipt.read_text())

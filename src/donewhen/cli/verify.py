@@ -27,7 +27,7 @@ async def _verify(named: str) -> int:
         found = await receipts.find(place, named, start)
         for line in await receipts.described(place, found, start):
             click.echo(one_line(line))
-        verified = await receipts.verify(place, found, lambda _: None)
+        verified = await receipts.verify(place, found, start, lambda _: None)
     for line in verified.differences:
         click.echo(one_line(f"differs: {line}"))
     click.echo(one_line(checking.summary(verified.verdict)))

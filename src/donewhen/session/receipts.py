@@ -7,6 +7,7 @@ again whatever happens to the user's branches.
 import datetime
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from donewhen.errors import BadInput, MachineryBroke
@@ -54,9 +55,9 @@ async def keep(place: Workplace, text: str) -> str:
     """Hold on to a receipt and to what it names; its digest."""
     found = receipt.read(text.encode(), "the new receipt")
     name = found.digest.removeprefix("sha256:")
-    kept = place.trees.directory / "receipts"
-    kept.mkdir(exist_ok=True, mode=0o700)
-    write_atomically(kept / f"{name}.json", text)
+    kept = _kept(place, found.digest)
+    kept.parent.mkdir(exist_ok=True, mode=0o700)
+    write_atomically(kept, text)
     await place.store.keep(f"receipts/{name[:16]}-base", found.content["base"])
     await place.store.keep(f"receipts/{name[:16]}-candidate", found.content["candidate"])
     return found.digest
@@ -90,13 +91,18 @@ async def find(place: Workplace, named: str, start: Path) -> Receipt:
     digest = await _trailer(place, commit)
     if not digest:
         raise BadInput(f"{named}: the commit carries no {receipt.TRAILER}")
-    kept = place.trees.directory / "receipts" / f"{digest.removeprefix('sha256:')}.json"
+    kept = _kept(place, digest)
     if not kept.is_file():
         raise BadInput(f"{named}: its receipt {digest} is not on this machine; name the file that holds it")
     found = receipt.read(kept.read_bytes(), str(kept))
     if await place.store.tree_of(commit) != found.content["tree"]:
         raise BadInput(f"{named}: the commit's tree is not the one that its receipt was written for")
     return found
+
+
+def _kept(place: Workplace, digest: str) -> Path:
+    """Where a receipt that was written on this machine is kept."""
+    return place.trees.directory / "receipts" / f"{digest.removeprefix('sha256:')}.json"
 
 
 def _content(file: Path, named: str) -> bytes:
@@ -116,8 +122,12 @@ async def described(place: Workplace, found: Receipt, start: Path) -> list[str]:
     for name, kind in (("base", "commit"), ("candidate", "tree")):
         if not await _is_here(place, found.content[name], kind):
             raise BadInput(f"the {name} {found.content[name]} of the receipt is not in this repository")
-    foreign = await _foreign_contract(place, found, start)
-    return [*receipt.described(found), *([f"contract is not the base's: {foreign}"] if foreign else [])]
+    lines = list(receipt.described(found))
+    if foreign := await _foreign_contract(place, found, start):
+        lines.append(f"contract is not the base's: {foreign}")
+        if not _kept(place, found.digest).is_file():
+            lines.append("it was not written here: its commands get none of the variables and services you allow")
+    return lines
 
 
 async def _foreign_contract(place: Workplace, found: Receipt, start: Path) -> str:
@@ -145,9 +155,17 @@ async def _contract_file(place: Workplace, commit: str, start: Path) -> tuple[Pa
     return Path(FILE_NAME), None
 
 
-async def verify(place: Workplace, found: Receipt, emit: Emit) -> Verified:
-    """Judge again what a receipt tells of. Its objects must be here, which `described` makes sure of."""
+async def verify(place: Workplace, found: Receipt, start: Path, emit: Emit) -> Verified:
+    """Judge again what a receipt tells of. Its objects must be here, which `described` makes sure of.
+
+    Commands of a stranger, in a receipt that was not written here, run without what the user allows this repository.
+    """
     content = found.content
+    if not _kept(place, found.digest).is_file() and await _foreign_contract(place, found, start):
+        settings = place.settings
+        for key in ("env", "reach", "sockets"):
+            settings = settings.with_value("workspace", key, (), "verify")
+        place = replace(place, settings=settings)
     base, candidate = str(content["base"]), str(content["candidate"])
     verdict = await judge_tree(
         place, found.contract, base=base, candidate=candidate, emit=emit, as_is=bool(content["as_is"]), fresh=True
