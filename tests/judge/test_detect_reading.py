@@ -1,5 +1,6 @@
 """What detection reads: workflow files, targets, command lines, and any directory at all, however odd it is."""
 
+import json
 import os
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from donewhen.judge.detect.recognise import recognise
 from donewhen.judge.detect.said import pipeline_commands, plain_commands, workflow_commands
 from donewhen.judge.detect.survey import MOST_BYTES, survey
 from donewhen.judge.detect.targets import JUSTFILES, MAKEFILES, targets
+from donewhen.judge.protect.base import Base
+from donewhen.judge.runners.scripts import text_of
+from donewhen.workspace.beneath import Root
 from repositories import write
 
 WORKFLOW = """
@@ -231,3 +235,14 @@ def test_any_text_can_be_read_as_a_workflow(text: str) -> None:
     for line, command, directory in (*workflow_commands(text), *pipeline_commands(text)):
         assert line >= 1 and directory and "\n" not in command
         list(plain_commands(command))
+
+
+def test_a_very_long_line_is_cut_for_patterns_and_whole_for_parsers(tmp_path: Path) -> None:
+    long = "x" * 30_000
+    (tmp_path / "Makefile").write_text(f"test:\n\tpytest {long}\nbuild:\n\tmake\n")
+    (tmp_path / "package.json").write_text(json.dumps({"name": long}))
+    seen = survey(tmp_path)
+    assert [len(line) for line in seen.text("Makefile").splitlines()] == [5, 20_000, 6, 5]
+    assert seen.json("package.json") == {"name": long}
+    assert text_of(Root(tmp_path), "Makefile") == seen.text("Makefile") == Base(Root(tmp_path)).read("Makefile")
+    assert Base(Root(tmp_path)).read("package.json") == json.dumps({"name": long})

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
 
+from donewhen.judge.short_lines import short_lines
 from donewhen.records import frozen
 from donewhen.toml import parse_toml
 from donewhen.workspace.beneath import Root
@@ -65,6 +66,9 @@ class Survey:
 
     def text(self, path: str) -> str:
         """What a file says; nothing when it is missing, no file, too big, or a link to outside."""
+        return short_lines(self._text(path))
+
+    def _text(self, path: str) -> str:
         content = self._content(path) if self.has(path) else b""
         return content.decode("utf-8", "replace")
 
@@ -91,7 +95,7 @@ class Survey:
         return Root(self.root)
 
     def _parsed(self, path: str, parse: Callable[[str], object]) -> Table:
-        text = self.text(path)
+        text = self._text(path)
         if not text.strip():
             return NOTHING
         try:

@@ -3,6 +3,7 @@
 import os
 import stat
 
+from donewhen.judge.short_lines import PARSED, short_lines
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
 
@@ -31,7 +32,8 @@ class Base:
             return None
         if content is None or len(content) > LARGEST:
             return None
-        return content.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+        text = content.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+        return text if path.endswith(PARSED) else short_lines(text)
 
     def link(self, path: str) -> str:
         """Where a link at this path points; nothing where there is no link."""

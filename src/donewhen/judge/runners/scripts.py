@@ -7,6 +7,7 @@ import json
 import re
 from typing import cast
 
+from donewhen.judge.short_lines import short_lines
 from donewhen.workspace.beneath import Root
 
 MOST_BYTES = 1024 * 1024
@@ -14,6 +15,10 @@ MOST_BYTES = 1024 * 1024
 
 def text_of(directory: Root, *names: str) -> str:
     """The content of the first of these files that is there, or nothing."""
+    return short_lines(_text_of(directory, *names))
+
+
+def _text_of(directory: Root, *names: str) -> str:
     contents = (directory.read_inside(name, MOST_BYTES) for name in names)
     return next((content.decode("utf-8", "replace") for content in contents if content is not None), "")
 
@@ -21,7 +26,7 @@ def text_of(directory: Root, *names: str) -> str:
 def package_script(directory: Root, name: str, file: str = "package.json") -> str:
     """A script of package.json, or of composer.json, which has the same form and allows lists."""
     try:
-        manifest: object = json.loads(text_of(directory, file) or "{}")
+        manifest: object = json.loads(_text_of(directory, file) or "{}")
     except (ValueError, RecursionError):
         return ""
     script = _entry(_entry(manifest, "scripts"), name)
