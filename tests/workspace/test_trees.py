@@ -15,12 +15,13 @@ import pytest
 from donewhen.session.diagnosis import diagnose
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace import leftovers
+from donewhen.workspace.beneath import Root
 from donewhen.workspace.capture import write_layer
 from donewhen.workspace.command import Finished
 from donewhen.workspace.layers import KEPT_BASES
 from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
 from donewhen.workspace.sandbox.view import Overlay
-from donewhen.workspace.trees import PORTS_PER_TREE, Standing, Tree, Trees, Unsaved, free_ports
+from donewhen.workspace.trees import PORTS_PER_TREE, Standing, Tree, Trees, Unsaved, copy_layer, free_ports
 from needs import needs
 from repositories import commit, contents, digest, git, repository, write
 
@@ -55,6 +56,27 @@ async def test_two_trees_of_one_commit_do_not_see_each_other(root: Path) -> None
             await run(place, one, "echo one > file.txt; touch only-one")
             assert await run(place, two, "cat file.txt; ls") == "base\nfile.txt\nsub\n"
             assert await run(place, one, "cat file.txt; ls") == "one\nfile.txt\nonly-one\nsub\n"
+
+
+async def test_copying_a_layer_over_a_link_of_the_base_replaces_the_link(tmp_path: Path) -> None:
+    """A later commit may turn a directory of an older setup layer into a link."""
+    write(tmp_path / "outside", {"kept": "precious"})
+    write(tmp_path / "base", {"a/file": "base", "b": "file", "c/d/e": "deep"})
+    (tmp_path / "base" / "packages").symlink_to(tmp_path / "outside")
+    write(tmp_path / "setup", {"packages/kept": "installed", "b/c": "directory now", "c/d": "file now"})
+    (tmp_path / "setup" / "a").mkdir()
+    (tmp_path / "setup" / "a" / "link").symlink_to("/etc")
+    (tmp_path / "tree").mkdir()
+    for layer in ("base", "setup"):
+        copy_layer(Root(tmp_path / layer), Root(tmp_path / "tree"))
+    assert (tmp_path / "outside" / "kept").read_text() == "precious"
+    assert contents(tmp_path / "tree", directories=False) == {
+        b"a/file": ("file", b"base"),
+        b"a/link": ("link", b"/etc"),
+        b"b/c": ("file", b"directory now"),
+        b"c/d": ("file", b"file now"),
+        b"packages/kept": ("file", b"installed"),
+    }
 
 
 async def test_no_command_can_see_where_trees_and_the_store_are_kept(root: Path, tmp_path: Path) -> None:

@@ -186,16 +186,17 @@ class Root:
 
     def files_below(self, path: AnyPath = b"", enter: Enter = lambda _: True) -> Iterator[bytes]:
         """Everything below a directory that is not a directory itself, by its path from this root, in order."""
-        return (inner for inner, is_directory in self._below(path, enter) if not is_directory)
+        return (inner for inner, is_directory in self.walk(path, enter) if not is_directory)
 
     def directories_below(self, path: AnyPath) -> list[bytes]:
         """A directory and all directories below it, inner ones first; none when there is no directory."""
         if not self.is_directory(path):
             return []
-        inner = [inner for inner, is_directory in self._below(path, lambda _: True) if is_directory]
+        inner = [inner for inner, is_directory in self.walk(path) if is_directory]
         return [*reversed(inner), b"/".join(_parts(path))]
 
-    def _below(self, path: AnyPath, enter: Enter) -> Iterator[tuple[bytes, bool]]:
+    def walk(self, path: AnyPath = b"", enter: Enter = lambda _: True) -> Iterator[tuple[bytes, bool]]:
+        """Everything below a directory by its path from this root, and whether it is a directory; outer ones first."""
         waiting = [b"/".join(_parts(path))]
         while waiting:
             here = waiting.pop()

@@ -252,7 +252,7 @@ class Trees:
 
     def _copy_layers(self, into: Path, lower: tuple[str, ...]) -> None:
         for layer in reversed(lower):
-            shutil.copytree(self.directory / layer, into, symlinks=True, dirs_exist_ok=True)
+            copy_layer(Root(self.directory / layer), Root(into))
 
     def delete(self, directory: Path, facts: TreeFacts | None) -> None:
         """Take a tree away whose lock is held: at once for everybody else, then piece by piece."""
@@ -282,6 +282,32 @@ def holds(lock: int, directory: Path) -> bool:
     with contextlib.suppress(OSError):
         return os.path.samestat(os.fstat(lock), os.lstat(directory / "lock"))
     return False
+
+
+def copy_layer(source: Root, target: Root) -> None:
+    """Copy a layer over what is there, as an overlay would show it: what it has takes the place of what it covers.
+
+    A link of the layers beneath is replaced, and not written through.
+    """
+    for path, is_directory in source.walk():
+        with target.above(path) as (above, name):
+            place = Path(f"/proc/self/fd/{above}", os.fsdecode(name))
+            if not is_directory or place.is_symlink() or not place.is_dir():
+                remove_tree(place)
+            if is_directory:
+                place.mkdir(exist_ok=True)
+                continue
+            link = source.target(path)
+            if link is not None:
+                os.symlink(link, name, dir_fd=above)
+                continue
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with source.file(path) as content, os.fdopen(os.open(name, flags, 0o600, dir_fd=above), "wb") as file:
+                shutil.copyfileobj(content, file, 1 << 20)
+                file.flush()
+                status = os.fstat(content.fileno())
+                os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+                os.utime(file.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def share_layer(directory: Path, checkout: Root, path: str, root: str) -> "Bind | Overlay":
