@@ -195,6 +195,7 @@ OWN_WORDS = "is given words of ours"
 PART = "a step of a function that has an entry"
 IN_A_PROCESS = "parses code with a grammar that may hang or die; only used in a process with limits"
 NOT_FOREIGN: Mapping[str, str] = {
+    "printable.escaped": PART,
     "judge.detect.choosing.unused": PART,
     "judge.detect.survey.joined": OWN_WORDS,
     "judge.detect.survey.is_within": OWN_WORDS,

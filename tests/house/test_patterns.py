@@ -6,6 +6,7 @@ from house.backtracking import EXPONENTIAL, growth
 from house.patterns import Found, found
 
 PUT_TOGETHER = {
+    "engines/external/network/endpoints.py": "classes repeated once each, on lines that `heads` has bounded",
     "judge/protect/globs.py": "workspace/wildcards makes it; tests/workspace/test_wildcards.py",
     "workspace/landing/included.py": "workspace/wildcards makes it; tests/workspace/test_wildcards.py",
     "workspace/policy/narrowing.py": "a person's own expression, only used in a process with a limit of CPU time",

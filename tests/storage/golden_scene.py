@@ -10,6 +10,8 @@ from donewhen.storage.archive import Archive
 from donewhen.storage.record import Record
 
 FINISHED = SessionFinished(outcome="verified", reason="", iterations=1, results=(), summary="ok", tree="1" * 40)
+ADDED = {"refused"}
+"""Fields that events have got since the golden databases were made."""
 STEPS: list[tuple[str, Event | None, tuple[str, dict[str, object]] | None]] = [
     ("first", StateChanged(from_="created", to="running"), None),
     ("first", None, ("turn", {"role": "maker", "text": "ä \0 \ud800 😀"})),
@@ -31,7 +33,8 @@ def _expected() -> list[Record]:
                 found.append(Record(session, position, "", note[0], dict(note[1]), None))
             if owner == session and event:
                 position, seq = position + 1, seq + 1
-                found.append(Record(session, position, "", event.type(), event.fields(), seq))
+                body = {name: value for name, value in event.fields().items() if name not in ADDED}
+                found.append(Record(session, position, "", event.type(), body, seq))
     return found
 
 

@@ -86,7 +86,8 @@ class Book:
         same = substance(repair.diff)
         if any(substance(one.repair.diff) == same for one in self.matching(repair.signature, repair.source or None)):
             return ""
-        is_taken = repair.source and self._connection.run("SELECT 1 FROM donewhen_repairs WHERE id = ?", repair.id)
+        others = "SELECT 1 FROM donewhen_repairs WHERE id = ? AND source <> ?"
+        is_taken = repair.source and self._connection.run(others, repair.id, repair.source)
         id = repair.id_of_source if is_taken else repair.id
         signature = json.dumps(repair.signature.as_json(), separators=(",", ":"))
         values = (storable(one) for one in (repair.approach, repair.diff, repair.repo, repair.model, repair.session))
