@@ -4,7 +4,6 @@ Each runs a program of this directory with all the code it needs copied to where
 """
 
 import contextlib
-import importlib.util
 import os
 import pwd
 import secrets
@@ -17,14 +16,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
+from everybody import code_for_everybody
 from needs import leave_out
 
 HERE = Path(__file__).parent
-SOURCE = HERE.parents[1] / "src"
-IMPORTED = (
-    "anyio", "click", "exceptiongroup", "idna", "sniffio", "tree_sitter", "tree_sitter_bash", "typing_extensions",
-)  # fmt: skip
-"""What of the installed packages the programs of the attacks need."""
 NOBODY = 65534
 SECONDS = 600
 
@@ -98,28 +93,6 @@ def can_run(who: Attacker) -> bool:
     return subprocess.run(command, cwd="/", check=False, capture_output=True).returncode == 0
 
 
-@contextlib.contextmanager
-def code_for_everybody() -> Generator[Path]:
-    """All the code that attacks need, where every user may read it."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="attacks-") as name:
-        code = Path(name)
-        for package in (SOURCE / "donewhen", *map(installed, IMPORTED)):
-            if package is not None:
-                copy = shutil.copytree if package.is_dir() else shutil.copy
-                copy(package, code / package.name)
-        for module in HERE.glob("*.py"):
-            shutil.copy(module, code)
-        subprocess.run(["chmod", "-R", "u=rwX,go=rX", name], check=True)
-        yield code
-
-
-def installed(name: str) -> Path | None:
-    found = importlib.util.find_spec(name)
-    if found is None or found.origin is None:
-        return None
-    return Path(found.origin).parent if found.submodule_search_locations else Path(found.origin)
-
-
 def printed_by_everybody(program: str) -> dict[str, str]:
     """What a program of this directory prints, by the kind of user; all users run it at the same time."""
     with contextlib.ExitStack() as stack:
@@ -129,7 +102,7 @@ def printed_by_everybody(program: str) -> dict[str, str]:
         attackers = [stack.enter_context(attacker(account)) for account in accounts]
         if not all(map(can_run, attackers)):
             leave_out("a python3 of 3.11 or later that every user may run")
-        code = stack.enter_context(code_for_everybody())
+        code = stack.enter_context(code_for_everybody(HERE.glob("*.py")))
         programs = {who.name: stack.enter_context(who.start(code / program)) for who in attackers}
         return {name: printed(process) for name, process in programs.items()}
 

@@ -6,7 +6,6 @@ Each layout is a whole run, as the user who runs the tests and, when that is roo
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from everybody import code_for_everybody
 from needs import leave_out, needs, needs_root
 from program import donewhen
 from repositories import git
@@ -26,7 +26,6 @@ NOBODY = 65534
 OTHER_PYTHON = "/usr/bin/python3"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 PLACES = {"STATE": ".local/state", "CONFIG": ".config", "CACHE": ".cache"}
-CODE = {"PYTHONPATH": ":".join(filter(None, sys.path))}
 MAIN = "from donewhen.cli.app import main; main()"
 SECRET = "what the sibling project holds"
 DATA = "what the agent was installed with"
@@ -46,6 +45,8 @@ class Ground:
     home: Path
     becoming: tuple[str, ...] = ()
     """The words before a command that run it as another user."""
+    program_code: str = ""
+    """Where that user finds the program's code."""
 
     @property
     def code(self) -> Path:
@@ -81,7 +82,13 @@ class Ground:
             own(self.home, NOBODY)
             command = [*self.becoming, OTHER_PYTHON, "-c", MAIN, *words]
             ran = subprocess.run(
-                command, cwd=self.shop, env={**env, **CODE}, capture_output=True, text=True, check=False, timeout=120
+                command,
+                cwd=self.shop,
+                env={**env, "PYTHONPATH": self.program_code},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=120,
             )
             own(self.home, os.getuid())
             code, out, err = ran.returncode, ran.stdout, ran.stderr
@@ -109,15 +116,15 @@ def ground() -> Generator[Ground]:
 
 
 @pytest.fixture
-def ground_of_another_user(ground: Ground) -> Ground:
+def ground_of_another_user(ground: Ground) -> Generator[Ground]:
     needs_root()
     needs("setpriv")
     becoming = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
-    tried = "import donewhen.cli.app, anyio, sys; sys.exit(sys.version_info < (3, 11))"
-    command = [*becoming, OTHER_PYTHON, "-c", tried]
-    if subprocess.run(command, cwd="/", env=CODE, check=False, capture_output=True).returncode:
-        leave_out("a python3 of 3.11 or later that every user may run, and code that every user may read")
-    return replace(ground, becoming=becoming)
+    command = [*becoming, OTHER_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+    if subprocess.run(command, cwd="/", check=False, capture_output=True).returncode:
+        leave_out("a python3 of 3.11 or later that every user may run")
+    with code_for_everybody() as code:
+        yield replace(ground, becoming=becoming, program_code=str(code))
 
 
 def committed(ground: Ground) -> Path:
