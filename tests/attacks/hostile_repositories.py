@@ -85,6 +85,8 @@ class Attack:
     """Without the defences something private is read or written. The few others stay, so that they stay harmless."""
     lands: bool = False
     """The work is also landed on the branch that is checked out."""
+    waits: bool = False
+    """The repository chooses the model, which asks for trust: exit code 3."""
     looked_at: tuple[str, ...] = ()
     """Ends of events that are no harm: a directory that was looked for, a pointer that was followed."""
 
@@ -276,7 +278,29 @@ def command_in_a_name(scene: Scene) -> None:
     scene.moved(".git/logs/HEAD", "shell-start")
 
 
+def separate_git_directory(scene: Scene) -> None:
+    target = another_repository(scene)
+    scene.run_git("init", "--quiet", f"--separate-git-dir={scene.private / 'apart'}", at=target)
+    shutil.rmtree(scene.git)
+    scene.git.write_text(f"gitdir: {scene.private / 'apart'}\n")
+
+
+def pipe(name: str) -> Callable[[Scene], None]:
+    return lambda scene: os.mkfifo(scene.root / name)
+
+
+def model(value: str) -> Callable[[Scene], None]:
+    def plant(scene: Scene) -> None:
+        (scene.private / "script.json").write_text(f'["{SECRET}"]')
+        text = f"[engine]\nuse = 'native'\n[model]\nuse = '{value.format(private=scene.private)}'\n{CONTRACT}"
+        (scene.root / "donewhen.toml").write_text(text)
+        scene.commit("choose a model")
+
+    return plant
+
+
 POINTERS = ("(directory)", "gitdir: opened", "gitdir: read", "commondir: opened", "commondir: read")
+CONFIGURED = (*POINTERS, "config: opened", "config: read")
 ATTACKS = (
     Attack("the history of HEAD is the shell's start file", links(".git/logs/HEAD", "shell-start"), lands=True),
     Attack("a command as a name", command_in_a_name, lands=True),
@@ -333,6 +357,11 @@ ATTACKS = (
         bites=False,
         looked_at=("(directory)", ".git/HEAD: opened", ".git/HEAD: read"),
     ),
+    Attack("a separate git directory of another project", separate_git_directory, looked_at=CONFIGURED),
+    Attack("the index of all packs", links(".git/objects/pack/multi-pack-index", ".ssh/id")),
+    Attack("a pipe for the new index", pipe(".git/index.donewhen"), ("--land", "apply"), goes_on=True, bites=False),
+    Attack("a script of the user as the model", model("scripted:{private}/script.json"), waits=True, bites=False),
+    Attack("a session of another repository as the model", model("replay:a"), waits=True, bites=False),
     Attack("nothing at all", lambda _: None, ("--land", "apply"), goes_on=True, bites=False),
 )
 
@@ -359,7 +388,8 @@ def tried(home: Path, attack: Attack, defended: bool) -> dict[str, object]:
     scene = lay_out(home)
     attack.plant(scene)
     start = ["-m", "donewhen"] if defended else [str(HERE / "unguarded.py")]
-    options = ["--engine", "native", "--model", f"scripted:{home}/script.json", *attack.options]
+    own = [] if attack.waits else ["--engine", "native", "--model", f"scripted:{home}/script.json"]
+    options = [*own, *attack.options]
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, *start, *arguments]
@@ -378,6 +408,7 @@ def tried(home: Path, attack: Attack, defended: bool) -> dict[str, object]:
     return {
         "attack": attack.name,
         "goes_on": attack.goes_on,
+        "refusal": 3 if attack.waits else 2,
         "bites": attack.bites,
         "defended": defended,
         "code": done.returncode,

@@ -23,7 +23,7 @@ def wrong(row: dict[str, Any]) -> str:
     if row["attack"] == "nothing at all":
         return "" if row["code"] == 0 else f"an honest repository ended with {row['code']}"
     if not row["goes_on"] and not row["landed"]:
-        return "" if row["code"] == 2 and len(row["said"]) == 1 else "it was not refused in one line"
+        return "" if row["code"] == row["refusal"] and len(row["said"]) == 1 else "it was not refused in one line"
     return "" if row["code"] != 2 or not row["goes_on"] else "it was refused"
 
 

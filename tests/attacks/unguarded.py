@@ -17,6 +17,10 @@ def nothing(*_: object) -> None:
     return None
 
 
+def yes(*_: object) -> bool:
+    return True
+
+
 def switch_off() -> None:
     follow = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -48,6 +52,8 @@ def switch_off() -> None:
         (beneath.Root, "status", status),
         (repo, "_refuse_links", nothing),
         (repo, "_borrowed", nothing),
+        (repo, "_is_said_safe", yes),
+        (mirror, "_refuse_links", nothing),
         (trees, "require_shareable", nothing),
         (mirror, "_link", link),
         (commits, "_is_plain", bool),

@@ -54,10 +54,6 @@ MODELS = ("anthropic:a", "openai:b", "scripted:x")
 KNOWN = {*ORDERS, *AMOUNTS, *LIMITS, *SETS, *RULES, *FREE, *NAMES, "model.fallback"}
 
 
-def costs_nothing(model: str) -> bool:
-    return model.startswith(("scripted:", "replay:"))
-
-
 def is_wider(key: str, value: Any, without: Any) -> bool:
     """Written apart from the schema, which it is compared with."""
     if key in FREE or value == without:
@@ -73,9 +69,9 @@ def is_wider(key: str, value: Any, without: Any) -> bool:
     if key in RULES:
         return not set(without) <= set(value)
     if key == "model.fallback":
-        return any(not costs_nothing(one) for one in set(value) - set(without))
+        return bool(set(value) - set(without))
     if key in ("model.use", "planned.evaluator_model"):
-        return bool(value) and not costs_nothing(value)
+        return bool(value)
     if key == "engine.use":
         return value != "native" and not (without == "auto" and value in ("foreman", "planned"))
     if key in ("foreman.worker", "planned.builder"):
@@ -217,7 +213,6 @@ def test_more_work_or_more_money_than_by_default_waits_for_trust(tmp_path: Path,
         '[engine]\nuse = "planned"\n',
         '[engine]\nuse = "foreman:native"\n',
         '[model]\nuse = "auto"\nfallback = []\nbase_url = ""\n',
-        '[model]\nuse = "scripted:steps.json"\n',
         "[limits]\nusd = 1000\n",
     ],
 )

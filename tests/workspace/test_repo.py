@@ -1,6 +1,7 @@
 """Opening the user's repository: found from anywhere in it, read and never written, refused in one line."""
 
 import os
+import subprocess
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -148,8 +149,9 @@ POINTERS = {
 
 
 @pytest.mark.parametrize("said", POINTERS.values(), ids=POINTERS.keys())
-async def test_a_pointer_file_means_what_it_means_to_git_or_is_refused(tmp_path: Path, said: bytes) -> None:
+async def test_a_pointer_file_means_what_it_means_to_git_or_is_refused(tmp_path: Path, home: Path, said: bytes) -> None:
     root = repository(tmp_path / "r")
+    (home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {root}\n")
     (root / ".git").rename(tmp_path / "real.git")
     (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
     (root / "hop").symlink_to(tmp_path / "elsewhere" / "deep")
@@ -209,9 +211,26 @@ async def test_a_worktree_that_was_moved_by_hand_says_how_to_repair_it(tmp_path:
     assert (await open_it(tmp_path / "moved")).root == tmp_path / "moved"
 
 
-async def test_a_separate_git_directory_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["directory = {root}", "directory = ~/r", "directory =\n\tdirectory = *"])
+async def test_a_separate_git_directory_opens_once_the_user_said_that_it_may(home: Path, said: str) -> None:
+    root = repository(home / "r")
+    git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
+    assert "nothing says that" in await refusal(root)
+    (home / ".gitconfig").write_text(f"[safe]\n\t{said.format(root=root)}\n")
+    assert (await open_it(root)).git_dir == home / "apart"
+
+
+async def test_an_empty_value_takes_back_what_was_said_before(home: Path) -> None:
+    root = repository(home / "r")
+    git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
+    (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n\tdirectory =\n")
+    assert "nothing says that" in await refusal(root)
+
+
+async def test_a_git_directory_that_names_its_working_tree_opens_anywhere(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     git(root, "init", "--quiet", f"--separate-git-dir={tmp_path / 'apart'}")
+    git(root, "config", "core.worktree", str(root))
     assert (await open_it(root)).git_dir == tmp_path / "apart"
 
 
@@ -219,6 +238,18 @@ async def test_a_path_with_signs_of_the_shell_is_quoted_in_a_command_to_type(tmp
     root = pointer_to_another(tmp_path)
     odd = root.rename(tmp_path / "a $(b)")
     assert (await refusal(odd)).endswith(f"safe.directory '{odd}'")
+
+
+def typed(word: str, cwd: Path) -> bytes:
+    """What a person's shell makes of a word."""
+    return subprocess.run(["bash", "-c", f"printf %s {word}"], cwd=cwd, capture_output=True, check=True).stdout
+
+
+async def test_a_path_that_cannot_be_shown_is_written_so_that_the_shell_runs_nothing(tmp_path: Path) -> None:
+    odd = pointer_to_another(tmp_path).rename(tmp_path / "a\x1b$(touch made)'`id`")
+    word = (await refusal(odd)).partition("safe.directory ")[2]
+    assert typed(word, tmp_path) == bytes(odd)
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize(

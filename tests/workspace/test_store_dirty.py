@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from donewhen.errors import BadInput
 from donewhen.workspace.objects import text
+from needs import needs_root
 from repositories import (
     ODD_NAMES,
     commit,
@@ -246,4 +248,18 @@ async def test_a_change_that_needs_a_filter_cannot_be_put_into_a_snapshot(tmp_pa
     write(root, {"a.key": "the secret in clear"})
     async with opened(root, tmp_path / "state") as store:
         with pytest.raises(BadInput, match=r"a\.key needs the filter crypt, which is never run: commit it first"):
+            await store.snapshot()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+async def test_a_tracked_file_that_became_something_else_is_named_in_one_line(tmp_path: Path, kind: str) -> None:
+    root = repository(tmp_path / "r", {"a": "a", "b": "b"})
+    (root / "a").unlink()
+    if kind == "pipe":
+        os.mkfifo(root / "a")
+    else:
+        needs_root()
+        os.mknod(root / "a", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    async with opened(root, tmp_path / "state") as store:
+        with pytest.raises(BadInput, match="a cannot be read: is not a regular file"):
             await store.snapshot()

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from donewhen.errors import BadInput
 from donewhen.session.diagnosis import diagnose
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace import leftovers
@@ -77,6 +78,13 @@ async def test_copying_a_layer_over_a_link_of_the_base_replaces_the_link(tmp_pat
         b"c/d": ("file", b"file now"),
         b"packages/kept": ("file", b"installed"),
     }
+
+
+@pytest.mark.parametrize("path", [".git", "./.git", ".git/config", ".", "./", "sub/.."])
+async def test_the_git_directory_and_the_whole_checkout_are_not_shared(root: Path, path: str) -> None:
+    async with opened(root) as (place, head):
+        with pytest.raises(BadInput, match=r"workspace\.share"):
+            await place.trees.shared(head, path)
 
 
 async def test_no_command_can_see_where_trees_and_the_store_are_kept(root: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from donewhen.session.settings import FILE_NAME, checked
 from donewhen.session.workplace import Workplace
 from donewhen.toml import BadToml, parse_toml
 from donewhen.workspace.files import write_atomically
+from donewhen.workspace.sandbox.level import Level
 
 DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 
@@ -162,6 +163,8 @@ async def verify(place: Workplace, found: Receipt, start: Path, emit: Emit) -> V
     """
     content = found.content
     if not _kept(place, found.digest).is_file() and await _foreign_contract(place, found, start):
+        if place.probe.level is Level.NONE:
+            raise BadInput("the contract is not the base's, and commands of a stranger are not run without a sandbox")
         settings = place.settings
         for key in ("env", "reach", "sockets"):
             settings = settings.with_value("workspace", key, (), "verify")

@@ -87,8 +87,7 @@ def _server(value: Any, held: Any) -> bool:
 
 def _paid_model(value: Any, held: Any) -> bool:
     """Another model may be dearer, and sees the repository. What is not the name of a model is refused later."""
-    provider, colon, _ = str(value).partition(":")
-    return value != held and provider not in ("scripted", "replay") and bool(colon or value == "auto")
+    return value != held and (":" in str(value) or value == "auto")
 
 
 def _paid_models(value: Any, held: Any) -> bool:

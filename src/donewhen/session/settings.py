@@ -141,7 +141,9 @@ def near(
     top = repository_above(start) or start
     file = _nearest(start, top)
     if file is not None and not _leads_out(file, top) and is_trusted(file, trust):
-        _merge(values, {table: value for table, value in read(file).items() if table in tables}, str(file))
+        written, content = read_with_bytes(file)
+        if trust.holds(file, written):  # of the bytes that are used: the file may have changed since
+            _merge(values, {table: value for table, value in content.items() if table in tables}, str(file))
     _merge_environment(values, environment)
     return Settings(values, file)
 

@@ -10,7 +10,7 @@ from donewhen.workspace.beneath import AnyPath, LeavesRoot, Root
 
 MOST_BYTES = 64 * 1024
 """A reference is a line; what is longer than this is none."""
-MOST_PACKED = 1 << 30
+MOST_PACKED = 256 << 20
 MOST_HOPS = 5
 ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])")
 BAD_NAME = re.compile(rb"\.\.|[\x00-\x20\x7f~^:?*\[\\]|//|/\.|@\{|\.lock(?:/|$)|/$")

@@ -40,7 +40,8 @@ UNDER_WAY = {
     "BISECT_LOG": "a bisection is under way",
 }
 SHARED_PLACES = (
-    "objects", "objects/info", "objects/info/alternates", "objects/pack", "refs", "refs/heads", "refs/heads/donewhen",
+    "objects", "objects/info", "objects/info/alternates", "objects/pack",
+    "objects/pack/multi-pack-index", "refs", "refs/heads", "refs/heads/donewhen",
     "refs/tags", "packed-refs", "config", "info", "info/exclude", "info/attributes", "logs", "logs/refs",
     "logs/refs/heads", "logs/refs/heads/donewhen", "logs/HEAD", "shallow", "worktrees",
 )  # fmt: skip
@@ -109,7 +110,12 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         _refuse_foreign((root, pointer, git_dir), scopes.outside)
         settings = scopes.joined()
         _refuse_unknown_form(root, settings)
-        _refuse_other_work_tree(root, git_dir, scopes.of_work_tree(linked=git_dir != common_dir))
+        of_work_tree = scopes.of_work_tree(linked=git_dir != common_dir)
+        _refuse_other_work_tree(root, git_dir, of_work_tree)
+        # A git directory elsewhere must name this working tree itself (a submodule's does), or its user must.
+        apart = git_dir == common_dir and root not in git_dir.parents and not _last(of_work_tree, "core.worktree")
+        if apart and not _is_said_safe(root, scopes.outside):
+            raise BadInput(f"nothing says that {shown(str(git_dir))} belongs to {shown(str(root))}; {_say_safe(root)}")
         said = refs.read(git, "HEAD")
         head = refs.follow(said, common)
         if not head:
@@ -350,11 +356,18 @@ def _refuse_foreign(places: tuple[Path, ...], everywhere: Settings) -> None:
 
 
 def _say_safe(root: Path) -> str:
-    return f"git config --global --add safe.directory {shown(quoted(str(root)))}"
+    path = str(root)
+    if shown(path) != path:  # in `$'…'` nothing is expanded, and every byte can be written
+        odd = (f"\\{byte:03o}" if not 32 < byte < 127 or byte in b"\\'" else chr(byte) for byte in os.fsencode(path))
+        return f"git config --global --add safe.directory $'{''.join(odd)}'"
+    return f"git config --global --add safe.directory {quoted(path)}"
 
 
 def _is_said_safe(root: Path, everywhere: Settings) -> bool:
-    trusted = everywhere.get("safe.directory", ())
+    """As git reads it: an empty value takes back all before it."""
+    trusted: list[str] = []
+    for value in everywhere.get("safe.directory", ()):
+        trusted = [*trusted, os.path.expanduser(value)] if value else []
     return "*" in trusted or str(root) in trusted
 
 

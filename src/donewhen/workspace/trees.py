@@ -269,7 +269,7 @@ def require_shareable(repo: Repo, path: str) -> None:
         found = repo.files.status(path)
     except LeavesRoot as error:
         raise BadInput(f"workspace.share: {error}") from error
-    if os.path.normpath(path) == "." or path.split("/")[0] == ".git":
+    if os.path.normpath(path).split("/")[0] in (".", ".git"):
         raise BadInput(f"workspace.share: {shown(path)} is not a path below the repository")
     if found is None:
         raise BadInput(f"workspace.share: {shown(path)} does not exist in {shown(str(repo.root))}")

@@ -198,6 +198,20 @@ async def test_nothing_inside_the_repository_is_searched(scene: Scene, tmp_path:
     assert times_asked(inside) == 0
 
 
+@pytest.mark.parametrize("linked", [False, True])
+async def test_a_pinned_program_of_the_repository_is_never_started_on_the_host(
+    scene: Scene, tmp_path: Path, linked: bool
+) -> None:
+    """A later commit may have exchanged it; its version stays unknown, and it is started in the sandbox alone."""
+    scene.repository = tmp_path / "repository"
+    inside = program(scene.repository / "tools")
+    pin = tmp_path / "robo"
+    pin.symlink_to(inside)
+    found = await scene.one(pin=pin if linked else inside)
+    assert found.ready and not found.version
+    assert times_asked(scene.repository / "tools") == 0
+
+
 async def test_relative_entries_of_path_are_not_searched(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

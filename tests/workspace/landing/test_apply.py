@@ -144,11 +144,14 @@ async def test_a_submodule_that_the_work_does_not_touch_stays(tmp_path: Path) ->
     assert status(root) == ["M  d/e", " M sub"]
 
 
-async def test_a_checkout_on_another_file_system_than_its_git_dir_is_brought_up_to_date(tmp_path: Path) -> None:
+async def test_a_checkout_on_another_file_system_than_its_git_dir_is_brought_up_to_date(
+    tmp_path: Path, home: Path
+) -> None:
     if not os.access("/dev/shm", os.W_OK) or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
         leave_out("a second file system")
     root = Path(tempfile.mkdtemp(dir="/dev/shm"))
     try:
+        (home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {root}\n")
         git(root, "init", "--quiet", "-b", "main", f"--separate-git-dir={tmp_path / 'apart'}")
         write(root, BASE)
         commit(root)

@@ -149,7 +149,9 @@ async def _look(wanted: Wanted, around: Around, asker: _Asker) -> Found:
         return _command(wanted, around)
     tries: list[_Try] = []
     for kind, way, seen in _candidates(wanted, around):
-        answer = Answer("", seen.problem) if seen.problem else await asker.ask(_question(wanted.profile, way, seen))
+        # A program of the repository's own is never started on the host, not even for its version.
+        silent = seen.problem or programs.lies_in(seen.path, around.repository)
+        answer = Answer("", seen.problem) if silent else await asker.ask(_question(wanted.profile, way, seen))
         tries.append(_Try(kind, way, seen, answer))
         if not answer.trouble:
             return _running(wanted.profile, tries[-1], around)

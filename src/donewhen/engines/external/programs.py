@@ -48,6 +48,13 @@ def pinned(path: str) -> Sighting:
     return Sighting(path, _unusable(path))
 
 
+def lies_in(program: str, repository: Path | None) -> bool:
+    """Whether a program, or where its links lead, lies in the repository."""
+    return repository is not None and any(
+        _within(name, repository) for name in (os.path.abspath(program), os.path.realpath(program))
+    )
+
+
 def first_word(command: str) -> str:
     """The program that a command of the shell starts with; empty where the shell itself does the work."""
     words = shlex.split(command)

@@ -22,9 +22,10 @@ from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import Connection, serve_proxy
 from donewhen.engines.external.network.questions import Ask, serve_questions
 from donewhen.engines.external.profile import File, Profile, Provider, Way, filled
+from donewhen.errors import MachineryBroke
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.merged.problems import FileProblem
+from donewhen.workspace.merged.problems import FileProblem, Outside
 from donewhen.workspace.sandbox import machine
 from donewhen.workspace.sandbox.guest import ADDRESS, Door, Guest
 from donewhen.workspace.sandbox.home import installation_within, installations, search_path, toolchains
@@ -194,6 +195,10 @@ def _covers(hired: Hired, maker: "Maker", outside: Path) -> list[Bind]:
     for path in hired.profile.project:
         try:
             kind = files.stat(path).kind
+        except Outside as error:
+            raise MachineryBroke(
+                f"{error}: settings of the repository would reach the agent; remove that link"
+            ) from error
         except FileProblem:
             continue
         covers.append(Bind(str(nothing / ("directory" if kind == "directory" else "file")), f"{maker.root}/{path}"))
@@ -207,7 +212,9 @@ def _installations(hired: Hired, maker: "Maker") -> list[str]:
     hidden = [home, *map(Path, emptied)]
     tree = Path(maker.root)
     shown = toolchains(home, search_path(os.environ.get("PATH", "")), emptied, [maker.root])
-    return sorted({str(place) for program in _programs(hired) for place in installations(program, hidden, shown, tree)})
+    # Where a link of the repository leads is the repository's choice, and shown only if it is seen anyway.
+    named = [program for program in _programs(hired) if tree not in program.parents]
+    return sorted({str(place) for program in named for place in installations(program, hidden, shown, tree)})
 
 
 def _within(hired: Hired, maker: "Maker", outside: Path) -> tuple[str, list[Bind | Overlay]]:

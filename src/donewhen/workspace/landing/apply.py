@@ -238,7 +238,9 @@ async def _write_index(ground: Ground) -> None:
 def _put_index(git: Root, index: Path) -> None:
     before = git.status("index")
     with git.directory() as above, index.open("rb") as source:
-        with os.fdopen(git.open(NEW_INDEX, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        with contextlib.suppress(FileNotFoundError):  # whatever it is, a pipe or a device too
+            os.unlink(NEW_INDEX, dir_fd=above)
+        with os.fdopen(git.open(NEW_INDEX, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             shutil.copyfileobj(source, file, 1 << 20)
             file.flush()
             # Git compares this time with those of the files: a younger one would hide an edit made just now.

@@ -50,7 +50,9 @@ def tip(repo: Repo, name: str) -> str | None:
     ref = checked(name)
     said = refs.read(repo.common, raw(ref))
     if said.startswith(b"ref:"):
-        raise NotLanded(f"the branch {shown(name)} only points to {shown(refs.target(said))}; name that one")
+        named = refs.target(said)
+        where = f"only points to {shown(named)}; name that one" if named else "is a link, which is not followed here"
+        raise NotLanded(f"the branch {shown(name)} {where}")
     if said and not refs.id_in(said):
         raise NotLanded(f"the branch {shown(name)} is damaged: {shown(repo.common.place(raw(ref)))} holds no commit")
     return refs.id_in(said) or refs.packed(repo.common).get(raw(ref))

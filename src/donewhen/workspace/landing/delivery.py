@@ -9,6 +9,7 @@ collection in between.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
@@ -22,7 +23,7 @@ import anyio.to_thread
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace import refs
-from donewhen.workspace.beneath import Root
+from donewhen.workspace.beneath import LINK, LeavesRoot, Root
 from donewhen.workspace.landing.refusals import telling
 from donewhen.workspace.objects import framed, object_id
 from donewhen.workspace.repo import Repo
@@ -30,6 +31,8 @@ from donewhen.workspace.store import Store, lfs, mirror
 from donewhen.workspace.store.bare import LARGEST_READ, Bare
 
 MOST_TRIES = 3
+NO_HARD_LINKS = {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
+"""What a file system answers that has none, or not one more."""
 MOST_AT_ONCE = 64 * 1024 * 1024
 """Bytes of content that are held in memory together."""
 MOST_SYNCED_ALONE = 64
@@ -99,6 +102,9 @@ async def _kinds(bare: Bare, ids: Sequence[str]) -> dict[str, Kept]:
 
 async def _missing(bare: Bare, repo: Repo, wanted: Mapping[str, Kept]) -> list[str]:
     """Those of the objects that are not in the user's repository as it is now."""
+    for id in wanted:  # git would follow a link there
+        if repo.common.target(f"objects/{id[:2]}/{id[2:]}") is not None:
+            raise LeavesRoot(errno.ELOOP, LINK, repo.common.place(f"objects/{id[:2]}/{id[2:]}"))
     with bare.scratch() as place:
         git_dir = place.git_dir / "theirs"
         for part in ("objects/info", "refs"):
@@ -212,7 +218,9 @@ def _name(root: Root, temporary: str, target: str) -> None:
             os.link(temporary, name, src_dir_fd=above, dst_dir_fd=above, follow_symlinks=False)
         except FileExistsError:
             pass
-        except PermissionError:  # a file system without hard links
+        except OSError as error:
+            if error.errno not in NO_HARD_LINKS:
+                raise
             if root.status(target) is None:
                 os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
                 return

@@ -97,6 +97,8 @@ def _remove_leftover(above: int, name: bytes) -> None:
     except OSError:
         return  # there is none, or one that was never ours
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return
         if os.read(descriptor, len(MARK) + 1) == MARK and try_lock(descriptor) and _is_at(descriptor, above, name):
             os.unlink(name, dir_fd=above)
     finally:
@@ -115,7 +117,9 @@ def put(root: Root, path: AnyPath, content: bytes, scratch: AnyPath) -> None:
     """Make a file that content in one step, durably. The scratch name is ours alone under the lock that is held."""
     before = root.status(path)
     with root.above(path) as (above, name):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with contextlib.suppress(FileNotFoundError):  # whatever it is, a pipe or a device too
+            os.unlink(scratch, dir_fd=above)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(scratch, flags, 0o666, dir_fd=above)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

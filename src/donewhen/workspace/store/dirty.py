@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from donewhen.errors import BadInput
-from donewhen.workspace.beneath import Root
+from donewhen.workspace.beneath import LeavesRoot, Root
 from donewhen.workspace.git import Place, Settings
 from donewhen.workspace.objects import FILE, GITLINK, LINK, PROGRAM, Change, Entry, date_in, object_id, raw, shown, text
 from donewhen.workspace.repo import Repo
@@ -177,16 +177,25 @@ async def _add(bare: Bare, repo: Repo, place: Place, paths: Sequence[bytes]) -> 
 def _copy_files(source: Root, paths: Sequence[bytes], target: Root) -> None:
     """Copy the user's files and links to a directory of ours, where nobody can exchange one while git reads it."""
     for path in paths:
-        with contextlib.suppress(FileNotFoundError), target.above(path, make=True) as (above, name):
-            link = source.target(path)
-            if link is not None:
-                os.symlink(link, name, dir_fd=above)
-                continue
-            with source.file(path) as file:
-                mode = 0o755 if os.fstat(file.fileno()).st_mode & stat.S_IXUSR else 0o644
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                with os.fdopen(os.open(name, flags, mode, dir_fd=above), "wb") as copy:
-                    shutil.copyfileobj(file, copy, 1 << 20)
+        try:
+            _copy_file(source, path, target)
+        except (FileNotFoundError, LeavesRoot):
+            continue  # it was removed, or its directory replaced, after git had looked: as if it were not there
+        except OSError as error:
+            raise BadInput(f"{shown(path)} cannot be read: {error.strerror}") from error
+
+
+def _copy_file(source: Root, path: bytes, target: Root) -> None:
+    with target.above(path, make=True) as (above, name):
+        link = source.target(path)
+        if link is not None:
+            os.symlink(link, name, dir_fd=above)
+            return
+        with source.file(path) as file:
+            mode = 0o755 if os.fstat(file.fileno()).st_mode & stat.S_IXUSR else 0o644
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, mode, dir_fd=above), "wb") as copy:
+                shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def _record(bare: Bare, repo: Repo, path: bytes) -> bytes:

@@ -19,14 +19,14 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import anyio.to_thread
 
 from donewhen.workspace import refs
-from donewhen.workspace.beneath import AnyPath, LeavesRoot, Root
+from donewhen.workspace.beneath import LINK, AnyPath, LeavesRoot, Root
 from donewhen.workspace.files import locked
 from donewhen.workspace.repo import Repo
 from donewhen.workspace.store.bare import Bare, replace
@@ -179,6 +179,7 @@ def _link_packs(bare: Bare, source: Root) -> None:
     target = bare.git_dir / "objects" / "pack"
     for _ in range(MOST_LOOKS):
         there, have = set(source.names("pack")), set(os.listdir(target))
+        _refuse_links(source, there)
         whole = {name[:-4] for name in there if name.endswith(".idx") and f"{name[:-4]}.pack" in there}
         try:
             for pack in whole:
@@ -189,6 +190,13 @@ def _link_packs(bare: Bare, source: Root) -> None:
             return
         except FileNotFoundError:
             continue  # a repack put another one in its place
+
+
+def _refuse_links(source: Root, names: Iterable[str]) -> None:
+    """Also those that are not taken: git looks at them when it borrows the directory."""
+    for name in names:
+        if source.target(f"pack/{name}") is not None:
+            raise LeavesRoot(errno.ELOOP, LINK, source.place(f"pack/{name}"))
 
 
 def _link(above: int, name: str, into: Path, shown: str) -> None:
