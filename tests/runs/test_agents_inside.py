@@ -239,6 +239,20 @@ def test_nothing_in_the_repository_configures_the_agent_unless_the_user_says_so(
     assert git(repo, "show", f"donewhen/{ran.session}:.mcp.json") == "servers of the tree"
 
 
+@pytest.mark.parametrize("target", ["../{name}/plain.json", "/proc/self/cwd/plain.json"])
+def test_settings_that_leave_the_tree_by_a_link_and_come_back_do_not_configure_it(
+    repo: Path, place: Path, target: str
+) -> None:
+    put(repo, {"plain.json": "servers of the tree"})
+    (repo / ".mcp.json").symlink_to(target.format(name=repo.name))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "settings")
+    ran = run_with(repo, claude(place, [{"shell": "cat .mcp.json"}, RIGHT]))
+    assert ran.code != 0
+    assert "servers of the tree" not in json.dumps(ran.of("tool_result"))
+    assert "remove that link" in ran.one("session_finished")["reason"], ran.one("session_finished")
+
+
 # -- leave --
 
 

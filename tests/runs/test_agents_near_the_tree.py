@@ -248,3 +248,19 @@ def test_a_pinned_agent_over_the_protocol_starts_near_the_tree_and_writes_everyw
         "answer.txt",
         "tools/new.txt",
     ]
+
+
+def test_a_program_of_the_repository_that_became_a_link_shows_nothing_of_the_home(ground: Ground) -> None:
+    """A later commit may exchange a program that the user allowed for a link to the user's own things."""
+    hidden = ground.program("private/work/bin/agent", "../lib/data")
+    named = ground.shop / "committed" / "agent"
+    named.unlink()
+    named.symlink_to(hidden)
+    git(ground.shop, "commit", "-qam", "exchange it")
+    with pytest.raises(AssertionError) as failed:
+        ground.run(named)
+    assert DATA not in str(failed.value)
+
+
+def test_the_same_program_shows_its_installation_where_the_user_names_it(ground: Ground) -> None:
+    ground.run(ground.program("private/work/bin/agent", "../lib/data"))
