@@ -218,6 +218,18 @@ def test_trust_is_asked_about_the_bytes_that_were_read(top: Path) -> None:
     assert not book.holds(file, b"[workspace]\nnetwork = 'full'\n")
 
 
+def test_a_link_that_is_put_there_after_the_reading_leads_to_no_other_trust(top: Path) -> None:
+    """A copy of a trusted file's content must not count by a link to that file."""
+    trusted, file, book = top.parent / "trusted.toml", top / "donewhen.toml", TrustBook(top.parent)
+    trusted.write_text("[workspace]\nnetwork = 'full'\n")
+    book.accept(trusted, trusted.read_bytes())
+    file.write_bytes(trusted.read_bytes())
+    real, written, _ = settings.read_inside(file, top)
+    file.unlink()
+    file.symlink_to(trusted)
+    assert not book.holds(real, written)
+
+
 @pytest.mark.promise("trust.limits")
 def test_a_limit_above_the_users_own_needs_trust(top: Path, environment: dict[str, str]) -> None:
     write_user_file(environment, "[limits]\nusd = 5\n")

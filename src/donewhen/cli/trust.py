@@ -19,13 +19,14 @@ def command() -> int:
     Any later change of the file has to be accepted again.
     """
     here = Path(os.path.realpath(Path.cwd()))
-    file = settings.find(here, settings.repository_above(here) or Path("/"))
+    top = settings.repository_above(here) or Path("/")
+    file = settings.find(here, top)
     if file is None:
         raise BadInput(f"there is no {settings.FILE_NAME} here or above, so there is nothing to trust")
-    written, content = settings.read_with_bytes(file)
+    real, written, content = settings.read_inside(file, top)
     widened = settings.widening(content, settings.without_repository(os.environ))
     for widening in widened:
         click.echo(one_line(f"{widening.key} = {widening.value!r}"))
-    TrustBook(state_root(os.environ)).accept(file, written)
+    TrustBook(state_root(os.environ)).accept(real, written)
     click.echo(one_line(f"trusted: {file}" if widened else f"{file} asks for nothing beyond the defaults"))
     return 0

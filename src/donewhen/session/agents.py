@@ -36,9 +36,10 @@ async def agents_here(say: Say = silent, launcher: "Launcher | None" = None) -> 
     """By the settings of wherever this is called; what an untrusted file says is left out, and that is told."""
     start, trust = Path.cwd(), TrustBook(state_root(os.environ))
     settings = settings_module.near(start, os.environ, trust, TABLES)
-    for line in _left_out(settings, trust):
+    repository = settings_module.repository_above(start)
+    for line in _left_out(settings, repository or start, trust):
         say(line)
-    found = await found_by(settings, settings_module.repository_above(start), os.environ, launcher)
+    found = await found_by(settings, repository, os.environ, launcher)
     profiles = known(settings)
     return [one for one in found if one.status != "missing" or _can_be_had(profiles[one.name])]
 
@@ -83,8 +84,8 @@ def _wanted(settings: Settings) -> Iterator[Wanted]:
         yield Wanted(profile.custom(name, command), command=command)
 
 
-def _left_out(settings: Settings, trust: TrustBook) -> Iterator[str]:
-    if settings.file is None or settings_module.is_trusted(settings.file, trust):
+def _left_out(settings: Settings, top: Path, trust: TrustBook) -> Iterator[str]:
+    if settings.file is None or settings_module.is_trusted(settings.file, top, trust):
         return
     if given := cast("Mapping[str, object]", settings_module.read(settings.file).get("agent", {})):
         names = ", ".join(f"agent.{name}" for name in given)

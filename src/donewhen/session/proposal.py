@@ -157,7 +157,7 @@ def write(planned: Plan) -> None:
         written = _replace(file, planned)
     except OSError as error:
         raise BadInput(f"{file} cannot be written: {error.strerror}") from error
-    TrustBook(state_root(os.environ)).accept(planned.file, written)
+    TrustBook(state_root(os.environ)).accept(file, written)
 
 
 def _replace(file: Path, planned: Plan) -> bytes:

@@ -14,7 +14,8 @@ from donewhen.errors import BadInput, NeedsPerson
 from donewhen.session import schema
 from donewhen.session.schema import Key, Value
 from donewhen.session.trust import TrustBook
-from donewhen.toml import BadToml, file_content, parse_toml
+from donewhen.toml import MOST_BYTES, BadToml, file_content, parse_toml
+from donewhen.workspace.beneath import Root
 
 FILE_NAME = "donewhen.toml"
 PREFIX = "DONEWHEN__"
@@ -124,8 +125,8 @@ def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBoo
     file = find(start, top)
     content: Table = {}
     if file is not None:
-        written, content = read_with_bytes(file)
-        if trust is not None and (widened := widening(content, values)) and not trust.holds(file, written):
+        real, written, content = read_inside(file, top)
+        if trust is not None and (widened := widening(content, values)) and not trust.holds(real, written):
             asks = f"'{widened[0].key}' asks for more than the default"
             raise NeedsPerson(f"{file}: {asks}; read it, then run: donewhen trust")
         _merge(values, content, str(file))
@@ -139,10 +140,10 @@ def near(
     """The settings for verbs that only look: some tables, and a file that is not trusted says nothing."""
     values = without_repository(environment)
     top = repository_above(start) or start
-    file = _nearest(start, top)
-    if file is not None and not _leads_out(file, top) and is_trusted(file, trust):
-        written, content = read_with_bytes(file)
-        if trust.holds(file, written):  # of the bytes that are used: the file may have changed since
+    file = find(start, top)
+    if file is not None and is_trusted(file, top, trust):
+        real, written, content = read_inside(file, top)
+        if trust.holds(real, written):  # of the bytes that are used: the file may have changed since
             _merge(values, {table: value for table, value in content.items() if table in tables}, str(file))
     _merge_environment(values, environment)
     return Settings(values, file)
@@ -167,21 +168,7 @@ def without_repository(environment: Mapping[str, str]) -> Values:
 
 
 def find(start: Path, top: Path) -> Path | None:
-    """The nearest donewhen.toml from `start` upward, not beyond `top`; `read` refuses one that is not a file.
-
-    A link out of the repository is refused: another file that was trusted must not count for this repository.
-    """
-    found = _nearest(start, top)
-    if found is not None and _leads_out(found, top):
-        raise BadInput(f"{found} is a link out of the repository, which is not followed")
-    return found
-
-
-def _leads_out(file: Path, top: Path) -> bool:
-    return not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top))
-
-
-def _nearest(start: Path, top: Path) -> Path | None:
+    """The nearest donewhen.toml from `start` upward, not beyond `top`; `read` refuses one that is not a file."""
     for directory in (start, *start.parents):
         candidate = directory / FILE_NAME
         if os.path.lexists(candidate):
@@ -201,16 +188,37 @@ def user_file(environment: Mapping[str, str]) -> Path | None:
 
 def read(file: Path) -> Table:
     """A configuration file, checked against the schema."""
-    return read_with_bytes(file)[1]
-
-
-def read_with_bytes(file: Path) -> tuple[bytes, Table]:
-    """The same with the bytes that were read, for a look at whether they are trusted."""
     try:
-        written = file_content(file)
-        return written, checked(file, parse_toml(written))
+        return checked(file, parse_toml(file_content(file)))
     except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
+
+
+def read_inside(file: Path, top: Path) -> tuple[Path, bytes, Table]:
+    """A repository's file: its real path, the bytes that were read, and what they say.
+
+    A link out of the repository is refused: another file that was trusted must not count for this repository. The real
+    path is opened without following a link, so that the bytes are its own whatever is put there meanwhile.
+    """
+    try:
+        real, written = _bytes_inside(file, top)
+        return real, written, checked(file, parse_toml(written))
+    except BadToml as error:
+        raise BadInput(f"{file}: {error}") from error
+
+
+def _bytes_inside(file: Path, top: Path) -> tuple[Path, bytes]:
+    real, above = Path(os.path.realpath(file)), Path(os.path.realpath(top))
+    if not real.is_relative_to(above):
+        raise BadInput(f"{file} is a link out of the repository, which is not followed")
+    try:
+        written = Root(above).read(str(real.relative_to(above)), MOST_BYTES + 1)
+    except OSError:
+        written = None
+    if written is None or len(written) > MOST_BYTES:
+        file_content(file)  # says what is wrong with it
+        raise BadToml("changed while it was read")
+    return real, written
 
 
 def checked(file: Path, content: Table) -> Table:
@@ -294,11 +302,11 @@ def widening(content: Table, held: Values) -> list[Widening]:
     return found
 
 
-def is_trusted(file: Path, trust: TrustBook) -> bool:
-    """Whether a file as it is now was accepted; one that cannot be read was not."""
+def is_trusted(file: Path, top: Path, trust: TrustBook) -> bool:
+    """Whether a repository's file as it is now was accepted; one that cannot be read was not."""
     try:
-        return trust.holds(file, file_content(file))
-    except BadToml:
+        return trust.holds(*_bytes_inside(file, top))
+    except (BadToml, BadInput):
         return False
 
 

@@ -17,12 +17,15 @@ class TrustBook:
     def __init__(self, state: Path) -> None:
         self._book = state / "trust.json"
 
-    def holds(self, file: Path, content: bytes) -> bool:
-        """Whether this content of a file was accepted: what the caller read, and not what is there a moment later."""
-        return self._entries().get(str(file.resolve())) == _digest(content)
+    def holds(self, real: Path, content: bytes) -> bool:
+        """Whether this content of a file was accepted: what the caller read, and not what is there a moment later.
 
-    def accept(self, file: Path, content: bytes) -> None:
-        entries = {**self._entries(), str(file.resolve()): _digest(content)}
+        The real path is the caller's as well: a link that is put there now must not lead to another file's trust.
+        """
+        return self._entries().get(str(real)) == _digest(content)
+
+    def accept(self, real: Path, content: bytes) -> None:
+        entries = {**self._entries(), str(real): _digest(content)}
         write_atomically(self._book, json.dumps(entries, indent=1, sort_keys=True))
 
     def count(self) -> int:
