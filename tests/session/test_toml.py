@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -208,15 +209,15 @@ def an_ordinary_user() -> Generator[None]:
         os.seteuid(was)
 
 
-def test_a_file_that_may_not_be_read_is_one_line_that_names_it(tmp_path: Path) -> None:
-    for above in (tmp_path, *list(tmp_path.parents)[:3]):
-        above.chmod(0o755)
-    file = tmp_path / "donewhen.toml"
-    file.write_text("")
-    file.chmod(0)
-    with an_ordinary_user(), pytest.raises(BadInput) as wrong:
-        settings_module.read(file)
-    assert str(wrong.value) == f"{file}: Permission denied"
+def test_a_file_that_may_not_be_read_is_one_line_that_names_it() -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        Path(place).chmod(0o755)
+        file = Path(place, "donewhen.toml")
+        file.write_text("")
+        file.chmod(0)
+        with an_ordinary_user(), pytest.raises(BadInput) as wrong:
+            settings_module.read(file)
+        assert str(wrong.value) == f"{file}: Permission denied"
 
 
 # -- manifests of strangers --
