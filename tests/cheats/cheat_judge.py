@@ -83,7 +83,7 @@ class Hearing:
 @asynccontextmanager
 async def hearing(tree: Path) -> AsyncGenerator[Hearing]:
     """The working tree of a repository, captured."""
-    TrustBook(state_root(os.environ)).accept(tree / "donewhen.toml", (tree / "donewhen.toml").read_bytes())
+    TrustBook(state_root(os.environ)).accept((tree / "donewhen.toml").resolve(), (tree / "donewhen.toml").read_bytes())
     async with open_workplace(tree) as place:
         candidate = await place.store.tree_of(await place.store.snapshot())
         yield Hearing(place, contract_before(tree), candidate)
