@@ -329,7 +329,13 @@ ATTACKS = (
     Attack(
         "where new files wait", links(".git/donewhen-landing", "dir"), ("--land", "apply"), goes_on=True, bites=False
     ),
-    Attack("where the new index waits", links(".git/index.donewhen", "shell-start"), ("--land", "apply"), goes_on=True),
+    Attack(
+        "where the new index waits",
+        links(".git/index.donewhen", "shell-start"),
+        ("--land", "apply"),
+        goes_on=True,
+        bites=False,
+    ),
     Attack(
         "the lock of the index", links(".git/index.lock", "shell-start"), ("--land", "apply"), goes_on=True, bites=False
     ),

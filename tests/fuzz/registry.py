@@ -213,6 +213,7 @@ NOT_FOREIGN: Mapping[str, str] = {
     "judge.protect.scripts.is_used": PART,
     "memory.masking.masked": PART,
     "engines.external.network.heads.written": OWN_WORDS,
+    "engines.external.programs.lies_in": OWN_WORDS,
     "engines.external.programs.on_path": OWN_WORDS,
     "engines.external.streams.reader": OWN_WORDS,
     "engines.planned.words.planning": OWN_WORDS,
