@@ -215,7 +215,7 @@ async def test_a_worktree_that_was_moved_by_hand_says_how_to_repair_it(tmp_path:
 async def test_a_separate_git_directory_opens_once_the_user_said_that_it_may(home: Path, said: str) -> None:
     root = repository(home / "r")
     git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
-    assert "nothing says that" in await refusal(root)
+    assert "does not say that" in await refusal(root)
     (home / ".gitconfig").write_text(f"[safe]\n\t{said.format(root=root)}\n")
     assert (await open_it(root)).git_dir == home / "apart"
 
@@ -224,7 +224,7 @@ async def test_an_empty_value_takes_back_what_was_said_before(home: Path) -> Non
     root = repository(home / "r")
     git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
     (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n\tdirectory =\n")
-    assert "nothing says that" in await refusal(root)
+    assert "does not say that" in await refusal(root)
 
 
 async def test_a_git_directory_that_names_its_working_tree_opens_anywhere(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         # A git directory elsewhere must name this working tree itself (a submodule's does), or its user must.
         apart = git_dir == common_dir and root not in git_dir.parents and not _last(of_work_tree, "core.worktree")
         if apart and not _is_said_safe(root, scopes.outside):
-            raise BadInput(f"nothing says that {shown(str(git_dir))} belongs to {shown(str(root))}; {_say_safe(root)}")
+            where = f"{shown(str(git_dir))} does not say that {shown(str(root))} is its working tree"
+            raise BadInput(f"{where}; to use it: {_say_safe(root)}")
         said = refs.read(git, "HEAD")
         head = refs.follow(said, common)
         if not head:
