@@ -3,7 +3,7 @@ PY := .venv/bin/python
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-agents check fmt bench clean lock packages
+.PHONY: help venv demo test-fast test test-all soak test-agents check fmt bench clean lock packages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,20 +20,35 @@ demo: venv ## a run to a verified branch; cheats that are refused; a command tha
 	@scripts/debian-packages wall
 	@scripts/demo
 
-test: venv packages ## every test
+FAST := readers syntax workspace/policy model storage session engines judge memory union
+PYTEST = PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal --ignore=tests/house
+
+test-fast: venv packages ## the tests of the inner loop: no whole runs, a sample of the long proofs
+	@DONEWHEN_TESTS=sample $(PYTEST) $(addprefix tests/,$(FAST))
+
+test: venv packages ## every part of the program, with a sample of each family of long proofs
 	@scripts/test-runners
 	@scripts/test-projects
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal
+	@DONEWHEN_TESTS=sample $(PYTEST)
+
+test-all: venv packages ## every test, and all of the long proofs
+	@scripts/test-runners
+	@scripts/test-projects
+	@$(PYTEST)
+
+soak: venv packages ## what takes longer than CI may: every hostile text for every parser, files of two gigabytes
+	@DONEWHEN_FUZZ=1 DONEWHEN_LARGE_FILE=2147483648 $(PYTEST) tests/fuzz tests/runs/test_large_files.py
 
 test-agents: venv packages ## the external engine with the real programs of others, against a scripted model
 	@scripts/test-agents
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" DONEWHEN_REAL_AGENTS=1 $(PY) -m pytest -n 2 --dist worksteal tests/real_agents
 
-check: venv ## format, lint, types, import rules
+check: venv ## format, lint, types, import rules, house rules
 	@.venv/bin/ruff format --check --quiet .
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/pyright --warnings
+	@$(PY) -m pytest -q -n auto tests/house
 
 fmt: venv ## format and sort imports
 	@.venv/bin/ruff check --quiet --fix . || true

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import anyio
 
-from donewhen.workspace.capture import capture_copy, capture_layer, stamp, write_layer
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import open_repo
-from donewhen.workspace.store import Store
+from donewhen.workspace.git.repo import open_repo
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.process.launch import Launcher
+from donewhen.workspace.trees.capture import capture_copy, capture_layer, stamp, write_layer
 from trees import FILES_PER_DIRECTORY, make_repository
 
 FILES = 50_000

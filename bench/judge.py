@@ -18,11 +18,11 @@ from pathlib import Path
 
 import anyio
 
-from donewhen.judge.cache import Runs
 from donewhen.judge.contract import Check, Contract
+from donewhen.judge.green_proof import JudgeRequest
 from donewhen.judge.judge import Judge
-from donewhen.judge.proof import Case
-from donewhen.session.checking import surroundings
+from donewhen.judge.run_cache import RunCache
+from donewhen.session.check.judge_tree import surroundings
 from donewhen.session.workplace import open_workplace
 from trees import make_repository
 
@@ -38,7 +38,7 @@ async def judge_secs(repository: Path) -> float:
         taken: list[float] = []
         for number in range(ROUNDS):
             (repository / "d0001" / "f00030.txt").write_text(f"{number}\n")
-            case = Case(
+            case = JudgeRequest(
                 base=place.repo.head,
                 candidate=await place.store.tree_of(await place.store.snapshot()),
                 surroundings=replace(surroundings(place, CONTRACT), digest=""),
@@ -47,7 +47,7 @@ async def judge_secs(repository: Path) -> float:
             began = time.perf_counter()
             # The evidence of a control run is not part of what is compared here.
             contract = replace(CONTRACT, min_evidence="exit")
-            verdict = await Judge(place, contract, case, Runs(None), lambda _: None).verdict()
+            verdict = await Judge(place, contract, case, RunCache(None), lambda _: None).verdict()
             taken.append((time.perf_counter() - began) / CHECKS)
             assert verdict.green
     return statistics.median(taken)

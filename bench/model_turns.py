@@ -18,9 +18,8 @@ from typing import Any
 
 import anyio
 
-from donewhen.model.base import Answers, Assistant, Message, ToolAnswer, ToolSpec, Turn, User
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
+from donewhen.model.interface import Answers, Assistant, Message, ToolAnswer, ToolSpec, Turn, User, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

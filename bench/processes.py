@@ -17,11 +17,11 @@ from statistics import median
 
 import anyio
 
-from donewhen.workspace.command import Command, Finished
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.process.command import Command, Finished
+from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox import bubblewrap
 from donewhen.workspace.sandbox.level import Level, probe
-from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, SandboxTree, ShellCommand, TreeSandbox
 from donewhen.workspace.sandbox.view import Bind, Overlay
 
 ROUNDS = 100
@@ -114,7 +114,7 @@ async def _ways(launcher: Launcher, place: Path) -> dict[str, Spawn]:
         return subprocess.run(words, check=False).returncode == 0  # noqa: ASYNC221 - the thing that is measured
 
     def sandboxed(layer: Bind | Overlay) -> Spawn:
-        room = Room(launcher, wall, Place(tree, (layer,)), RoomConfig())
+        room = TreeSandbox(launcher, wall, SandboxTree(tree, (layer,)), SandboxConfig())
 
         async def run() -> bool:
             finished: Finished = await room.run(ShellCommand(text="true"))
@@ -141,8 +141,8 @@ def peak():
 """
 THROUGH_LAUNCHER = """
 import anyio
-from donewhen.workspace.command import Command
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.process.command import Command
+from donewhen.workspace.process.launch import Launcher
 async def main(count):
     async with Launcher.open() as launcher:
         await launcher.run(Command(argv=["/bin/true"], cwd="/", env={}))

@@ -30,6 +30,7 @@ from pathlib import Path
 
 from donewhen.memory.signature import Signature, matches, same_place, signature_of
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "memory"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

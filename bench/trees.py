@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 
 from donewhen.session.workplace import open_workplace
-from donewhen.workspace.trees import Standing
+from donewhen.workspace.trees.trees import TreeLayers
 
 SIZES = (1_000, 10_000, 50_000)
 FILES_PER_DIRECTORY = 25
@@ -43,7 +43,7 @@ async def tree_secs(repository: Path) -> tuple[float, float]:
         taken: list[float] = []
         for _ in range(TREES + 1):
             began = time.perf_counter()
-            tree = await place.trees.make("throwaway", commit, Standing())
+            tree = await place.trees.make("throwaway", commit, TreeLayers())
             taken.append(time.perf_counter() - began)
             await place.trees.remove(tree, discard=True)
     return taken[0], statistics.median(taken[1:])

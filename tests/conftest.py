@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tiers import left_out
+
 HOME_OF_BEFORE = Path(os.environ.get("HOME") or Path.home())
 """Read at import, before any test has a home of its own."""
 
@@ -21,6 +23,14 @@ collect_ignore = [] if os.environ.get("DONEWHEN_REAL_AGENTS") else ["real_agents
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a script: what the tests start would ignore interrupts as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a sample of the long proofs; the closing line counts what is left out."""
+    gone = left_out(items)
+    if gone:
+        items[:] = [item for item in items if item not in set(gone)]
+        config.hook.pytest_deselected(items=gone)
 
 
 @pytest.fixture(scope="session")

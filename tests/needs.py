@@ -4,16 +4,42 @@ Call these inside a test or a fixture. With CI=true nothing may be left out, so 
 house test sees to it that no other file skips anything.
 """
 
+import functools
 import os
 import shutil
+import subprocess
 from typing import NoReturn
 
 import pytest
 
+HOME = os.environ.get("HOME", "/")
+"""Read at import, before any test has a home of its own: toolchains live there."""
+VERSION = {"go": "version", "javac": "-version", "openssl": "version", "tmux": "-V"}
+"""What makes a program say its version, where that is not `--version`."""
+SECONDS = 60
+
 
 def needs(program: str) -> str:
-    """The path of a program on PATH; without it the test is not run."""
-    return shutil.which(program) or leave_out(program)
+    """The path of a program on PATH that runs; without it the test is not run."""
+    return usable(program) or leave_out(program)
+
+
+def usable(program: str, path: str | None = None) -> str:
+    """The path of a program on PATH; empty when there is none, or it does not run, as a shim without a toolchain."""
+    found = shutil.which(program, path=path)
+    return found if found and _runs(found) else ""
+
+
+@functools.cache
+def _runs(path: str) -> bool:
+    command = [path, VERSION.get(os.path.basename(path), "--version")]
+    try:
+        ran = subprocess.run(
+            command, env={**os.environ, "HOME": HOME}, capture_output=True, timeout=SECONDS, check=False
+        )
+    except OSError:
+        return False
+    return ran.returncode == 0
 
 
 def needs_root() -> None:

@@ -14,9 +14,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import open_repo
-from donewhen.workspace.store import Store
+from donewhen.workspace.git.repo import open_repo
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.process.launch import Launcher
 from needs import needs
 
 Files = Mapping[str, str | bytes] | Mapping[bytes, str | bytes]

@@ -1,17 +1,17 @@
-"""The exceptions of donewhen: one tree, so that every surface can turn them into one line and an exit code.
+"""The exceptions of donewhen: one class tree, so that every user interface can map an error to a line and an exit code.
 
     DonewhenError
     ├── BadInput        2   arguments, configuration, contract or repository; nothing was started
-    ├── NeedsPerson     3   trust, a question, a gate: a person has to decide first
-    └── MachineryBroke  4   model, agent, disk, sandbox: not the work's fault
+    ├── NeedsPerson     3   trust, a question, a gate: a person must decide first
+    └── MachineryBroke  4   model, agent, disk or sandbox failed; the work is not the cause
 
-A message is one line that names what is wrong and where; it is shown as it stands.
-This module knows nothing about rooms: a room that needs a finer kind derives its own from these.
+A message is one line that names what is wrong and where. It is shown unchanged.
+This module does not depend on other packages. A package that needs a more specific error derives it from these classes.
 """
 
 
 class DonewhenError(Exception):
-    """Anything that ends a command with a known exit code and one line."""
+    """Base of all errors that end a command with a known exit code and a one-line message."""
 
     exit_code = 1
 

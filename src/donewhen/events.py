@@ -1,10 +1,10 @@
-"""What happened, as frozen plain facts. Nobody is told here; `emit` is handed down.
+"""Public events of a session: immutable records of plain data. This module sends nothing; `emit` is passed to the code.
 
-A fact says its own fields only. Sequence, time and session are put on by whoever keeps the log. Fields are only ever
-added, and readers tolerate types that they do not know.
+An event contains only its own fields. The code that writes the log adds sequence number, time and session. New versions
+only add fields, and readers accept event types that they do not know.
 
-The classes are records by annotation alone: there are many, every command loads them, and generated code for each
-would cost more than all of them are worth.
+The classes define their fields by annotation and are not dataclasses. There are many of them and every command loads
+them, so generating code for each would make every start slower.
 """
 
 import re
@@ -19,7 +19,7 @@ PREVIEW_BYTES = 400
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Event:
-    """The base of all facts: fields are what a class annotates, by keyword, and never change."""
+    """Base of all events: the annotations of a class are its fields; they are set by keyword and never change."""
 
     __slots__ = ("__dict__",)
     _fields: ClassVar[tuple[str, ...]] = ()
@@ -57,13 +57,13 @@ class Event:
         return cls._type
 
     def of_subtask(self, id: str) -> Self:
-        """The same fact, with the subtask that it is about."""
+        """Return a copy of the event with the id of the subtask that it belongs to."""
         told = object.__new__(type(self))
         told.__dict__.update(self.__dict__, subtask=id)
         return told
 
     def fields(self) -> dict[str, Any]:
-        """As a line of JSON has them; a name that Python reserves ends in `_` here."""
+        """Return the fields as plain JSON values. Strip the `_` that ends a field name which Python reserves."""
         return {name.removesuffix("_"): _plain(value) for name, value in self.__dict__.items()}
 
 
@@ -71,14 +71,14 @@ Emit = Callable[[Event], None]
 
 
 def preview(text: str) -> str:
-    """At most 400 bytes of UTF-8; what was cut ends in an ellipsis."""
+    """Return at most 400 bytes of UTF-8; a text that was cut ends with an ellipsis."""
     data = text.encode("utf-8", "replace")
     if len(data) <= PREVIEW_BYTES:
         return data.decode()
     return data[: PREVIEW_BYTES - len("…".encode())].decode("utf-8", "ignore") + "…"
 
 
-# The life of a session.
+# Session life cycle.
 
 
 class SessionStarted(Event):
@@ -101,13 +101,13 @@ class ContractProposed(Event):
     contract: dict[str, Any]
     why: tuple[str, ...]
     not_verified: tuple[str, ...] = ()
-    """What is wanted and no check covers."""
+    """Requirements that no check covers."""
     revised: bool | None = None
-    """Whether it differs from the one before, where a person had asked for that."""
+    """After a change request of a person: True if the contract differs from the previous one."""
     reason: str = ""
-    """Why it does not."""
+    """Why it does not differ."""
     by_person: bool = False
-    """Whether a person changed it in its file."""
+    """True if a person edited the contract file."""
 
 
 class BaselineCompleted(Event):
@@ -139,10 +139,10 @@ class SessionFinished(Event):
     summary: str
     tree: str
     refused: tuple[Mapping[str, str], ...] = ()
-    """Paths with reasons why the last work could not be captured; empty when it was."""
+    """Paths, with reasons, because of which the last work could not be captured; empty if it was captured."""
 
 
-# Who works, and what it costs.
+# Engines, models, tools and costs.
 
 
 class ModelSelected(Event):
@@ -159,7 +159,7 @@ class EngineSelected(Event):
     engine: str
     reason: str
     agent: str = ""
-    """Who works, where the engine has others work."""
+    """The agent that does the work, if the engine runs one."""
 
 
 class EngineDeclined(Event):
@@ -177,7 +177,7 @@ class IterationStarted(Event):
 class ModelTurn(Event):
     role: str
     usage: dict[str, int] | None
-    """None when whoever worked does not say."""
+    """None if the model or agent does not report it."""
     cost_usd: float | None
     duration_ms: int
     model: str = ""
@@ -215,9 +215,9 @@ class HintRecalled(Event):
     signature: str
     times_helped: int
     repair: str = ""
-    """Its id, for `donewhen memory show`."""
+    """The id of the repair, for `donewhen memory show`."""
     source: str = ""
-    """The other repository that it comes from; empty when it was learnt in this one."""
+    """The other repository that the repair comes from; empty if it was learnt in this repository."""
 
 
 class ExternalEvent(Event):
@@ -225,7 +225,7 @@ class ExternalEvent(Event):
     raw: Any
 
 
-# What an evaluator says about work that is green.
+# The evaluator's opinion on green work.
 
 
 class EvaluationStarted(Event):
@@ -240,7 +240,7 @@ class EvaluationCompleted(Event):
     summary: str
     failed_rules: tuple[str, ...] = ()
     artifact: str = ""
-    """The file that has all of it."""
+    """The file that contains the complete evaluation."""
 
 
 class RevisionStarted(Event):
@@ -249,7 +249,7 @@ class RevisionStarted(Event):
     artifact: str = ""
 
 
-# What many hands do.
+# Plans, subtasks and workers.
 
 
 class PlanningStarted(Event):
@@ -259,25 +259,25 @@ class PlanningStarted(Event):
 class PlanningCompleted(Event):
     subtasks: tuple[Mapping[str, Any], ...]
     levels: tuple[tuple[str, ...], ...]
-    """Ids; those of one level are worked on at the same time, and stand on the levels before."""
+    """Subtask ids. Subtasks of one level run in parallel and build on the previous levels."""
     prefer_single_session: bool
     items: tuple[Mapping[str, Any], ...] = ()
-    """Of a plan that one builder works on, item by item."""
+    """The items of a plan that one builder works through."""
     filled: tuple[str, ...] = ()
-    """What the planner had left out, and what was taken instead."""
+    """What the planner left out, and the values used instead."""
 
 
 class SubtaskStarted(Event):
     id: str
     index: int
-    """Its place among all of them, from 0 on, as is its level."""
+    """Position among all subtasks, counted from 0; `level` is also counted from 0."""
     level: int
     total: int
     attempt: int = 1
 
 
 class SubtasksFarmed(Event):
-    """Told after every level; the numbers are about the whole plan."""
+    """Emitted after every level; the numbers describe the whole plan."""
 
     accepted: int
     total: int
@@ -304,7 +304,7 @@ class UnionVerified(Event):
 
 
 class UnionRejected(Event):
-    """Partner, reason and detail are those of the gravest cause; each has its own in `causes`."""
+    """Partner, reason and detail describe the most severe cause; `causes` contains those of every cause."""
 
     culprits: tuple[str, ...]
     partner: str | None
@@ -313,7 +313,7 @@ class UnionRejected(Event):
     causes: tuple[Mapping[str, Any], ...] = ()
 
 
-# What the judge says.
+# Results of the judge.
 
 
 class CheckStarted(Event):
@@ -343,7 +343,7 @@ class ProtectedEdit(Event):
     parts: tuple[str, ...] = ()
 
 
-# What waits for a person.
+# Questions and gates for a person.
 
 
 class QuestionAsked(Event):
@@ -374,14 +374,14 @@ class GateDecided(Event):
     decision: str
     by: str = ""
     answer: str = ""
-    """What is wanted instead, where that was the decision."""
+    """The text of the change request, if that was the decision."""
     edited: bool = False
-    """Whether the contract was approved as a person had changed it in its file."""
+    """True if the approved contract is the one that a person edited in its file."""
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - any tuple of plain values
+        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - any tuple of plain data
     return value

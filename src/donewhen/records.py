@@ -1,9 +1,9 @@
-"""`frozen`: a frozen dataclass with slots, at a third of what one costs to define.
+"""The decorator `frozen`: a frozen dataclass with slots, at a third of the normal definition cost.
 
-`dataclass` writes and compiles six functions for such a class, one after the other, and a program of many small
-classes pays for that at every start. Here only `__init__` is compiled: comparing, hashing and showing are the same for
-all records and go by the names of the fields, and that no field is assigned is left to the type checker. A record is
-a dataclass still: `replace`, `fields` and `asdict` take it.
+`dataclass` generates and compiles six functions for such a class. A program with many small classes pays for that at
+every start. Here only `__init__` is compiled. Comparison, hash and repr are shared by all records and use the field
+names. Assignment to a field is not prevented at run time; only the type checker reports it. A record is still a
+dataclass: `replace`, `fields` and `asdict` accept it.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def frozen(cls: type[T], /) -> type[T]: ...
 def frozen(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[Any] | None = None, /, *, kw_only: bool = False) -> Any:
-    """Make a record of a class that annotates its fields."""
+    """Turn a class with annotated fields into a record."""
 
     def record(cls: type[Any]) -> type[Any]:
         return _record(cls, kw_only)

@@ -1,7 +1,7 @@
-"""The only reader of TOML: bounded in size, depth and numbers, with one exception for everything that is wrong.
+"""The only TOML reader of donewhen: it limits size, depth and numbers, and raises one exception for every error.
 
-The standard parser recurses for each bracket, takes quadratic time for a key of many parts, and returns numbers that
-cannot be printed. Files come from strangers, so these limits hold for every file. No value is interpreted.
+The standard parser recurses for each bracket, takes quadratic time for a key with many parts, and returns numbers that
+cannot be printed. Files can come from untrusted sources, so these limits apply to every file. No value is interpreted.
 """
 
 import os
@@ -14,25 +14,28 @@ from typing import Any, cast
 MOST_BYTES = 1 << 20
 DEEPEST = 100
 MOST_PARTS = 50
-"""Of one dotted key."""
+"""Maximum number of parts of one dotted key."""
 INTEGERS = range(-(2**63), 2**63)
-"""The integers that TOML requires a reader to take."""
+"""The integers that TOML requires a reader to accept."""
 
 _TOKEN = re.compile(
-    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'
-    r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)"
-    r"""|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+'|\#[^\n]*+|[\[\]{}.=,\n]""",
+    r'"""(?>(?:[^"\\]++|\\.?|""?(?!"))*)(?:"{3,5})?'
+    r"|'''(?>(?:[^']++|''?(?!'))*)(?:'{3,5})?"
+    r"""|"(?>(?:[^"\\\n]++|\\.?)*)"?|'[^'\n]*+'|\#[^\n]*+|[\[\]{}.=,\n]""",
     re.DOTALL,
 )
-"""Strings and comments as a whole, and the characters that nest values or separate the parts of a key."""
+"""Matches whole strings and comments, and the characters that nest values or separate the parts of a key.
+
+An unclosed string is a token too: a search that starts again after its first quote takes quadratic time.
+"""
 
 
 class BadToml(ValueError):
-    """Why a text or a file is not TOML, in one line without the name of the file."""
+    """The text or file is not acceptable TOML. The message is one line without the file name."""
 
 
 def file_content(file: Path) -> bytes:
-    """The bytes of a regular file. Other kinds of files are not opened: a pipe would block, a device may act."""
+    """Return the bytes of a regular file. Other files are not opened: a pipe would block, a device may react."""
     try:
         _require_regular(os.stat(file).st_mode)
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -54,7 +57,7 @@ def _require_regular(mode: int) -> None:
 
 
 def parse_toml(content: bytes | str) -> dict[str, Any]:
-    """The tables in a text; BadToml for everything else."""
+    """Return the tables in a TOML text. Raise `BadToml` for every error."""
     text = content if isinstance(content, str) else _decoded(content)
     if len(text) > MOST_BYTES:
         raise BadToml(f"larger than {MOST_BYTES >> 20} MiB")
@@ -65,7 +68,7 @@ def parse_toml(content: bytes | str) -> dict[str, Any]:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadToml(str(error)) from error
-    except (ValueError, OverflowError) as error:  # of a number that is too long to convert
+    except (ValueError, OverflowError) as error:  # from a number that is too long to convert
         raise BadToml("a number is too large") from error
     except RecursionError as error:
         raise BadToml("nested too deeply") from error
@@ -81,7 +84,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _require_flat(text: str) -> None:
-    """Count brackets and the parts of keys before the parser meets them; what is no TOML may be counted wrong."""
+    """Check bracket depth and key parts before the parser runs. The counts may be wrong for invalid TOML."""
     depth = parts = 0
     for token in _TOKEN.finditer(text):
         found = token[0]
@@ -97,7 +100,7 @@ def _require_flat(text: str) -> None:
 
 
 def _require_modest(content: dict[str, Any]) -> None:
-    """Refuse what others could not print: dotted keys nest tables too, and hexadecimal numbers have no limit."""
+    """Refuse values that other code cannot print: dotted keys nest tables too; hexadecimal numbers have no limit."""
     pending: list[tuple[object, int]] = [(content, 0)]
     while pending:
         value, depth = pending.pop()

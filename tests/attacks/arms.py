@@ -25,17 +25,17 @@ from outside import Outside, Sign, furnish
 from probes import ATTACKS
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.command import End
-from donewhen.workspace.launcher import kernel
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.sandbox.level import Level, Probe, probe
-from donewhen.workspace.sandbox.limits import Limits
-from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.process.command import End
+from donewhen.workspace.process.launch import Launcher
+from donewhen.workspace.process.launcher import kernel
+from donewhen.workspace.sandbox.level import Level, SandboxProbe, probe
+from donewhen.workspace.sandbox.limits import ResourceLimits
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, SandboxTree, ShellCommand, TreeSandbox
 from donewhen.workspace.sandbox.seccomp import TABLES
 from donewhen.workspace.sandbox.view import Bind, Overlay
 
 MIB = 1 << 20
-LIMITS = Limits(processes=100, memory=256 * MIB, file_bytes=32 * MIB, scratch=32 * MIB, disk_reserve=0)
+LIMITS = ResourceLimits(processes=100, memory=256 * MIB, file_bytes=32 * MIB, scratch=32 * MIB, disk_reserve=0)
 SECONDS = 20
 WALLS = ("overlay", "plain", "landlock")
 CAGE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -61,7 +61,7 @@ class Grounds:
 
     home: Path
     world: Path
-    level: Probe
+    level: SandboxProbe
     launcher: Launcher
     calls: Path
     """The program of `C_SOURCE`, where there is a compiler."""
@@ -102,9 +102,10 @@ def compiled(directory: Path) -> Path:
     return directory / "calls"
 
 
-async def all_rows(home: Path, world: Path, caged: bool) -> list[Row]:
+async def all_rows(home: Path, world: Path, sparse: int, caged: bool) -> list[Row]:
+    """One in `sparse` of the attacks."""
     async with prepared(home, world) as grounds:
-        return [await row(attack, grounds) for attack in ATTACKS if attack.caged == caged]
+        return [await row(attack, grounds) for attack in ATTACKS[::sparse] if attack.caged == caged]
 
 
 async def row(attack: Attack, grounds: Grounds) -> Row:
@@ -169,16 +170,16 @@ async def behind(wall: str, attack: Attack, grounds: Grounds) -> set[Sign]:
             os.environ.update({"HOME": str(home), **outside.only_outside()})
             level = Level.LANDLOCK if wall == "landlock" else Level.BUBBLEWRAP
             place = place_of(wall, session, outside)
-            config = RoomConfig(network=attack.network, limits=LIMITS)
+            config = SandboxConfig(network=attack.network, limits=LIMITS)
             async with launcher_for(attack, grounds) as launcher:
-                room = Room(launcher, dataclasses.replace(grounds.level, level=level), place, config)
+                room = TreeSandbox(launcher, dataclasses.replace(grounds.level, level=level), place, config)
                 signs = outside.signs(await output_of(attack, room, outside, Path(place.root)))
         for entry in (session / "work").iterdir():
             entry.chmod(0o700)
     return signs
 
 
-def place_of(wall: str, session: Path, outside: Outside) -> Place:
+def place_of(wall: str, session: Path, outside: Outside) -> SandboxTree:
     tree = session / "upper"
     if wall == "overlay":
         root = str(outside.home / "project")
@@ -187,7 +188,7 @@ def place_of(wall: str, session: Path, outside: Outside) -> Place:
         root = str(tree)
         furnish(tree)
         layers = (Bind(root, root, writable=True),)
-    return Place(root, layers, (str(outside.hidden),), outside.variables(), str(session / "scratch"))
+    return SandboxTree(root, layers, (str(outside.hidden),), outside.variables(), str(session / "scratch"))
 
 
 @contextlib.asynccontextmanager
@@ -200,7 +201,7 @@ async def launcher_for(attack: Attack, grounds: Grounds) -> AsyncGenerator[Launc
         yield launcher
 
 
-async def output_of(attack: Attack, room: Room, outside: Outside, root: Path) -> bytes:
+async def output_of(attack: Attack, room: TreeSandbox, outside: Outside, root: Path) -> bytes:
     if "SOCK_LATE" in attack.program:
         await room.run(ShellCommand(text="true"))
         outside.listeners.listen_late()
@@ -215,10 +216,10 @@ async def output_of(attack: Attack, room: Room, outside: Outside, root: Path) ->
     return finished.stdout.whole()
 
 
-def caged_rows(home: Path, world: Path) -> list[Row]:
+def caged_rows(home: Path, world: Path, sparse: str) -> list[Row]:
     """The attacks that would kill everything in sight, run by this same file as the first process of a namespace."""
     as_oneself = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
-    command = [*CAGE, *as_oneself, sys.executable, __file__, str(home), str(world), "caged"]
+    command = [*CAGE, *as_oneself, sys.executable, __file__, str(home), str(world), sparse, "caged"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
@@ -226,10 +227,10 @@ def caged_rows(home: Path, world: Path) -> list[Row]:
 
 
 def main() -> None:
-    home, world, *rest = sys.argv[1:]
-    rows = anyio.run(all_rows, Path(home), Path(world), bool(rest))
+    home, world, sparse, *rest = sys.argv[1:]
+    rows = anyio.run(all_rows, Path(home), Path(world), int(sparse), bool(rest))
     if not rest:
-        rows += caged_rows(Path(home), Path(world))
+        rows += caged_rows(Path(home), Path(world), sparse)
     sys.stdout.write(json.dumps([dataclasses.asdict(found) for found in rows]))
 
 

@@ -37,8 +37,8 @@ class Attacker:
     def name(self) -> str:
         return "root" if self.account.pw_uid == 0 else "user"
 
-    def start(self, program: Path) -> subprocess.Popen[str]:
-        argv = [self.python, "-B", str(program), str(self.home), str(self.world)]
+    def start(self, program: Path, *words: str) -> subprocess.Popen[str]:
+        argv = [self.python, "-B", str(program), str(self.home), str(self.world), *words]
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "PYTHONPATH": str(program.parent)}
         return subprocess.Popen(
             [*self.becoming(), *argv], env=env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -93,7 +93,7 @@ def can_run(who: Attacker) -> bool:
     return subprocess.run(command, cwd="/", check=False, capture_output=True).returncode == 0
 
 
-def printed_by_everybody(program: str) -> dict[str, str]:
+def printed_by_everybody(program: str, *words: str) -> dict[str, str]:
     """What a program of this directory prints, by the kind of user; all users run it at the same time."""
     with contextlib.ExitStack() as stack:
         accounts = [pwd.getpwuid(os.geteuid())]
@@ -103,7 +103,7 @@ def printed_by_everybody(program: str) -> dict[str, str]:
         if not all(map(can_run, attackers)):
             leave_out("a python3 of 3.11 or later that every user may run")
         code = stack.enter_context(code_for_everybody(HERE.glob("*.py")))
-        programs = {who.name: stack.enter_context(who.start(code / program)) for who in attackers}
+        programs = {who.name: stack.enter_context(who.start(code / program, *words)) for who in attackers}
         return {name: printed(process) for name, process in programs.items()}
 
 

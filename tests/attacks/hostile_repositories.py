@@ -15,11 +15,50 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hostile_scenes import (
+    CONTRACT,
+    OBJECT,
+    SECRET,
+    Scene,
+    another_name,
+    chain_of_alternates,
+    checks_behind_a_link,
+    checks_behind_two_links,
+    command_in_a_name,
+    common_directory,
+    configured,
+    directory_of_packs,
+    dirty_link,
+    every_fan,
+    index_names,
+    inner_pointer_in_a_worktree,
+    lfs_storage,
+    links,
+    loose_object,
+    manifests_behind_a_link,
+    model,
+    moves,
+    odd_but_honest,
+    other_worktree_log,
+    pack,
+    part_of_the_index,
+    pipe,
+    pointer_file,
+    pointer_link,
+    private_object,
+    quoted_alternates,
+    separate_git_directory,
+    share_becomes_a_link,
+    share_below_a_link,
+    shared_index_names,
+    submodule_pointer,
+    working_tree_elsewhere,
+    worktree_is_a_link,
+    worktree_of_another,
+)
 from watched import watched
 
-SECRET = "the-private-key-of-this-user"
 HERE = Path(__file__).parent
-FANS = [f"{number:02x}" for number in range(256)]
 SCRIPT = [
     {
         "tool": {
@@ -30,48 +69,6 @@ SCRIPT = [
     {"tool": {"name": "write_file", "input": {"path": "answer", "content": "yes\n"}}},
     {"text": "done"},
 ]
-CONTRACT = '[[check]]\nname = "answer"\ncommand = "cat docs/.ssh/id .ssh/id id; grep -q yes answer"\n'
-
-
-@dataclass(frozen=True)
-class Scene:
-    home: Path
-
-    @property
-    def root(self) -> Path:
-        return self.home / "code" / "repo"
-
-    @property
-    def git(self) -> Path:
-        return self.root / ".git"
-
-    @property
-    def private(self) -> Path:
-        """What belongs to the user and to no repository of a stranger."""
-        return self.home / "private"
-
-    def link(self, name: str, target: str) -> None:
-        """A link in the repository to something private, in place of what is there."""
-        place = self.root / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        else:
-            place.unlink(missing_ok=True)
-        place.symlink_to(self.private / target)
-
-    def moved(self, name: str, target: str) -> None:
-        """The same, where the target holds what the repository had there, so that all of it still works."""
-        (self.root / name).rename(self.private / target)
-        self.link(name, target)
-
-    def run_git(self, *arguments: str, at: Path | None = None) -> str:
-        done = subprocess.run(["git", *arguments], cwd=at or self.root, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    def commit(self, message: str) -> None:
-        self.run_git("add", "--all")
-        self.run_git("commit", "--quiet", "-m", message)
 
 
 @dataclass(frozen=True)
@@ -79,228 +76,33 @@ class Attack:
     name: str
     plant: Callable[[Scene], None]
     options: tuple[str, ...] = ()
-    goes_on: bool = False
-    """The trap is left alone and the run reaches its end; otherwise the repository or the landing is refused."""
+    ends: int | None = None
+    """The trap is left alone, and the run ends with this code; otherwise the repository or the landing is refused."""
     bites: bool = True
     """Without the defences something private is read or written. The few others stay, so that they stay harmless."""
     lands: bool = False
-    """The work is also landed on the branch that is checked out."""
+    """The work is also landed on a branch."""
+    onto: str = "main"
+    """Of `lands`: the branch."""
+    later: Callable[[Scene], None] | None = None
+    """What is planted between the run and the landing."""
+    names: str = ""
+    """Of `lands`: the landing is refused in one line that names this place of the repository."""
     waits: bool = False
     """The repository chooses the model, which asks for trust: exit code 3."""
+    lands_with: int = 0
+    """Of `lands` with `ends`: the exit code of the landing."""
+    applies: bool = False
+    """At the end the work is in the files of the checkout."""
     looked_at: tuple[str, ...] = ()
     """Ends of events that are no harm: a directory that was looked for, a pointer that was followed."""
 
 
-def links(name: str, target: str) -> Callable[[Scene], None]:
-    return lambda scene: scene.link(name, target)
-
-
-def moves(name: str, target: str) -> Callable[[Scene], None]:
-    return lambda scene: scene.moved(name, target)
-
-
-def another_repository(scene: Scene) -> Path:
-    place = scene.private / "project"
-    place.mkdir()
-    scene.run_git("init", "--quiet", "-b", "main", at=place)
-    (place / "answer").write_text(f"{SECRET}\n")
-    (place / "donewhen.toml").write_text(CONTRACT)
-    scene.run_git("add", "--all", at=place)
-    scene.run_git("commit", "--quiet", "-m", "private", at=place)
-    return place
-
-
-def pointer_file(scene: Scene) -> None:
-    target = another_repository(scene)
-    shutil.rmtree(scene.git)
-    scene.git.write_text(f"gitdir: {target}/.git\n")
-
-
-def pointer_link(scene: Scene) -> None:
-    target = another_repository(scene)
-    shutil.rmtree(scene.git)
-    scene.git.symlink_to(target / ".git")
-
-
-def common_directory(scene: Scene) -> None:
-    target = another_repository(scene)
-    (scene.git / "commondir").write_text(f"{target}/.git\n")
-    (scene.git / "HEAD").write_text("ref: refs/heads/main\n")
-
-
-def worktree_of_another(scene: Scene) -> None:
-    target = another_repository(scene)
-    scene.run_git("worktree", "add", "--quiet", "../tree", at=target)
-    shutil.rmtree(scene.git)
-    scene.git.write_text(f"gitdir: {target}/.git/worktrees/tree\n")
-
-
-def inner_pointer_in_a_worktree(scene: Scene) -> None:
-    """A made-up worktree inside the archive whose common directory is the user's other repository."""
-    target = another_repository(scene)
-    made = scene.root / "worktrees" / "made"
-    made.mkdir(parents=True)
-    (made / "HEAD").write_text("ref: refs/heads/main\n")
-    (made / "commondir").write_text(f"{target}/.git\n")
-    (made / "gitdir").write_text(f"{scene.git}\n")
-    shutil.rmtree(scene.git)
-    scene.git.write_text(f"gitdir: {made}\n")
-
-
-def working_tree_elsewhere(scene: Scene) -> None:
-    scene.run_git("config", "core.worktree", str(scene.private))
-
-
-def every_fan(scene: Scene) -> None:
-    (scene.private / "fan").mkdir()
-    for fan in FANS:
-        if not (scene.git / "objects" / fan).exists():
-            scene.link(f".git/objects/{fan}", "fan")
-
-
-def loose_object(scene: Scene) -> None:
-    fan = next(place for place in (scene.git / "objects").iterdir() if len(place.name) == 2)
-    scene.link(f".git/objects/{fan.name}/{'0' * 38}", ".ssh/id")
-
-
-def pack(scene: Scene) -> None:
-    scene.run_git("repack", "-adq")
-    for suffix in ("pack", "idx"):
-        scene.link(f".git/objects/pack/pack-{'0' * 40}.{suffix}", ".ssh/id")
-
-
-def directory_of_packs(scene: Scene) -> None:
-    scene.run_git("repack", "-adq")
-    scene.moved(".git/objects/pack", "pack")
-
-
-def other_worktree_log(scene: Scene) -> None:
-    """A linked worktree that stands on the branch which is landed on; its history of HEAD is a link."""
-    made = scene.git / "worktrees" / "made"
-    (made / "logs").mkdir(parents=True)
-    (made / "HEAD").write_text("ref: refs/heads/main\n")
-    (made / "commondir").write_text("../..\n")
-    (made / "gitdir").write_text(f"{scene.home}/nowhere/.git\n")
-    scene.link(".git/worktrees/made/logs/HEAD", "shell-start")
-
-
-def worktree_is_a_link(scene: Scene) -> None:
-    (scene.private / "tree").mkdir()
-    (scene.private / "tree" / "HEAD").write_text("ref: refs/heads/main\n")
-    scene.link(".git/worktrees/made", "tree")
-
-
-def lfs_storage(scene: Scene) -> None:
-    (scene.root / ".gitattributes").write_text("big filter=lfs\n")
-    oid = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
-    (scene.root / "big").write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize 5\n")
-    place = scene.private / "content" / "objects" / oid[:2] / oid[2:4]
-    place.mkdir(parents=True)
-    (place / oid).write_text("12345")
-    scene.commit("a large file")
-    scene.run_git("config", "lfs.storage", str(scene.private / "content"))
-
-
-def checks_behind_a_link(scene: Scene) -> None:
-    (scene.root / "docs").symlink_to(scene.home)
-    more = (
-        '[contract]\nprotect = ["**"]\n[[check]]\nname = "docs"\ndir = "docs/.ssh"\ncommand = "cat id; ls -la; false"\n'
-    )
-    (scene.root / "donewhen.toml").write_text(CONTRACT + more)
-    scene.commit("look at the documentation")
-
-
-def checks_behind_two_links(scene: Scene) -> None:
-    (scene.root / "away").symlink_to(scene.home)
-    (scene.root / "docs").symlink_to("away/.ssh")
-    more = '[contract]\nprotect = ["**"]\n[[check]]\nname = "docs"\ndir = "docs"\ncommand = "cat id; ls -la; false"\n'
-    (scene.root / "donewhen.toml").write_text(CONTRACT + more)
-    scene.commit("look at the documentation")
-
-
-def manifests_behind_a_link(scene: Scene) -> None:
-    """The judge reads scripts, manifests and tests of the base to find out how a check runs its tests."""
-    (scene.private / "package.json").write_text('{"scripts": {"test": "node --test"}}')
-    (scene.private / "test_private.py").write_text(f"def test_one(): pass\n# {SECRET}\n")
-    scene.link("pkg", "")
-    more = '[[check]]\nname = "pkg"\ndir = "pkg"\ncommand = "npm test; python3 -m pytest test_private.py; true"\n'
-    (scene.root / "donewhen.toml").write_text(CONTRACT + more)
-    scene.commit("test the package")
-
-
-def share(scene: Scene, value: str) -> None:
-    (scene.root / ".gitignore").write_text("shared\ndeps/\n")
-    (scene.root / "donewhen.toml").write_text(f'[workspace]\nshare = ["{value}"]\n{CONTRACT}')
-    scene.commit("share it")
-
-
-def share_becomes_a_link(scene: Scene) -> None:
-    """Trusted while it was a directory, and replaced later."""
-    share(scene, "shared")
-    (scene.root / "shared").mkdir()
-    trust(scene)
-    scene.link("shared", "")
-
-
-def share_below_a_link(scene: Scene) -> None:
-    """A commit turns the directory above it into a link; the trusted file is the same to the byte."""
-    (scene.root / "lib" / "deps").mkdir(parents=True)
-    (scene.root / "lib" / "kept").write_text("x")
-    (scene.private / "deps").mkdir()
-    (scene.private / "deps" / "id").write_text(SECRET)
-    share(scene, "lib/deps")
-    trust(scene)
-    shutil.rmtree(scene.root / "lib")
-    scene.link("lib", "")
-    scene.commit("move the library")
-
-
-def trust(scene: Scene) -> None:
-    subprocess.run([sys.executable, "-m", "donewhen", "trust"], cwd=scene.root, check=True, capture_output=True)
-
-
-def dirty_link(scene: Scene) -> None:
-    (scene.root / "data").mkdir()
-    (scene.root / "data" / "id").write_text("tracked")
-    scene.commit("data")
-    shutil.rmtree(scene.root / "data")
-    scene.link("data", ".ssh")
-
-
-def submodule_pointer(scene: Scene) -> None:
-    target = another_repository(scene)
-    (scene.root / "sub").mkdir()
-    (scene.root / "sub" / ".git").write_text(f"gitdir: {target}/.git\n")
-
-
-def command_in_a_name(scene: Scene) -> None:
-    scene.run_git("config", "user.name", f"x $(touch {scene.private}/made); touch {scene.private}/made & \x1b]0;x\x07")
-    scene.moved(".git/logs/HEAD", "shell-start")
-
-
-def separate_git_directory(scene: Scene) -> None:
-    target = another_repository(scene)
-    scene.run_git("init", "--quiet", f"--separate-git-dir={scene.private / 'apart'}", at=target)
-    shutil.rmtree(scene.git)
-    scene.git.write_text(f"gitdir: {scene.private / 'apart'}\n")
-
-
-def pipe(name: str) -> Callable[[Scene], None]:
-    return lambda scene: os.mkfifo(scene.root / name)
-
-
-def model(value: str) -> Callable[[Scene], None]:
-    def plant(scene: Scene) -> None:
-        (scene.private / "script.json").write_text(f'["{SECRET}"]')
-        text = f"[engine]\nuse = 'native'\n[model]\nuse = '{value.format(private=scene.private)}'\n{CONTRACT}"
-        (scene.root / "donewhen.toml").write_text(text)
-        scene.commit("choose a model")
-
-    return plant
-
-
 POINTERS = ("(directory)", "gitdir: opened", "gitdir: read", "commondir: opened", "commondir: read")
 CONFIGURED = (*POINTERS, "config: opened", "config: read")
+HONEST = "nothing at all"
+ODD = "nothing but what git accepts too"
+ONCE = ("--max-iterations", "1")
 ATTACKS = (
     Attack("the history of HEAD is the shell's start file", links(".git/logs/HEAD", "shell-start"), lands=True),
     Attack("a command as a name", command_in_a_name, lands=True),
@@ -323,52 +125,108 @@ ATTACKS = (
     Attack("the list of alternates", links(".git/objects/info/alternates", ".ssh/id")),
     Attack("the list of shallow commits", links(".git/shallow", ".ssh/id")),
     Attack("HEAD", links(".git/HEAD", ".ssh/id"), bites=False),
-    Attack("a branch", links(".git/refs/heads/other", ".ssh/id"), goes_on=True),
+    Attack("a branch", links(".git/refs/heads/other", ".ssh/id"), ends=0),
     Attack("ORIG_HEAD", links(".git/ORIG_HEAD", ".ssh/id"), ("--base", "HEAD~0")),
-    Attack("a part of the index", links(".git/sharedindex.0000", ".ssh/id"), goes_on=True),
+    Attack("a part of the index", part_of_the_index),
+    Attack("a part of no index", links(".git/sharedindex.0000", ".ssh/id"), ends=0, bites=False),
+    Attack("an index that names a path above", index_names("../../private/.ssh/id")),
+    Attack("an index that names a whole path", index_names("{private}/.ssh/id"), ("--dirty",)),
+    Attack("an index that names a path above, to apply", index_names("../../private/.ssh/id"), ("--land", "apply")),
+    Attack("a shared part that names a path above", shared_index_names, ("--dirty",)),
+    Attack("an alternate in quotes", quoted_alternates),
+    Attack("the list of the fifth alternate", chain_of_alternates),
+    # The other name is the same file: the kernel reports that it is copied and that it lost a name. It is not written.
     Attack(
-        "where new files wait", links(".git/donewhen-landing", "dir"), ("--land", "apply"), goes_on=True, bites=False
+        "the history of HEAD has another name",
+        another_name,
+        lands=True,
+        ends=0,
+        looked_at=("shell-start: opened", "shell-start: read", "shell-start: changed"),
+    ),
+    Attack("attribute rules of the kernel", configured("core.attributesFile", "/proc/self/status"), bites=False),
+    Attack("ignore rules of the kernel", configured("core.excludesFile", "/proc/self/status"), bites=False),
+    Attack("configuration of the kernel", configured("include.path", "/proc/kmsg"), ends=0, bites=False),
+    Attack(
+        "where new files wait",
+        links(".git/donewhen-landing", "dir"),
+        ("--land", "apply"),
+        ends=0,
+        applies=True,
+        bites=False,
     ),
     Attack(
         "where the new index waits",
         links(".git/index.donewhen", "shell-start"),
         ("--land", "apply"),
-        goes_on=True,
+        ends=0,
+        applies=True,
         bites=False,
     ),
-    Attack(
-        "the lock of the index", links(".git/index.lock", "shell-start"), ("--land", "apply"), goes_on=True, bites=False
-    ),
+    Attack("the lock of the index", links(".git/index.lock", "shell-start"), ("--land", "apply"), ends=0, bites=False),
     Attack("a file that names another repository", pointer_file, looked_at=POINTERS),
     Attack("a link to another repository", pointer_link, looked_at=POINTERS),
     Attack("the common directory of another repository", common_directory, looked_at=POINTERS),
     Attack("the worktree of another repository", worktree_of_another, looked_at=POINTERS),
     Attack("a made-up worktree of another repository", inner_pointer_in_a_worktree, looked_at=POINTERS),
     Attack("a working tree elsewhere", working_tree_elsewhere, bites=False),
-    Attack("a linked worktree's history", other_worktree_log, goes_on=True, lands=True, bites=False),
-    Attack("a worktree that is a link", worktree_is_a_link, goes_on=True),
-    Attack("the place of large files", lfs_storage, goes_on=True, bites=False),
-    Attack("a check behind a link", checks_behind_a_link, goes_on=True),
-    Attack("a check behind two links", checks_behind_two_links, goes_on=True),
-    Attack("manifests and tests behind a link", manifests_behind_a_link, goes_on=True),
+    Attack("a linked worktree's history", other_worktree_log, ends=0, lands=True, lands_with=1, bites=False),
+    Attack("a worktree that is a link", worktree_is_a_link, ends=0),
+    Attack("the place of large files", lfs_storage, ends=0, bites=False),
+    # Such a check has no directory in the tree, so that it is never green.
+    Attack("a check behind a link", checks_behind_a_link, ONCE, ends=1),
+    Attack("a check behind two links", checks_behind_two_links, ONCE, ends=1),
+    Attack("manifests and tests behind a link", manifests_behind_a_link, ONCE, ends=1),
     Attack("a share that became a link", share_becomes_a_link),
     Attack("a share below a link", share_below_a_link),
-    Attack("uncommitted work behind a link", dirty_link, ("--dirty",), goes_on=True, bites=False),
+    Attack("uncommitted work behind a link", dirty_link, ("--dirty",), ends=0, bites=False),
     # Git looks up which commit a nested repository is at. Nothing else of it is read, and it is left out.
     Attack(
         "a submodule that is another repository",
         submodule_pointer,
         ("--dirty",),
-        goes_on=True,
+        ends=0,
         bites=False,
         looked_at=("(directory)", ".git/HEAD: opened", ".git/HEAD: read"),
     ),
     Attack("a separate git directory of another project", separate_git_directory, looked_at=CONFIGURED),
     Attack("the index of all packs", links(".git/objects/pack/multi-pack-index", ".ssh/id")),
-    Attack("a pipe for the new index", pipe(".git/index.donewhen"), ("--land", "apply"), goes_on=True, bites=False),
+    Attack(
+        "a pipe for the new index", pipe(".git/index.donewhen"), ("--land", "apply"), ends=0, applies=True, bites=False
+    ),
+    Attack(
+        "a link in the place of the work's object",
+        private_object,
+        ("--land", "none"),
+        later=links(f".git/objects/{OBJECT[:2]}/{OBJECT[2:]}", "object"),
+        lands=True,
+        names=f".git/objects/{OBJECT[:2]}/{OBJECT[2:]}",
+    ),
+    Attack(
+        "the branch to land on is a link",
+        links(".git/refs/heads/other", ".ssh/id"),
+        lands=True,
+        onto="other",
+        names=".git/refs/heads/other",
+        bites=False,
+    ),
+    Attack(
+        "a pipe as the lock of the branch",
+        pipe(".git/refs/heads/other.lock"),
+        lands=True,
+        onto="other",
+        names=".git/refs/heads/other.lock",
+        bites=False,
+    ),
+    Attack("a pipe as the lock of HEAD", pipe(".git/HEAD.lock"), ends=0, bites=False),
+    Attack("a pipe as the lock of packed references", pipe(".git/packed-refs.lock"), ends=0, bites=False),
+    Attack("a pipe as the lock of the index", pipe(".git/index.lock"), ("--land", "apply"), ends=0, bites=False),
+    Attack("a pipe for ignore rules", pipe("sub/.gitignore"), bites=False),
+    Attack("a pipe for attribute rules", pipe("sub/.gitattributes"), ends=0, bites=False),
+    Attack("a pipe for the user's own ignore rules", pipe(".git/info/exclude"), ends=0, bites=False),
     Attack("a script of the user as the model", model("scripted:{private}/script.json"), waits=True, bites=False),
     Attack("a session of another repository as the model", model("replay:a"), waits=True, bites=False),
-    Attack("nothing at all", lambda _: None, ("--land", "apply"), goes_on=True, bites=False),
+    Attack(ODD, odd_but_honest, ("--land", "apply"), ends=0, bites=False, applies=True),
+    Attack(HONEST, lambda _: None, ("--land", "apply"), ends=0, bites=False, applies=True),
 )
 
 
@@ -406,19 +264,27 @@ def tried(home: Path, attack: Attack, defended: bool) -> dict[str, object]:
     with watched(scene.private, scene.home / ".ssh") as events:
         done = call("run", "write yes into the answer", *options)
         session = re.search(r"^session (\w+):", done.stdout + done.stderr, re.MULTILINE)
-        landed = [call("land", session[1], "--onto", "main")] if attack.lands and session else []
+        if attack.later is not None:
+            attack.later(scene)
+        landed = [call("land", session[1], "--onto", attack.onto)] if attack.lands and session else []
         answers = [done, *landed, call("log", "--json")]
     shown = "".join(answer.stdout + answer.stderr for answer in answers)
+    applied = (scene.root / "answer").read_text() == "yes\n"
     with contextlib.suppress(OSError):
         shutil.rmtree(home)
     return {
         "attack": attack.name,
-        "goes_on": attack.goes_on,
+        "ends": attack.ends,
         "refusal": 3 if attack.waits else 2,
         "bites": attack.bites,
         "defended": defended,
         "code": done.returncode,
+        "applied": applied,
+        "applies": attack.applies,
+        "lands_with": attack.lands_with,
         "landed": [answer.returncode for answer in landed],
+        "landing_said": [line for answer in landed for line in answer.stderr.strip().splitlines()],
+        "names": str(scene.root / attack.names) if attack.names else "",
         "events": sorted(event for event in set(events) if not event.endswith(attack.looked_at)),
         "leaked": SECRET in shown,
         "said": done.stderr.strip().splitlines(),
@@ -429,12 +295,14 @@ def tried(home: Path, attack: Attack, defended: bool) -> dict[str, object]:
 
 def main() -> None:
     home = Path(sys.argv[1])
-    wanted = sys.argv[3:]
+    sparse, *wanted = sys.argv[3:]
     os.environ.update(GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="n", GIT_AUTHOR_EMAIL="n@example.invalid")
     os.environ.update(GIT_COMMITTER_NAME="n", GIT_COMMITTER_EMAIL="n@example.invalid")
     rows: list[dict[str, object]] = []
     for number, attack in enumerate(ATTACKS):
         if wanted and not any(word in attack.name for word in wanted):
+            continue
+        if number % int(sparse) and attack.name not in (HONEST, ODD):
             continue
         rows.append(tried(home / f"a{number}", attack, defended=True))
         if attack.bites and (os.geteuid() == 0 or wanted):

@@ -19,10 +19,10 @@ import pytest
 from git_vectors import VECTORS, Evil, Vector, template
 
 from donewhen.errors import DonewhenError
-from donewhen.workspace.capture import capture_copy, capture_layer, stamp, write_files, write_layer
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import open_repo
-from donewhen.workspace.store import Store
+from donewhen.workspace.git.repo import open_repo
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.process.launch import Launcher
+from donewhen.workspace.trees.capture import capture_copy, capture_layer, stamp, write_files, write_layer
 from needs import needs
 from repositories import commit, contents, digest, environment, git, opened, repository, write
 

@@ -12,6 +12,7 @@ from typing import Any
 from attackers import printed_by_everybody
 
 from needs import needs
+from tiers import SPARSE
 
 
 def wrong(row: dict[str, Any]) -> str:
@@ -20,11 +21,15 @@ def wrong(row: dict[str, Any]) -> str:
         return "" if row["events"] or row["leaked"] else "the attack does nothing even without the defences"
     if row["events"] or row["leaked"] or row["traceback"]:
         return f"got out: {row['events']}, shown: {row['leaked']}, traceback: {row['traceback']}"
-    if row["attack"] == "nothing at all":
-        return "" if row["code"] == 0 else f"an honest repository ended with {row['code']}"
-    if not row["goes_on"] and not row["landed"]:
+    if row["names"]:
+        is_named = len(row["landing_said"]) == 1 and row["names"] in row["landing_said"][0]
+        is_refused = (row["code"], row["landed"]) == (0, [1])
+        return "" if is_named and is_refused else "the landing was not refused in one line with the path"
+    if row["ends"] is None:
         return "" if row["code"] == row["refusal"] and len(row["said"]) == 1 else "it was not refused in one line"
-    return "" if row["code"] != 2 or not row["goes_on"] else "it was refused"
+    if row["code"] != row["ends"] or row["landed"] not in ([], [row["lands_with"]]):
+        return f"it ended with {row['code']}, its landing with {row['landed']}"
+    return "" if row["applied"] or not row["applies"] else "the work is not in the files of the checkout"
 
 
 def test_no_hostile_repository_reaches_its_user_as_root_or_as_an_ordinary_user(
@@ -32,7 +37,7 @@ def test_no_hostile_repository_reaches_its_user_as_root_or_as_an_ordinary_user(
 ) -> None:
     for program in ("bwrap", "git"):
         needs(program)
-    printed = printed_by_everybody("hostile_repositories.py")
+    printed = printed_by_everybody("hostile_repositories.py", str(SPARSE))
     rows: list[tuple[str, dict[str, Any]]] = [(user, row) for user, out in printed.items() for row in json.loads(out)]
     faults = [f"{user}: {row['attack']}: {why}\n{row}" for user, row in rows if (why := wrong(row))]
     attacks = {row["attack"] for _, row in rows}
@@ -41,4 +46,4 @@ def test_no_hostile_repository_reaches_its_user_as_root_or_as_an_ordinary_user(
     assert not faults, "\n".join(faults)
     if os.geteuid() == 0:
         assert len(users_seen) == 2
-    assert len(attacks) >= 40
+    assert len(attacks) >= 40 // SPARSE

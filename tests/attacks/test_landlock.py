@@ -1,23 +1,28 @@
 """The Landlock level: ordinary work goes on as root and as an ordinary user, and older versions are no wall."""
 
+import errno
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attackers import printed_by_everybody
-from under_landlock import WORK
+from under_landlock import CHANGES, FAILURES, WORK
 
 from donewhen.errors import MachineryBroke
 from donewhen.session.workplace import enforced
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox import level
-from donewhen.workspace.sandbox.level import LEAST_LANDLOCK, Level, Probe, try_landlock
+from donewhen.workspace.sandbox.level import LEAST_LANDLOCK, Level, SandboxProbe, try_landlock
 from needs import leave_out, needs
 
 pytestmark = pytest.mark.anyio
-NO_NAMESPACES = Probe(Level.NONE, "/usr/bin/bwrap", "0.9", "no user namespaces", False, "no user namespaces", 5, True)
+NO_NAMESPACES = SandboxProbe(
+    Level.NONE, "/usr/bin/bwrap", "0.9", "no user namespaces", False, "no user namespaces", 5, True
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +37,12 @@ def by_user() -> dict[str, dict[str, Any]]:
 def test_a_command_governs_its_own_processes_and_files_behind_landlock(by_user: dict[str, dict[str, Any]]) -> None:
     for found in by_user.values():
         assert found["work"] == {name: WORK[name][2] for name in found["work"]}
+
+
+def test_the_filter_and_not_the_file_system_refuses_versions_and_subvolumes() -> None:
+    command = [sys.executable, "-c", f"{FAILURES}print(set(map(failure, {CHANGES})))"]
+    answers = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert str(errno.EOPNOTSUPP) not in answers
 
 
 def test_files_can_be_emptied_before_version_3_and_processes_killed_before_version_6(

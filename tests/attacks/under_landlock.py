@@ -6,6 +6,7 @@ The ordinary work does to its own processes and files what the attacks do to tho
 """
 
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -19,7 +20,7 @@ from attack import Attack
 from probes import ATTACKS
 
 from donewhen.workspace.sandbox.level import Level
-from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, SandboxTree, ShellCommand, TreeSandbox
 from donewhen.workspace.sandbox.view import Bind
 
 PYTHON = "/usr/bin/python3 -c '{}'"
@@ -39,6 +40,14 @@ JAVA = (
     'Process p = new ProcessBuilder("sleep", "99").start(); p.destroy(); System.gc(); '
     "System.out.println(p.waitFor()); } }"
 )
+CHANGES = [0x40086604, 0x40046604, 0x5000940E, 0x50009418, 0x50009401, 0x50009417, 0x5000940F, 0x5000943F, 0x4008941A]
+"""Requests of ext4 and btrfs that need no more than a descriptor open for reading."""
+FAILURES = """import fcntl, os
+def failure(request):
+    try: fcntl.ioctl(os.open(".", os.O_RDONLY), request, 0)
+    except OSError as error: return error.errno
+"""
+"""How the kernel answers a request without an argument: nothing is changed in any case."""
 WORK: dict[str, tuple[str, str, str]] = {
     "a shell kills its child": ("", "sleep 99 & kill $!; wait $!; echo $?", "143"),
     "bash kills a job": ("bash", "bash -mc 'sleep 99 & kill %1; wait %1; echo $?'", "143"),
@@ -75,7 +84,7 @@ WORK: dict[str, tuple[str, str, str]] = {
         "files 55",
     ),
     "prlimit starts a program": ("prlimit", "prlimit --nofile=44 sh -c 'ulimit -n'", "44"),
-    "a shell makes itself nicer": ("renice", "renice -n 3 -p $$ >/dev/null && nice", "3"),
+    "a shell makes itself nicer": ("renice", "renice -n 19 -p $$ >/dev/null && nice", "19"),
     "a process stays on one processor": (
         "",
         PYTHON.format("import os; os.sched_setaffinity(os.getpid(), {0}); print(os.sched_getaffinity(0))"),
@@ -93,8 +102,18 @@ WORK: dict[str, tuple[str, str, str]] = {
     "idle disk time for itself": ("ionice", "ionice -c3 -p $$ && ionice -p $$", "idle"),
     "an orphan is changed": (
         "renice",
-        '(setsid sleep 99 & echo $! > pid); renice -n 5 -p $(cat pid) | grep -o "new priority 5"; kill $(cat pid)',
-        "new priority 5",
+        '(setsid sleep 99 & echo $! > pid); renice -n 19 -p $(cat pid) | grep -o "new priority 19"; kill $(cat pid)',
+        "new priority 19",
+    ),
+    "no file has a version, and no directory becomes a subvolume": (
+        "",
+        PYTHON.format(f"{FAILURES}print(set(map(failure, {CHANGES})))"),
+        str({errno.EOPNOTSUPP}),
+    ),
+    "a file is asked how much can be read": (
+        "",
+        "printf abc > f; " + PYTHON.format('import fcntl; print(sum(fcntl.ioctl(open("f"), 0x541B, bytes(4))))'),
+        "3",
     ),
     "a pair of sockets": (
         "",
@@ -132,10 +151,10 @@ async def worked(grounds: Grounds, text: str) -> str:
         for place in (tree, scratch):
             place.mkdir()
         os.environ["HOME"] = str(grounds.home)
-        place = Place(str(tree), (Bind(str(tree), str(tree), writable=True),), scratch=str(scratch))
+        place = SandboxTree(str(tree), (Bind(str(tree), str(tree), writable=True),), scratch=str(scratch))
         limits = dataclasses.replace(LIMITS, processes=0, memory=0, file_bytes=0)
         level = dataclasses.replace(grounds.level, level=Level.LANDLOCK)
-        room = Room(grounds.launcher, level, place, RoomConfig(limits=limits))
+        room = TreeSandbox(grounds.launcher, level, place, SandboxConfig(limits=limits))
         finished = await room.run(ShellCommand(text=text, timeout_secs=120))
         lines = finished.stdout.whole().decode("utf-8", "replace").strip().splitlines()
         if (tree / "go.mod").exists():  # what go has fetched or made is read-only

@@ -8,9 +8,11 @@ import runpy
 import sys
 from pathlib import Path
 
-from donewhen.workspace import beneath, repo, trees
-from donewhen.workspace.landing import commits
-from donewhen.workspace.store import mirror
+from donewhen.workspace import beneath
+from donewhen.workspace.git import repo
+from donewhen.workspace.git.landing import commits, reflog
+from donewhen.workspace.git.store import dirty, object_mirror
+from donewhen.workspace.trees import trees
 
 
 def nothing(*_: object) -> None:
@@ -24,10 +26,10 @@ def yes(*_: object) -> bool:
 def switch_off() -> None:
     follow = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-    def opened(top: str, parts: tuple[bytes, ...]) -> int:
-        return os.open(os.path.join(os.fsencode(top), *parts), follow)
+    def opened(self: beneath.Root, path: str | bytes = b"") -> int:
+        return os.open(self.place(path), follow)
 
-    def made(top: str, parts: tuple[bytes, ...]) -> int:
+    def made(top: str, _identity: object, parts: tuple[bytes, ...], _share: object) -> int:
         place = os.path.join(os.fsencode(top), *parts)
         os.makedirs(place, exist_ok=True)
         return os.open(place, follow)
@@ -45,18 +47,25 @@ def switch_off() -> None:
         with open(f"/proc/self/fd/{above}/{name}", "rb") as source:
             (into / name).write_bytes(source.read())
 
+    def append(root: beneath.Root, log: bytes, line: bytes) -> None:
+        with open(root.place(log), "ab") as file:
+            file.write(line)
+
     off: list[tuple[object, str, object]] = [
-        (beneath, "_opened", opened),
         (beneath, "_made", made),
+        (beneath.Root, "open_directory", opened),
         (beneath.Root, "open", open_any),
         (beneath.Root, "status", status),
+        (beneath.Root, "target", nothing),
         (repo, "_refuse_links", nothing),
         (repo, "_borrowed", nothing),
         (repo, "_is_said_safe", yes),
-        (mirror, "_refuse_links", nothing),
+        (object_mirror, "_refuse_links", nothing),
         (trees, "require_shareable", nothing),
-        (mirror, "_link", link),
+        (object_mirror, "_link", link),
         (commits, "_is_plain", bool),
+        (dirty, "unsafe_path", nothing),
+        (reflog, "_append", append),
     ]
     for module, name, function in off:
         setattr(module, name, function)

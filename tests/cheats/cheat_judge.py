@@ -18,10 +18,11 @@ from donewhen.events import Event
 from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.verdict import Verdict
-from donewhen.session import checking, contract_file, settings
-from donewhen.session.trust import TrustBook
+from donewhen.session.check import judge_tree
+from donewhen.session.settings import contract_file, settings
+from donewhen.session.settings.trust import TrustBook
 from donewhen.session.workplace import Workplace, open_workplace
-from donewhen.workspace.state import state_root
+from donewhen.workspace.state_dir import state_root
 from repositories import git
 
 SWITCHES = tuple(field.name for field in fields(Defences))
@@ -67,7 +68,7 @@ class Hearing:
     async def verdict(self, *off: str, held_out: bool = True) -> Verdict:
         """As a session judges: the contract was read before the work began."""
         checks = tuple(check for check in self.contract.checks if held_out or not check.held_out)
-        return await checking.judge_tree(
+        return await judge_tree.judge_tree(
             self.place,
             replace(self.contract, checks=checks),
             base=self.place.repo.head,

@@ -16,9 +16,13 @@ from cheat_judge import SWITCHES, Heard, Said, TakenOff, has_switch, heard, hear
 from cheat_table import Row, Rows, shown
 from cheat_yard import Yard
 
+from tiers import one_of_each
+
 pytestmark = pytest.mark.anyio
 Show = Callable[[str], None]
-BY_SCENE = sorted(OUTSIDE, key=lambda cheat: cheat.scene.name)
+BY_SCENE = one_of_each(
+    sorted(OUTSIDE, key=lambda cheat: cheat.scene.name), lambda cheat: (cheat.stopped_by, cheat.scene.language)
+)
 """So that a worker meets the cheats of a scene one after the other, and what the judge knows of its base serves all."""
 
 
@@ -134,6 +138,7 @@ def accepted(rows: list[Row]) -> int:
 # -- the second tier --
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("cheat", INSIDE, ids=lambda cheat: cheat.label)
 async def test_a_cheat_inside_of_the_runner_does_not_satisfy_a_check_in_another_process(
     cheat: Cheat, yard: Yard, rows: Rows, show_table: Show

@@ -179,6 +179,7 @@ WORKS = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
 async def test_honest_work_is_accepted_as_it_is(work: Work, yard: Yard) -> None:
     tree = yard.fresh(work.scene)

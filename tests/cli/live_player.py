@@ -15,9 +15,9 @@ from typing import Any
 
 import anyio
 
-from donewhen.cli.session_audience import watching
-from donewhen.session.asking import Person
-from donewhen.session.starting import Watch
+from donewhen.cli.views.session_audience import watching
+from donewhen.session.person.questions import Person
+from donewhen.session.verbs.start import SessionWatcher
 from donewhen.storage.record import Record
 
 
@@ -30,7 +30,7 @@ def play(pipe: Path) -> None:
             act(order, number, watch)
 
 
-def act(order: dict[str, Any], number: int, watch: Watch) -> None:
+def act(order: dict[str, Any], number: int, watch: SessionWatcher) -> None:
     match order:
         case {"kind": kind, "body": body}:
             watch.told(told(kind, number, **body))
@@ -50,7 +50,7 @@ def told(kind: str, number: int, **body: Any) -> Record:
     return Record("5e551011", number, "2026-01-02T03:04:05.000Z", kind, body, number)
 
 
-async def decide(watch: Watch, person: Person, detail: str) -> bool | str | None:
+async def decide(watch: SessionWatcher, person: Person, detail: str) -> bool | str | None:
     """Ask. A signal stands for somebody else's decision meanwhile."""
     decided: list[bool | str | None] = []
     with anyio.open_signal_receiver(signal.SIGUSR1) as signals:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.cli.agents import table
-from donewhen.engines.external.profile import shipped
+from donewhen.cli.verbs.agents import table
+from donewhen.engines.external.discover.profile import shipped
 from donewhen.server import methods
 from program import PROGRAM, Answer, donewhen
 from repositories import repository

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from donewhen import __version__
-from donewhen.cli.verbs import VERBS
+from donewhen.cli.verb_table import VERBS
 from program import PROGRAM, donewhen
 
 

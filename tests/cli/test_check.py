@@ -356,6 +356,19 @@ def test_a_contract_that_is_none_is_one_line_and_exit_2(tmp_path: Path, contract
     assert said in answer.one_line
 
 
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
+def test_a_pipe_in_place_of_rules_is_one_line_and_exit_2_and_nothing_waits(tmp_path: Path, name: str) -> None:
+    repo = scene(tmp_path, shell("test -e new"), {".gitignore": "*.o\n", "sub/a": "a"})
+    write(repo, {"new": "", "sub/x.o": ""})
+    os.mkfifo(repo / "sub" / "pipe")
+    assert check(repo).code == 0
+    (repo / "sub" / "pipe").rename(repo / "sub" / name)
+    write(repo, {"sub/b": "b"})
+    answer = check(repo)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.one_line == f"donewhen: sub/{name} is a pipe or a device, and git would read from it: remove it"
+
+
 def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
     answer = check(scene(tmp_path, PYTEST), "--head", "--as-is")
     assert answer.code == 2

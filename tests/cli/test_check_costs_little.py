@@ -20,12 +20,12 @@ TICKS = os.sysconf("SC_CLK_TCK")
 CHECK = '[[check]]\nname = "c{number}"\ncommand = "test -f a.txt"\n'
 ON_USE = (
     "donewhen.judge.protect",
-    "donewhen.judge.running",
+    "donewhen.judge.run_check",
     "donewhen.judge.seal",
     "donewhen.readers",
-    "donewhen.workspace.capture",
+    "donewhen.workspace.trees.capture",
     "donewhen.workspace.policy",
-    "donewhen.workspace.sandbox.room",
+    "donewhen.workspace.sandbox.sandbox",
     "rich",
     "tomlkit",
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from followed_page import Reader, blocks, is_shown, plain_variables
 
-from donewhen.session import settings
+from donewhen.session.settings import settings
 from needs import needs
 from program import PROGRAM
 from wire_server import Answer, SaidCall, Says, serving

@@ -9,11 +9,11 @@ import pytest
 from donewhen.errors import MachineryBroke
 from donewhen.session.workplace import enforced
 from donewhen.workspace.sandbox import level
-from donewhen.workspace.sandbox.level import Level, Probe
+from donewhen.workspace.sandbox.level import Level, SandboxProbe
 from needs import needs
 from program import donewhen
 
-MISSING = Probe(Level.NONE, None, "", "bubblewrap is not installed", True, "", 0, True)
+MISSING = SandboxProbe(Level.NONE, None, "", "bubblewrap is not installed", True, "", 0, True)
 
 
 @pytest.mark.promise("command.doctor")

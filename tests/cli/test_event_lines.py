@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from recorded_session import ID, VERIFIED, WHOLE, call, checked, record, records, running, started, state
 
 from donewhen import events
-from donewhen.cli.endings import Ended, facts_of, next_commands, show_ending
-from donewhen.cli.event_lines import call_words, line_of
-from donewhen.cli.fields import LONGEST
 from donewhen.cli.group import one_line
-from donewhen.cli.session_audience import PlainLines, watching
+from donewhen.cli.views.ending import EndingFacts, facts_of, next_commands, show_ending
+from donewhen.cli.views.event_fields import LONGEST
+from donewhen.cli.views.event_lines import call_words, line_of
+from donewhen.cli.views.session_audience import PlainLines, watching
 from donewhen.events import Event
-from donewhen.session.outcome import EXITS, Outcome
+from donewhen.session.outcome import EXITS, SessionResult
 from donewhen.storage.record import Record
 
 LATER: dict[str, dict[str, Any]] = {
@@ -90,8 +90,8 @@ def test_whatever_a_text_holds_an_event_is_one_printable_line(text: str, kind: s
 
 
 def last_words(outcome: str, *facts: Event) -> tuple[list[str], list[str]]:
-    ended = Ended(records(facts))
-    return list(facts_of(ended)), next_commands(Outcome(ID, outcome, "why"), ended)
+    ended = EndingFacts(records(facts))
+    return list(facts_of(ended)), next_commands(SessionResult(ID, outcome, "why"), ended)
 
 
 def test_a_verified_session_ends_with_verdicts_size_branch_cost_and_what_to_type() -> None:
@@ -168,7 +168,7 @@ def test_the_last_words_are_on_stderr_when_stdout_belongs_to_a_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for as_json in (True, False):
-        show_ending(Outcome(ID, "red", "8 rounds \x1b[2J"), as_json)
+        show_ending(SessionResult(ID, "red", "8 rounds \x1b[2J"), as_json)
         out, err = capsys.readouterr()
         silent, spoken = (out, err) if as_json else (err, out)
         assert silent == ""
@@ -231,7 +231,8 @@ def test_for_a_program_every_event_is_a_line_of_json_and_people_are_told_on_stde
 def test_a_reader_that_goes_away_does_not_end_the_work(tmp_path: Path) -> None:
     script = tmp_path / "go_on.py"
     script.write_text(
-        "import sys\nfrom donewhen.cli.session_audience import watching\nfrom recorded_session import WHOLE, records\n"
+        "import sys\nfrom donewhen.cli.views.session_audience import watching\n"
+        "from recorded_session import WHOLE, records\n"
         "with watching(as_json=True) as watch:\n    for _ in range(300):\n        for one in records(WHOLE):\n"
         "            watch.told(one)\nsys.stderr.write('to the end')\n"
     )

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check
 from donewhen.judge.detect import Proposal, Proposed
-from donewhen.judge.verdict import Result, Status, Verdict
-from donewhen.session.proposal import Plan, extended, settled, unable, write
+from donewhen.judge.verdict import CheckStatus, Result, Verdict
+from donewhen.session.check.init_contract import ContractProposal, extended, settled, unable, write
 
 TESTS = Proposed(Check(name="tests", command="pytest -q"), "because \x1b[31m of\nit")
 SLOW = Proposed(Check(name="slow", command="mvn test", dir="sub", timeout_secs=600), "pom.xml", "lint")
 
 
-def plan(file: Path = Path("donewhen.toml"), before: bytes | None = None, **workspace: tuple[str, ...]) -> Plan:
-    return Plan(file, before, (TESTS, SLOW), (), workspace, frozenset(), Proposal((), {}, (), ()))
+def plan(
+    file: Path = Path("donewhen.toml"), before: bytes | None = None, **workspace: tuple[str, ...]
+) -> ContractProposal:
+    return ContractProposal(file, before, (TESTS, SLOW), (), workspace, frozenset(), Proposal((), {}, (), ()))
 
 
 ADDED = [
@@ -119,7 +121,7 @@ def test_a_written_file_keeps_its_mode(tmp_path: Path) -> None:
 # -- what a trial tells --
 
 
-def result(status: Status, tail: str = "", duration_ms: int = 10, **more: object) -> Result:
+def result(status: CheckStatus, tail: str = "", duration_ms: int = 10, **more: object) -> Result:
     return replace(Result(name="tests", status=status, output_tail=tail, duration_ms=duration_ms), **more)  # pyright: ignore[reportArgumentType] - any field of a result
 
 
@@ -136,8 +138,8 @@ def result(status: Status, tail: str = "", duration_ms: int = 10, **more: object
     ],
 )  # fmt: skip
 def test_a_missing_tool_is_told_from_a_red_check(tail: str) -> None:
-    assert unable(result(Status.FAIL, tail))
-    assert not unable(result(Status.PASS, tail))
+    assert unable(result(CheckStatus.FAIL, tail))
+    assert not unable(result(CheckStatus.PASS, tail))
 
 
 @pytest.mark.parametrize(
@@ -150,21 +152,21 @@ def test_a_missing_tool_is_told_from_a_red_check(tail: str) -> None:
     ],
 )
 def test_a_red_check_is_not_taken_for_a_missing_tool(tail: str) -> None:
-    assert unable(result(Status.FAIL, tail)) == ""
+    assert unable(result(CheckStatus.FAIL, tail)) == ""
 
 
 def test_a_check_that_could_not_start_gives_its_reason() -> None:
     assert (
-        unable(result(Status.INFRA, "sh: a: not found\n", reasons=("exit code 127",)))
+        unable(result(CheckStatus.INFRA, "sh: a: not found\n", reasons=("exit code 127",)))
         == "exit code 127; sh: a: not found"
     )
-    assert unable(result(Status.INFRA, "sh: nothing there")) == "sh: nothing there"
-    assert unable(result(Status.INFRA))
+    assert unable(result(CheckStatus.INFRA, "sh: nothing there")) == "sh: nothing there"
+    assert unable(result(CheckStatus.INFRA))
 
 
 @pytest.mark.parametrize(("seconds", "timeout"), [(1, 120), (29, 120), (31, 180), (200, 840)])
 def test_a_slow_check_gets_time_to_spare(seconds: int, timeout: int) -> None:
-    seen = result(Status.PASS, duration_ms=seconds * 1000)
+    seen = result(CheckStatus.PASS, duration_ms=seconds * 1000)
     verdict = Verdict(base="", candidate="", tree="", results=(seen,))
     (one,) = settled(replace(plan(), checks=(TESTS,)), verdict).checks
     assert one.check.timeout_secs == timeout

@@ -26,24 +26,24 @@ from recorded_session import (
 from rich.console import Console
 
 from donewhen import events
-from donewhen.cli.live import Live
-from donewhen.cli.live_region import Region
-from donewhen.cli.live_rows import rows
-from donewhen.cli.live_state import Seen
+from donewhen.cli.views.live import LiveView
+from donewhen.cli.views.live_region import LiveRegion
+from donewhen.cli.views.live_rows import rows
+from donewhen.cli.views.live_state import LiveState
 from donewhen.events import EngineSelected, Event
 
 CODES = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
 
 
-def seen(facts: Iterable[Event], person_here: bool = False) -> tuple[Seen, list[str]]:
+def seen(facts: Iterable[Event], person_here: bool = False) -> tuple[LiveState, list[str]]:
     """What is known after some facts, one a second, and the lines that they left."""
-    known = Seen(0.0, person_here)
+    known = LiveState(0.0, person_here)
     kept = [line for at, event in enumerate(facts, 1) for line in known.take(record(event, at), float(at))]
     return known, kept
 
 
-def shown(known: Seen, width: int = 80, height: int = 24, now: float = 99.0) -> list[str]:
+def shown(known: LiveState, width: int = 80, height: int = 24, now: float = 99.0) -> list[str]:
     return [row.plain for row in rows(known, width, height, now)]
 
 
@@ -208,7 +208,7 @@ class Stage:
         self.console = Console(
             file=self.file, force_terminal=True, no_color=not colours, width=width, height=24, highlight=False
         )
-        self.view = Live(self.console, now=lambda: 0.0)
+        self.view = LiveView(self.console, now=lambda: 0.0)
 
     def written(self) -> str:
         """What was written since the last look."""
@@ -302,7 +302,7 @@ def test_a_terminal_that_went_away_does_not_stop_the_work() -> None:
         def flush(self) -> None:
             raise OSError(5, "Input/output error")
 
-    view = Live(Console(file=Gone(), force_terminal=True))
+    view = LiveView(Console(file=Gone(), force_terminal=True))
     with view.shown():
         view.say("nobody reads this")
         view.draw()
@@ -310,7 +310,7 @@ def test_a_terminal_that_went_away_does_not_stop_the_work() -> None:
 
 @pytest.mark.parametrize(("width", "up"), [(80, 1), (40, 2), (30, 3)])
 def test_rows_that_a_narrower_terminal_broke_are_counted(width: int, up: int) -> None:
-    class Resizable(Region):
+    class Resizable(LiveRegion):
         def size(self) -> tuple[int, int]:
             return width, 24
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.cli.lines import json_text
+from donewhen.cli.views.json_lines import json_text
 from donewhen.judge.contract import Check, Contract
 from donewhen.printable import one_line, visible
-from donewhen.session.artifacts import as_file
+from donewhen.session.log.plan_files import as_file
 from donewhen.toml import parse_toml
-from donewhen.workspace.objects import shown
+from donewhen.workspace.git.objects import shown
 from terminal import obeyed
 
 EVERY_CHARACTER = st.text(st.characters(exclude_categories=()), max_size=40)
@@ -31,6 +31,11 @@ EVERY_CHARACTER = st.text(st.characters(exclude_categories=()), max_size=40)
             "नमस्ते",
             "« à la »",
             "e\u0301",
+            "e\u0301" * 50,
+            "Z" + "\u0301" * 8,
+            "ཧཱུྃ",
+            "⠓⠑⠇⠇⠕",
+            "─" * 40,
             "→ ✓ ∅",
         ),
         *("👩‍💻 👨‍👩‍👧‍👦 🏳️‍🌈 ❤️ 1️⃣ ☎︎ 👍🏽 🇩🇪", "C:\\x1b"),
@@ -53,6 +58,9 @@ def test_honest_text_stays_as_it_is(honest: str) -> None:
         ("\udcff\ud800", r"\xff\ud800"),
         ("\r\x08\x7f", r"\r\x08\x7f"),
         ("a\u00a0b\u202fc\u3000d", "a b c d"),
+        ("a\u2800\u2800b", r"a\u2800\u2800b"),
+        ("a" + "\u0301" * 10 + "b", "a" + "\u0301" * 8 + r"\u0301\u0301b"),
+        ("a" + "\u0301\u20dd" * 6, "a" + "\u0301\u20dd" * 4 + r"\u0301\u20dd\u0301\u20dd"),
     ],
 )
 def test_what_is_obeyed_or_not_seen_is_written_out(text: str, safe: str) -> None:

@@ -208,6 +208,8 @@ def test_no_isolation_says_so(root: Path) -> None:
         (["--base", "HEAD", "--dirty", "--", "true"], "--dirty"),
         (["--timeout", "soon", "--", "true"], "soon"),
         (["--timeout", "0", "--", "true"], "timeout"),
+        (["--timeout", "inf", "--", "true"], "--timeout must be a finite number above 0, not inf"),
+        (["--timeout", "nan", "--", "true"], "--timeout must be a finite number above 0, not nan"),
         (["--repo", "/nowhere", "--", "true"], "/nowhere"),
     ],
 )

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,103 @@ def test_commands_of_a_stranger_s_receipt_get_nothing_that_the_user_allows(repo:
     strangers = donewhen("verify", str(receipt), cwd=repo, env=secret)
     assert strangers.code == 1 and "sees is fail" in strangers.out
     assert "it was not written here: its commands get none of the variables and services you allow" in strangers.out
+
+
+@dataclass(frozen=True)
+class Host:
+    """What lies outside of every sandbox, and what of it the user allows."""
+
+    made: Path
+    port: int
+    unix: Path
+
+    def settings(self, isolation: str) -> str:
+        allowed = f"env = ['TOKEN']\nreach = ['localhost:{self.port}']\nsockets = ['{self.unix}']"
+        return f"[workspace]\nisolation = '{isolation}'\n{allowed}\n"
+
+    def checks(self) -> str:
+        """One that leaves a file on the host, and three that pass only with what the user allows."""
+        connect = 'python3 -c "import socket, sys; socket.socket({}).connect({})"'
+        commands = {
+            "host": f"touch {self.made}; grep -q done made.txt",
+            "variable": 'test "$TOKEN" = of-the-user',
+            "service": connect.format("", f"('localhost', {self.port})"),
+            "socket": connect.format("socket.AF_UNIX", f"'{self.unix}'"),
+        }
+        return "".join(f"[[check]]\nname = '{name}'\ncommand = '''{line}'''\n" for name, line in commands.items())
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    place = tmp_path / "host"
+    place.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as service, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(place / "socket"))
+        unix.listen()
+        yield Host(place / "made", service.getsockname()[1], place / "socket")
+
+
+SECRET = {"TOKEN": "of-the-user"}
+
+
+@pytest.fixture
+def free_receipt(repo: Path, tmp_path: Path, host: Host) -> Path:
+    """A receipt of the user's own for checks without a sandbox; it is judged again without one, and gets out."""
+    write(repo, {"donewhen.toml": host.settings("none") + host.checks()})
+    assert donewhen("trust", cwd=repo).code == 0
+    file = tmp_path / "receipt.json"
+    assert donewhen("check", "--receipt", str(file), cwd=repo, env=SECRET).code == 0
+    host.made.unlink()
+    assert donewhen("verify", str(file), cwd=repo, env=SECRET).code == 0
+    host.made.unlink()
+    return file
+
+
+def test_a_receipt_is_not_believed_about_the_sandbox_that_its_commands_need(
+    repo: Path, free_receipt: Path, host: Host
+) -> None:
+    write(repo, {"donewhen.toml": host.settings("best") + host.checks()})
+    assert donewhen("trust", cwd=repo).code == 0
+    own = donewhen("verify", str(free_receipt), cwd=repo, env=SECRET)
+    assert own.code == 0, "behind the wall it still gets what the user allows"
+    for said in ("none", {"level": "none", "path_transparent": True}):
+        forged(free_receipt, lambda content, said=said: content.update(isolation=said, duration_ms=1))
+        strangers = donewhen("verify", str(free_receipt), cwd=repo, env=SECRET)
+        assert strangers.code == 1, strangers
+        for name in ("variable", "service", "socket"):
+            assert f"differs: {name}: status is fail, the receipt has pass" in strangers.out
+        assert "differs: host:" not in strangers.out
+        assert not host.made.exists()
+
+
+def test_commands_of_a_stranger_do_not_run_where_the_user_wants_no_sandbox(
+    repo: Path, free_receipt: Path, host: Host
+) -> None:
+    forged(free_receipt, lambda content: content.update(isolation="none", duration_ms=1))
+    answer = donewhen("verify", str(free_receipt), cwd=repo, env=SECRET)
+    assert answer.code == 2
+    assert "commands of a stranger are not run without a sandbox" in answer.one_line
+    assert not host.made.exists()
+
+
+def test_the_contract_of_a_branch_that_was_only_fetched_is_a_stranger_s(repo: Path, tmp_path: Path, host: Host) -> None:
+    """The base states the receipt's own contract. In the user's history it would get what the user allows."""
+    write(repo, {"made.txt": "no\n", "donewhen.toml": host.checks()})
+    commit(repo, "a contract that reaches out")
+    git(repo, "branch", "fetched")
+    write(repo, {"made.txt": "done\n", "donewhen.toml": host.settings("best") + host.checks()})
+    assert donewhen("trust", cwd=repo).code == 0
+    file = tmp_path / "receipt.json"
+    assert donewhen("check", "--receipt", str(file), cwd=repo, env=SECRET).code == 0
+    forged(file, lambda content: content.update(duration_ms=1))
+    merged = donewhen("verify", str(file), cwd=repo, env=SECRET)
+    assert merged.code == 0 and "it was not written here" not in merged.out, merged
+    git(repo, "reset", "--quiet", "--soft", "HEAD~1")
+    fetched = donewhen("verify", str(file), cwd=repo, env=SECRET)
+    assert fetched.code == 1, fetched
+    assert "base is not yours: commit" in fetched.out and "it was not written here" in fetched.out
+    for name in ("variable", "service", "socket"):
+        assert f"differs: {name}: status is fail, the receipt has pass" in fetched.out
 
 
 def forged(receipt: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -177,6 +276,8 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "a name of escapes": lambda content: content["contract"]["checks"][0].update(name="\x1b[2J"),
     "a command that is a list": lambda content: content["contract"]["checks"][0].update(command=["true"]),
     "a command that is huge": lambda content: content["contract"]["checks"][0].update(command="true " * 100_000),
+    "half a character": lambda content: content["contract"]["checks"][0].update(command="true \ud800"),
+    "half a character in a pattern": lambda content: content["contract"].update(protect=["\udfff"]),
     "a directory outside": lambda content: content["contract"]["checks"][0].update(dir="../.."),
     "a time that is a text": lambda content: content["contract"]["checks"][0].update(timeout_secs="9"),
     "a time that is endless": lambda content: content["contract"]["checks"][0].update(timeout_secs=float("inf")),

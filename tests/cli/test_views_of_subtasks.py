@@ -15,14 +15,14 @@ from recorded_session import BASELINE, ID, call, checked, record, records, resul
 from rich.console import Console
 
 from donewhen import events
-from donewhen.cli.endings import Ended, facts_of
-from donewhen.cli.event_lines import line_of, lines_of
 from donewhen.cli.group import one_line
-from donewhen.cli.live import Live
-from donewhen.cli.live_rows import MOST_ROWS, rows
-from donewhen.cli.live_state import Seen
-from donewhen.cli.session_audience import PlainLines
-from donewhen.cli.subtasks_seen import Subtasks
+from donewhen.cli.views.ending import EndingFacts, facts_of
+from donewhen.cli.views.event_lines import line_of, lines_of
+from donewhen.cli.views.live import LiveView
+from donewhen.cli.views.live_rows import MOST_ROWS, rows
+from donewhen.cli.views.live_state import LiveState
+from donewhen.cli.views.session_audience import PlainLines
+from donewhen.cli.views.subtask_states import SubtaskStates
 from donewhen.events import Event
 from donewhen.storage.record import Record
 from program import donewhen
@@ -184,13 +184,13 @@ def test_the_same_check_of_two_patches_is_announced_and_forgotten_for_each(capsy
 # -- what a patch alone says about the work --
 
 
-def kept(facts: Iterable[Event]) -> tuple[Seen, list[str]]:
-    known = Seen(0.0)
+def kept(facts: Iterable[Event]) -> tuple[LiveState, list[str]]:
+    known = LiveState(0.0)
     lines = [line for at, event in enumerate(facts, 1) for line in known.take(record(event, at), float(at))]
     return known, lines
 
 
-def shown(known: Seen, width: int = 100, height: int = 30, now: float = 99.0) -> list[str]:
+def shown(known: LiveState, width: int = 100, height: int = 30, now: float = 99.0) -> list[str]:
     return [row.plain for row in rows(known, width, height, now)]
 
 
@@ -208,7 +208,7 @@ def test_what_is_judged_on_the_way_is_not_the_state_of_a_check() -> None:
     known, lines = kept([*FARMED, *ON_THE_WAY])
     assert "✓ lint 1.2 s   ✗ tests 1.2 s" in shown(known)
     assert not any("build" in line or "lint: fail" in line for line in lines)
-    assert Ended(records([*FARMED, *ON_THE_WAY])).checks == {}
+    assert EndingFacts(records([*FARMED, *ON_THE_WAY])).checks == {}
 
 
 def test_a_round_in_which_only_patches_were_judged_was_not_judged() -> None:
@@ -222,7 +222,7 @@ def test_after_the_union_the_round_is_judged_by_its_own_results() -> None:
     known, lines = kept([*facts, state("waiting", "judging")])
     assert lines[-1].startswith("round 1 of 8: tests flaky (")
     assert "✓ lint 1.2 s   ~ tests flaky 1.2 s" in shown(known)
-    assert [*facts_of(Ended(records(facts)))][:2] == ["  ✓ lint: pass, 1.2 s", "  ~ tests: flaky, 1.2 s"]
+    assert [*facts_of(EndingFacts(records(facts)))][:2] == ["  ✓ lint: pass, 1.2 s", "  ~ tests: flaky, 1.2 s"]
 
 
 # -- rows --
@@ -276,7 +276,7 @@ def test_a_question_of_one_worker_is_what_goes_on_while_the_others_work() -> Non
 
 
 def test_a_session_that_goes_on_knows_the_plan_and_that_nobody_works_now() -> None:
-    known = Seen(0.0)
+    known = LiveState(0.0)
     for one in records(FARMED):
         known.remember(one, 1.0)
     assert "· a waits" not in " ".join(shown(known))
@@ -307,7 +307,7 @@ SIZES = [(100, 30), (80, 24), (60, 12), (40, 8), (20, 5), (5, 3), (1, 1)]
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_rows_fit_at_every_moment_of_a_farm(width: int, height: int) -> None:
-    known = Seen(0.0)
+    known = LiveState(0.0)
     for at, event in enumerate([*FARMED, *ON_THE_WAY, rejected(BROKEN, CONFLICT), *applied("a"), state("judging")]):
         known.take(record(event), float(at))
         found = rows(known, width, height, at + 9.0)
@@ -318,7 +318,7 @@ def test_rows_fit_at_every_moment_of_a_farm(width: int, height: int) -> None:
 @pytest.mark.promise("outcome.green-is-verified")
 def test_no_subtask_is_ever_green() -> None:
     file = io.StringIO()
-    view = Live(Console(file=file, force_terminal=True, width=100, height=30, highlight=False), now=lambda: 0.0)
+    view = LiveView(Console(file=file, force_terminal=True, width=100, height=30, highlight=False), now=lambda: 0.0)
     for one in records([*FARMED, rejected(BROKEN), *applied("a", "b", "d")]):
         view.told(one)
         view.draw()
@@ -343,7 +343,7 @@ def turn(model: str = "scripted:s.json") -> list[Event]:
 
 def cost(*facts: Event) -> tuple[str, str]:
     """In the last words, and in the view."""
-    return [*facts_of(Ended(records(facts)))][-1].strip(), shown(kept(facts)[0])[-2]
+    return [*facts_of(EndingFacts(records(facts)))][-1].strip(), shown(kept(facts)[0])[-2]
 
 
 def test_a_foreman_costs_what_its_models_cost_unless_an_agent_works_for_it() -> None:
@@ -358,12 +358,14 @@ def test_a_foreman_costs_what_its_models_cost_unless_an_agent_works_for_it() -> 
 
 
 def test_the_last_words_name_the_part_of_a_plan_that_is_not_in() -> None:
-    told = [*facts_of(Ended(records([*FARMED, *applied("a", "b", "c", "d")])))]
+    told = [*facts_of(EndingFacts(records([*FARMED, *applied("a", "b", "c", "d")])))]
     assert "  4 of 6 subtasks are in; left out: e, f" in told
     whole = [SELECTED, planned("ab"), *applied("a", "b")]
-    assert [*facts_of(Ended(records(whole)))] == []
+    assert [*facts_of(EndingFacts(records(whole)))] == []
     other_engine = events.EngineSelected(engine="native", reason="next")
-    assert not any("subtasks" in line for line in facts_of(Ended(records([*FARMED, *applied("a"), other_engine]))))
+    assert not any(
+        "subtasks" in line for line in facts_of(EndingFacts(records([*FARMED, *applied("a"), other_engine])))
+    )
 
 
 # -- whatever an event holds --
@@ -390,13 +392,13 @@ BODIES = st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=8)
 @given(told=st.lists(st.tuples(st.sampled_from(KINDS), BODIES), max_size=8))
 def test_no_field_that_is_missing_or_odd_stops_a_reader(told: list[tuple[str, dict[str, Any]]]) -> None:
     facts = [Record(ID, at, "", kind, body, at) for at, (kind, body) in enumerate(told, 1)]
-    known, subtasks = Seen(0.0), Subtasks()
+    known, subtasks = LiveState(0.0), SubtaskStates()
     for one in facts:
         assert all(one_line(line).isprintable() for line in lines_of(one))
         known.take(one, 0.0)
         subtasks.take(one)
         assert len(rows(known, 80, 24, 1.0)) <= MOST_ROWS
-    assert all(isinstance(line, str) for line in facts_of(Ended(facts)))
+    assert all(isinstance(line, str) for line in facts_of(EndingFacts(facts)))
 
 
 @pytest.mark.parametrize("odd", [float("inf"), float("nan"), 10**400, "many", None, [], {}, True])
@@ -407,8 +409,8 @@ def test_what_is_no_number_is_counted_as_nothing(odd: object) -> None:
     assert line_of(told("check_completed", name="t", status="pass", duration_ms=odd)) == "  ✓ t: pass 0.0 s"
     assert line_of(told("planning_completed", subtasks=odd, levels=odd)) == "planned: 0 subtasks in 0 levels"
     spent = told("spend", tokens=odd, usd=odd)
-    assert [*facts_of(Ended([spent]))] == ["  0 tokens, price unknown"]
-    known = Seen(0.0)
+    assert [*facts_of(EndingFacts([spent]))] == ["  0 tokens, price unknown"]
+    known = LiveState(0.0)
     known.take(spent, 0.0)
     assert shown(known)[-2] == "0 tokens · — · 1:39"
 

@@ -92,7 +92,9 @@ def test_every_option_of_run_says_what_it_is_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "demo", "models"])
 def test_the_help_of_a_verb_does_not_load_what_doing_it_needs(verb: str) -> None:
-    code = f"import sys, donewhen.cli.{verb}; print(*(m for m in sys.modules if m.startswith('donewhen.session')))"
+    code = (
+        f"import sys, donewhen.cli.verbs.{verb}; print(*(m for m in sys.modules if m.startswith('donewhen.session')))"
+    )
     assert subprocess.check_output([sys.executable, "-c", code]) == b"\n"
 
 

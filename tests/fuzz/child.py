@@ -12,11 +12,13 @@ from donewhen.errors import BadInput
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz.hostile_texts import against, damaged, plain
-from fuzz.registry import ALSO_RAISES, DOCUMENTED, Call, calls
+from fuzz.hostile_texts import LARGE, SIZE, against, damaged, large, plain
+from fuzz.registry import ALSO_RAISES, DOCUMENTED, Call, calls, function_of, most
 from house.patterns import held
 
 CPU_SECS = 2.0
+CPU_SECS_PER_MB = 6.0
+"""So much more for each million bytes beyond SIZE. What takes quadratic time needs 400 times as long for LARGE."""
 MEMORY = 4 << 30
 UNDOCUMENTED = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
@@ -52,18 +54,29 @@ def offence(call: Call, content: bytes, also: type[Exception] = BadInput, cpu_se
 
 
 def offence_of(name: str, content: bytes) -> str:
-    return offence(calls()[name], content, ALSO_RAISES.get(name, BadInput))
+    return offence(calls()[name], content, ALSO_RAISES.get(name, BadInput), allowed_secs(len(content)))
+
+
+def allowed_secs(size: int) -> float:
+    return CPU_SECS + CPU_SECS_PER_MB * max(0, size - SIZE) / 1_000_000
 
 
 def texts(name: str, share: int) -> Iterator[bytes]:
-    """One in `share` of the plain texts, all that are made from the patterns of its module, and damaged records."""
+    """One in `share` of the plain texts, more of those from the patterns of its module, damaged records, large texts.
+
+    The large texts take the most time: all of them, or one.
+    """
     start = sum(name.encode()) % share
     yield from list(plain())[start::share]
-    patterns = list(held(name))
+    patterns = list(held(function_of(name)))
     made = [one for pattern in patterns for one in against(pattern)]
     yield from made[start % max(1, share // 4) :: max(1, share // 4)]
     for seed in range(start, start + 64, share):
         yield damaged(seed)
+    if most(name) > SIZE:
+        made_when_called = large(patterns, min(most(name), LARGE))
+        one = sum(name.encode()) % len(made_when_called)
+        yield from (make() for make in (made_when_called if share == 1 else [made_when_called[one]]))
 
 
 def main() -> None:

@@ -3,17 +3,20 @@
 import importlib
 import random
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+
+from donewhen.short_lines import LONGEST_LINE
 
 sre: Any = importlib.import_module("re._constants")
 parser: Any = importlib.import_module("re._parser")
 
 SIZE = 200_000
+LARGE = 4_000_000
 DEEP = 100_000
-LINE = 3_900
+LINE = LONGEST_LINE - 100
 """A little less than what a bounded line may have, so that the bound does not hide what happens below it."""
 
 RECORDED = Path(__file__).parents[1] / "readers" / "failure_logs"
@@ -25,6 +28,11 @@ RUNS = [
     *(b" - ", b"--- ", b"$(", b"${", b"<<", b"<<<", b"'''", b'"""', b"@@ ", b"+a\n-b\n", b"\n\n", b"a: b\n", b"- a\n"),
     *(b"a = 1\n", b"[a]\n", b"1, "),
 ]  # fmt: skip
+LARGE_RUNS = [
+    b"a", b" ", b"\n", b"[", b"<", b"a ", b"a/", b"a: b\n", b"- a\n", b'\\"', b'{"a":', b"<a>", b" - ", b"::", b"=[\n",
+    b"'", b"a = 1\n", b"\x1b[", b"+a\n-b\n", b"a," * 9_000 + b"\n",
+]  # fmt: skip
+"""What the large texts repeat: open quotes and brackets, white space, and many short and some long lines."""
 DOCUMENTS = [
     b"[" * DEEP,
     b"[" * DEEP + b"]" * DEEP,
@@ -73,27 +81,47 @@ def plain() -> Iterator[bytes]:
     yield from DOCUMENTS
 
 
+def large(patterns: Iterable[re.Pattern[Any]], size: int) -> list[Callable[[], bytes]]:
+    """Texts of about this size, made when they are called."""
+    runs = [partial(_run, unit, size) for unit in LARGE_RUNS]
+    repeats = [(pattern, at) for pattern in patterns for at in range(_repeats(_tree(pattern)))]
+    return [*runs, *(partial(make, *one, size) for one in repeats for make in (_pumped, _begun))]
+
+
+def _run(unit: bytes, size: int) -> bytes:
+    return unit * (size // len(unit))
+
+
+def _begun(pattern: re.Pattern[Any], at: int, size: int) -> bytes:
+    """The beginning of a match over and over, none of which comes to its end."""
+    return _run(_pumped(pattern, at, 40)[:-1] or b"a", size)
+
+
 def against(pattern: re.Pattern[Any]) -> Iterator[bytes]:
     """Texts that begin like a match: each repeat of the pattern once much too long, and the end missing."""
-    tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
-    for at in range(_repeats(tree)):
-        text = "".join(_sample(tree, [at]))
-        data = (
-            text.encode("utf-8", "surrogatepass")
-            if isinstance(pattern.pattern, str)
-            else text.encode("latin-1", "replace")
-        )
-        yield data + b"!"
+    for at in range(_repeats(_tree(pattern))):
+        data = _pumped(pattern, at, SIZE // 4)
+        yield data
         yield (data[:LINE] + b"!\n") * (SIZE // 4 // LINE)
-        start = data[:40]
-        yield start * (SIZE // 4 // max(1, len(start)))
+        yield _begun(pattern, at, SIZE // 4)
+
+
+def _pumped(pattern: re.Pattern[Any], at: int, size: int) -> bytes:
+    text = "".join(_sample(_tree(pattern), [at], size))
+    is_text = isinstance(pattern.pattern, str)
+    data = text.encode("utf-8", "surrogatepass") if is_text else text.encode("latin-1", "replace")
+    return data[: size - 1] + b"!"
+
+
+def _tree(pattern: re.Pattern[Any]) -> Any:
+    return parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
 
 
 def _repeats(tree: Any) -> int:
     return repr(tree).count("MAXREPEAT")
 
 
-def _sample(tree: Any, countdown: list[int]) -> Iterator[str]:
+def _sample(tree: Any, countdown: list[int], size: int) -> Iterator[str]:
     """A text that matches; the repeat that the countdown reaches zero at is pumped."""
     for kind, value in tree:
         if kind is sre.LITERAL:
@@ -105,17 +133,17 @@ def _sample(tree: Any, countdown: list[int]) -> Iterator[str]:
         elif kind is sre.IN:
             yield _member(value)
         elif kind is sre.SUBPATTERN:
-            yield from _sample(value[3], countdown)
+            yield from _sample(value[3], countdown, size)
         elif kind is sre.ATOMIC_GROUP:
-            yield from _sample(value, countdown)
+            yield from _sample(value, countdown, size)
         elif kind is sre.BRANCH:
-            yield from _sample(value[1][countdown[0] % len(value[1])], countdown)
+            yield from _sample(value[1][countdown[0] % len(value[1])], countdown, size)
         elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
             least, most, body = value
             pumped = most is sre.MAXREPEAT and countdown[0] == 0
             countdown[0] -= most is sre.MAXREPEAT
-            once = "".join(_sample(body, countdown))
-            yield once * (SIZE // 4 // max(1, len(once)) if pumped else max(1, min(least, 50)))
+            once = "".join(_sample(body, countdown, size))
+            yield once * (size // max(1, len(once)) if pumped else max(1, min(least, 50)))
 
 
 def _member(items: Any) -> str:

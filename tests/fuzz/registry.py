@@ -9,25 +9,26 @@ import inspect
 import json
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from donewhen.engines.external import streams
-from donewhen.engines.external.lines import Lines, Value
 from donewhen.engines.external.network.client_hello import NotTls
-from donewhen.engines.external.network.heads import BadHead
 from donewhen.engines.external.network.hosts import NoHost
-from donewhen.engines.foreman.plan import Unsound
+from donewhen.engines.external.network.http1 import BadHead
+from donewhen.engines.external.run.cli_agent import JsonLine, LineSplitter
+from donewhen.engines.foreman.subtask_plan import Unsound
 from donewhen.engines.planned.plan import one_item
-from donewhen.engines.planned.reading import Malformed
+from donewhen.engines.planned.reply_reader import Malformed
 from donewhen.engines.planned.tracker import Tracker
-from donewhen.engines.typed_reply import Unreadable as UnreadableReply
+from donewhen.engines.typed_reply import ReplyUnreadable as UnreadableReply
 from donewhen.errors import DonewhenError
 from donewhen.judge.detect.targets import RECIPE, TARGET
-from donewhen.judge.protect.commands import Named
-from donewhen.judge.protect.taken import Unreadable
+from donewhen.judge.protect.commands.commands import NamedFile
+from donewhen.judge.protect.contents.taken import FileUnreadable
 from donewhen.model.sse import BrokenStream, Events
 from donewhen.toml import BadToml
 from donewhen.workspace.beneath import Root
@@ -35,17 +36,19 @@ from donewhen.workspace.policy import Policy
 from donewhen.workspace.policy.grammar import Unread
 
 PLACES = (
-    "readers", "judge.detect", "judge.protect", "judge.runners", "judge.receipt", "judge.tail", "memory",
-    "syntax.merging", "union.manners", "engines.external.streams", "engines.external.network", "engines.typed_reply",
-    "engines.external.programs", "engines.planned", "engines.foreman.plan", "engines.native.tools",
-    "workspace.policy", "workspace.store.lfs", "workspace.store.patches", "workspace.landing.config_text",
-    "workspace.refs", "model.sse", "model.setback", "model.draft",
-    "session.complexity", "session.contract_file", "toml", "printable",
+    "readers", "judge.detect", "judge.protect", "judge.runners", "judge.receipt", "judge.output_tail", "memory",
+    "syntax.merging", "union.patch_rules", "engines.external.streams", "engines.external.network",
+    "engines.typed_reply",
+    "engines.external.discover.programs", "engines.planned", "engines.foreman.subtask_plan", "engines.native.tools",
+    "workspace.policy", "workspace.git.store.lfs", "workspace.git.store.patches", "workspace.git.landing.git_config",
+    "workspace.git.refs", "workspace.git.index", "workspace.git.store.alternates",
+    "model.sse", "model.request_error", "model.partial_reply",
+    "session.crew.crew", "session.settings.contract_file", "toml", "printable",
 )  # fmt: skip
 """Packages and modules of `donewhen` that read what others wrote."""
 
 DOCUMENTED = (
-    BadHead, BadToml, BrokenStream, DonewhenError, Malformed, NoHost, NotTls, Unread, Unreadable, UnreadableReply,
+    BadHead, BadToml, BrokenStream, DonewhenError, Malformed, NoHost, NotTls, Unread, FileUnreadable, UnreadableReply,
     Unsound,
 )  # fmt: skip
 """The errors with which these modules refuse a text."""
@@ -60,9 +63,9 @@ def text(content: bytes) -> str:
 
 
 def _stream(shape: str, content: bytes) -> None:
-    reader, lines = streams.reader(shape), Lines()
+    reader, lines = streams.reader(shape), LineSplitter()
     for line in [*lines.feed(content), *lines.end()]:
-        list(reader.value(line.value) if isinstance(line, Value) else reader.text(line.text))
+        list(reader.value(line.value) if isinstance(line, JsonLine) else reader.text(line.text))
     list(reader.end(1, text(content)))
 
 
@@ -78,7 +81,7 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"donewhen.{name}")
 
 
-def _of(name: str) -> Callable[..., Any]:
+def _of(name: str) -> Any:
     module, _, function = name.rpartition(".")
     return getattr(_module(module), function)
 
@@ -91,9 +94,8 @@ BASES = {
 }  # fmt: skip
 
 
-def _taken(content: bytes) -> None:
-    for path, base in BASES.items():
-        _of("judge.protect.inside.taken")(path, base, content, {"pytest", "test"})
+def _taken(path: str, content: bytes) -> None:
+    _of("judge.protect.contents.mixed_contents.taken")(path, BASES[path], content, {"pytest", "test"})
 
 
 def _merged(content: bytes) -> None:
@@ -110,8 +112,8 @@ def _lines(content: bytes) -> list[str]:
 
 
 def _rust_items(content: bytes) -> None:
-    mask = _of("judge.protect.rust_items.masked")(text(content))
-    _of("judge.protect.rust_items.items")(text(content), mask, 0, len(mask))
+    mask = _of("judge.protect.contents.rust_items.masked")(text(content))
+    _of("judge.protect.contents.rust_items.items")(text(content), mask, 0, len(mask))
 
 
 def _targets(content: bytes) -> None:
@@ -126,110 +128,137 @@ def _server_events(content: bytes) -> None:
 
 
 GIVEN: Mapping[str, tuple[Any, ...]] = {
-    "engines.external.programs.mentioned": ("/home/a",),
+    "engines.external.discover.programs.mentioned": ("/home/a",),
     "engines.native.tools.clip.clipped": (400, 0, 0),
     "engines.planned.plan.plan_in": ("do it", ("true",)),
     "engines.planned.plan.one_item": ((),),
     "engines.typed_reply.object_in": (("verdict",), "{}"),
     "engines.typed_reply.only_object_in": (("verdict",), "{}"),
     "engines.typed_reply.cut": (400,),
-    "judge.protect.scripts.used_scripts": (("test", "npm", "t*e*s*t"),),
+    "judge.protect.commands.package_scripts.used_scripts": (("test", "npm", "t*e*s*t"),),
     "judge.receipt.read": ("receipt",),
-    "judge.runners.asks.ask": (Root("/nowhere"), "/side"),
+    "judge.runners.instrument.ask": (Root("/nowhere"), "/side"),
     "judge.runners.calls.calls": (Root("/nowhere"),),
-    "judge.tail.redacted": ({"TOKEN": "secret"},),
+    "judge.output_tail.redacted": ({"TOKEN": "secret"},),
     "memory.diffs.shared": (4_096,),
-    "memory.inert.inert": (4_096, str),
-    "memory.inert.inert_line": (4_096,),
-    "memory.inert.hidden": ({"TOKEN": "secret"},),
-    "memory.inert.cut": (4_096,),
-    "model.draft.parsed": (40,),
+    "memory.sanitise.inert": (4_096, str),
+    "memory.sanitise.inert_line": (4_096,),
+    "memory.sanitise.hidden": ({"TOKEN": "secret"},),
+    "memory.sanitise.cut": (4_096,),
+    "model.partial_reply.parsed": (40,),
     "readers.failures.documents.documents": (re.compile(r"[\[{]"),),
     "readers.failures.project_paths.in_project": (("/a",),),
     "readers.failures.traces.blocks": (re.compile("a"),),
-    "readers.tally.within": ("a test",),
+    "readers.result.within": ("a test",),
     "readers.xml.walk": (zip,),
-    "workspace.refs.follow": (Root("/nowhere"),),
+    "workspace.git.index.named_parts": ((f"sharedindex.{'0' * 40}",),),
+    "workspace.git.refs.follow": (Root("/nowhere"),),
 }
 """What a function needs after the text."""
 
 ADAPTED: Mapping[str, Call] = {
     **{f"engines.external.streams.{shape}": partial(_stream, shape) for shape in streams.SHAPES},
     "engines.native.tools.globs.matcher": lambda data: _of("engines.native.tools.globs.matcher")(text(data))("a" * 200),
-    "engines.native.tools.nearest.explain_miss": lambda data: _of("engines.native.tools.nearest.explain_miss")(
-        "a", text(data), text(data[5:900])
-    ),
+    "engines.native.tools.nearest_text.explain_miss": lambda data: _of(
+        "engines.native.tools.nearest_text.explain_miss"
+    )("a", text(data), text(data[5:900])),
     "engines.planned.tracker.Tracker": lambda data: Tracker.of(one_item("do it", ())).read_back(text(data)),
     "judge.detect.targets.read_targets": _targets,
-    "judge.protect.executed.judges": lambda data: _of("judge.protect.executed.judges")(
-        "a.py", text(data), Named("a.py", "script")
+    "judge.protect.commands.scripts_run.judges": lambda data: _of("judge.protect.commands.scripts_run.judges")(
+        "a.py", text(data), NamedFile("a.py", "script")
     ),
-    "judge.protect.inside.taken": _taken,
-    "judge.protect.globs.first_match": lambda data: _of("judge.protect.globs.first_match")(
+    **{f"judge.protect.contents.mixed_contents.taken:{path}": partial(_taken, path) for path in BASES},
+    "judge.protect.names.globs.first_match": lambda data: _of("judge.protect.names.globs.first_match")(
         ("**/*a*b*c", "**/**/a"), text(data)[:4_000]
     ),
-    "judge.protect.globs.require_sound": lambda data: _of("judge.protect.globs.require_sound")(text(data), "protect"),
-    "judge.protect.rust_items.items": _rust_items,
+    "judge.protect.names.globs.require_sound": lambda data: _of("judge.protect.names.globs.require_sound")(
+        text(data), "protect"
+    ),
+    "judge.protect.contents.rust_items.items": _rust_items,
     "memory.repair.of_plain": lambda data: _as_json(_of("memory.repair.of_plain"), data),
     "memory.repair.offers_of": lambda data: _as_json(lambda value: list(_of("memory.repair.offers_of")(value)), data),
-    "model.setback.of_response": lambda data: _of("model.setback.of_response")(
+    "model.request_error.without": lambda data: _of("model.request_error.without")(
+        ("sk-0123456789", text(data)[:100]), text(data)
+    ),
+    "model.request_error.of_response": lambda data: _of("model.request_error.of_response")(
         429, {"retry-after": text(data)}, data, 0
     ),
     "model.sse.Events": _server_events,
-    "readers.printed.last": lambda data: _of("readers.printed.last")(re.compile("a"), _lines(data)),
-    "readers.printed.heard": lambda data: _of("readers.printed.heard")(re.compile("(a)"), _lines(data)),
+    "readers.printed_lines.last": lambda data: _of("readers.printed_lines.last")(re.compile("a"), _lines(data)),
+    "readers.printed_lines.heard": lambda data: _of("readers.printed_lines.heard")(re.compile("(a)"), _lines(data)),
     "syntax.merging.regions.merged_by_lines": _merged,
-    "union.manners.secrets": lambda data: list(_of("union.manners.secrets")("a.txt", b"", data)),
+    "union.patch_rules.secrets": lambda data: list(_of("union.patch_rules.secrets")("a.txt", b"", data)),
     "workspace.policy.Policy": lambda data: Policy.again((), (), "/tree").at_once(text(data)),
 }
-"""`module.function` or `module.Class` → how it is called, where that takes more than arguments after the text."""
+"""`module.function` or `module.Class` → how it is called, where that takes more than arguments after the text.
+
+What stands after a colon tells apart calls of one function, each of which has the time limit for itself.
+"""
 
 ALSO_RAISES: Mapping[str, type[Exception]] = {
     "memory.repair.of_plain": ValueError,
     "memory.repair.offers_of": ValueError,
-    "model.draft.parsed": ValueError,
+    "model.partial_reply.parsed": ValueError,
 }
 """Errors of the standard library that a docstring names."""
+
+MOST: Mapping[str, str] = {
+    "engines.planned.tracker": "engines.planned.tracker.LONGEST_FILE",
+    "engines.typed_reply": "engines.typed_reply.LONGEST_REPLY",
+    "judge.detect": "judge.detect.survey.MOST_BYTES",
+    "judge.protect": "judge.protect.base_files.LARGEST",
+    "judge.runners": "judge.runners.script_text.MOST_BYTES",
+    "session.settings.contract_file": "toml.MOST_BYTES",
+    "toml": "toml.MOST_BYTES",
+    "workspace.git.landing.git_config": "workspace.git.landing.git_config.LONGEST",
+    "workspace.policy": "workspace.policy.grammar.LONGEST",
+    "workspace.git.store.alternates": "workspace.git.store.alternates.LONGEST",
+    "workspace.git.store.lfs": "workspace.git.store.lfs.LONGEST_POINTER",
+}
+"""Places that are given no more than a bound of the source. The others are given texts of any length."""
 
 OWN_WORDS = "is given words of ours"
 PART = "a step of a function that has an entry"
 IN_A_PROCESS = "parses code with a grammar that may hang or die; only used in a process with limits"
 NOT_FOREIGN: Mapping[str, str] = {
+    "readers.find_failures.reader": OWN_WORDS,
     "printable.escaped": PART,
-    "judge.detect.choosing.unused": PART,
+    "judge.detect.select.unused": PART,
     "judge.detect.survey.joined": OWN_WORDS,
     "judge.detect.survey.is_within": OWN_WORDS,
-    "judge.protect.dependencies.entry": PART,
-    "judge.protect.dependencies.version": PART,
-    "judge.protect.executed.joined": PART,
-    "judge.protect.ignoring.is_obeyed": PART,
-    "judge.protect.lines.setup_cfg": PART,
-    "judge.protect.lines.go_mod": PART,
-    "judge.protect.lines.gemfile": PART,
-    "judge.protect.manifests.taken": PART,
-    "judge.protect.markup.project_file": PART,
-    "judge.protect.mixed.looks_at": PART,
-    "judge.protect.pyproject.is_product_section": PART,
-    "judge.protect.scripts.is_used": PART,
+    "judge.protect.contents.dependencies.entry": PART,
+    "judge.protect.contents.dependencies.version": PART,
+    "judge.protect.commands.scripts_run.joined": PART,
+    "judge.protect.rules.ignore_files.is_obeyed": PART,
+    "judge.protect.contents.line_files.setup_cfg": PART,
+    "judge.protect.contents.line_files.go_mod": PART,
+    "judge.protect.contents.line_files.gemfile": PART,
+    "judge.protect.contents.manifests.taken": PART,
+    "judge.protect.contents.markup.project_file": PART,
+    "judge.protect.names.mixed_files.looks_at": PART,
+    "judge.protect.contents.pyproject.is_product_section": PART,
+    "judge.protect.commands.package_scripts.is_used": PART,
     "memory.masking.masked": PART,
-    "engines.external.network.heads.written": OWN_WORDS,
-    "engines.external.programs.lies_in": OWN_WORDS,
-    "engines.external.programs.on_path": OWN_WORDS,
+    "engines.external.network.http1.written": OWN_WORDS,
+    "engines.external.network.endpoints.mcp_wire": OWN_WORDS,
+    "engines.external.discover.programs.lies_in": OWN_WORDS,
+    "engines.external.discover.programs.on_path": OWN_WORDS,
     "engines.external.streams.reader": OWN_WORDS,
-    "engines.planned.words.planning": OWN_WORDS,
-    "engines.planned.words.changing": OWN_WORDS,
-    "engines.planned.words.cannot_start": OWN_WORDS,
-    "engines.planned.words.building": OWN_WORDS,
-    "session.contract_file.line_of": PART,
+    "engines.planned.prompts.planning": OWN_WORDS,
+    "engines.planned.prompts.changing": OWN_WORDS,
+    "engines.planned.prompts.cannot_start": OWN_WORDS,
+    "engines.planned.prompts.building": OWN_WORDS,
+    "session.settings.contract_file.line_of": PART,
     "syntax.merging.entries.row_of": PART,
     "syntax.merging.entries.lines_with_offsets": PART,
     "syntax.merging.merge.merge": IN_A_PROCESS,
     "syntax.merging.pieces.plain": PART,
     "workspace.policy.rules.rule.starts_with": PART,
-    "workspace.store.lfs.take_in": OWN_WORDS,
-    "workspace.store.lfs.pointer_of": "is given the path of a file; pointer_in reads what is in it",
+    "workspace.git.index.entries": "is given an index that git wrote for us",
+    "workspace.git.store.lfs.take_in": OWN_WORDS,
+    "workspace.git.store.lfs.pointer_of": "is given the path of a file; pointer_in reads what is in it",
     "syntax.merging.toml.is_sound": "a library reads it; only used in a process with limits",
-    "engines.external.programs.first_word": "a person's own settings, which are checked before",
+    "engines.external.discover.programs.first_word": "a person's own settings, which are checked before",
     "workspace.policy.grammar.parse": IN_A_PROCESS,
     "workspace.policy.paths.resolved": PART,
     "workspace.policy.paths.where": PART,
@@ -244,13 +273,25 @@ NOT_FOREIGN: Mapping[str, str] = {
 @cache
 def calls() -> Mapping[str, Call]:
     """By name, every function that is fuzzed."""
-    found = {name: _simple(name, function) for name, function in public() if name not in {**NOT_FOREIGN, **ADAPTED}}
+    known = {*NOT_FOREIGN, *map(function_of, ADAPTED)}
+    found = {name: _simple(name, function) for name, function in public() if name not in known}
     return {**{name: call for name, call in found.items() if call}, **ADAPTED}
+
+
+def function_of(name: str) -> str:
+    """The function of an entry that may be one of several for it."""
+    return name.partition(":")[0]
+
+
+def most(name: str) -> int:
+    """The length of the longest text that a function is given."""
+    bounds = (cast("int", _of(bound)) for place, bound in MOST.items() if f"{name}.".startswith(f"{place}."))
+    return min(bounds, default=sys.maxsize)
 
 
 def without_entry() -> list[str]:
     """Functions that nobody has said anything about, and entries for what does not exist."""
-    known = {**NOT_FOREIGN, **ADAPTED, **GIVEN, **ALSO_RAISES}
+    known = {*NOT_FOREIGN, *map(function_of, ADAPTED), *GIVEN, *ALSO_RAISES}
     missing = [name for name, function in public() if name not in known and _simple(name, function) is None]
     return missing + [name for name in known if not hasattr(_module(name.rpartition(".")[0]), name.rpartition(".")[2])]
 

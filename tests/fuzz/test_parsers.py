@@ -1,9 +1,14 @@
 """Every parser of foreign text takes any text: soon, and with no error but those it documents.
 
-`make test` gives each function a twentieth of the texts. With DONEWHEN_FUZZ=1 it is all of them, which takes minutes.
+The time limit for a text is linear in its length. A function that production gives long texts gets some of 4 MB, or of
+the bound that it is protected by.
+
+`make test` gives each function a twentieth of the texts. With DONEWHEN_FUZZ=1 it is all of them, which takes half an
+hour.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.child import offence, offence_of, texts
-from fuzz.hostile_texts import damaged
-from fuzz.registry import calls, without_entry
+from fuzz.child import allowed_secs, offence, offence_of, texts
+from fuzz.hostile_texts import LARGE, SIZE, damaged
+from fuzz.registry import calls, most, without_entry
+from tiers import SPARSE, examples
 
-SHARE = os.environ.get("DONEWHEN_FUZZ", "20")
+SHARE = os.environ.get("DONEWHEN_FUZZ", str(20 * SPARSE))
 GROUPS = 6
 CHILD = Path(__file__).parent / "child.py"
 WALL_SECS = 1_800
@@ -27,6 +33,7 @@ def test_every_parser_has_an_entry() -> None:
     assert len(calls()) > 200
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_no_hostile_text_takes_long_or_breaks_a_parser(group: int) -> None:
     names = list(calls())[group::GROUPS]
@@ -36,7 +43,7 @@ def test_no_hostile_text_takes_long_or_breaks_a_parser(group: int) -> None:
     assert done.stdout.splitlines() == ["done"], f"{done.stdout}{done.stderr[-2000:]}"
 
 
-@settings(deadline=None, max_examples=20 if SHARE == "20" else 500)
+@settings(deadline=None, max_examples=500 if SHARE == "1" else examples(20))
 @given(st.binary(max_size=2_000) | st.text(max_size=2_000).map(str.encode) | st.integers(0, 10**6).map(damaged))
 def test_no_text_at_all_breaks_a_parser(content: bytes) -> None:
     assert {name: wrong for name in calls() if (wrong := offence_of(name, content))} == {}
@@ -55,6 +62,25 @@ def test_the_limits_catch_what_takes_long_and_what_breaks() -> None:
     assert offence(len, b"a") == ""
 
 
+def test_the_limit_lets_a_linear_parser_pass_and_catches_a_quadratic_one_that_is_fast_on_short_texts() -> None:
+    def linear(content: bytes) -> None:
+        re.search(rb"(?<!\s)\s+x", content)
+
+    def quadratic(content: bytes) -> None:
+        for at in range(0, len(content), 24):
+            content.count(b"x", at)
+
+    assert offence(linear, b" " * LARGE, cpu_secs=allowed_secs(LARGE)) == ""
+    assert offence(quadratic, b" " * SIZE, cpu_secs=allowed_secs(SIZE)) == ""
+    assert offence(quadratic, b" " * (LARGE // 2), cpu_secs=allowed_secs(LARGE // 2)).startswith("more than")
+
+
+def test_a_parser_gets_texts_as_long_as_it_may_be_given() -> None:
+    assert max(map(len, texts("printable.one_line", 20))) > LARGE * 0.9
+    assert 1_000_000 < max(map(len, texts("toml.parse_toml", 20))) <= most("toml.parse_toml")
+    assert max(map(len, texts("workspace.git.store.lfs.pointer_in", 20))) <= SIZE + 1
+
+
 def test_texts_are_made_from_the_patterns_of_the_module() -> None:
-    made = list(texts("judge.protect.lines.gemfile", 1))
+    made = list(texts("judge.protect.contents.line_files.gemfile", 1))
     assert any(b"gem" in one[:40] and len(one) > 20_000 for one in made)

@@ -1,10 +1,14 @@
 """How much work a regular expression can be made to do: a check on the automaton behind a pattern.
 
-A backtracking matcher tries every path through the automaton before it gives up. The number of paths for a text of
-n characters is bounded by a power of n, or it is exponential. `growth` computes which (Weber and Seidl's criteria for
-ambiguity). Character classes, word boundaries, line starts, possessive repeats and look-arounds of one character are
-modelled exactly. A longer look-ahead counts as one more path that always fails; a longer look-behind and the order of
-alternatives are ignored. Counted repeats up to COUNTED are constant factors and do not count.
+A backtracking matcher tries every path through the automaton before it gives up, or before it takes a path that it
+prefers less. The number of paths for a text of n characters is bounded by a power of n, or it is exponential. `growth`
+computes which (Weber and Seidl's criteria for ambiguity). Character classes, word boundaries, line starts, possessive
+repeats and look-arounds of one character are modelled exactly. A longer look-ahead counts as one more path that always
+fails; a longer look-behind is ignored. Counted repeats up to COUNTED are constant factors and do not count.
+
+A search tries at every character, so that a repeat which has to be left without a match costs one power more. A search
+for one match ends with the first. A search for every match goes on behind each, and pays again for what it read behind
+the end of that match.
 """
 
 import importlib
@@ -38,8 +42,32 @@ class TooComplicated(Exception):
 
 
 def growth(pattern: str | bytes, flags: int = 0, how: str = "search") -> int:
-    """Return the exponent k of the n**k steps that a failing match may take, or EXPONENTIAL."""
+    """Return the exponent k of the n**k steps that it may take, or EXPONENTIAL.
+
+    `how`: fullmatch, match, search (one match) or finditer (every match).
+    """
     return _Analysis(_Automaton(pattern, flags, how)).growth()
+
+
+def wrong_before_3_11_5(pattern: str | bytes, flags: int = 0) -> bool:
+    """Whether older versions of Python match a pattern wrong: one with a possessive repeat of more than a character.
+
+    They lose matches when they have to go back inside the repeat. `(?>(?:...)*)` means the same and works everywhere.
+    """
+    single = (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY)
+    repeats = [value for kind, value in _items(parser.parse(pattern, flags)) if kind is sre.POSSESSIVE_REPEAT]
+    return any(len(body) != 1 or body[0][0] not in single for _, _, body in repeats)
+
+
+def _items(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """Every item of a parsed pattern, at any depth."""
+    if isinstance(tree, parser.SubPattern):
+        for kind, value in cast("Iterable[tuple[Any, Any]]", tree):
+            yield kind, value
+            yield from _items(value)
+    elif isinstance(tree, tuple | list):
+        for one in cast("Iterable[Any]", tree):
+            yield from _items(one)
 
 
 @dataclass
@@ -51,6 +79,10 @@ class _Node:
     """The classes of which the last character read must be one; START for the start of the text."""
     ahead: Guard = None
     """The classes of which the next character must be one; END for the end of the text."""
+    is_doubtful: bool = False
+    """Behind a condition that is not modelled, so that the matcher may not come here."""
+    is_last: bool = False
+    """Behind what the matcher does not shorten again, so that it may come here only at a later character."""
     to: list[int] = field(default_factory=list[int])
 
 
@@ -63,10 +95,13 @@ class _Automaton:
         self.groups: dict[int, Any] = {}
         self.classes = self._classes(is_text=isinstance(pattern, str))
         self.start, self.accept = self._node(), self._node()
-        self.whole = how == "fullmatch"
+        self.how = how
+        self.prefix = -1
+        """The node that reads what a search passes over."""
         first = self.start
         if how not in ("match", "fullmatch"):
-            first = self._loop(self.start, lambda at: self._read(at, frozenset(range(len(self.classes)))), ())
+            # After a match a search for every match goes on, so nothing comes before its passing over a character.
+            first = self._loop(self.start, self._pass_over, is_lazy=how == "search")
         self.nodes[self._sequence(first, self.tree, self.flags)].to.append(self.accept)
 
     def _classes(self, *, is_text: bool) -> list[str]:
@@ -96,14 +131,29 @@ class _Automaton:
     def _read(self, at: int, chars: Chars) -> int:
         return self._after(at, chars=chars)
 
-    def _loop(self, at: int, body: Callable[[int], int], ahead: Iterable[int] = ()) -> int:
+    def _pass_over(self, at: int) -> int:
+        self.prefix = self._read(at, frozenset(range(len(self.classes))))
+        return self.prefix
+
+    def _loop(
+        self,
+        at: int,
+        body: Callable[[int], int],
+        ahead: Iterable[int] = (),
+        *,
+        is_lazy: bool = False,
+        is_last: bool = False,
+    ) -> int:
         """A repeat without a limit. `ahead`: what a possessive one cannot be followed by."""
         head = self._after(at)
         end = body(head)
         self.nodes[end].to.append(head)
         taken = frozenset(ahead)
         every = frozenset({*range(len(self.classes)), END})
-        return self._after(head, ahead=every - taken if taken else None)
+        left = self._after(head, ahead=every - taken if taken else None, is_last=is_last)
+        if is_lazy:
+            self.nodes[head].to.reverse()
+        return left
 
     def _sequence(self, at: int, tree: Any, flags: int) -> int:
         for kind, value in tree:
@@ -118,7 +168,9 @@ class _Automaton:
             self.groups[group] = (inner, (flags | added) & ~removed)
             return self._sequence(at, inner, (flags | added) & ~removed)
         if kind is sre.ATOMIC_GROUP:
-            return self._sequence(at, value, flags)
+            if [one for one, _ in value] == [sre.MAX_REPEAT]:
+                return self._repeat(at, sre.POSSESSIVE_REPEAT, value[0][1], flags)
+            return self._after(self._sequence(at, value, flags), is_last=True)
         if kind is sre.BRANCH:
             end = self._node()
             for one in value[1]:
@@ -128,7 +180,7 @@ class _Automaton:
             return self._repeat(at, kind, value, flags)
         if kind is sre.GROUPREF:
             inner, inside = self.groups[value]
-            return self._sequence(at, inner, inside)
+            return self._after(self._sequence(at, inner, inside), is_doubtful=True)
         if kind is sre.GROUPREF_EXISTS:
             end = self._node()
             for one in cast("list[Any]", [value[1], value[2] or ()]):
@@ -147,11 +199,17 @@ class _Automaton:
         if is_open:
             keeps = kind is sre.POSSESSIVE_REPEAT and not _has_assertion(body)
             taken = self._first(body, flags) if keeps else ()
-            return self._loop(at, lambda head: self._sequence(head, body, flags), taken)
-        end = self._after(at)
+            is_lazy = kind is sre.MIN_REPEAT
+            is_last = kind is sre.POSSESSIVE_REPEAT and not keeps
+            return self._loop(
+                at, lambda head: self._sequence(head, body, flags), taken, is_lazy=is_lazy, is_last=is_last
+            )
+        end = self._node()
         for _ in range(min(most - least, 2)):
-            at = self._sequence(self._after(at), body, flags)
-            self.nodes[at].to.append(end)
+            once = self._after(at)
+            self.nodes[at].to.insert(0 if kind is sre.MIN_REPEAT else 1, end)
+            at = self._sequence(once, body, flags)
+        self.nodes[at].to.append(end)
         return end
 
     def _first(self, body: Any, flags: int) -> Chars:
@@ -178,7 +236,8 @@ class _Automaton:
             return self._after(at, before=frozenset({START}))
         if value is sre.AT_BEGINNING:
             return self._after(at, before=newline | {START})
-        if value is sre.AT_END_STRING:
+        if value is sre.AT_END_STRING or (value is sre.AT_END and not flags & re.MULTILINE):
+            # `$` also holds before a line feed at the end of the text, where a match can be one character longer.
             return self._after(at, ahead=frozenset({END}))
         if value is sre.AT_END:
             return self._after(at, ahead=newline | {END})
@@ -200,7 +259,7 @@ class _Automaton:
             return self._after(at, ahead=chars) if direction > 0 else self._after(at, before=chars)
         if direction > 0:
             self._sequence(self._after(at), inner, flags)  # a path of its own that never accepts
-        return self._after(at)
+        return self._after(at, is_doubtful=True)
 
 
 class _Analysis:
@@ -215,8 +274,16 @@ class _Analysis:
         self.ids: dict[tuple[int, tuple[bool, ...]], int] = {}
         self.steps: list[dict[int, dict[int, int]]] = []
         """By state, by class of the next character: the next states, and over how many routes."""
+        self.certain: list[dict[int, set[int]]] = []
+        """The same without the routes that the matcher may not take."""
+        self.ends: list[Chars] = []
+        """By state, what may come next if the match ends here."""
+        self.prefixes: set[int] = set()
+        """The states of a search that passes over characters."""
         self._explore()
         self.component = self._components()
+        self.accepting = self._accepting()
+        """The states from which there is a match, whatever comes next."""
 
     def growth(self) -> int:
         members: dict[int, list[int]] = defaultdict(list)
@@ -243,14 +310,18 @@ class _Analysis:
         while done < len(todo):
             node, last = keys[done]
             found: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-            routes = self._routes(node, last)
-            for target, allowed in routes or ():
+            routes, ends = self._routes(node, last)
+            self.ends.append(ends)
+            self.prefixes.update([done] if node == self.automaton.prefix else [])
+            for target, allowed, is_certain in routes:
                 for char in (self.nodes[target].chars or frozenset()) & allowed:
                     key = (target, self.last[char])
                     if key not in self.ids:
                         todo.append(self._state(*key))
                         keys.append(key)
                     found[char][self.ids[key]] += 1
+                    if is_certain:
+                        self.certain[done].setdefault(char, set()).add(self.ids[key])
             self.steps[done] = {char: dict(to) for char, to in found.items()}
             done += 1
             if done > 3000:
@@ -259,29 +330,48 @@ class _Analysis:
     def _state(self, node: int, last: tuple[bool, ...]) -> int:
         self.ids[node, last] = len(self.steps)
         self.steps.append({})
+        self.certain.append({})
         return self.ids[node, last]
 
-    def _routes(self, start: int, last: tuple[bool, ...]) -> list[tuple[int, Chars]] | None:
-        """The reading nodes after this one, once for each route; None where the match would already be over."""
+    def _routes(self, start: int, last: tuple[bool, ...]) -> tuple[list[tuple[int, Chars, bool]], Chars]:
+        """The reading nodes after this one that are tried before the match is over, once for each route.
+
+        And what may come next if it is over.
+        """
         every = frozenset({*range(len(self.automaton.classes)), END})
-        found: list[tuple[int, Chars]] = []
-        todo: list[tuple[int, Chars, frozenset[int]]] = [(to, every, frozenset()) for to in self.nodes[start].to]
-        accepts = False
+        found: list[tuple[int, Chars, bool]] = []
+        ends: Chars = frozenset()
+        todo = [(to, every, frozenset[int]()) for to in reversed(self.nodes[start].to)]
         for _ in range(MOST_ROUTES):
-            if not todo:
-                return None if accepts else found
+            if not todo or ends == every:
+                return found, ends
             at, allowed, passed = todo.pop()
             node = self.nodes[at]
             if at in passed or (node.before is not None and self.example[last] not in node.before):
                 continue
             allowed = allowed if node.ahead is None else allowed & node.ahead
+            is_doubtful = any(self.nodes[one].is_doubtful for one in passed)
             if node.chars is not None:
-                found.append((at, allowed))
+                found.append((at, allowed, not is_doubtful and not any(self.nodes[one].is_last for one in passed)))
             elif at == self.automaton.accept:
-                accepts = accepts or (allowed == every and not self.automaton.whole)
+                if not is_doubtful:
+                    ends |= allowed & {END} if self.automaton.how == "fullmatch" else allowed
             elif allowed:
-                todo += [(to, allowed, passed | {at}) for to in node.to]
+                todo += [(to, allowed, passed | {at}) for to in reversed(node.to)]
         raise TooComplicated(f"more than {MOST_ROUTES} routes")
+
+    def _accepting(self) -> set[int]:
+        found = set(range(len(self.steps)))
+        every = frozenset({*range(len(self.automaton.classes)), END})
+        while True:
+            goes_on = {
+                state: {char for char, targets in self.certain[state].items() if not found.isdisjoint(targets)}
+                for state in found
+            }
+            failing = {state for state in found if every - self.ends[state] - goes_on[state]}
+            if not failing:
+                return found - self.prefixes
+            found -= failing
 
     def _inside(self, state: int, component: int) -> bool:
         return any(self.component[to] == component for targets in self.steps[state].values() for to in targets)
@@ -299,10 +389,14 @@ class _Analysis:
         return seen
 
     def _is_exponential(self, component: int, states: list[int]) -> bool:
-        """True if two different routes lead from a state back to itself over the same text."""
+        """True if two different routes lead from a state back to itself over the same text.
+
+        Where both routes could end the match, the one that is tried first does.
+        """
         ids: dict[tuple[int, int], int] = {}
         order: list[tuple[int, int]] = []
         graph: list[list[int]] = []
+        doubled: list[tuple[int, int]] = []
 
         def number(pair: tuple[int, int]) -> int:
             if pair not in ids:
@@ -312,23 +406,26 @@ class _Analysis:
             return ids[pair]
 
         for state in states:
-            number((state, state))
+            if state not in self.accepting:
+                number((state, state))
         at = 0
         while at < len(order):
             one, other = order[at]
             for char, targets in self.steps[one].items():
                 inside = [to for to in targets if self.component[to] == component]
-                if one == other and any(targets[to] > 1 for to in inside):
-                    return True
                 also = [to for to in self.steps[other].get(char, ()) if self.component[to] == component]
-                graph[at] += [number(pair) for pair in product(inside, also)]
+                pairs = [pair for pair in product(inside, also) if not self.accepting.issuperset(pair)]
+                graph[at] += [number(pair) for pair in pairs]
+                if one == other:
+                    doubled += [(at, number((to, to))) for to, _ in pairs if (to, to) in pairs and targets[to] > 1]
             at += 1
             if at > 200_000:
                 raise TooComplicated("too many pairs of states")
+        component_of = _strongly_connected(graph)
         groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for pair, group in zip(order, _strongly_connected(graph), strict=True):
+        for pair, group in zip(order, component_of, strict=True):
             groups[group].append(pair)
-        return any(
+        return any(component_of[start] == component_of[end] for start, end in doubled) or any(
             any(one == other for one, other in pairs) and any(one != other for one, other in pairs)
             for pairs in groups.values()
         )
@@ -338,9 +435,15 @@ class _Analysis:
         return int(any(self._meets(p, q, first, second, reach[first]) for p in loops[first] for q in loops[second]))
 
     def _meets(self, p: int, q: int, first: int, second: int, between: set[int]) -> bool:
+        passes_over = p in self.prefixes
+        only_once = passes_over and self.automaton.how == "search"
         seen, todo = {(p, p, q)}, [(p, p, q)]
         while todo:
             one, middle, other = todo.pop()
+            # The first of the routes that come to the end of a match ends it. finditer goes on behind that match.
+            is_over = only_once or (one in self.accepting and not passes_over)
+            if other in self.accepting or (middle in self.accepting and is_over):
+                continue
             for char in self.steps[one].keys() & self.steps[middle].keys() & self.steps[other].keys():
                 ones = [to for to in self.steps[one][char] if self.component[to] == first]
                 others = [to for to in self.steps[other][char] if self.component[to] == second]

@@ -27,7 +27,7 @@ class Found:
     """None for one that only exists at run time."""
     flags: int
     how: str
-    """The weakest anchoring of all its uses: search, match or fullmatch."""
+    """The use that may take longest: finditer (for every match), search, match or fullmatch."""
 
 
 @cache
@@ -82,14 +82,18 @@ def _inside(value: object, depth: int) -> Iterator[re.Pattern[Any]]:
 
 
 def _uses(tree: ast.Module, helpers: Mapping[str, Mapping[int, set[str]]]) -> dict[str, set[str]]:
-    """By name, what is called on it, also by a function that it is passed to; every other use counts as a search."""
+    """By name, what is called on it, also by a function that it is passed to; every other use counts as finditer.
+
+    So does a call with a position, which looks for one match after the other.
+    """
     used: dict[str, set[str]] = {}
     known: set[int] = set()
+    resumed = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) > 1}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and (name := _name(node.value)):
             known.add(id(name))
             if node.attr in CALLS:
-                used.setdefault(name.id, set()).add(node.attr)
+                used.setdefault(name.id, set()).add("finditer" if id(node) in resumed else node.attr)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in helpers:
             for at, ways in helpers[node.func.id].items():
                 if at < len(node.args) and ways and (name := _name(node.args[at])):
@@ -107,7 +111,7 @@ def _uses(tree: ast.Module, helpers: Mapping[str, Mapping[int, set[str]]]) -> di
                 used.setdefault(name.id, set()).update(ways)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in known:
-            used.setdefault(node.id, set()).add("search")
+            used.setdefault(node.id, set()).add("finditer")
     return used
 
 
@@ -129,9 +133,9 @@ def _helpers(trees: Iterable[ast.Module]) -> dict[str, dict[int, set[str]]]:
 
 
 def _anchoring(ways: set[str]) -> str:
-    if ways and ways <= {"fullmatch"}:
-        return "fullmatch"
-    return "match" if ways and ways <= {"match", "fullmatch"} else "search"
+    if not ways or ways - {"fullmatch", "match", "search"}:
+        return "finditer"
+    return next(way for way in ("search", "match", "fullmatch") if way in ways)
 
 
 def _in_functions(path: Path, tree: ast.Module, names: dict[str, Any]) -> Iterator[Found]:

@@ -86,8 +86,8 @@ def test_starting_a_process_outside_its_one_place_is_refused(copy: Path) -> None
 
 
 def test_the_one_place_that_starts_processes_may_do_so(copy: Path) -> None:
-    plant(copy, "workspace/process.py", "import subprocess")
-    complaints = ruff_complaints(copy, "src/donewhen/workspace/process.py")
+    plant(copy, "workspace/process/launch.py", "import subprocess")
+    complaints = ruff_complaints(copy, "src/donewhen/workspace/process/launch.py")
     assert "F401" in complaints
     assert "TID251" not in complaints
 

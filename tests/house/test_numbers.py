@@ -9,10 +9,7 @@ import ast
 import io
 import os
 import re
-import shutil
 import statistics
-import subprocess
-import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -34,19 +31,19 @@ SHORTEST_FIRST_SENTENCE = 20
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "core", "shared", "helpers", "misc"}
 
 BROAD_EXCEPTS = {
-    "src/donewhen/engines/foreman/farm.py::_boundary": (
+    "src/donewhen/engines/foreman/run_workers.py::_boundary": (
         "the boundary to one of several workers: whatever breaks in it, the others go on, and an event says why"
     ),
-    "src/donewhen/engines/foreman/farm.py::Farm._attempt": (
+    "src/donewhen/engines/foreman/run_workers.py::WorkerPool._attempt": (
         "whatever an engine raises is raised on, but past the group in which its silence is listened to"
     ),
-    "src/donewhen/session/attempting.py::Workbench._tried": (
+    "src/donewhen/session/loop/round.py::RoundContext._tried": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"
     ),
-    "src/donewhen/session/listening.py::_answer": (
+    "src/donewhen/session/planned/ask.py::_answer": (
         "the boundary to a planner or an evaluator: what breaks in it is no answer, and an event says why"
     ),
-    "src/donewhen/workspace/launcher/child.py::_wait_for_orders": (
+    "src/donewhen/workspace/process/launcher/child.py::_wait_for_orders": (
         "a forked process must end here whatever happens, and tells the reason through its pipe"
     ),
 }
@@ -569,26 +566,3 @@ def test_an_index_address_is_recognised_in_every_form() -> None:
         'Homepage = "https://example.invalid/donewhen"',
     ]
     assert [line for line in honest if INDEX_ADDRESS.search(line)] == []
-
-
-# -- the one door through which a test may be left out --
-
-
-@pytest.mark.parametrize(
-    ("ci", "ends_as", "also_printed"),
-    [("", "1 skipped", "missing (1)\n  test_lack.py::test_it_needs_it\n"), ("true", "1 failed", "FAILED")],
-    ids=["anywhere", "where CI is true"],
-)
-def test_a_lack_is_named_in_the_summary_and_is_a_failure_in_ci(
-    tmp_path: Path, ci: str, ends_as: str, also_printed: str
-) -> None:
-    for name in ("conftest.py", "needs.py"):
-        shutil.copy(ROOT / "tests" / name, tmp_path)
-    test = "from needs import needs\ndef test_it_needs_it() -> None:\n    needs('no-such-program')\n"
-    (tmp_path / "test_lack.py").write_text(test)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_lack.py"]
-    environment = {**os.environ, "CI": ci, "PYTEST_ADDOPTS": ""}
-    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert "not run: no-such-program is missing" in run.stdout
-    assert ends_as in run.stdout
-    assert also_printed in run.stdout

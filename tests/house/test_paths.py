@@ -5,7 +5,7 @@ where they can: a `Root` cannot be joined.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,27 +16,84 @@ OF_A_REPOSITORY = {"root", "git_dir", "common_dir"}
 """Attributes of a `Repo`: for messages, for comparing, and for what is handed to git and the kernel as it is."""
 OF_A_ROOT = {"location"}
 JOINING = {"join", "joinpath", "Path", "PurePath", "PurePosixPath", "realpath"}
+LISTING = {"listdir", "scandir", "walk", "fwalk", "glob", "rglob", "iglob", "iterdir"}
+OPENING = {
+    "open", "Path", "stat", "lstat", "readlink", "unlink", "remove", "rename", "mkdir", "makedirs", "rmdir", "rmtree",
+    "symlink", "link", "chmod", "chown", "truncate", "utime", "copyfile", "copy", "copy2", "copytree", *LISTING,
+}  # fmt: skip
+"""What a whole path out of `Root.place` is not for: it is there for messages."""
+WRAPPING = ("str", "bytes", "fspath", "fsencode", "fsdecode")
 ALLOWED = {
-    ("session/proposal.py", "place.repo.root"): "donewhen.toml itself; `write` refuses a link to elsewhere",
-    ("workspace/store/mirror.py", "directory.location"): "an alternate is named relative to it; it is its own root",
-    ("workspace/repo.py", "common.location"): "the user's own lfs.storage, which is a root of its own",
+    ("session/check/init_contract.py", "place.repo.root"): "donewhen.toml itself; `write` refuses a link to elsewhere",
+    (
+        "workspace/git/store/object_mirror.py",
+        "directory.location",
+    ): "an alternate is named relative to it; it is its own root",
+    ("workspace/git/repo.py", "common.location"): "the user's own lfs.storage, which is a root of its own",
+    ("workspace/git/landing/git_config.py", "root.place(name)"): "its directory is where the user's includes begin",
 }
+Aliases = dict[str, ast.expr]
+"""Names that stand for an expression in a function, and in the functions inside it."""
 
 
 def offences(source: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(source)):
-        for operand in operands(node):
-            if is_root(operand):
+    yield from offences_in(ast.parse(source), {})
+
+
+def offences_in(scope: ast.AST, outer: Aliases) -> Iterator[tuple[int, str]]:
+    """Of a module or a function: a name that is given a root there means the root."""
+    here, inner = nodes_of(scope)
+    aliases = {**outer, **dict(assigned(here))}
+    for node in here:
+        for operand in operands(node, aliases):
+            if is_root(meant(operand, aliases)):
                 yield operand.lineno, ast.unparse(operand)
+        for operand in opened(node):
+            if is_place(meant(operand, aliases)):
+                yield operand.lineno, ast.unparse(operand)
+    for function in inner:
+        yield from offences_in(function, aliases)
 
 
-def operands(node: ast.AST) -> list[ast.expr]:
-    """What is joined with something else in an expression."""
+def nodes_of(scope: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
+    """The nodes of a scope, and the functions in it, which are scopes of their own."""
+    here: list[ast.AST] = []
+    inner: list[ast.AST] = []
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            inner.append(node)
+            continue
+        here.append(node)
+        waiting += ast.iter_child_nodes(node)
+    return here, inner
+
+
+def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    for node in nodes:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) else None
+        for target in targets if value is not None else []:
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=False))
+            for name, given in pairs:
+                if isinstance(name, ast.Name) and given is not None and (is_root(given) or is_place(given)):
+                    yield name.id, given
+
+
+def meant(node: ast.expr, aliases: Aliases) -> ast.expr:
+    inner = unwrapped(node)
+    return aliases.get(inner.id, node) if isinstance(inner, ast.Name) else node
+
+
+def operands(node: ast.AST, aliases: Aliases) -> list[ast.expr]:
+    """What is joined with something else in an expression, or listed."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
         return [node.left]
-    if isinstance(node, ast.Call) and name_of(node.func) in JOINING:
-        inner = [node.func.value] if isinstance(node.func, ast.Attribute) and name_of(node.func) == "joinpath" else []
-        return [*inner, *(node.args if len(node.args) > 1 else [])]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and has_slash(node.left):
+        return node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
     if isinstance(node, ast.JoinedStr):
         pairs = zip(node.values, node.values[1:], strict=False)
         return [
@@ -46,15 +103,53 @@ def operands(node: ast.AST) -> list[ast.expr]:
             and isinstance(after, ast.Constant)
             and str(after.value).startswith("/")
         ]
+    return operands_of_call(node, aliases) if isinstance(node, ast.Call) else []
+
+
+def operands_of_call(node: ast.Call, aliases: Aliases) -> list[ast.expr]:
+    name = name_of(node.func)
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if name == "format" and owner is not None and has_slash(owner):
+        return [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name == "join" and owner is not None and has_slash(owner):
+        lists = [one for one in node.args if isinstance(one, ast.List | ast.Tuple)]
+        return [inner.value if isinstance(inner, ast.Starred) else inner for one in lists for inner in one.elts]
+    if name in LISTING:
+        return [*([owner] if owner is not None and is_root(meant(owner, aliases)) else []), *node.args[:1]]
+    if name in JOINING:
+        return [
+            *([owner] if owner is not None and name == "joinpath" else []),
+            *(node.args if len(node.args) > 1 else []),
+        ]
     return []
 
 
+def opened(node: ast.AST) -> list[ast.expr]:
+    """What is given to a call that opens or changes a path."""
+    return node.args[:1] if isinstance(node, ast.Call) and name_of(node.func) in OPENING else []
+
+
+def has_slash(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and "/" in str(node.value)
+
+
 def is_root(node: ast.expr) -> bool:
-    while isinstance(node, ast.Call) and node.args and name_of(node.func) in ("str", "bytes", "fspath", "fsencode"):
-        node = node.args[0]
+    node = unwrapped(node)
     if not isinstance(node, ast.Attribute):
         return False
-    return node.attr in OF_A_ROOT or (node.attr in OF_A_REPOSITORY and name_of(node.value) in ("repo", "repository"))
+    is_repository = name_of(node.value).lstrip("_") in ("repo", "repository")
+    return node.attr in OF_A_ROOT or (node.attr in OF_A_REPOSITORY and is_repository)
+
+
+def is_place(node: ast.expr) -> bool:
+    node = unwrapped(node)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "place"
+
+
+def unwrapped(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and node.args and name_of(node.func) in WRAPPING:
+        node = node.args[0]
+    return node
 
 
 def name_of(node: ast.expr) -> str:
@@ -85,6 +180,29 @@ def test_no_other_module_joins_a_path_below_a_repository() -> None:
         "str(repo.git_dir) + '/HEAD'",
         "root.location / 'a'",
         "f'{self.files.location}/a'",
+        "self._repo.root / 'a'",
+        "here = repo.root\nhere / 'a'",
+        "here: Path = self._repo.git_dir\nos.path.join(here, 'a')",
+        "def one():\n    here, there = repo.root, 1\n    def two():\n        return f'{here}/a'",
+        "if here := str(repo.common_dir):\n    open(here + '/HEAD')",
+        "here = root.location\nos.listdir(here)",
+        "'%s/a' % repo.root",
+        "b'%b/%b' % (os.fsencode(repo.root), name)",
+        "'{}/a'.format(repo.root)",
+        "'{root}/a'.format(root=repo.root)",
+        "'/'.join([str(repo.root), 'a'])",
+        "'/'.join((str(repo.root), *names))",
+        "repo.root.glob('*')",
+        "repo.git_dir.rglob('refs')",
+        "list(repo.root.iterdir())",
+        "os.listdir(repo.root)",
+        "os.scandir(str(repo.git_dir))",
+        "os.walk(self.repo.root)",
+        "glob.glob(root.location)",
+        "open(root.place('a'))",
+        "Path(repo.files.place(name))",
+        "os.open(repo.git.place('HEAD'), os.O_RDONLY)",
+        "where = repo.files.place(name)\nos.unlink(where)",
     ],
 )
 def test_a_joined_path_is_found(text: str) -> None:
@@ -99,6 +217,18 @@ def test_a_joined_path_is_found(text: str) -> None:
         "repo.files.read('a', 9)",
         "f'{repo.root}: no contract'",
         "a.root == b",
+        "'%s: no contract' % repo.root",
+        "'{}: no contract'.format(repo.root)",
+        "', '.join([str(repo.root), 'a'])",
+        "'/'.join(parts)",
+        "def one():\n    here = repo.root\ndef two(here):\n    return here / 'a'",
+        "files.glob('*')",
+        "os.listdir(ours)",
+        "repo.files.names('a')",
+        "raise LeavesRoot(1, LINK, root.place('a'))",
+        "where = root.place('a')\nsay(f'{where} is a link')",
+        "root.open('a', 0)",
+        "Path(repo.root)",
     ],
 )
 def test_what_joins_nothing_is_let_pass(text: str) -> None:

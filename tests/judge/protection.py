@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.judge.contract import Check, Contract
-from donewhen.judge.protect import Guard, Judged, judged
+from donewhen.judge.protect import GradedTree, Guard, judged
 from donewhen.judge.verdict import Edit
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.objects import FILE, LINK, PROGRAM, Entry, listed, raw, text
-from donewhen.workspace.store import Store, edit
+from donewhen.workspace.git.objects import FILE, LINK, PROGRAM, TreeEntry, listed, raw, text
+from donewhen.workspace.git.store import Store, edit_tree
 from repositories import Files, opened, repository
 
 
@@ -32,7 +32,7 @@ Made = str | bytes | Program | Link | None
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    judged: Judged
+    judged: GradedTree
     files: dict[str, str]
     """What is judged, path → content."""
     control: dict[str, str]
@@ -59,18 +59,18 @@ class Scene:
         tree = await self.store.tree_of(self.store.repo.head)
         gone = [path for path in await self.content(tree) if _stands_in_the_way(path, made)]
         entries = {raw(path): self._entry(what) for path, what in made.items()}
-        return await edit.with_changes(self.store.bare, tree, {raw(path): None for path in gone} | entries)
+        return await edit_tree.with_changes(self.store.bare, tree, {raw(path): None for path in gone} | entries)
 
-    def _entry(self, what: Made) -> Entry | None:
+    def _entry(self, what: Made) -> TreeEntry | None:
         match what:
             case None:
                 return None
             case Program(content):
-                return Entry(PROGRAM, self.store.bare.write("blob", content.encode()))
+                return TreeEntry(PROGRAM, self.store.bare.write("blob", content.encode()))
             case Link(to):
-                return Entry(LINK, self.store.bare.write("blob", to.encode()))
+                return TreeEntry(LINK, self.store.bare.write("blob", to.encode()))
             case _:
-                return Entry(FILE, self.store.bare.write("blob", what.encode() if isinstance(what, str) else what))
+                return TreeEntry(FILE, self.store.bare.write("blob", what.encode() if isinstance(what, str) else what))
 
     async def content(self, tree: str) -> dict[str, str]:
         found = list(listed(await self.store.bare.run("ls-tree", "-r", "-z", tree)))

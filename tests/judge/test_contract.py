@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, Quarantine, require_sound
-from donewhen.judge.lint import oddities
+from donewhen.judge.contract_lint import oddities
 
 TESTS = Check(name="tests", command="pytest -q")
 SECRET = Check(name="secret-one", command="python hidden.py 42", held_out=True, output_contains="forty-two")

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from donewhen.judge.contract import require_sound
 from donewhen.judge.detect import propose
+from donewhen.judge.detect.ci_commands import pipeline_commands, plain_commands, workflow_commands
 from donewhen.judge.detect.recognise import recognise
-from donewhen.judge.detect.said import pipeline_commands, plain_commands, workflow_commands
 from donewhen.judge.detect.survey import MOST_BYTES, survey
 from donewhen.judge.detect.targets import JUSTFILES, MAKEFILES, targets
-from donewhen.judge.protect.base import Base
-from donewhen.judge.runners.scripts import text_of
+from donewhen.judge.protect.base_files import BaseFiles
+from donewhen.judge.runners.script_text import text_of
 from donewhen.workspace.beneath import Root
 from repositories import write
 
@@ -244,5 +244,5 @@ def test_a_very_long_line_is_cut_for_patterns_and_whole_for_parsers(tmp_path: Pa
     seen = survey(tmp_path)
     assert [len(line) for line in seen.text("Makefile").splitlines()] == [5, 20_000, 6, 5]
     assert seen.json("package.json") == {"name": long}
-    assert text_of(Root(tmp_path), "Makefile") == seen.text("Makefile") == Base(Root(tmp_path)).read("Makefile")
-    assert Base(Root(tmp_path)).read("package.json") == json.dumps({"name": long})
+    assert text_of(Root(tmp_path), "Makefile") == seen.text("Makefile") == BaseFiles(Root(tmp_path)).read("Makefile")
+    assert BaseFiles(Root(tmp_path)).read("package.json") == json.dumps({"name": long})

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from donewhen.judge import evidence
+from donewhen.judge.check_run import CheckRun
 from donewhen.judge.contract import Check, Contract
-from donewhen.judge.ran import Ran
-from donewhen.judge.verdict import Status
-from donewhen.readers.reading import Reading, Tests
+from donewhen.judge.verdict import CheckStatus
+from donewhen.readers.result import RunnerReport, Tests
 
 CHECK = Check(name="tests", command="pytest")
-GREEN = Ran(
+GREEN = CheckRun(
     end="exited",
     exit_code=0,
     signal=None,
@@ -19,41 +19,48 @@ GREEN = Ran(
     duration_ms=1,
     tail="",
     printed=True,
-    reading=Reading("pytest", Tests(5, 5, 0, 0)),
+    reading=RunnerReport("pytest", Tests(5, 5, 0, 0)),
     evidence="sidecar",
     expected=("pytest",),
 )
 
 
-def told(tests: Tests, complete: bool = True) -> Ran:
-    return replace(GREEN, reading=Reading("pytest", tests, complete=complete))
+def told(tests: Tests, complete: bool = True) -> CheckRun:
+    return replace(GREEN, reading=RunnerReport("pytest", tests, complete=complete))
 
 
 @pytest.mark.promise("result.cannot-start")
 @pytest.mark.parametrize(
     ("ran", "status"),
     [
-        (GREEN, Status.PASS),
-        (replace(GREEN, exit_code=1), Status.FAIL),
-        (replace(GREEN, end="could_not_start", exit_code=127), Status.INFRA),
-        (replace(GREEN, end="could_not_start", exit_code=None, reason="no disk"), Status.INFRA),
-        (replace(GREEN, end="timed_out", exit_code=None), Status.TIMEOUT),
-        (replace(GREEN, end="signalled", exit_code=139, signal=11), Status.FAIL),
-        (replace(GREEN, end="limit", exit_code=None, reason="memory"), Status.FAIL),
-        (replace(GREEN, printed=False), Status.FAIL),
+        (GREEN, CheckStatus.PASS),
+        (replace(GREEN, exit_code=1), CheckStatus.FAIL),
+        (replace(GREEN, end="could_not_start", exit_code=127), CheckStatus.INFRA),
+        (replace(GREEN, end="could_not_start", exit_code=None, reason="no disk"), CheckStatus.INFRA),
+        (replace(GREEN, end="timed_out", exit_code=None), CheckStatus.TIMEOUT),
+        (replace(GREEN, end="signalled", exit_code=139, signal=11), CheckStatus.FAIL),
+        (replace(GREEN, end="limit", exit_code=None, reason="memory"), CheckStatus.FAIL),
+        (replace(GREEN, printed=False), CheckStatus.FAIL),
     ],
 )
-def test_the_end_of_a_run_gives_its_status(ran: Ran, status: Status) -> None:
+def test_the_end_of_a_run_gives_its_status(ran: CheckRun, status: CheckStatus) -> None:
     found, reason = evidence.outcome(CHECK, ran)
     assert found is status
-    assert bool(reason) is (status is not Status.PASS)
+    assert bool(reason) is (status is not CheckStatus.PASS)
 
 
 @pytest.mark.promise("check.expect-exit-zero")
 @pytest.mark.parametrize(
-    ("code", "status"), [(0, Status.FAIL), (1, Status.PASS), (125, Status.PASS), (128, Status.FAIL), (200, Status.FAIL)]
+    ("code", "status"),
+    [
+        (0, CheckStatus.FAIL),
+        (1, CheckStatus.PASS),
+        (125, CheckStatus.PASS),
+        (128, CheckStatus.FAIL),
+        (200, CheckStatus.FAIL),
+    ],
 )
-def test_a_check_that_must_fail_passes_with_exit_codes_from_1_to_125(code: int, status: Status) -> None:
+def test_a_check_that_must_fail_passes_with_exit_codes_from_1_to_125(code: int, status: CheckStatus) -> None:
     check = replace(CHECK, expect_exit_zero=False)
     assert evidence.outcome(check, replace(GREEN, exit_code=code))[0] is status
 
@@ -66,23 +73,25 @@ def test_a_check_that_must_fail_needs_no_tests() -> None:
 
 def test_a_recognised_runner_that_shows_no_test_is_vacuous() -> None:
     silent = replace(GREEN, reading=None, evidence="exit")
-    assert [status for status, _ in evidence.doubts_alone(silent)] == [Status.VACUOUS]
+    assert [status for status, _ in evidence.doubts_alone(silent)] == [CheckStatus.VACUOUS]
     assert list(evidence.doubts_alone(replace(silent, expected=()))) == []
 
 
 def test_a_report_of_failures_is_believed_over_an_exit_code_of_0() -> None:
-    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 4, 1, 0)))] == [Status.FAIL]
+    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 4, 1, 0)))] == [CheckStatus.FAIL]
 
 
 def test_a_report_that_breaks_off_is_tampered_with() -> None:
-    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 5, 0, 0), complete=False))] == [Status.TAMPERED]
+    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 5, 0, 0), complete=False))] == [
+        CheckStatus.TAMPERED
+    ]
 
 
 @pytest.mark.promise("check.min-tests")
 def test_fewer_tests_than_asked_for_are_vacuous_and_skipped_ones_do_not_count() -> None:
     assert list(evidence.doubts_of_counts(CHECK, GREEN)) == []
-    assert evidence.worst(list(evidence.doubts_of_counts(CHECK, told(Tests(3, 0, 0, 3))))) is Status.VACUOUS
-    assert evidence.worst(list(evidence.doubts_of_counts(replace(CHECK, min_tests=6), GREEN))) is Status.VACUOUS
+    assert evidence.worst(list(evidence.doubts_of_counts(CHECK, told(Tests(3, 0, 0, 3))))) is CheckStatus.VACUOUS
+    assert evidence.worst(list(evidence.doubts_of_counts(replace(CHECK, min_tests=6), GREEN))) is CheckStatus.VACUOUS
     assert list(evidence.doubts_of_counts(replace(CHECK, min_tests=0), told(Tests()))) == []
 
 
@@ -90,7 +99,7 @@ def test_fewer_tests_than_asked_for_are_vacuous_and_skipped_ones_do_not_count() 
 @pytest.mark.parametrize("now", [Tests(4, 4, 0, 0), Tests(5, 4, 0, 1)])
 def test_fewer_collected_or_more_skipped_than_on_the_base_is_vacuous_unless_allowed(now: Tests) -> None:
     doubts = list(evidence.doubts_beside_base(CHECK, told(now), GREEN))
-    assert evidence.worst(doubts) is Status.VACUOUS
+    assert evidence.worst(doubts) is CheckStatus.VACUOUS
     assert list(evidence.doubts_beside_base(replace(CHECK, allow_skips=True), told(now), GREEN)) == []
 
 
@@ -100,34 +109,39 @@ def test_more_tests_than_on_the_base_are_welcome() -> None:
 
 def test_tests_that_the_base_shows_and_the_candidate_does_not_are_vacuous() -> None:
     silent = replace(GREEN, reading=None, evidence="exit", expected=())
-    assert evidence.worst(list(evidence.doubts_beside_base(CHECK, silent, GREEN))) is Status.VACUOUS
+    assert evidence.worst(list(evidence.doubts_beside_base(CHECK, silent, GREEN))) is CheckStatus.VACUOUS
 
 
 def test_a_report_that_only_the_base_has_is_tampering() -> None:
     text = replace(GREEN, evidence="text")
-    assert evidence.worst(list(evidence.doubts_of_report(text, GREEN))) is Status.TAMPERED
+    assert evidence.worst(list(evidence.doubts_of_report(text, GREEN))) is CheckStatus.TAMPERED
     assert list(evidence.doubts_of_report(GREEN, text)) == []
 
 
 def test_a_protected_path_written_during_the_run_is_tampering_unless_the_base_writes_it_too() -> None:
     wrote = replace(GREEN, touched=("tests/a.py (a test)", "conftest.py (…)"))
     ((status, line),) = evidence.doubts_of_seal(wrote, GREEN)
-    assert status is Status.TAMPERED
+    assert status is CheckStatus.TAMPERED
     assert "tests/a.py (a test) and 1 more" in line
     assert list(evidence.doubts_of_seal(wrote, wrote)) == []
 
 
 def test_the_worst_doubt_decides() -> None:
-    assert evidence.worst([(Status.VACUOUS, ""), (Status.TAMPERED, ""), (Status.FAIL, "")]) is Status.TAMPERED
-    assert evidence.worst([]) is Status.PASS
+    assert (
+        evidence.worst([(CheckStatus.VACUOUS, ""), (CheckStatus.TAMPERED, ""), (CheckStatus.FAIL, "")])
+        is CheckStatus.TAMPERED
+    )
+    assert evidence.worst([]) is CheckStatus.PASS
 
 
 def test_tests_of_the_base_that_did_not_run_are_named_unless_skips_are_allowed() -> None:
-    base = replace(GREEN, reading=Reading("pytest", Tests(3, 3, 0, 0), ran=("a", "b", "c")))
-    now = replace(GREEN, reading=Reading("pytest", Tests(3, 3, 0, 0), ran=("a", "easy", "easier")))
+    base = replace(GREEN, reading=RunnerReport("pytest", Tests(3, 3, 0, 0), ran=("a", "b", "c")))
+    now = replace(GREEN, reading=RunnerReport("pytest", Tests(3, 3, 0, 0), ran=("a", "easy", "easier")))
     missing = evidence.not_run(CHECK, now, base)
     assert missing == {"b", "c"}
-    assert list(evidence.doubts_of_names(missing)) == [(Status.VACUOUS, "a test of the base did not run: b and 1 more")]
+    assert list(evidence.doubts_of_names(missing)) == [
+        (CheckStatus.VACUOUS, "a test of the base did not run: b and 1 more")
+    ]
     assert not evidence.not_run(replace(CHECK, allow_skips=True), now, base)
     assert evidence.not_run(CHECK, GREEN, base) == {"a", "b", "c"}  # a list that cannot be told does not excuse it
     assert not evidence.not_run(CHECK, now, GREEN)
@@ -135,19 +149,22 @@ def test_tests_of_the_base_that_did_not_run_are_named_unless_skips_are_allowed()
 
 def test_tests_inside_of_sources_may_move_with_their_module() -> None:
     names = ("src/lib.rs small > old::tests::adds", "Doc-tests small > src/lib.rs - f", "tests/a.rs a > adds")
-    base = replace(GREEN, reading=Reading("cargo", Tests(3, 3, 0, 0), ran=names))
-    now = replace(GREEN, reading=Reading("cargo", Tests(3, 3, 0, 0), ran=("src/lib.rs small > new::tests::adds",)))
+    base = replace(GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=names))
+    now = replace(GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=("src/lib.rs small > new::tests::adds",)))
     assert evidence.not_run(CHECK, now, base) == {"tests/a.rs a > adds"}
 
 
 @pytest.mark.parametrize(
     ("ran", "status"),
     [
-        (replace(GREEN, caught=True, exit_code=1, reading=Reading("pytest", Tests(6, 5, 1, 0))), Status.PASS),
-        (replace(GREEN, caught=False), Status.TAMPERED),
-        (replace(GREEN, caught=False, end="timed_out"), Status.TIMEOUT),
-        (replace(GREEN, caught=True, exit_code=1, reading=Reading("pytest", Tests(6, 4, 2, 0))), Status.FLAKY),
+        (replace(GREEN, caught=True, exit_code=1, reading=RunnerReport("pytest", Tests(6, 5, 1, 0))), CheckStatus.PASS),
+        (replace(GREEN, caught=False), CheckStatus.TAMPERED),
+        (replace(GREEN, caught=False, end="timed_out"), CheckStatus.TIMEOUT),
+        (
+            replace(GREEN, caught=True, exit_code=1, reading=RunnerReport("pytest", Tests(6, 4, 2, 0))),
+            CheckStatus.FLAKY,
+        ),
     ],
 )
-def test_a_test_that_must_fail_has_to_be_the_only_one_that_does(ran: Ran, status: Status) -> None:
+def test_a_test_that_must_fail_has_to_be_the_only_one_that_does(ran: CheckRun, status: CheckStatus) -> None:
     assert evidence.worst(list(evidence.doubts_of_canary(CHECK, ran))) is status

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.judge.cache import RUNS, Runs, forget_old_runs, key_of
-from donewhen.judge.ran import Ran
-from donewhen.readers.reading import Reading, Tests
+from donewhen.judge.check_run import CheckRun
+from donewhen.judge.run_cache import RUNS, RunCache, forget_old_runs, key_of
+from donewhen.readers.result import RunnerReport, Tests
 
-RAN = Ran(
+RAN = CheckRun(
     end="exited",
     exit_code=0,
     signal=None,
@@ -18,7 +18,7 @@ RAN = Ran(
     duration_ms=1,
     tail="ü",
     printed=True,
-    reading=Reading("pytest", Tests(1, 1, 0, 0), failures=("a",), ran=("a", "b")),
+    reading=RunnerReport("pytest", Tests(1, 1, 0, 0), failures=("a",), ran=("a", "b")),
     evidence="sidecar",
     expected=("pytest",),
     touched=("x (y)",),
@@ -26,30 +26,30 @@ RAN = Ran(
 
 
 def test_a_run_comes_back_as_it_was_and_says_that_it_was_kept(tmp_path: Path) -> None:
-    runs = Runs(tmp_path)
+    runs = RunCache(tmp_path)
     runs.put("key", RAN)
     assert runs.get("key") == replace(RAN, cached=True)
-    assert Runs(tmp_path, fresh=True).get("key") is None
+    assert RunCache(tmp_path, fresh=True).get("key") is None
     runs.drop("key")
     assert runs.get("key") is None
 
 
 @pytest.mark.parametrize("ran", [replace(RAN, end="timed_out"), replace(RAN, keepable=False)])
-def test_a_run_that_was_cut_off_is_not_kept(tmp_path: Path, ran: Ran) -> None:
-    Runs(tmp_path).put("key", ran)
+def test_a_run_that_was_cut_off_is_not_kept(tmp_path: Path, ran: CheckRun) -> None:
+    RunCache(tmp_path).put("key", ran)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"end": 1}', "\x00"])
 def test_a_broken_file_is_no_run(tmp_path: Path, content: str) -> None:
     (tmp_path / "key").write_text(content)
-    assert Runs(tmp_path).get("key") is None
+    assert RunCache(tmp_path).get("key") is None
 
 
 def test_only_the_newest_runs_are_kept(tmp_path: Path) -> None:
     forget_old_runs(tmp_path)
     for age, name in enumerate(["oldest", "old", "new"]):
-        Runs(tmp_path / RUNS).put(name, RAN)
+        RunCache(tmp_path / RUNS).put(name, RAN)
         os.utime(tmp_path / RUNS / name, (age, age))
     forget_old_runs(tmp_path, kept=2)
     assert sorted(path.name for path in (tmp_path / RUNS).iterdir()) == ["new", "old"]

@@ -4,8 +4,8 @@ import resource
 
 import pytest
 
-from donewhen.judge.protect.inside import taken
-from donewhen.judge.protect.taken import Taken
+from donewhen.judge.protect.contents.mixed_contents import taken
+from donewhen.judge.protect.contents.taken import PartialTake
 
 GO = (
     "module example.invalid/a\n\ngo 1.22\n\nrequire (\n\tgolang.org/x/text v0.3.0 // indirect\n)\n\n"
@@ -13,14 +13,14 @@ GO = (
 )
 
 
-def go(new: str, base: str = GO) -> Taken:
+def go(new: str, base: str = GO) -> PartialTake:
     return taken("go.mod", base.encode(), new.encode(), ("go", "test"))
 
 
 def test_requirements_of_go_may_change() -> None:
-    assert go(GO.replace("v0.3.0", "v0.4.0")) == Taken()
-    assert go(GO + "require github.com/new/one v1.0.0 // why not\n") == Taken()
-    assert go(GO.replace("go 1.22", "go 1.23")) == Taken()
+    assert go(GO.replace("v0.3.0", "v0.4.0")) == PartialTake()
+    assert go(GO + "require github.com/new/one v1.0.0 // why not\n") == PartialTake()
+    assert go(GO.replace("go 1.22", "go 1.23")) == PartialTake()
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ GEMS = (
 )
 
 
-def gems(new: str) -> Taken:
+def gems(new: str) -> PartialTake:
     return taken("Gemfile", GEMS.encode(), new.encode(), ("bundle", "rspec"))
 
 
 def test_plain_gems_may_come_and_change() -> None:
-    assert gems(GEMS.replace("~> 7", "~> 8")) == Taken()
-    assert gems(GEMS + 'gem "puma", ">= 6", require: false # a server\n') == Taken()
-    assert gems(GEMS + "group :development, :test do\n  gem 'pry'\nend\n") == Taken()
+    assert gems(GEMS.replace("~> 7", "~> 8")) == PartialTake()
+    assert gems(GEMS + 'gem "puma", ">= 6", require: false # a server\n') == PartialTake()
+    assert gems(GEMS + "group :development, :test do\n  gem 'pry'\nend\n") == PartialTake()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ NET = (
 )
 def test_dependencies_and_versions_of_project_files_may_change(name: str, base: str, change: tuple[str, str]) -> None:
     assert base.replace(*change) != base
-    assert taken(name, base.encode(), base.replace(*change).encode(), ()) == Taken()
+    assert taken(name, base.encode(), base.replace(*change).encode(), ()) == PartialTake()
 
 
 @pytest.mark.parametrize(
@@ -181,4 +181,4 @@ def test_a_hostile_line_of_a_gemfile_takes_little_time(line: str) -> None:
     ],
 )
 def test_a_plain_line_of_a_gemfile_is_product(line: str) -> None:
-    assert gems(f"{GEMS}{line}\n") == Taken()
+    assert gems(f"{GEMS}{line}\n") == PartialTake()

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protection import scene
 
-from donewhen.judge.protect.inside import taken
-from donewhen.judge.protect.scripts import closure
-from donewhen.judge.protect.taken import Taken
+from donewhen.judge.protect.commands.package_scripts import closure
+from donewhen.judge.protect.contents.mixed_contents import taken
+from donewhen.judge.protect.contents.taken import PartialTake
 
 BASE: dict[str, object] = {
     "name": "größe",
@@ -26,7 +26,7 @@ def written(document: dict[str, object], indent: int | str | None = 2) -> bytes:
     return (json.dumps(document, indent=indent, ensure_ascii=False) + "\n").encode()
 
 
-def merged(change: dict[str, object], words: tuple[str, ...] = WORDS, name: str = "package.json") -> Taken:
+def merged(change: dict[str, object], words: tuple[str, ...] = WORDS, name: str = "package.json") -> PartialTake:
     return taken(name, written(BASE), written({**BASE, **change}), words)
 
 
@@ -53,7 +53,7 @@ HONEST: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("change", HONEST.values(), ids=HONEST)
 def test_a_change_of_product_keys_alone_is_taken_byte_by_byte(change: dict[str, object]) -> None:
-    assert merged(change) == Taken()
+    assert merged(change) == PartialTake()
 
 
 ATTACKS: dict[str, dict[str, object]] = {
@@ -90,7 +90,7 @@ def test_a_key_of_the_judge_stays_while_the_product_beside_it_changes(part: str,
 
 
 def test_scripts_are_product_where_no_check_runs_scripts() -> None:
-    assert merged(scripts(test="true"), words=("pytest", "test")) == Taken()
+    assert merged(scripts(test="true"), words=("pytest", "test")) == PartialTake()
 
 
 def test_a_linter_s_table_counts_where_a_check_runs_it() -> None:
@@ -139,7 +139,7 @@ def test_composer_keeps_what_configures_and_takes_what_is_required() -> None:
         "require": {"php": "^8", "a/c": "^1"},
         "require-dev": {"phpunit/phpunit": "^11"},
     }
-    assert taken("composer.json", written(base), written(new), ("phpunit",)) == Taken()
+    assert taken("composer.json", written(base), written(new), ("phpunit",)) == PartialTake()
     sly = {**new, "repositories": [{"type": "path", "url": "fake"}], "replace": {"phpunit/phpunit": "*"}}
     found = taken("composer.json", written(base), written(sly), ("phpunit",))
     assert found.reverted == ("repositories", "replace")

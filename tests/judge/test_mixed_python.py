@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protection import scene
 
-from donewhen.judge.protect.inside import taken
-from donewhen.judge.protect.taken import Taken
+from donewhen.judge.protect.contents.mixed_contents import taken
+from donewhen.judge.protect.contents.taken import PartialTake
 
 BASE = """\
 # the project
@@ -37,7 +37,7 @@ members = ["packages/*"]
 WORDS = ("pytest", "-q")
 
 
-def merged(change: tuple[str, str] | str, base: str = BASE, words: tuple[str, ...] = WORDS) -> Taken:
+def merged(change: tuple[str, str] | str, base: str = BASE, words: tuple[str, ...] = WORDS) -> PartialTake:
     new = change if isinstance(change, str) else base.replace(*change)
     assert new != base
     return taken("pyproject.toml", base.encode(), new.encode(), words)
@@ -63,7 +63,7 @@ HONEST = {
 
 @pytest.mark.parametrize("change", HONEST.values(), ids=HONEST)
 def test_a_change_of_product_keys_alone_is_taken_byte_by_byte(change: tuple[str, str]) -> None:
-    assert merged(change) == Taken()
+    assert merged(change) == PartialTake()
 
 
 ATTACKS = {
@@ -82,6 +82,7 @@ ATTACKS = {
     "tool.hatch.envs": ("[tool.ruff]", "[tool.hatch.envs.test]\nscripts.test = 'true'\n\n[tool.ruff]"),
     "tool.hatch.build.hooks": ("[tool.ruff]", "[tool.hatch.build.hooks.custom]\npath = 'x'\n\n[tool.ruff]"),
     "tool.poetry.dependencies.pytest": ("[tool.r", '[tool.poetry.dependencies]\npytest = { path = "x" }\n\n[tool.r'),
+    "tool.poetry.dependencies.Click": ("[tool.r", '[tool.poetry.dependencies]\nClick = { path = "x" }\n\n[tool.r'),
     "build-system.build-backend": ('"hatchling.build"', '"ours"'),
     "build-system.backend-path": ('"hatchling.build"', '"hatchling.build"\nbackend-path = ["."]'),
     "unheard-of": ("[tool.ruff]", "[unheard-of]\na = 1\n\n[tool.ruff]"),
@@ -122,7 +123,7 @@ def test_a_new_file_gets_its_product_and_nothing_else() -> None:
 
 
 def test_a_file_goes_where_nothing_of_the_judge_goes_with_it() -> None:
-    assert taken("setup.cfg", b"[metadata]\nname = a\n", None, WORDS) == Taken()
+    assert taken("setup.cfg", b"[metadata]\nname = a\n", None, WORDS) == PartialTake()
     assert taken("pyproject.toml", BASE.encode(), None, WORDS).none
 
 
@@ -162,15 +163,17 @@ CFG = (
 )
 
 
-def cfg(change: tuple[str, str], words: tuple[str, ...] = WORDS) -> Taken:
+def cfg(change: tuple[str, str], words: tuple[str, ...] = WORDS) -> PartialTake:
     return taken("setup.cfg", CFG.encode(), CFG.replace(*change).encode(), words)
 
 
 def test_sections_of_setup_cfg_about_the_package_are_product() -> None:
-    assert cfg(("version = 1", "version = 2")) == Taken()
-    assert cfg(("    click\n", "    click\n    rich\n")) == Taken()
-    assert cfg(("[tool:p", "[options.entry_points]\nconsole_scripts =\n    calc = calc:main\n\n[tool:p")) == Taken()
-    assert cfg(("[tool:p", "[flake8]\nmax-line-length = 100\n\n[tool:p")) == Taken()
+    assert cfg(("version = 1", "version = 2")) == PartialTake()
+    assert cfg(("    click\n", "    click\n    rich\n")) == PartialTake()
+    assert (
+        cfg(("[tool:p", "[options.entry_points]\nconsole_scripts =\n    calc = calc:main\n\n[tool:p")) == PartialTake()
+    )
+    assert cfg(("[tool:p", "[flake8]\nmax-line-length = 100\n\n[tool:p")) == PartialTake()
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,7 @@ def test_a_setup_cfg_with_line_ends_of_which_not_all_readers_know_comes_from_the
 
 
 def test_a_setup_cfg_may_have_the_line_ends_of_windows() -> None:
-    assert taken("setup.cfg", CFG.encode(), CFG.replace("\n", "\r\n").encode(), WORDS) == Taken()
+    assert taken("setup.cfg", CFG.encode(), CFG.replace("\n", "\r\n").encode(), WORDS) == PartialTake()
 
 
 @pytest.mark.parametrize(
@@ -233,7 +236,7 @@ def test_an_encoding_does_not_hide_the_name_of_plugins() -> None:
      "x = 'the pytest_plugins'\n", "# coding: latin-1\n# \xe9\n", "def newer[T](x: T): ...\n"],
 )  # fmt: skip
 def test_other_new_test_modules_are_ordinary(text: str) -> None:
-    assert taken("tests/test_conftest.py", None, text.encode("latin-1"), WORDS) == Taken()
+    assert taken("tests/test_conftest.py", None, text.encode("latin-1"), WORDS) == PartialTake()
 
 
 @pytest.mark.anyio

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protection import scene
 
-from donewhen.judge.protect.inside import taken
-from donewhen.judge.protect.rust_items import items, masked
-from donewhen.judge.protect.taken import Taken, Unreadable
+from donewhen.judge.protect.contents.mixed_contents import taken
+from donewhen.judge.protect.contents.rust_items import items, masked
+from donewhen.judge.protect.contents.taken import FileUnreadable, PartialTake
 
 CARGO = """\
 [package]
@@ -31,7 +31,7 @@ members = ["a"]
 """
 
 
-def cargo(change: tuple[str, str]) -> Taken:
+def cargo(change: tuple[str, str]) -> PartialTake:
     assert CARGO.replace(*change) != CARGO
     return taken("Cargo.toml", CARGO.encode(), CARGO.replace(*change).encode(), ("cargo", "test"))
 
@@ -51,7 +51,7 @@ def cargo(change: tuple[str, str]) -> Taken:
     ],
 )
 def test_product_keys_of_cargo_are_taken_byte_by_byte(change: tuple[str, str]) -> None:
-    assert cargo(change) == Taken()
+    assert cargo(change) == PartialTake()
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ pub fn last() {}
 FIXED = LIB.replace("a - b", "a + b")
 
 
-def rust(new: str, base: str = LIB) -> Taken:
+def rust(new: str, base: str = LIB) -> PartialTake:
     return taken("src/lib.rs", base.encode(), new.encode(), ())
 
 
 def test_a_fix_beside_unchanged_tests_is_taken_as_it_is() -> None:
-    assert rust(FIXED) == Taken()
-    assert rust(FIXED.replace("pub fn last() {}", "pub fn other() { /* } */ }")) == Taken()
+    assert rust(FIXED) == PartialTake()
+    assert rust(FIXED.replace("pub fn last() {}", "pub fn other() { /* } */ }")) == PartialTake()
 
 
 def test_new_tests_inside_the_module_are_taken_as_they_are() -> None:
@@ -130,7 +130,7 @@ def test_new_tests_inside_the_module_are_taken_as_they_are() -> None:
         "    #[test]\n    fn more",
         "    #[test]\n    fn zero() { assert_eq!(add(0, 0), 0); }\n\n    #[test]\n    fn more",
     )
-    assert rust(new) == Taken()
+    assert rust(new) == PartialTake()
 
 
 ATTACKS = {
@@ -157,7 +157,7 @@ def test_changed_tests_come_back_and_the_fix_stays(change: tuple[str, str]) -> N
     assert module.rstrip() in text, text
     assert "a + b" in text
     assert text.count("mod tests") == LIB.count("mod tests")
-    assert rust(text) == Taken(), "what was put back is not put back again"
+    assert rust(text) == PartialTake(), "what was put back is not put back again"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_file_attribute_that_compiles_everything_out_is_taken_out() -> None:
     found = rust('#![cfg(feature = "never")]\n' + FIXED)
     assert found.content is not None
     assert found.content.decode().strip() == FIXED.strip()
-    assert rust("#![allow(dead_code)]\n" + FIXED) == Taken()
+    assert rust("#![allow(dead_code)]\n" + FIXED) == PartialTake()
 
 
 def test_a_declared_module_of_tests_is_declared_again() -> None:
@@ -208,8 +208,8 @@ def test_a_source_that_cannot_be_followed_comes_from_the_base(broken: str) -> No
 
 
 def test_sources_without_tests_are_nobody_s_business() -> None:
-    assert rust("}}}", "fn a() {}") == Taken()
-    assert rust("fn b() {}", "#[cfg(not(test))]\nfn a() {}") == Taken()
+    assert rust("}}}", "fn a() {}") == PartialTake()
+    assert rust("fn b() {}", "#[cfg(not(test))]\nfn a() {}") == PartialTake()
 
 
 PIECES = st.sampled_from(
@@ -241,7 +241,7 @@ def test_any_text_is_either_followed_or_refused(source: str) -> None:
         mask = masked(source)
         assert len(mask) == len(source)
         items(source, mask, 0, len(source))
-    except (Unreadable, IndexError):
+    except (FileUnreadable, IndexError):
         return
 
 

@@ -1,15 +1,20 @@
 """What the checks run is protected: scripts, what they call, what would be run instead, and nothing of the product."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from protection import Made, Program, contract, scene
 
 from donewhen.errors import BadInput
+from donewhen.judge.contract import Check
 from donewhen.judge.protect import Guard
-from donewhen.judge.protect.commands import all_words, named
-from donewhen.judge.protect.testfiles import is_test, is_test_module
+from donewhen.judge.protect.base_files import BaseFiles
+from donewhen.judge.protect.commands.commands import all_words, named
+from donewhen.judge.protect.commands.scripts_run import executed
+from donewhen.judge.protect.names.test_names import is_test, is_test_module
 from donewhen.workspace.beneath import Root
 from repositories import repository
 
@@ -68,6 +73,7 @@ ROWS: list[tuple[str, set[str], set[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("command", "judging", "product"), ROWS, ids=[row[0] for row in ROWS])
 async def test_what_a_command_runs_is_protected_and_the_product_is_not(
     tmp_path: Path, command: str, judging: set[str], product: set[str]
@@ -157,3 +163,49 @@ def test_data_among_tests_is_a_test_and_no_test_module() -> None:
 def test_a_command_that_no_shell_would_take_is_read_without_complaint(command: str) -> None:
     assert all_words(command) is not None
     assert list(named(command)) is not None
+
+
+class Counting(BaseFiles):
+    """A base that keeps what it was asked."""
+
+    asked: ClassVar[list[tuple[str, str]]] = []
+
+    def has(self, path: str) -> bool:
+        self.asked.append(("has", path))
+        return super().has(path)
+
+    def is_directory(self, path: str) -> bool:
+        self.asked.append(("is_directory", path))
+        return super().is_directory(path)
+
+    def read(self, path: str) -> str | None:
+        self.asked.append(("read", path))
+        return super().read(path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "true;" * 2000,
+        "cd tools; ./scripts/test.sh; cd tools && " * 500 + "true",
+        "pytest sub tools sub nothing.py; " * 500,
+        "; ".join(f"./scripts/test.sh sub tools {number}" for number in range(500)),
+    ],
+    ids=["one word", "a directory", "tests", "other arguments"],
+)
+def test_a_word_that_a_command_repeats_is_looked_up_once(tmp_path: Path, command: str) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    Counting.asked.clear()
+    found = executed([Check(name="a", command=command)], Counting(Root(tmp_path)))
+    repeated = [question for question, times in Counter(Counting.asked).items() if times > 1]
+    assert not repeated and Counting.asked
+    assert ("scripts/settings.sh" in found.scripts) is ("test.sh" in command)
+
+
+def test_a_word_that_is_repeated_in_another_directory_is_looked_up_there_as_well(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "cases").mkdir()
+    found = executed([Check(name="a", command="pytest cases; cd sub; pytest cases")], BaseFiles(Root(tmp_path)))
+    assert found.tested == {"sub/cases"}

@@ -99,6 +99,7 @@ HANDED = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("command", "tests"), HANDED.items(), ids=HANDED)
 async def test_a_file_that_a_command_hands_to_a_runner_is_a_test(tmp_path: Path, command: str, tests: set[str]) -> None:
     files = {

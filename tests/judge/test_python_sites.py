@@ -6,11 +6,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from donewhen.judge import tools
+from donewhen.judge import tool_identity
 from needs import needs, needs_root
 
 PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[2]); from donewhen.judge import tools; tools.python_sites(sys.argv[1], ())"
+    "import sys; sys.path.insert(0, sys.argv[2]); "
+    "from donewhen.judge.tool_identity import python_sites; python_sites(sys.argv[1], ())"
 )
 
 
@@ -18,7 +19,9 @@ def test_the_packages_of_interpreters_and_environments_are_found(tmp_path: Path)
     for place in ("tool/lib/python3.11/site-packages", ".pyenv/versions/3.12/lib/python3.12/site-packages"):
         (tmp_path / place).mkdir(parents=True)
     path = f"{tmp_path}/tool/bin:{tmp_path}/.pyenv/shims:{tmp_path}/missing/bin"
-    found = [str(site.relative_to(tmp_path)) for site in tools.python_sites(path, ()) if tmp_path in site.parents]
+    found = [
+        str(site.relative_to(tmp_path)) for site in tool_identity.python_sites(path, ()) if tmp_path in site.parents
+    ]
     assert found == ["tool/lib/python3.11/site-packages", ".pyenv/versions/3.12/lib/python3.12/site-packages"]
 
 
@@ -28,7 +31,7 @@ def test_directories_of_other_users_on_the_path_are_passed_over() -> None:
         for name in ("bin", "lib", ".pyenv/versions"):
             Path(private, name).mkdir(parents=True)
         os.chmod(private, 0o700)
-        source = Path(tools.__file__).parents[2]
+        source = Path(tool_identity.__file__).parents[2]
         becoming = [needs("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
         python = next(one for one in ("/usr/bin/python3", sys.executable) if os.path.exists(one))
         command = [*becoming, python, "-c", PROGRAM, f"{private}/bin:{private}/.pyenv/shims", str(source)]

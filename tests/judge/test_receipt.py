@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, Quarantine
 from donewhen.judge.receipt import Circumstances, differences, read, written
-from donewhen.judge.verdict import Edit, Result, Status, Verdict
-from donewhen.readers.reading import Tests
+from donewhen.judge.verdict import CheckStatus, Edit, Result, Verdict
+from donewhen.readers.result import Tests
 
 NOW = datetime.datetime(2026, 5, 4, 3, 2, 1, tzinfo=datetime.UTC)
 CONTRACT = Contract(
@@ -27,8 +27,8 @@ VERDICT = Verdict(
     candidate="c" * 40,
     tree="d" * 40,
     results=(
-        Result(name="tests", status=Status.PASS, exit_code=0, tests=Tests(2, 2, 0, 0), evidence="sidecar"),
-        Result(name="lint", status=Status.PASS, exit_code=0),
+        Result(name="tests", status=CheckStatus.PASS, exit_code=0, tests=Tests(2, 2, 0, 0), evidence="sidecar"),
+        Result(name="lint", status=CheckStatus.PASS, exit_code=0),
     ),
     edits=(Edit("tests/a.py", "modified", "a test of the base"),),
 )
@@ -82,7 +82,9 @@ def test_the_same_verdict_does_not_differ_whatever_it_took() -> None:
 
 def test_what_differs_is_named() -> None:
     tests, lint = VERDICT.results
-    other = replace(VERDICT, tree="e" * 40, results=(replace(tests, status=Status.FAIL, tests=Tests(2, 1, 1, 0)), lint))
+    other = replace(
+        VERDICT, tree="e" * 40, results=(replace(tests, status=CheckStatus.FAIL, tests=Tests(2, 1, 1, 0)), lint)
+    )
     found = list(differences(read(TEXT.encode(), "r"), other))
     assert len(found) == 3
     assert "tree" in found[0]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from donewhen.judge.runners import Ask, in_tree_reports, read
-from donewhen.readers.reading import Reading, Tests
+from donewhen.judge.runners import InstrumentedCommand, in_tree_reports, read
+from donewhen.readers.result import RunnerReport, Tests
 
 GREEN = b'<testsuite><testcase name="a" classname="A"/></testsuite>'
 RED = b'<testsuite><testcase name="b" classname="B"><failure/></testcase></testsuite>'
@@ -12,13 +12,13 @@ MAVEN = (
 )
 
 
-def asked(*expected: str) -> Ask:
-    return Ask("a command", {}, expected)
+def asked(*expected: str) -> InstrumentedCommand:
+    return InstrumentedCommand("a command", {}, expected)
 
 
 def test_a_report_counts_more_than_what_was_printed() -> None:
     found = read({"pytest.xml": RED}, {}, b"5 passed in 0.1s\n", asked("pytest"))
-    assert found == (Reading("pytest", Tests(1, 0, 1, 0), ("B.b",), ran=("B.b",)), "sidecar")
+    assert found == (RunnerReport("pytest", Tests(1, 0, 1, 0), ("B.b",), ran=("B.b",)), "sidecar")
 
 
 def test_a_green_report_beside_a_printed_failure_is_not_believed() -> None:
@@ -28,7 +28,7 @@ def test_a_green_report_beside_a_printed_failure_is_not_believed() -> None:
 
 
 def test_without_a_report_the_text_is_read_and_called_text() -> None:
-    assert read({}, {}, b"5 passed in 0.1s\n", asked("pytest")) == (Reading("pytest", Tests(5, 5, 0, 0)), "text")
+    assert read({}, {}, b"5 passed in 0.1s\n", asked("pytest")) == (RunnerReport("pytest", Tests(5, 5, 0, 0)), "text")
 
 
 def test_without_either_there_is_nothing() -> None:
@@ -50,16 +50,16 @@ def test_a_report_or_a_line_of_a_runner_that_the_command_does_not_call_is_not_lo
 
 def test_any_runner_may_answer_for_a_command_that_names_none() -> None:
     assert read({"pytest.xml": GREEN}, {}, b"", asked()) == (
-        Reading("pytest", Tests(1, 1, 0, 0), ran=("A.a",)),
+        RunnerReport("pytest", Tests(1, 1, 0, 0), ran=("A.a",)),
         "sidecar",
     )
-    assert read({}, {}, b"5 examples, 0 failures\n", asked()) == (Reading("rspec", Tests(5, 5, 0, 0)), "text")
+    assert read({}, {}, b"5 examples, 0 failures\n", asked()) == (RunnerReport("rspec", Tests(5, 5, 0, 0)), "text")
 
 
 def test_several_runners_of_one_command_are_summed() -> None:
     text = b"Tests:       2 passed, 2 total\n"
     found = read({"pytest.xml": RED}, {}, text, asked("pytest", "jest"))
-    assert found == (Reading("pytest, jest", Tests(3, 2, 1, 0), ("B.b",)), "sidecar")
+    assert found == (RunnerReport("pytest, jest", Tests(3, 2, 1, 0), ("B.b",)), "sidecar")
 
 
 def test_reports_in_the_tree_are_summed_when_the_printed_total_agrees_or_is_missing() -> None:
@@ -67,9 +67,9 @@ def test_reports_in_the_tree_are_summed_when_the_printed_total_agrees_or_is_miss
     ended = "[INFO] BUILD SUCCESS\n"
     for output in ("", MAVEN.format(2) + ended):
         found = read({}, in_tree, output.encode(), asked("maven"))
-        assert found == (Reading("maven", Tests(2, 2, 0, 0), ran=("A.a",)), "sidecar")
+        assert found == (RunnerReport("maven", Tests(2, 2, 0, 0), ran=("A.a",)), "sidecar")
     forged = read({}, in_tree, (MAVEN.format(1) + ended).encode(), asked("maven"))
-    assert forged == (Reading("maven", Tests(1, 1, 0, 0)), "text")
+    assert forged == (RunnerReport("maven", Tests(1, 1, 0, 0)), "text")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.judge.runners import ask
-from donewhen.judge.runners.shell import split
+from donewhen.judge.runners.split_command import split
 from donewhen.workspace.beneath import Root
 from repositories import write
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.judge.tail import BYTES, LINES, plain, redacted, tail_of
-from donewhen.workspace.output import Output
+from donewhen.judge.output_tail import BYTES, LINES, plain, redacted, tail_of
+from donewhen.workspace.process.output import Output
 
 
 def shown(text: bytes, **secrets: str) -> str:

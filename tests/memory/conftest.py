@@ -7,11 +7,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from donewhen.memory.book import Book
-from donewhen.memory.opening import FILE, Shelf
+from donewhen.memory.open_store import FILE, RepairStoreHandle
+from donewhen.memory.repair_store import RepairStore
 from donewhen.memory.schema import MEMORY
 from donewhen.storage.connection import Connection
-from donewhen.storage.expendable import connected
+from donewhen.storage.disposable_db import connected
 from donewhen.storage.migrations import migrate
 from donewhen.storage.postgres import PostgresConnection
 from postgres import running
@@ -37,8 +37,8 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def shelf(url: str, tmp_path: Path) -> Generator[Shelf]:
-    shelf = Shelf(tmp_path, url)
+def shelf(url: str, tmp_path: Path) -> Generator[RepairStoreHandle]:
+    shelf = RepairStoreHandle(tmp_path, url)
     yield shelf
     shelf.close()
 
@@ -53,5 +53,5 @@ def connection(url: str, tmp_path: Path) -> Generator[Connection]:
 
 
 @pytest.fixture
-def book(shelf: Shelf) -> Book:
+def book(shelf: RepairStoreHandle) -> RepairStore:
     return shelf.write(lambda book: book)

@@ -4,8 +4,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from donewhen.memory.book import Book
-from donewhen.memory.opening import Shelf
+from donewhen.memory.open_store import RepairStoreHandle
+from donewhen.memory.repair_store import RepairStore
 from memory.repairs import learnt, patch
 
 PATIENCE = 30.0
@@ -18,9 +18,9 @@ def main() -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    shelf = Shelf(Path(directory), patience=PATIENCE)
+    shelf = RepairStoreHandle(Path(directory), patience=PATIENCE)
     for repair in [*shared, *own]:
-        shelf.write(partial(Book.add, repair=repair))
+        shelf.write(partial(RepairStore.add, repair=repair))
     shelf.close()
 
 

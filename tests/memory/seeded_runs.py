@@ -11,6 +11,8 @@ from pathlib import Path
 from seeded_ci_logs import as_seen
 from seeded_projects import Bug, Project
 
+from needs import usable
+
 TOOLS = Path(__file__).parents[2] / ".cache" / "test-runners"
 """Where scripts/test-runners puts jest, vitest, mocha, tsc, eslint and mypy."""
 NAMES = ("shop", "checkout", "repo", "a b", "build-7")
@@ -28,7 +30,7 @@ def search_path() -> str:
 
 
 def is_there(project: Project) -> bool:
-    return shutil.which(project.command[0], path=search_path()) is not None
+    return bool(usable(project.command[0], search_path()))
 
 
 def log_of(project: Project, bug: Bug, number: int, place: Path) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.memory.inert import HIDDEN, hidden, inert, inert_line, visible, without_secrets
+from donewhen.memory.sanitise import HIDDEN, hidden, inert, inert_line, visible, without_secrets
 
 ODD = "\x1b[31m\x9b2J\x00\x07\x7f\u202e\u2066\u200b\ufeff\U000e0041\ud800\ue000\u2028\x85\x0c\r\n\t"
 TEXTS = st.text(st.one_of(st.sampled_from(ODD), st.characters()), max_size=80)

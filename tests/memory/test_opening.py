@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.memory.book import Book
 from donewhen.memory.counting import Counts
-from donewhen.memory.opening import FILE, Shelf
+from donewhen.memory.open_store import FILE, RepairStoreHandle
+from donewhen.memory.repair_store import RepairStore
 from donewhen.memory.schema import MEMORY
 from donewhen.storage.connection import Busy
 from donewhen.storage.migrations import NewerSchema
@@ -25,17 +25,17 @@ LEARNER = Path(__file__).with_name("learner.py")
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def everything(book: Book) -> int:
+def everything(book: RepairStore) -> int:
     return len(book.all())
 
 
-def add(book: Book) -> bool:
+def add(book: RepairStore) -> bool:
     return book.add(learnt())
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    shelf = Shelf(tmp_path)
+    shelf = RepairStoreHandle(tmp_path)
     assert shelf.write(add)
     shelf.close()
     return tmp_path / FILE
@@ -47,29 +47,29 @@ def test_a_damaged_file_is_set_aside_with_one_line_and_a_new_one_is_begun(file: 
     damaged = {"text": b"no database" * 100, "cut": content[: len(content) // 2 + 77], "pages": content[:4096]}[how]
     damaged += os.urandom(len(content) - 4096) if how == "pages" else b""
     file.write_bytes(damaged)
-    shelf = Shelf(file.parent)
+    shelf = RepairStoreHandle(file.parent)
     assert shelf.write(add)
     assert shelf.read(everything, -1) == 1
     shelf.close()
     (line,) = shelf.warnings
     assert line.startswith(f"{file} was damaged and is kept as {file}.damaged-1")
     assert Path(f"{file}.damaged-1").exists()
-    again = Shelf(file.parent)
+    again = RepairStoreHandle(file.parent)
     assert (again.read(everything, -1), again.warnings) == (1, [])
     again.close()
 
 
 def test_who_finds_it_mended_by_somebody_else_leaves_the_new_one_alone(file: Path) -> None:
-    first = Shelf(file.parent)
+    first = RepairStoreHandle(file.parent)
     assert first.read(everything, -1) == 1
     file.write_bytes(b"no database" * 1000)
     for part in ("-wal", "-shm"):
         Path(f"{file}{part}").unlink(missing_ok=True)
-    second = Shelf(file.parent)
+    second = RepairStoreHandle(file.parent)
     assert second.write(add)
     assert len(second.warnings) == 1
     first.close()
-    third = Shelf(file.parent)
+    third = RepairStoreHandle(file.parent)
     assert (third.read(everything, -1), third.warnings) == (1, [])
     second.close()
     third.close()
@@ -78,7 +78,7 @@ def test_who_finds_it_mended_by_somebody_else_leaves_the_new_one_alone(file: Pat
 def test_a_lock_is_waited_for_only_briefly_and_reading_goes_on_meanwhile(file: Path) -> None:
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    shelf = Shelf(file.parent, patience=0.01)
+    shelf = RepairStoreHandle(file.parent, patience=0.01)
     assert shelf.read(everything, -1) == 1
     with pytest.raises(Busy, match="locked by another process"):
         shelf.write(lambda book: book.forget([learnt().id]))
@@ -107,7 +107,7 @@ def test_several_processes_that_make_it_and_learn_at_the_same_time_lose_nothing(
     for process in processes:
         process.communicate(timeout=60)
     assert [process.returncode for process in processes] == [0, 0, 0]
-    shelf = Shelf(tmp_path)
+    shelf = RepairStoreHandle(tmp_path)
     assert shelf.read(everything, -1) == 3 + 3 * 5
     shelf.close()
 
@@ -115,13 +115,13 @@ def test_several_processes_that_make_it_and_learn_at_the_same_time_lose_nothing(
 def test_something_else_in_its_place_is_one_line(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(MachineryBroke, match=r"memory\.db: Is a directory"):
-        Shelf(tmp_path).read(everything, -1)
+        RepairStoreHandle(tmp_path).read(everything, -1)
 
 
 def test_a_file_that_cannot_be_written_is_one_line() -> None:
     with tempfile.TemporaryDirectory() as place, as_an_ordinary_user(Path(place)):
         with pytest.raises(MachineryBroke, match=r"memory\.db: Permission denied"):
-            Shelf(Path(place)).read(everything, -1)
+            RepairStoreHandle(Path(place)).read(everything, -1)
 
 
 @contextmanager
@@ -146,7 +146,7 @@ def test_a_file_of_a_newer_donewhen_is_refused_and_left_alone(file: Path) -> Non
         connection.execute("INSERT INTO donewhen_memory_migrations VALUES (99)")
     connection.close()
     with pytest.raises(NewerSchema, match=r"^what repairs taught was written by a newer donewhen"):
-        Shelf(file.parent).write(add)
+        RepairStoreHandle(file.parent).write(add)
     assert not list(file.parent.glob("*.damaged-*"))
 
 
@@ -156,7 +156,7 @@ def test_there_is_a_golden_file_for_every_schema_and_each_still_opens(tmp_path: 
     ]
     for golden in GOLDEN.iterdir():
         shutil.copy(golden, tmp_path / FILE)
-        shelf = Shelf(tmp_path)
+        shelf = RepairStoreHandle(tmp_path)
         found = shelf.read(lambda book: book.all("declared"), [])
         assert {known.repair.approach for known in found} == {"declared it", "declared vat"}
         assert shelf.read(lambda book: book.find(learnt().id).counts, None) == Counts(
@@ -172,7 +172,7 @@ def test_only_its_owner_can_read_it(file: Path) -> None:
 
 
 def test_what_was_forgotten_is_nowhere_in_the_file_any_more(file: Path) -> None:
-    shelf = Shelf(file.parent)
+    shelf = RepairStoreHandle(file.parent)
     words = (b"zebrafish", b"okapi")
     secret = learnt(said="the zebrafish", patch=patch("okapi"))
     assert shelf.write(lambda book: book.add(secret))
@@ -190,4 +190,4 @@ def _somewhere(file: Path, word: bytes) -> bool:
 def test_a_place_that_cannot_be_looked_into_is_one_line_and_not_an_empty_memory() -> None:
     with tempfile.TemporaryDirectory() as place, as_an_ordinary_user(Path(place)) as inner:
         with pytest.raises(MachineryBroke, match=r"memory\.db: Permission denied"):
-            Shelf(inner).read(everything, -1)
+            RepairStoreHandle(inner).read(everything, -1)

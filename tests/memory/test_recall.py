@@ -1,15 +1,15 @@
 """Which hint is given: one at most, for the same failure only, the best known first, and not what has failed."""
 
-from donewhen.memory.book import Book
-from donewhen.memory.recall import Recalled, recall
+from donewhen.memory.recall import RecalledHint, recall
 from donewhen.memory.repair import Offer, Repair, digest
+from donewhen.memory.repair_store import RepairStore
 from memory.repairs import failure, learnt, patch
 
 RED = {"build": failure()}
 KEY = digest(failure())
 
 
-def add(book: Book, repair: Repair, *endings: str, signature: str = KEY) -> str:
+def add(book: RepairStore, repair: Repair, *endings: str, signature: str = KEY) -> str:
     book.add(repair)
     for n, ending in enumerate(endings):
         offer = Offer(session=f"s{n}", round=1, signature=signature, ending=ending, at="2026")  # pyright: ignore[reportArgumentType] - one of the endings
@@ -17,18 +17,18 @@ def add(book: Book, repair: Repair, *endings: str, signature: str = KEY) -> str:
     return repair.id
 
 
-def given(book: Book, repo: str = "/r", spent: tuple[tuple[str, str], ...] = ()) -> str:
+def given(book: RepairStore, repo: str = "/r", spent: tuple[tuple[str, str], ...] = ()) -> str:
     found = recall(book, RED, repo, spent)
     return found.repair if found else ""
 
 
-def test_nothing_is_recalled_for_another_failure_however_alike_the_words_are(book: Book) -> None:
+def test_nothing_is_recalled_for_another_failure_however_alike_the_words_are(book: RepairStore) -> None:
     add(book, learnt(failure("vat"), said="'tax' undeclared (first use in this function) in shop.c"))
     add(book, learnt(failure(check="lint")))
     assert given(book) == ""
 
 
-def test_what_helped_most_surely_is_given_first(book: Book) -> None:
+def test_what_helped_most_surely_is_given_first(book: RepairStore) -> None:
     add(book, learnt(patch=patch("never_tried"), at="2027"))
     once = add(book, learnt(patch=patch("once")), "passed")
     often = add(book, learnt(patch=patch("often")), *["passed"] * 6, "red")
@@ -37,13 +37,13 @@ def test_what_helped_most_surely_is_given_first(book: Book) -> None:
     assert given(book, spent=((often, "other check"),)) == often
 
 
-def test_what_was_made_in_the_same_repository_goes_before_what_helped_elsewhere(book: Book) -> None:
+def test_what_was_made_in_the_same_repository_goes_before_what_helped_elsewhere(book: RepairStore) -> None:
     add(book, learnt(patch=patch("elsewhere"), repo="/other"), *["passed"] * 6)
     here = add(book, learnt(patch=patch("here")))
     assert given(book) == here
 
 
-def test_what_failed_three_times_more_than_it_helped_is_not_given_any_more(book: Book) -> None:
+def test_what_failed_three_times_more_than_it_helped_is_not_given_any_more(book: RepairStore) -> None:
     id = add(book, learnt(), "red", "red")
     assert given(book) == id
     add(book, learnt(), "red", "red", "red")
@@ -51,10 +51,10 @@ def test_what_failed_three_times_more_than_it_helped_is_not_given_any_more(book:
     assert book.find(id).counts.is_retired
 
 
-def test_the_tenth_time_it_is_withheld_and_its_first_time_for_a_failure_never(book: Book) -> None:
+def test_the_tenth_time_it_is_withheld_and_its_first_time_for_a_failure_never(book: RepairStore) -> None:
     add(book, learnt(), *["passed"] * 9)
     found = recall(book, RED, "/r")
-    assert found == Recalled(repair=learnt().id, check="build", signature=KEY, times_helped=9, text="")
+    assert found == RecalledHint(repair=learnt().id, check="build", signature=KEY, times_helped=9, text="")
     assert found is not None and found.withheld
     looked_at = recall(book, RED, "/r", rests=False)
     assert looked_at is not None and not looked_at.withheld
@@ -64,14 +64,14 @@ def test_the_tenth_time_it_is_withheld_and_its_first_time_for_a_failure_never(bo
     assert shown is not None and not shown.withheld
 
 
-def test_of_several_red_checks_one_gets_a_hint(book: Book) -> None:
+def test_of_several_red_checks_one_gets_a_hint(book: RepairStore) -> None:
     add(book, learnt())
     lint = add(book, learnt(failure(check="lint"), patch=patch("lint")), "passed")
     found = recall(book, {**RED, "lint": failure(check="lint"), "other": failure("vat", "other")}, "/r")
     assert found is not None and (found.repair, found.check) == (lint, "lint")
 
 
-def test_a_repository_is_the_same_whatever_its_path_has_in_it(book: Book) -> None:
+def test_a_repository_is_the_same_whatever_its_path_has_in_it(book: RepairStore) -> None:
     path = "/home/me/two  spaces\tand token=abcdef123"
     add(book, learnt(patch=patch("elsewhere"), repo="/other"), *["passed"] * 6)
     here = add(book, learnt(patch=patch("here"), repo=path))

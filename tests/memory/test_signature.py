@@ -30,6 +30,7 @@ def failing(*ids: str, key: str = "a", check: str = "tests", v: int = VERSION) -
     return Signature(check=check, failed=failed, reader="pytest", v=v)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("project", [PYTEST, UNITTEST, NODE], ids=lambda project: project.runner)
 def test_two_runs_of_one_bug_match_and_two_bugs_do_not(project: Project, tmp_path: Path) -> None:
     if not is_there(project):
@@ -48,6 +49,7 @@ def test_two_runs_of_one_bug_match_and_two_bugs_do_not(project: Project, tmp_pat
     assert same_place(firsts[0], firsts[1]), "the same test, for another reason"
 
 
+@pytest.mark.sample(0)
 def test_a_second_failure_that_has_nothing_to_do_with_it_does_not_hide_a_bug(tmp_path: Path) -> None:
     bug = bug_named(PYTEST, "label asks for a wrong key")
     alone, beside = (signature_of(log_of(PYTEST, bug, number, tmp_path)) for number in (0, 2))

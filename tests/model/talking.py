@@ -4,11 +4,21 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from donewhen.model.base import Answers, Assistant, Message, Model, Reply, ToolAnswer, ToolSpec, Turn, User
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
-from donewhen.model.limits import Deadlines, RetryBudget
-from donewhen.model.outside import Outside
+from donewhen.model.clock import Clock
+from donewhen.model.deadlines import Deadlines, RetryBudget
+from donewhen.model.interface import (
+    Answers,
+    Assistant,
+    Message,
+    Model,
+    Reply,
+    ToolAnswer,
+    ToolSpec,
+    Turn,
+    User,
+    close_model,
+)
+from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import SaidCall, Wire, WireServer
 
 WIRES: tuple[Wire, ...] = ("openai-chat", "openai-responses", "anthropic", "google")
@@ -28,11 +38,11 @@ class World:
 
     pauses: list[float] = field(default_factory=list[float])
 
-    def outside(self) -> Outside:
+    def outside(self) -> Clock:
         async def pause(secs: float) -> None:
             self.pauses.append(secs)
 
-        return Outside(now=lambda: NOW, chance=lambda: 0.0, pause=pause)
+        return Clock(now=lambda: NOW, chance=lambda: 0.0, pause=pause)
 
 
 def base_url(server: WireServer, wire: Wire) -> str:

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 import pytest
 from talking import WIRES, World, first_turn, talking
 
-from donewhen.model.base import Bill, ModelFailed, ModelWaits, Reply, Said, Turn, Usage
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
+from donewhen.model.deadlines import RetryBudget
 from donewhen.model.fallback import Fallback
-from donewhen.model.limits import RetryBudget
+from donewhen.model.interface import Bill, ModelFailed, ModelWaits, Reply, Said, Turn, Usage, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import Act, Answer, Cuts, Refuses, Says, Wire, frames, serving
 
 pytestmark = pytest.mark.anyio

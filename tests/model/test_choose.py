@@ -4,18 +4,18 @@ import pytest
 from talking import ENVIRONMENT, KEY
 
 from donewhen.errors import BadInput
-from donewhen.model.choose import ModelConfig, open_model
 from donewhen.model.fallback import Fallback
-from donewhen.model.wired import WiredModel
+from donewhen.model.native_model import NativeModel
+from donewhen.model.open_model import ModelConfig, open_model
 
 
-def wired(name: str, environment: dict[str, str] | None = None, **config: str) -> WiredModel:
+def wired(name: str, environment: dict[str, str] | None = None, **config: str) -> NativeModel:
     model = open_model(name, ModelConfig(**config), ENVIRONMENT | (environment or {}))  # pyright: ignore[reportArgumentType] - texts only
-    assert isinstance(model, WiredModel)
+    assert isinstance(model, NativeModel)
     return model
 
 
-def address(model: WiredModel) -> str:
+def address(model: NativeModel) -> str:
     return model.endpoint.url + model.wires[0].path
 
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_opened_is_one_line_without_any_key(
 
 def test_a_server_of_ones_own_needs_no_key() -> None:
     model = open_model("openai:m", ModelConfig(base_url="http://localhost:8000/v1"), {})
-    assert isinstance(model, WiredModel)
+    assert isinstance(model, NativeModel)
     assert model.endpoint.key == ""
 
 
@@ -107,10 +107,10 @@ def test_fallbacks_keep_their_own_address_unless_they_are_of_the_same_provider()
     config = ModelConfig(base_url="http://h/v1", fallback=("openai:small", "anthropic:m"))
     model = open_model("openai:big", config, ENVIRONMENT)
     assert isinstance(model, Fallback)
-    assert [address(one) for one in model.models if isinstance(one, WiredModel)] == [
+    assert [address(one) for one in model.models if isinstance(one, NativeModel)] == [
         "http://h/v1/chat/completions",
         "http://h/v1/chat/completions",
         "https://api.anthropic.com/v1/messages",
     ]
-    retries = [one.retries.budget.per_turn for one in model.models if isinstance(one, WiredModel)]
+    retries = [one.retries.budget.per_turn for one in model.models if isinstance(one, NativeModel)]
     assert retries == [0, 0, 5], "only the last one is asked again"

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.model.base import Call
-from donewhen.model.draft import DEEPEST_INPUT, LARGEST_INPUT, Draft, Wish, calls_of, whole_text
+from donewhen.model.interface import Call
+from donewhen.model.partial_reply import DEEPEST_INPUT, LARGEST_INPUT, PartialCall, PartialReply, calls_of, whole_text
 
 
 def call_of(arguments: str, **draft: str) -> Call:
-    (call,) = calls_of(Draft(wishes=[Wish("c1", "shell", arguments)], **draft), ())  # pyright: ignore[reportArgumentType] - a stop by name
+    (call,) = calls_of(PartialReply(wishes=[PartialCall("c1", "shell", arguments)], **draft), ())  # pyright: ignore[reportArgumentType] - a stop by name
     return call
 
 
@@ -76,14 +76,14 @@ def test_the_last_call_before_the_limit_of_tokens_is_not_carried_out_when_it_is_
 
 def test_an_id_that_is_taken_is_left_empty_and_a_call_that_came_twice_is_one() -> None:
     wishes = [
-        Wish("c1", "shell", '{"command": "a"}'),
-        Wish("c1", "shell", '{"command": "b"}'),
-        Wish("c1", "shell", '{"command": "a"}'),
-        Wish("old", "shell", "{}"),
-        Wish("", "shell", "{}"),
-        Wish("", "shell", "{}"),
+        PartialCall("c1", "shell", '{"command": "a"}'),
+        PartialCall("c1", "shell", '{"command": "b"}'),
+        PartialCall("c1", "shell", '{"command": "a"}'),
+        PartialCall("old", "shell", "{}"),
+        PartialCall("", "shell", "{}"),
+        PartialCall("", "shell", "{}"),
     ]
-    calls = calls_of(Draft(wishes=wishes), {"old"})
+    calls = calls_of(PartialReply(wishes=wishes), {"old"})
     assert [(call.id, call.input) for call in calls] == [
         ("c1", {"command": "a"}),
         ("", {"command": "b"}),

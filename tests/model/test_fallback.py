@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from talking import ENVIRONMENT, World, first_turn
 
-from donewhen.model.base import ModelFailed, ModelWaits, Reply, Said, Turn
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
 from donewhen.model.fallback import Fallback
+from donewhen.model.interface import ModelFailed, ModelWaits, Reply, Said, Turn, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import Answer, Refuses, Says, serving
 
 pytestmark = pytest.mark.anyio

@@ -14,10 +14,9 @@ from pydantic_ai.providers import infer_provider_class
 from talking import World, first_turn
 
 from donewhen.errors import BadInput
-from donewhen.model.base import ModelFailed
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
-from donewhen.model.limits import RetryBudget
+from donewhen.model.deadlines import RetryBudget
+from donewhen.model.interface import ModelFailed, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 from donewhen.model.providers import PROVIDERS, same_provider
 from donewhen.model.wires.pydantic import OtherModel
 from wire_server import Answer, Refuses, Says, WireServer, serving

@@ -8,10 +8,9 @@ import pytest
 from talking import TWO_CALLS, World, after, first_turn
 
 from donewhen.errors import BadInput
-from donewhen.model.base import Call, Model, ModelFailed, ModelWaits, Usage
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
-from donewhen.model.limits import Deadlines
+from donewhen.model.deadlines import Deadlines
+from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, Usage, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import Act, Answer, Cuts, Refuses, Says, Silent, Stalls, WireServer, serving
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import pytest
 
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 from donewhen.model.prices import cost_usd
 
 

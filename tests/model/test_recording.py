@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from talking import first_turn
 
-from donewhen.model.base import (
+from donewhen.model.interface import (
     Answers,
     Assistant,
     Call,

@@ -11,7 +11,7 @@ from openai.types.responses import ResponseInputItemParam, response_create_param
 from pydantic import TypeAdapter
 from talking import TWO_CALLS, after, first_turn, talking
 
-from donewhen.model.base import User
+from donewhen.model.interface import User
 from wire_server import Answer, Says, Wire, serving
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.model.choose import open_model
+from donewhen.model.open_model import open_model
 from donewhen.model.router import DEFAULTS, Experience, candidates, choose
 
 A, B, C = "anthropic:a", "openai:b", "google:c"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from talking import World, first_turn
 
 from donewhen.errors import BadInput
-from donewhen.model.base import Call, ModelFailed, Reply, Usage
-from donewhen.model.choose import open_model
+from donewhen.model.interface import Call, ModelFailed, Reply, Usage
+from donewhen.model.open_model import open_model
 from donewhen.model.scripted import Scripted, open_scripted
 
 pytestmark = pytest.mark.anyio

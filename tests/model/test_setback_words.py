@@ -6,10 +6,9 @@ import sys
 import pytest
 from talking import KEY, World, first_turn, talking
 
-from donewhen.model.base import ModelFailed, ModelWaits
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
-from donewhen.model.limits import RetryBudget
+from donewhen.model.deadlines import RetryBudget
+from donewhen.model.interface import ModelFailed, ModelWaits, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import Act, Refuses, serving
 
 pytestmark = pytest.mark.anyio
@@ -58,8 +57,8 @@ async def test_a_server_that_cannot_be_reached_is_named() -> None:
 
 ASKS_ONCE = """
 import sys, threading, anyio
-from donewhen.model.base import Turn, User
-from donewhen.model.choose import ModelConfig, open_model
+from donewhen.model.interface import Turn, User
+from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import Answer, Decides, Says, serving
 
 begins, answers = threading.Event(), []

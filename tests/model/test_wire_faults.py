@@ -10,10 +10,9 @@ import anyio
 import pytest
 from talking import ENVIRONMENT, KEY, NOW, TWO_CALLS, WIRES, World, first_turn, talking
 
-from donewhen.model.base import ModelFailed, ModelWaits, Reply
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
-from donewhen.model.limits import Deadlines, RetryBudget
+from donewhen.model.deadlines import Deadlines, RetryBudget
+from donewhen.model.interface import ModelFailed, ModelWaits, Reply, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import (
     Act,
     Answer,
@@ -274,6 +273,7 @@ async def test_a_server_that_is_silent_is_asked_again(wire: Wire) -> None:
     assert requests > 1
 
 
+@pytest.mark.sample(4)
 @every_wire
 @pytest.mark.parametrize("events", [1, 2, 4])
 async def test_an_answer_that_stops_half_way_is_asked_for_again_and_none_of_it_is_used(wire: Wire, events: int) -> None:

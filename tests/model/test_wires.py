@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from talking import ENVIRONMENT, KEY, TWO_CALLS, WIRES, World, after, first_turn, talking
 
-from donewhen.model.base import Call, ModelFailed, Reply, Turn, Usage, User
-from donewhen.model.choose import ModelConfig, open_model
-from donewhen.model.closing import close_model
+from donewhen.model.interface import Call, ModelFailed, Reply, Turn, Usage, User, close_model
+from donewhen.model.open_model import ModelConfig, open_model
 from donewhen.model.recording import message_from, message_to_plain
 from donewhen.model.wires.anthropic import Anthropic
-from donewhen.model.wires.base import Opening
 from donewhen.model.wires.google import Google
 from donewhen.model.wires.openai_chat import OpenAIChat
 from donewhen.model.wires.openai_responses import OpenAIResponses
+from donewhen.model.wires.wire import Opening
 from wire_server import Answer, Refuses, SaidCall, Says, Sends, Wire, serving
 
 pytestmark = pytest.mark.anyio

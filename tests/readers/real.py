@@ -10,8 +10,8 @@ from pathlib import Path
 
 from scenes import Scene
 
-from donewhen.judge.runners import Ask, ask, in_tree_reports, read
-from donewhen.readers.reading import Reading
+from donewhen.judge.runners import InstrumentedCommand, ask, in_tree_reports, read
+from donewhen.readers.result import RunnerReport
 from donewhen.workspace.beneath import Root
 from needs import leave_out, needs
 from repositories import write
@@ -24,7 +24,7 @@ OF_NPM = Path(__file__).parents[2] / ".cache" / "test-runners" / "node_modules"
 class Ran:
     code: int
     output: bytes
-    reading: Reading | None
+    reading: RunnerReport | None
     kind: str
 
     @property
@@ -67,7 +67,7 @@ def project(root: Path, scene: Scene, case: str) -> Path:
     return root
 
 
-def run(root: Path, command: str, environment: Mapping[str, str], asked: Ask | None = None) -> Ran:
+def run(root: Path, command: str, environment: Mapping[str, str], asked: InstrumentedCommand | None = None) -> Ran:
     sidecar = root.with_name(root.name + ".sidecar")
     sidecar.mkdir(exist_ok=True)
     for old in sidecar.iterdir():

@@ -1,6 +1,5 @@
 """What failed in real runs of test runners, recorded: names, reasons, places. dotnet and gradle are made by hand."""
 
-import importlib
 import resource
 from pathlib import Path
 
@@ -9,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.readers.failures import logs
-from donewhen.readers.failures.all import ORDER, RUNNERS, told
-from donewhen.readers.failures.failure import Failure, Told
+from donewhen.readers.failures.failure import Failure, FailureReport
 from donewhen.readers.failures.places import is_of_project, portable, top_of_project
+from donewhen.readers.find_failures import ORDER, RUNNERS, reader, told
 
 RECORDED = Path(__file__).parent / "failure_logs"
 EXPECTED: dict[str, tuple[str, str, list[str], str, str, str]] = {
@@ -217,6 +216,7 @@ def test_a_recorded_run_tells_what_failed_why_and_where(name: str) -> None:
     assert (found.reader, found.phase, ids, first.kind, first.message, place(first)) == EXPECTED[name]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_stamps_of_ci_and_thousands_of_lines_around_change_nothing(name: str) -> None:
     before = [f"downloading part {n} of 4000 ... ok" for n in range(4_000)]
@@ -227,8 +227,8 @@ def test_stamps_of_ci_and_thousands_of_lines_around_change_nothing(name: str) ->
 
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_a_reader_leaves_the_logs_of_other_runners_alone(runner: str) -> None:
-    read = importlib.import_module(f"donewhen.readers.failures.{runner}").read
-    found: dict[str, Told | None] = {name: read(recorded(name)) for name in EXPECTED}
+    read = reader(runner)
+    found: dict[str, FailureReport | None] = {name: read(recorded(name)) for name in EXPECTED}
     assert {each.reader for each in found.values() if each} == {told_by(runner)}
     assert {name for name, each in found.items() if each} == {
         name for name, expected in EXPECTED.items() if expected[0] == told_by(runner)
@@ -236,9 +236,7 @@ def test_a_reader_leaves_the_logs_of_other_runners_alone(runner: str) -> None:
 
 
 def told_by(runner: str) -> str:
-    return {"cargo_test": "cargo test", "go_test": "go test", "node": "node:test", "dotnet": "dotnet test"}.get(
-        runner, runner
-    )
+    return {"cargo": "cargo test", "go": "go test", "node": "node:test", "dotnet": "dotnet test"}.get(runner, runner)
 
 
 def test_what_a_test_printed_is_not_taken_for_its_error() -> None:
@@ -357,6 +355,7 @@ POISON = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("line", POISON, ids=range(len(POISON)))
 def test_a_log_made_to_be_slow_is_read_in_bounded_time(line: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime

@@ -24,12 +24,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.readers.failures import eslint, gcc, go_build, javac, mypy, pyright, ruff, rustc, tsc
-from donewhen.readers.failures.failure import Told
+from donewhen.readers.compilers import eslint, gcc, go_build, javac, mypy, pyright, ruff, rustc, tsc
+from donewhen.readers.failures.failure import FailureReport
 from donewhen.readers.failures.findings import MOST, Findings, phrase
 from donewhen.readers.failures.project_paths import in_project, roots
 
-Read = Callable[[str], Told | None]
+Read = Callable[[str], FailureReport | None]
 READERS: dict[str, Read] = {
     "tsc": tsc.read,
     "eslint": eslint.read,
@@ -237,7 +237,7 @@ OF_NO_TOOL = sorted(set(LOGS) - set(EXPECTED))
 BUILDS = {"tsc", "rustc", "go build", "javac", "gcc"}
 
 
-def found(told: Told | None) -> list[str]:
+def found(told: FailureReport | None) -> list[str]:
     return [f"{failure.id} {failure.line}" for failure in told.failures] if told else []
 
 
@@ -486,6 +486,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_logs_cost_little(line: str) -> None:
     log = line * (2_000_000 // len(line))

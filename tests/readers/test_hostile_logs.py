@@ -1,6 +1,5 @@
 """Logs that were cut, coded otherwise, mixed or made to hurt: readers of failures answer, soon and in little space."""
 
-import importlib
 import resource
 import subprocess
 import sys
@@ -12,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.memory.signature import Signature, signature_of
-from donewhen.readers.failures.all import CLOSING, ORDER, told
-from donewhen.readers.failures.failure import Told
+from donewhen.readers.failures.failure import FailureReport
 from donewhen.readers.failures.logs import BEGINNING, END, text_of
 from donewhen.readers.failures.sources import apart
-from donewhen.readers.printed import last, lines
+from donewhen.readers.find_failures import CLOSING, ORDER, reader, told
+from donewhen.readers.printed_lines import last, lines
 
 RECORDED = Path(__file__).parent / "failure_logs"
 LOGS = {
@@ -26,9 +25,7 @@ LOGS = {
 }
 PLAIN = [name for name in LOGS if "json" not in name and "color" not in name]
 SOME = [name for name in LOGS if name.endswith(("assertion", "import", "_plain", "stylish", "rustc_human", "gcc_c"))]
-READ: dict[str, Callable[[str], Told | None]] = {
-    name: importlib.import_module(f"donewhen.readers.failures.{name}").read for name in ORDER
-}
+READ: dict[str, Callable[[str], FailureReport | None]] = {name: reader(name) for name in ORDER}
 
 
 def unlike(one: Signature, other: Signature) -> bool:
@@ -64,6 +61,7 @@ CODED = {
 }
 
 
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("coding", CODED)
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_coding_of_a_log_changes_nothing(name: str, coding: str) -> None:
@@ -80,6 +78,7 @@ def test_a_log_that_is_cut_at_both_ends_is_still_answered(data: st.DataObject) -
     assert signature_of(cut) == signature_of(cut)
 
 
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("name", ["tests_pytest/assertion", "findings/gcc_c"])
 def test_a_failure_at_the_end_of_two_hundred_megabytes_is_found_in_little_space(name: str, tmp_path: Path) -> None:
     """In a process that may have little more than twice the log."""
@@ -178,6 +177,7 @@ def spent(work: Callable[[], object]) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ORDER)
 def test_a_long_line_costs_a_reader_no_more_than_short_ones(name: str) -> None:
     """Four times the length may cost four times as much; a square would be sixteen, and a log is full of them."""
@@ -192,6 +192,7 @@ def test_a_long_line_costs_a_reader_no_more_than_short_ones(name: str) -> None:
     assert spent(lambda: READ[name](long)) < 10 * spent(lambda: READ[name](short)) + 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", REPEATED)
 def test_one_thing_said_without_end_costs_little(kind: str) -> None:
     part = REPEATED[kind]

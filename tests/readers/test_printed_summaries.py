@@ -6,9 +6,9 @@ import pytest
 
 from donewhen.readers import cargo, dotnet, go, gradle, jest, maven, mocha, node, phpunit, rspec, unittest, vitest
 from donewhen.readers import pytest as pytest_reader
-from donewhen.readers.reading import Reading
+from donewhen.readers.result import RunnerReport
 
-Read = Callable[[bytes], Reading | None]
+Read = Callable[[bytes], RunnerReport | None]
 DASHES = "-" * 70
 
 NODE_COUNTS = (

@@ -10,7 +10,7 @@ from test_printed_summaries import SUMMARIES, Read, shown
 from test_sidecar_reports import PYTEST, TRX, go_events, jest_report, suite
 
 from donewhen.readers import dotnet, go, jest, junit, mocha, rspec
-from donewhen.readers.tally import MOST_THAT_RAN, that_ran
+from donewhen.readers.result import MOST_THAT_RAN, that_ran
 
 REPORTS: list[tuple[Read, bytes]] = [
     (junit.read, PYTEST),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from real import Ran, left_in, run
 
-from donewhen.judge.runners import Ask, ask, canary, read
-from donewhen.readers.reading import Tests
+from donewhen.judge.runners import InstrumentedCommand, ask, canary, read
+from donewhen.readers.result import Tests
 from donewhen.workspace.beneath import Root
 from needs import leave_out, needs
 from repositories import write
@@ -63,6 +63,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(tmp_path / "small")
 
 
+@pytest.mark.sample(0)
 def test_a_real_run_of_maven_is_read_module_by_module(
     project: Path, tmp_path: Path, show_table: Callable[[str], None]
 ) -> None:
@@ -96,7 +97,9 @@ def test_what_maven_printed_is_summed_over_the_modules() -> None:
         "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.1 s - in a.ATest\n"
         "[INFO] Results:\n[INFO]\n[WARNING] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1\n"
     )
-    found = read({}, {}, (module * 2 + "[INFO] BUILD SUCCESS\n").encode(), Ask("mvn test", {}, ("maven",)))
+    found = read(
+        {}, {}, (module * 2 + "[INFO] BUILD SUCCESS\n").encode(), InstrumentedCommand("mvn test", {}, ("maven",))
+    )
     assert found and found[0].tests == Tests(6, 4, 0, 2)
     assert found[0].complete
 

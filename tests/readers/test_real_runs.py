@@ -8,7 +8,7 @@ import pytest
 from real import Ran, environment_for, project, run
 from scenes import CASES, SCENES, UNITTEST, Scene
 
-from donewhen.judge.runners import Ask, ask, canary, read
+from donewhen.judge.runners import InstrumentedCommand, ask, canary, read
 from donewhen.workspace.beneath import Root
 from needs import needs
 from repositories import write
@@ -29,6 +29,7 @@ def expected(scene: Scene, case: str) -> tuple[int, int, int]:
     return (passed + int(scene.runner == "cargo" and case in ("pass", "skipped")), failed, skipped)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("scene", SCENES, ids=name_of)
 def test_a_real_run_is_read_as_it_went(
     scene: Scene, tmp_path: Path, real_home: Path, show_table: Callable[[str], None]
@@ -57,6 +58,7 @@ def test_verbose_unittest_tells_which_tests_ran(tmp_path: Path, real_home: Path)
         assert (names_like("one", ran), names_like("two", ran)) == (1, int(case != "skipped")), ran.output.decode()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("scene", SCENES, ids=name_of)
 def test_a_canary_is_among_the_failures_of_a_real_run(scene: Scene, tmp_path: Path, real_home: Path) -> None:
     environment = environment_for(scene, tmp_path, real_home)
@@ -81,7 +83,7 @@ def test_pytest_leaves_its_report_from_behind_make_and_a_script(tmp_path: Path) 
 
 def printed(scene: Scene, ran: Ran) -> tuple[int, int, int] | None:
     """What can be read from the output alone."""
-    found = read({}, {}, ran.output, Ask(scene.command, {}, (scene.runner,)))
+    found = read({}, {}, ran.output, InstrumentedCommand(scene.command, {}, (scene.runner,)))
     tests = found[0].tests if found else None
     return (tests.passed, tests.failed, tests.skipped) if tests else None
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from donewhen.readers import dotnet, go, jest, junit, mocha, rspec
-from donewhen.readers.reading import Reading, Tests
+from donewhen.readers.result import RunnerReport, Tests
 
 PYTEST = b"""<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests"><testsuite name="pytest" errors="2"
 failures="2" skipped="2" tests="8"><testcase classname="test_a" name="test_ok" time="0.1" />
@@ -26,7 +26,7 @@ TRX = b"""<?xml version="1.0" encoding="utf-8"?>
 
 
 def test_a_report_of_pytest_counts_errors_as_failed_and_expected_failures_as_skipped() -> None:
-    assert junit.read(PYTEST, "pytest") == Reading(
+    assert junit.read(PYTEST, "pytest") == RunnerReport(
         "pytest",
         Tests(8, 2, 4, 2),
         ("test_a.test_bad", "test_a.test_strict", "test_a.test_setup", "test_b"),
@@ -37,7 +37,7 @@ def test_a_report_of_pytest_counts_errors_as_failed_and_expected_failures_as_ski
 def test_suites_in_suites_count_every_case_once_and_attributes_are_not_believed() -> None:
     inner = b'<testsuite tests="99"><testsuite><testcase name="a"/></testsuite></testsuite>'
     report = b'<testsuites tests="99">' + inner + b"</testsuites>"
-    assert junit.read(report) == Reading("junit", Tests(1, 1, 0, 0), ran=("a",))
+    assert junit.read(report) == RunnerReport("junit", Tests(1, 1, 0, 0), ran=("a",))
 
 
 def test_tests_without_a_class_are_named_with_their_file_and_suites_which_ran_as_well() -> None:
@@ -63,18 +63,18 @@ def test_a_failure_outweighs_a_skip_but_a_todo_of_node_outweighs_its_failure() -
         '<testcase name="c"><skipped type="todo"/><failure/></testcase>'
     )
     found = junit.read(f"<testsuites>{cases}</testsuites>".encode())
-    assert found == Reading("junit", Tests(3, 0, 2, 1), ("a", "b"), ran=("a", "b"))
+    assert found == RunnerReport("junit", Tests(3, 0, 2, 1), ("a", "b"), ran=("a", "b"))
 
 
 def test_a_rerun_that_passed_at_last_is_a_pass() -> None:
     report = b'<testsuite><testcase name="a"><flakyFailure message="once"/></testcase></testsuite>'
-    assert junit.read(report) == Reading("junit", Tests(1, 1, 0, 0), ran=("a",))
+    assert junit.read(report) == RunnerReport("junit", Tests(1, 1, 0, 0), ran=("a",))
 
 
 def test_a_file_of_node_without_tests_is_no_test_but_a_broken_one_is_a_failure() -> None:
     empty = b'<testcase name="/w/a.test.js" classname="test"/>'
     broken = b'<testcase name="/w/b.test.js"><failure/></testcase>'
-    assert junit.read(b"<testsuites>" + empty + broken + b"</testsuites>") == Reading(
+    assert junit.read(b"<testsuites>" + empty + broken + b"</testsuites>") == RunnerReport(
         "junit", Tests(1, 0, 1, 0), ("/w/b.test.js",)
     )
 
@@ -99,7 +99,7 @@ def test_a_document_that_defines_entities_is_refused_before_they_grow() -> None:
 
 
 def test_a_trx_report_is_read_by_its_results() -> None:
-    assert dotnet.read_report(TRX) == Reading(
+    assert dotnet.read_report(TRX) == RunnerReport(
         "dotnet", Tests(3, 1, 1, 1), ("Small.Tests.Two",), ran=("Small.Tests.One", "Small.Tests.Two")
     )
     cut = dotnet.read_report(TRX[: TRX.index(b"<ResultSummary")])
@@ -111,7 +111,7 @@ def test_a_trx_report_that_names_methods_alone_names_their_class_further_down() 
     results = '<UnitTestResult testName="One" testId="1" outcome="Passed"/>'
     defined = '<UnitTest name="One" id="1"><TestMethod className="Small.Tests" name="One"/></UnitTest>'
     found = dotnet.read_report(f"<TestRun>{results}{defined}<ResultSummary/></TestRun>".encode())
-    assert found == Reading("dotnet", Tests(1, 1, 0, 0), ran=("Small.Tests.One",))
+    assert found == RunnerReport("dotnet", Tests(1, 1, 0, 0), ran=("Small.Tests.One",))
 
 
 def jest_report(*suites: dict[str, object], **more: object) -> bytes:
@@ -126,7 +126,7 @@ def suite(status: str, *tests: str) -> dict[str, object]:
 def test_a_report_of_jest_counts_a_suite_that_could_not_be_loaded_as_failed() -> None:
     report = jest_report(suite("failed", "passed", "failed", "pending", "todo"), suite("failed"))
     names = ("/w/a.test.js > t0 passed", "/w/a.test.js > t1 failed")
-    assert jest.read_report(report) == Reading("jest", Tests(5, 1, 2, 2), ("t1 failed", "/w/a.test.js"), ran=names)
+    assert jest.read_report(report) == RunnerReport("jest", Tests(5, 1, 2, 2), ("t1 failed", "/w/a.test.js"), ran=names)
 
 
 def test_a_report_of_jest_that_was_interrupted_or_lacks_tests_is_not_complete() -> None:
@@ -157,7 +157,7 @@ def test_a_report_of_rspec_counts_errors_outside_of_examples_as_failed() -> None
     ]
     summary = {"example_count": 3, "errors_outside_of_examples_count": 1}
     report = json.dumps({"examples": examples, "summary": summary}).encode()
-    assert rspec.read_report(report) == Reading(
+    assert rspec.read_report(report) == RunnerReport(
         "rspec", Tests(4, 1, 2, 1), ("a failed",), ran=("./a_spec.rb > a failed", "./a_spec.rb > a passed")
     )
 
@@ -166,7 +166,7 @@ def test_a_report_of_rspec_counts_errors_outside_of_examples_as_failed() -> None
 def test_an_example_of_rspec_without_words_has_no_lasting_name_as_long_as_it_fails(words: str) -> None:
     example = {"full_description": "a", "description": words, "status": "failed"}
     found = rspec.read_report(json.dumps({"examples": [example], "summary": {"example_count": 1}}).encode())
-    assert found == Reading("rspec", Tests(1, 0, 1, 0), ("a",))
+    assert found == RunnerReport("rspec", Tests(1, 0, 1, 0), ("a",))
 
 
 def go_events(*events: tuple[str, str]) -> bytes:
@@ -178,7 +178,7 @@ def test_events_of_go_count_only_tests_that_were_said_to_run() -> None:
     events = go_events(
         ("run", "A"), ("pass", "Fake"), ("pass", "A"), ("run", "B"), ("pass", "B"), ("fail", "B"), ("fail", "")
     )
-    assert go.read_events(events) == Reading("go", Tests(2, 1, 1, 0), ("B",), ran=("p.A", "p.B"))
+    assert go.read_events(events) == RunnerReport("go", Tests(2, 1, 1, 0), ("B",), ran=("p.A", "p.B"))
 
 
 def test_events_of_go_without_the_end_of_a_package_are_not_complete() -> None:
@@ -188,4 +188,4 @@ def test_events_of_go_without_the_end_of_a_package_are_not_complete() -> None:
 
 
 def test_a_package_of_go_that_fails_without_a_test_is_a_failure() -> None:
-    assert go.read_events(go_events(("fail", ""))) == Reading("go", Tests(1, 0, 1, 0), ("p",))
+    assert go.read_events(go_events(("fail", ""))) == RunnerReport("go", Tests(1, 0, 1, 0), ("p",))

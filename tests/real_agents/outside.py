@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from donewhen.engines.external.profile import File, Provider, filled
+from donewhen.engines.external.discover.profile import AgentProvider, ProfileFile, filled
 from real_agents.processes import deaths, kill_all, marked, waited
 from real_agents.scenery import Real, scripted
 from repositories import repository
@@ -68,13 +68,13 @@ def _started(agent: Real, repo: Path, config: Path, gateway: str) -> subprocess.
     )
 
 
-def _variables(agent: Real, provider: Provider, values: Mapping[str, str]) -> dict[str, str]:
+def _variables(agent: Real, provider: AgentProvider, values: Mapping[str, str]) -> dict[str, str]:
     given = {name: os.environ[name] for name in ("HOME", "PATH")}
     own = {**agent.profile.env, **agent.terms.env, **provider.env}
     return {**given, **{name: filled(one, values) for name, one in own.items()}}
 
 
-def _text(file: File, values: Mapping[str, str]) -> str:
+def _text(file: ProfileFile, values: Mapping[str, str]) -> str:
     if file.json is None:
         return filled(file.text, values)
     whole: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from donewhen.engines.external.profile import Profile, Way, shipped
+from donewhen.engines.external.discover.profile import AgentInterface, Profile, shipped
 from needs import leave_out, needs
 from program import PROGRAM
 from repositories import git, repository
@@ -61,7 +61,7 @@ class Real:
         return shipped()[self.name]
 
     @property
-    def terms(self) -> Way:
+    def terms(self) -> AgentInterface:
         """What its profile says about this way in."""
         return self.profile.ways[self.way]
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import anyio
 
-from donewhen.session.archives import any_archive
-from donewhen.session.options import Options
-from donewhen.session.outcome import Outcome
-from donewhen.session.recorder import nobody
-from donewhen.session.starting import Watch, resume, start
+from donewhen.session.log.open_archive import any_archive
+from donewhen.session.log.writer import nobody
+from donewhen.session.outcome import SessionResult
+from donewhen.session.settings.run_options import RunOptions
+from donewhen.session.verbs.start import SessionWatcher, resume, start
 
 NEVER = 1 << 30
 THREADS_SECS = 30
@@ -33,11 +33,13 @@ DIED_AGAIN = 3
 def main() -> None:
     repo, who, first, step = sys.argv[1:]
     engine, model = engine_and_model(who)
-    rehearse(Options(intent=f"rehearsal {first}", repo=Path(repo), engine=engine, model=model))
+    rehearse(RunOptions(intent=f"rehearsal {first}", repo=Path(repo), engine=engine, model=model))
     point = int(first)
     while True:
         intent = f"say right, number {point} of {first}"
-        died = in_a_process(partial(start, Options(intent=intent, repo=Path(repo), engine=engine, model=model)), point)
+        died = in_a_process(
+            partial(start, RunOptions(intent=intent, repo=Path(repo), engine=engine, model=model)), point
+        )
         died["session"] = session_of(intent)
         if not died["killed"]:
             tell(died)
@@ -54,9 +56,9 @@ def engine_and_model(who: str) -> tuple[str, str]:
     return engine, model
 
 
-def rehearse(options: Options) -> None:
+def rehearse(options: RunOptions) -> None:
     """A whole run in this process, so that what every child would load and work out for itself is there already."""
-    outcome = anyio.run(start, options, Watch(told=nobody))
+    outcome = anyio.run(start, options, SessionWatcher(told=nobody))
     assert outcome.exit_code == 0, outcome
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
@@ -71,7 +73,7 @@ def recover(session: str, point: int) -> dict[str, Any]:
     return in_a_process(go_on, NEVER)
 
 
-def in_a_process(job: "Callable[[Watch], Awaitable[Outcome]]", die_at: int) -> dict[str, Any]:
+def in_a_process(job: "Callable[[SessionWatcher], Awaitable[SessionResult]]", die_at: int) -> dict[str, Any]:
     """Do a job in a child that kills itself at the n-th moment; how that went."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -97,7 +99,7 @@ def session_of(intent: str) -> str:
         return found[0] if found and any(True for _ in archive.records(found[0])) else ""
 
 
-def work(job: "Callable[[Watch], Awaitable[Outcome]]", die_at: int, out: int) -> int:
+def work(job: "Callable[[SessionWatcher], Awaitable[SessionResult]]", die_at: int, out: int) -> int:
     passed = 0
 
     def barrier(point: str) -> None:
@@ -107,7 +109,7 @@ def work(job: "Callable[[Watch], Awaitable[Outcome]]", die_at: int, out: int) ->
         if passed == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return anyio.run(job, Watch(told=nobody, barrier=barrier)).exit_code
+    return anyio.run(job, SessionWatcher(told=nobody, barrier=barrier)).exit_code
 
 
 def tell(line: dict[str, Any]) -> None:

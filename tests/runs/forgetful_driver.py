@@ -9,8 +9,8 @@ from typing import Any
 
 import warm_program
 from donewhen.events import Event
-from donewhen.session.recorder import Recorder
-from donewhen.workspace.maker import Maker
+from donewhen.session.log.writer import LogWriter
+from donewhen.workspace.trees.maker import Maker
 from runs import driver
 
 
@@ -25,15 +25,15 @@ def leave_out_undo() -> None:
 
 def leave_out_intent() -> None:
     """A change is made without having been written down before."""
-    write = Recorder.write
+    write = LogWriter.write
 
     def forgetful(
-        self: Recorder, *events: Event, note: tuple[str, Mapping[str, Any]] | None = None, sync: bool = False
+        self: LogWriter, *events: Event, note: tuple[str, Mapping[str, Any]] | None = None, sync: bool = False
     ) -> None:
         if note is None or note[0] != "native.begun":
             write(self, *events, note=note, sync=sync)
 
-    Recorder.write = forgetful
+    LogWriter.write = forgetful
 
 
 LEFT_OUT = {"undo": leave_out_undo, "intent": leave_out_intent}

@@ -11,25 +11,25 @@ from typing import Any
 
 from driver import NEVER, in_a_process, rehearse, session_of, tell
 
-from donewhen.session.memories import memory_forget, memory_list, memory_show
-from donewhen.session.options import Options
-from donewhen.session.starting import resume, start
+from donewhen.session.settings.run_options import RunOptions
+from donewhen.session.verbs.memory import memory_forget, memory_list, memory_show
+from donewhen.session.verbs.start import resume, start
 
 KINDS = ("round", "attempted", "judged", "landing")
 
 
 def main() -> None:
     repo, model = sys.argv[1:]
-    options = Options(intent="rehearsal", repo=Path(repo), model=model)
+    options = RunOptions(intent="rehearsal", repo=Path(repo), model=model)
     rehearse(options)
     moments = in_a_process(partial(start, options), NEVER)["moments"]
     for point in points(moments):
-        tell(died_and_went_on(Options(intent=f"dies at {point}", repo=Path(repo), model=model), point))
+        tell(died_and_went_on(RunOptions(intent=f"dies at {point}", repo=Path(repo), model=model), point))
     (known,) = memory_list()
     tell({"offers": memory_show(known["id"])["offers"]})
     memory_forget([], every=True)
     point = max(number for number, moment in enumerate(moments, 1) if moment.startswith("after judged"))
-    tell(died_and_went_on(Options(intent="dies before it has learnt", repo=Path(repo), model=model), point))
+    tell(died_and_went_on(RunOptions(intent="dies before it has learnt", repo=Path(repo), model=model), point))
 
 
 def points(moments: list[str]) -> list[int]:
@@ -39,7 +39,7 @@ def points(moments: list[str]) -> list[int]:
     return [max(number for number, name in enumerate(begun, 1) if name == one) for one in wanted]
 
 
-def died_and_went_on(options: Options, point: int) -> dict[str, Any]:
+def died_and_went_on(options: RunOptions, point: int) -> dict[str, Any]:
     died = in_a_process(partial(start, options), point)
     session = session_of(options.intent)
     known = [len(memory_list())]

@@ -13,9 +13,9 @@ import anyio
 
 import warm_program
 from donewhen.server import methods
-from donewhen.session.options import Options
-from donewhen.session.recorder import nobody
-from donewhen.session.starting import Watch, resume, start
+from donewhen.session.log.writer import nobody
+from donewhen.session.settings.run_options import RunOptions
+from donewhen.session.verbs.start import SessionWatcher, resume, start
 from runs.driver import NEVER, in_a_process, session_of, tell
 
 WORDS = "the word may not be followed by others"
@@ -25,8 +25,10 @@ WAITS = 3
 
 def main() -> None:
     repo, model, *points = sys.argv[1:]
-    options = Options(intent="let answer.txt say right, as a rehearsal", repo=Path(repo), model=model, engine="planned")
-    anyio.run(start, options, Watch(told=nobody))
+    options = RunOptions(
+        intent="let answer.txt say right, as a rehearsal", repo=Path(repo), model=model, engine="planned"
+    )
+    anyio.run(start, options, SessionWatcher(told=nobody))
     for point in points:
         tell(lived(Path(repo), model, int(point)))
 
@@ -34,7 +36,7 @@ def main() -> None:
 def lived(repo: Path, model: str, point: int) -> dict[str, Any]:
     """A whole session that dies once, at this moment."""
     intent = f"let answer.txt say right, number {point}"
-    options = Options(intent=intent, repo=repo, model=model, engine="planned", plan=True)
+    options = RunOptions(intent=intent, repo=repo, model=model, engine="planned", plan=True)
     moments: list[str] = []
     died = False
     session = ""

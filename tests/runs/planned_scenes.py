@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from donewhen.session.archives import any_archive
+from donewhen.session.log.open_archive import any_archive
 from repositories import git
 from runs.scenes import Run, Step, call, say, scene, script, told, write
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from donewhen.session.archives import any_archive
+from donewhen.session.log.open_archive import any_archive
 from runs.scenes import Step, called, say, scene, write
 
 TAX = "shop.c:4:12: error: 'tax' undeclared (first use in this function)"

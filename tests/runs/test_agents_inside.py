@@ -216,6 +216,27 @@ def test_an_mcp_server_is_passed_on_when_it_is_set_and_absent_otherwise(repo: Pa
         ran = run_with(repo, fake(place, [{"mcp": True}, RIGHT], more=more), "--check", "again=grep right answer.txt")
         assert ran.code == 0
         assert heard[0].startswith(b"POST /mcp ")
+        assert not ran.of("policy_denied")
+
+
+def test_what_else_the_address_of_an_mcp_server_serves_is_out_of_reach_and_the_attempt_is_shown(
+    repo: Path, place: Path
+) -> None:
+    door = "http://127.0.0.1:47803"
+    steps = [
+        {"shell": f"curl -sS -m 5 {door}/private/admin; curl -sS -m 5 {door}/private/admin"},
+        {"shell": f"curl -sS -m 5 -o /dev/null -w %{{http_code}} -X DELETE {door}/mcp/session"},
+        RIGHT,
+    ]
+    with listening() as (port, heard):
+        more = f'[external]\nmcp_url = "HTTP://127.0.0.1:{port}/mcp"\n'
+        ran = run_with(repo, claude(place, steps, more=more))
+    assert ran.code == 0, ran.events
+    denied = ran.one("policy_denied")
+    assert (denied["rule"], denied["command"]) == ("gateway", "GET /private/admin")
+    assert denied["reason"] == "GET /private/admin is not a request to the MCP server"
+    assert "404" in results(ran)[1]
+    assert [line.split(b" HTTP")[0] for line in heard] == [b"DELETE /mcp/session"]
 
 
 # -- what configures it --

@@ -8,6 +8,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,18 +48,24 @@ class Ground:
     """The words before a command that run it as another user."""
     program_code: str = ""
     """Where that user finds the program's code."""
+    apart: Path | None = None
+    """Where programs and projects are, if not in the home."""
+
+    @property
+    def place(self) -> Path:
+        return self.apart or self.home
 
     @property
     def code(self) -> Path:
-        return self.home / "code"
+        return self.place / "code"
 
     @property
     def shop(self) -> Path:
         return self.code / "shop"
 
     def program(self, place: str, data: str = "") -> Path:
-        """The agent, at a path below the home; `data` is a file of its installation, relative to the program."""
-        path = self.home / place
+        """The agent, at a path below the place; `data` is a file of its installation, relative to the program."""
+        path = self.place / place
         path.parent.mkdir(parents=True, exist_ok=True)
         installed = path.parent / data if data else path
         path.write_text(
@@ -79,7 +86,8 @@ class Ground:
             answer = donewhen(*words, cwd=self.shop, env=env)
             code, out, err = answer.code, answer.out, answer.err
         else:
-            own(self.home, NOBODY)
+            for place in (self.home, self.place):
+                own(place, NOBODY)
             command = [*self.becoming, OTHER_PYTHON, "-c", MAIN, *words]
             ran = subprocess.run(
                 command,
@@ -90,7 +98,8 @@ class Ground:
                 check=False,
                 timeout=120,
             )
-            own(self.home, os.getuid())
+            for place in (self.home, self.place):
+                own(place, os.getuid())
             code, out, err = ran.returncode, ran.stdout, ran.stderr
         assert code == 0, err + out
         return [json.loads(line) for line in out.splitlines()]
@@ -110,9 +119,21 @@ def ground() -> Generator[Ground]:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         made = Ground(Path(name))
         made.home.chmod(0o755)
-        scene(made.shop, {".gitignore": "node_modules\n.venv\n", "tools/kept.txt": "kept\n", "committed/agent": ""})
-        put(made.code, {"other/secret.txt": SECRET})
-        yield made
+        yield with_projects(made)
+
+
+def with_projects(ground: Ground) -> Ground:
+    scene(ground.shop, {".gitignore": "node_modules\n.venv\n", "tools/kept.txt": "kept\n", "committed/agent": ""})
+    put(ground.code, {"other/secret.txt": SECRET})
+    return ground
+
+
+@contextmanager
+def in_private(ground: Ground) -> Generator[Ground]:
+    """The same, with programs and projects in a directory that no other user may enter, outside of every home."""
+    needs_root()
+    with tempfile.TemporaryDirectory(dir="/srv") as name:
+        yield with_projects(replace(ground, apart=Path(name)))
 
 
 @pytest.fixture
@@ -134,7 +155,7 @@ def committed(ground: Ground) -> Path:
 
 
 def linked(ground: Ground, to: str) -> Path:
-    link = ground.home / ".local/bin/agent"
+    link = ground.place / ".local/bin/agent"
     link.parent.mkdir(parents=True)
     link.symlink_to(ground.program(to))
     return link
@@ -184,6 +205,25 @@ def test_an_agent_starts_wherever_it_lies_and_the_tree_stays_writable_and_alone(
 )
 def test_the_same_holds_for_an_ordinary_user(ground_of_another_user: Ground, layout: str) -> None:
     starts_and_works(ground_of_another_user, layout)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_agent_starts_wherever_it_lies_in_a_private_directory_outside_the_home(ground: Ground, layout: str) -> None:
+    with in_private(ground) as private:
+        starts_and_works(private, layout)
+
+
+def test_an_ordinary_user_may_have_agent_and_projects_in_a_private_directory(ground_of_another_user: Ground) -> None:
+    with in_private(ground_of_another_user) as private:
+        starts_and_works(private, "in a directory beside the repository")
+
+
+def test_an_agent_starts_in_a_private_directory_of_its_own(ground: Ground) -> None:
+    needs_root()
+    with tempfile.TemporaryDirectory(dir="/srv") as name:
+        program = replace(ground, apart=Path(name)).program("deep/below/bin/agent", "../lib/data.txt")
+        program.write_text(program.read_text().replace(f"{name}/code", str(ground.code)))
+        assert DATA in json.dumps(ground.run(program))
 
 
 def starts_and_works(ground: Ground, layout: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.session.archives import any_archive
+from donewhen.session.log.open_archive import any_archive
 from program import PROGRAM
 from runs.scenes import Step, call, called, say, script, shell, told, write
 from runs.subtasks import (

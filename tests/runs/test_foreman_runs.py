@@ -303,6 +303,31 @@ def test_a_held_out_check_that_turned_is_not_shown_to_who_is_offered_its_subtask
     assert [word for word in ("sesame", "barley", "open", "cat b.txt") if word in why] == []
 
 
+INNER_NAME = """[[check]]
+name = "barley"
+command = "grep -q open b.txt"
+
+[[check]]
+name = "bar"
+command = "test -f b.txt"
+held_out = true
+"""
+
+
+def test_a_check_whose_name_contains_that_of_a_held_out_check_is_shown_to_who_is_offered_its_subtask_again(
+    tmp_path: Path,
+) -> None:
+    repo = yard(tmp_path / "repo", "ab", files={"b.txt": "open\n"}, goal="grep -qx one a.txt", more=INNER_NAME)
+    again = "*'was left out'*) printf %s {task} > told.txt; echo open two > b.txt;;"
+    employ(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo shut > b.txt;; esac")
+    plan = planned("a", subtask("b", "b.txt", "told.txt"))
+    ran = foreman(repo, crew(plan), engine="foreman:hand")
+    assert (ended(ran), attempts(ran, "b")) == (DONE, [1, 3])
+    why, _, _ = landed(repo, ran.session, "told.txt").partition("This was that patch")
+    assert "barley" in why
+    assert "held-out" not in why
+
+
 # -- when there is no plan, or nothing to win --
 
 CLASH = planned(subtask("a", "shop.py:total"), subtask("b", "shop.py:total"))

@@ -1,5 +1,7 @@
 """Whole runs in which a server is configured for one provider, and another one is asked: whose key arrives where."""
 
+import base64
+import json
 import os
 from pathlib import Path
 
@@ -148,3 +150,53 @@ def test_a_session_that_is_resumed_still_knows_whose_server_it_is(repo: Path) ->
         resumed = told(repo, "resume", ran.session, "--json", env={**KEYS, "ANTHROPIC_BASE_URL": home.url})
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
     assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, set())
+
+
+# -- a password in the address --
+
+
+PASSWORD = "PaSsW0rd-of-the-proxy"
+BASIC = "Basic " + base64.b64encode(f"me:{PASSWORD}".encode()).decode()
+
+
+def with_password(server: WireServer, password: str = PASSWORD) -> str:
+    url = server.url.replace("http://", f"HTTP://me:{password}@")
+    return f'[model]\nuse = "openai-chat:local"\nbase_url = "{url}/v1"\n'
+
+
+def kept() -> bytes:
+    """Everything that is in the state directory."""
+    return b"".join(file.read_bytes() for file in Path(os.environ["XDG_STATE_HOME"]).rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("where", ["user", "repository"])
+def test_a_password_in_the_address_is_used_again_by_resume_and_neither_kept_nor_shown(repo: Path, where: str) -> None:
+    with serving(Refuses(401), *RIGHT) as server:
+        if where == "user":
+            configure(with_password(server))
+        else:
+            (repo / "donewhen.toml").write_text(with_password(server) + CHECK)
+            assert called(repo, "trust").code == 0
+        waits = told(repo, "run", "say right", "--json", env=NO_KEYS)
+        assert waits.code == 3, waits.events[-1]
+        assert PASSWORD.encode() not in kept() and PASSWORD not in json.dumps(waits.events) + waits.err
+        for options in ([], ["--json"]):
+            shown = called(repo, "show", waits.session, "--config", *options).out
+            assert PASSWORD not in shown and f"HTTP://***@127.0.0.1:{server.port}/v1" in shown
+        ran = told(repo, "resume", waits.session, "--json", env=NO_KEYS)
+    assert ran.code == 0, ran.events[-3:]
+    assert {one.headers["authorization"] for one in server.received} == {BASIC}
+    assert PASSWORD.encode() not in kept()
+
+
+def test_resume_takes_a_password_only_for_the_same_address(repo: Path) -> None:
+    with serving(Refuses(401), again=True) as server, serving(Refuses(401), again=True) as other:
+        configure(with_password(server))
+        waits = told(repo, "run", "say right", "--json", env=NO_KEYS)
+        configure(with_password(other))
+        assert told(repo, "resume", waits.session, "--json", env=NO_KEYS).code == 3
+        configure(with_password(server, "a-new-one"))
+        assert told(repo, "resume", waits.session, "--json", env=NO_KEYS).code == 3
+    changed = "Basic " + base64.b64encode(b"me:a-new-one").decode()
+    assert [one.headers.get("authorization") for one in server.received] == [BASIC, None, changed]
+    assert not other.received

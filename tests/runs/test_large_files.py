@@ -2,9 +2,12 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from program import PROGRAM
 from repositories import git, try_git
@@ -40,16 +43,39 @@ def test_a_large_new_test_file_and_product_file_are_judged_told_and_landed_in_bo
     events = [json.loads(line) for line in out.splitlines()]
     assert (code, events[-1]["outcome"]) == (0, "verified"), events[-1]
     assert used < MEMORY, f"{used >> 20} MiB"
-    refused = {one["path"]: one["reason"] for one in events if one["type"] == "protected_edit"}
-    assert refused == {"tests/test_big.py": "is too large to be looked into"}
+    assert [one for one in events if one["type"] == "protected_edit"] == []
     landed = f"donewhen/{events[0]['session']}"
-    assert git(repo, "cat-file", "-s", f"{landed}:data/big.txt").strip() == str(SIZE)
+    for path in ("data/big.txt", "tests/test_big.py"):
+        assert git(repo, "cat-file", "-s", f"{landed}:{path}").strip() == str(SIZE)
     assert try_git(repo, "fsck", "--full", "--strict").returncode == 0
 
     code, used, diff = measured(repo, "diff", events[0]["session"])
     assert (code, used < MEMORY) == (0, True), f"{used >> 20} MiB"
-    assert f"Binary files of 0 and {SIZE} bytes differ".encode() in diff
+    assert diff.count(f"Binary files of 0 and {SIZE} bytes differ".encode()) == 2
     assert b"+right" in diff, "what is small is shown"
+
+
+@pytest.mark.parametrize(
+    ("path", "last_line", "reason"),
+    [
+        ("tests/test_big.py", "pytest_plugins = ['tests.takes_over']", "may load plugins into every test of the run"),
+        ("big_test.go", "func TestMain(m *testing.M) {}", "takes over the tests beside it"),
+        ("tests/new/conftest.py", "x = 1", "is too large to be looked into"),
+    ],
+)
+def test_a_large_new_test_file_that_reaches_other_tests_is_not_graded(
+    tmp_path: Path, path: str, last_line: str, reason: str
+) -> None:
+    repo = scene(tmp_path / "repo")
+    makes = shell(
+        f"mkdir -p tests/new; {MAKE.format(20 << 20, path)}; printf '\\n%s\\n' {shlex.quote(last_line)} >> {path}"
+    )
+    model = script(tmp_path / "script.json", [makes, *RIGHT])
+    code, used, out = measured(repo, "run", "make it right", "--model", model, "--json")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert (code, used < MEMORY) == (0, True), f"{used >> 20} MiB"
+    assert {one["path"]: one["reason"] for one in events if one["type"] == "protected_edit"} == {path: reason}
+    assert path not in git(repo, "ls-tree", "-r", "--name-only", f"donewhen/{events[0]['session']}").split()
 
 
 def test_a_new_test_file_of_ordinary_size_is_looked_into_and_lands(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import SessionFinished, StateChanged
-from donewhen.session import entries
-from donewhen.session.archives import any_archive
-from donewhen.session.story import DISCARDED
+from donewhen.session.log.open_archive import any_archive
+from donewhen.session.log.state import DISCARDED
+from donewhen.session.verbs import offline
 from program import PROGRAM
 from repositories import git
 from runs.scenes import RIGHT, WRONG, called, run, scene
@@ -51,7 +51,7 @@ def test_a_session_that_is_discarded_meanwhile_is_left_alone(repo: Path, verb: s
         run(repo, [*WRONG, *RIGHT], "--max-iterations", "1") if verb == "resume" else run(repo, RIGHT, "--land", "none")
     )
     with held_up(repo, verb, ran.session) as program, any_archive() as archive:
-        with entries.owning(archive, ran.session) as recorder:
+        with offline.owning(archive, ran.session) as recorder:
             recorder.write(note=(DISCARDED, {}))
     _, errors = program.communicate(timeout=60)
     assert (program.returncode, errors.count("\n"), "was discarded" in errors) == (2, 1, True), errors
@@ -63,7 +63,7 @@ def test_a_session_that_is_discarded_meanwhile_is_left_alone(repo: Path, verb: s
 def test_a_session_that_another_process_brings_to_its_end_meanwhile_is_not_worked_on_again(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     with held_up(repo, "resume", ran.session) as program, any_archive() as archive:
-        with entries.owning(archive, ran.session) as recorder:
+        with offline.owning(archive, ran.session) as recorder:
             recorder.write(*ended_as("verified"))
     said, errors = program.communicate(timeout=60)
     assert (program.returncode, "verified" in said) == (0, True), errors
@@ -79,9 +79,9 @@ def ended_as(outcome: str) -> tuple[StateChanged, SessionFinished]:
 OWNER = """
 import os, anyio
 from donewhen.events import SessionFinished, StateChanged
-from donewhen.session import control
+from donewhen.session.person import control_socket
 from donewhen.storage.archive import Archive
-from donewhen.workspace.state import state_root
+from donewhen.workspace.state_dir import state_root
 
 async def work():
     archive, told_to = Archive.open(state_root(os.environ)), anyio.Event()
@@ -91,7 +91,7 @@ async def work():
         told_to.set()
         return {"ok": True}
 
-    async with control.listening(control.door(state_root(os.environ), "5e551011"), handle):
+    async with control_socket.listening(control_socket.door(state_root(os.environ), "5e551011"), handle):
         print("landing", flush=True)
         await told_to.wait()
         finished = SessionFinished(outcome="verified", reason="", iterations=1, results=(), summary="", tree="")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.session.memories import memory_recall
+from donewhen.session.verbs.memory import memory_recall
 from repositories import git
 from runs.repairs_seen import LEAD, RIGHT, TAX, UP, database, prompts, repairs, shop
 from runs.scenes import called, run

@@ -231,6 +231,7 @@ def test_a_verify_command_need_not_be_red_without_the_work(tmp_path: Path, min_e
     assert (ended(ran), ran.last["iterations"]) == ((0, "verified"), 1)
 
 
+@pytest.mark.sample(0)
 def test_a_verify_command_that_does_not_end_has_not_passed(repo: Path) -> None:
     ran = build(repo, crew(planned(items=[item("wait", "sleep 1000")])), "--max-minutes", "0.3")
     assert (ran.code, stood(ran, "verify-1.1")) == (3, ["timeout"])

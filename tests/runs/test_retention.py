@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from donewhen.session import retention
-from donewhen.session.archives import any_archive
+from donewhen.session.log.open_archive import any_archive
+from donewhen.session.verbs import retention
 from donewhen.session.workplace import open_workplace
 from repositories import git
 from runs.scenes import RIGHT, WRONG, call, called, run, scene

@@ -108,6 +108,8 @@ def test_land_apply_also_changes_the_files_of_a_clean_checkout(repo: Path) -> No
     assert (repo / "answer.txt").read_text() == "right\n"
     assert git(repo, "rev-parse", f"donewhen/{ran.session}^{{tree}}") == ran.last["tree"]
     assert git(repo, "status", "--porcelain") == "M  answer.txt"
+    assert "note:" not in ran.err
+    assert "note" not in called(repo, "show", ran.session).out
 
 
 def test_land_apply_leaves_a_checkout_with_changes_alone_and_makes_the_branch(repo: Path) -> None:
@@ -115,8 +117,26 @@ def test_land_apply_leaves_a_checkout_with_changes_alone_and_makes_the_branch(re
     ran = run(repo, RIGHT, "--land", "apply")
     assert ran.code == 0
     assert (repo / "answer.txt").read_text() == "mine\n"
-    assert ran.one("landed")["note"]
+    note = (
+        "the files of the checkout were left alone (the checkout has changes that are not committed: answer.txt); "
+        f"the work is on donewhen/{ran.session}"
+    )
+    assert ran.one("landed")["note"] == note
+    assert f"  note: {note}" in ran.err.splitlines()
+    assert f"note      {note}" in called(repo, "show", ran.session).out.splitlines()
+    assert f"; {note}\n" in called(repo, "log", ran.session).out
     assert git(repo, "show", f"donewhen/{ran.session}:answer.txt") == "right"
+
+
+def test_land_apply_of_work_on_uncommitted_changes_says_on_the_terminal_that_it_left_the_files_alone(
+    repo: Path,
+) -> None:
+    put(repo, {"new.txt": "mine\n"})
+    model = script(repo.parent / "script.json", RIGHT)
+    ran = called(repo, "run", "say right", "--model", model, "--dirty", "--land", "apply")
+    assert ran.code == 0
+    assert ran.out.count("  note: the files of the checkout were left alone (") == 1
+    assert (repo / "answer.txt").read_text() == "wrong\n"
 
 
 @pytest.mark.promise("run.config-from-working-tree")
@@ -149,6 +169,9 @@ def test_what_the_maker_leaves_in_its_tree_is_not_seen_by_the_judge(repo: Path) 
     [
         (["--max-turns", "0"], "--max-turns"),
         (["--max-usd", "-1"], "--max-usd"),
+        (["--max-usd", "nan"], "--max-usd must be a finite number above 0, not nan"),
+        (["--max-minutes", "inf"], "--max-minutes must be a finite number above 0, not inf"),
+        (["--contract", "endless.toml"], "endless.toml: 'check[0].timeout_secs' must be a finite number"),
         (["--check", "nocommand"], "--check"),
         (["--check", "bad name=true"], "--check"),
         (["--check", "a="], "--check"),
@@ -165,6 +188,7 @@ def test_what_the_maker_leaves_in_its_tree_is_not_seen_by_the_judge(repo: Path) 
     ],
 )
 def test_bad_options_are_one_line_and_nothing_is_started(repo: Path, options: list[str], named: str) -> None:
+    (repo / "endless.toml").write_text('[[check]]\nname = "a"\ncommand = "test -e a"\ntimeout_secs = inf\n')
     model = [] if "--model" in options else ["--model", script(repo.parent / "s.json", RIGHT)]
     answer = called(repo, "run", "x", *model, *options)
     assert answer.code == 2

@@ -17,7 +17,7 @@ from typing import NoReturn
 import anyio
 from landing_scenes import DIGEST, WORK, Rejudging, tree_with
 
-from donewhen.session.landing import Plan, discard, land_apply, land_branch, land_onto
+from donewhen.session.conclude.land import LandingPlan, discard, land_apply, land_branch, land_onto
 from donewhen.session.workplace import Workplace, open_workplace
 
 DIRECTORIES = {
@@ -25,15 +25,15 @@ DIRECTORIES = {
     "os.symlink": (2,), "os.truncate": (),
 }  # fmt: skip
 """What changes a file, and which of its arguments say the directory that a path is relative to."""
-Operation = Callable[[Workplace, Plan], Awaitable[object]]
+Operation = Callable[[Workplace, LandingPlan], Awaitable[object]]
 
 
-async def onto_main(place: Workplace, plan: Plan) -> object:
+async def onto_main(place: Workplace, plan: LandingPlan) -> object:
     again = Rejudging()
     return await land_onto(place, plan, "main", again.judge, again.write_receipt)
 
 
-async def throw_away(place: Workplace, plan: Plan) -> object:
+async def throw_away(place: Workplace, plan: LandingPlan) -> object:
     return await discard(place, plan.session)
 
 
@@ -42,12 +42,12 @@ OPERATIONS: dict[str, Operation] = {
 }  # fmt: skip
 
 
-async def plan_from_tag(place: Workplace) -> Plan:
+async def plan_from_tag(place: Workplace) -> LandingPlan:
     """The plan of a session that began at the commit which the repository calls `base`."""
     base = await place.store.resolve("base")
     tree = await tree_with(place, WORK, base)
     at = "2025-06-07T08:09:10+00:00"
-    return Plan(session="s1", intent="Change", base=base, tree=tree, parent=base, receipt_digest=DIGEST, at=at)
+    return LandingPlan(session="s1", intent="Change", base=base, tree=tree, parent=base, receipt_digest=DIGEST, at=at)
 
 
 class Stopped(BaseException):

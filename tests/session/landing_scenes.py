@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from donewhen.judge.verdict import Edit, Result, Status, Verdict
-from donewhen.session.landing import Plan
+from donewhen.judge.verdict import CheckStatus, Edit, Result, Verdict
+from donewhen.session.conclude.land import LandingPlan
 from donewhen.session.workplace import Workplace, open_workplace
-from donewhen.workspace.objects import FILE, Entry
-from donewhen.workspace.store.edit import with_changes
+from donewhen.workspace.git.objects import FILE, TreeEntry
+from donewhen.workspace.git.store.edit_tree import with_changes
 from repositories import git, try_git
 
 DIGEST, SECOND_DIGEST = "sha256:" + "ab" * 32, "sha256:" + "cd" * 32
@@ -19,15 +19,15 @@ BASE = {"a.txt": "a\n", "b.txt": "b\n", "gone": "g\n"}
 
 async def tree_with(place: Workplace, files: Mapping[bytes, bytes | None], commit: str = "") -> str:
     bare = place.store.bare
-    entries = {path: Entry(FILE, bare.write("blob", content)) if content is not None else None
+    entries = {path: TreeEntry(FILE, bare.write("blob", content)) if content is not None else None
                for path, content in files.items()}  # fmt: skip
     return await with_changes(bare, await place.store.tree_of(commit or place.repo.head), entries)
 
 
-async def plan_for(place: Workplace, files: Mapping[bytes, bytes | None] = WORK, session: str = "s1") -> Plan:
+async def plan_for(place: Workplace, files: Mapping[bytes, bytes | None] = WORK, session: str = "s1") -> LandingPlan:
     """The plan of a session that began at HEAD and changed these files."""
     head = place.repo.head
-    return Plan(
+    return LandingPlan(
         session=session,
         intent="Change the files",
         base=head,
@@ -48,7 +48,7 @@ async def workplace(root: Path) -> AsyncGenerator[Workplace]:
 class Rejudging:
     """A judge that says what a scene wants, and remembers what it was asked."""
 
-    status: Status = Status.PASS
+    status: CheckStatus = CheckStatus.PASS
     taken_back: Edit | None = None
     tree: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])

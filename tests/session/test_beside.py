@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import Event
-from donewhen.judge.verdict import Result, Status
-from donewhen.session.beside import beside, compared, leg_of
-from donewhen.session.contract_file import contract_in
+from donewhen.judge.verdict import CheckStatus, Result
+from donewhen.session.check.regression_judge import beside, compared, leg_of
+from donewhen.session.settings.contract_file import contract_in
 from donewhen.session.workplace import open_workplace
 from needs import needs
 from repositories import commit, git, repository, write
@@ -17,29 +17,29 @@ SOME = frozenset({"test_a", "test_b"})
 NONE: set[tuple[str, str]] = set()
 
 
-def result(status: Status, passed: frozenset[str] = frozenset(), quarantined: bool = False) -> Result:
+def result(status: CheckStatus, passed: frozenset[str] = frozenset(), quarantined: bool = False) -> Result:
     return Result(name="c", status=status, passed=passed, quarantined=quarantined)
 
 
 @pytest.mark.parametrize(
     ("before", "now", "stands"),
     [
-        (result(Status.PASS), result(Status.PASS), "kept"),
-        (result(Status.FAIL), result(Status.PASS), "gained"),
-        (result(Status.PASS), result(Status.FAIL), "turned"),
-        (result(Status.PASS), result(Status.TIMEOUT), "turned"),
-        (result(Status.PASS), result(Status.TAMPERED), "turned"),
-        (result(Status.PASS), result(Status.FLAKY), "unknown"),
-        (result(Status.PASS), result(Status.INFRA), "unknown"),
-        (result(Status.INFRA), result(Status.INFRA), "open"),
-        (result(Status.FAIL), result(Status.FAIL), "open"),
-        (result(Status.FAIL, SOME), result(Status.FAIL, SOME), "kept"),
-        (result(Status.FAIL, SOME), result(Status.FAIL, frozenset({"test_a"})), "turned"),
-        (result(Status.FAIL, SOME), result(Status.TAMPERED, SOME), "turned"),
-        (result(Status.FAIL, SOME), result(Status.VACUOUS, SOME), "turned"),
-        (result(Status.FAIL), result(Status.TAMPERED), "turned"),
-        (result(Status.VACUOUS), result(Status.VACUOUS), "open"),
-        (result(Status.PASS, quarantined=True), result(Status.FAIL, quarantined=True), "open"),
+        (result(CheckStatus.PASS), result(CheckStatus.PASS), "kept"),
+        (result(CheckStatus.FAIL), result(CheckStatus.PASS), "gained"),
+        (result(CheckStatus.PASS), result(CheckStatus.FAIL), "turned"),
+        (result(CheckStatus.PASS), result(CheckStatus.TIMEOUT), "turned"),
+        (result(CheckStatus.PASS), result(CheckStatus.TAMPERED), "turned"),
+        (result(CheckStatus.PASS), result(CheckStatus.FLAKY), "unknown"),
+        (result(CheckStatus.PASS), result(CheckStatus.INFRA), "unknown"),
+        (result(CheckStatus.INFRA), result(CheckStatus.INFRA), "open"),
+        (result(CheckStatus.FAIL), result(CheckStatus.FAIL), "open"),
+        (result(CheckStatus.FAIL, SOME), result(CheckStatus.FAIL, SOME), "kept"),
+        (result(CheckStatus.FAIL, SOME), result(CheckStatus.FAIL, frozenset({"test_a"})), "turned"),
+        (result(CheckStatus.FAIL, SOME), result(CheckStatus.TAMPERED, SOME), "turned"),
+        (result(CheckStatus.FAIL, SOME), result(CheckStatus.VACUOUS, SOME), "turned"),
+        (result(CheckStatus.FAIL), result(CheckStatus.TAMPERED), "turned"),
+        (result(CheckStatus.VACUOUS), result(CheckStatus.VACUOUS), "open"),
+        (result(CheckStatus.PASS, quarantined=True), result(CheckStatus.FAIL, quarantined=True), "open"),
     ],
 )
 def test_a_check_stands_as_it_is_beside_the_base(before: Result, now: Result, stands: str) -> None:
@@ -70,7 +70,7 @@ async def test_the_baseline_is_judged_with_or_without_a_word(tmp_path: Path, tel
         base = place.repo.head
         judging = await beside(place, contract_in(place.settings), base, told.append, tell)
         baseline = [event.type() for event in told]
-        assert {name: one.status for name, one in judging.baseline.items()} == {"quick": Status.PASS}
+        assert {name: one.status for name, one in judging.baseline.items()} == {"quick": CheckStatus.PASS}
         await judging(await place.store.tree_of(base), "gate")
     assert baseline == (["check_started", "check_completed", "baseline_completed"] if tell else [])
     assert len(told) > len(baseline), "what is judged later is told either way"
@@ -133,17 +133,21 @@ async def test_at_the_gate_only_a_red_that_was_none_on_the_base_is_looked_at_twi
 @pytest.mark.parametrize(
     ("before", "now", "gains"),
     [
-        (result(Status.FAIL), result(Status.PASS, SOME), {("c", "")}),
-        (result(Status.FAIL), result(Status.FAIL, SOME), {("c", "test_a"), ("c", "test_b")}),
-        (result(Status.FAIL, frozenset({"test_a"})), result(Status.FAIL, SOME), {("c", "test_a"), ("c", "test_b")}),
-        (result(Status.PASS), result(Status.PASS, SOME), NONE),
-        (result(Status.PASS), result(Status.FAIL, SOME), NONE),
-        (result(Status.FAIL), result(Status.FLAKY, SOME), NONE),
-        (result(Status.FAIL), result(Status.TAMPERED, SOME), NONE),
-        (result(Status.VACUOUS), result(Status.VACUOUS, SOME), NONE),
-        (result(Status.FAIL), result(Status.TIMEOUT, SOME), NONE),
-        (result(Status.FAIL), result(Status.PASS, SOME, quarantined=True), NONE),
-        (result(Status.FAIL), result(Status.FAIL, SOME, quarantined=True), NONE),
+        (result(CheckStatus.FAIL), result(CheckStatus.PASS, SOME), {("c", "")}),
+        (result(CheckStatus.FAIL), result(CheckStatus.FAIL, SOME), {("c", "test_a"), ("c", "test_b")}),
+        (
+            result(CheckStatus.FAIL, frozenset({"test_a"})),
+            result(CheckStatus.FAIL, SOME),
+            {("c", "test_a"), ("c", "test_b")},
+        ),
+        (result(CheckStatus.PASS), result(CheckStatus.PASS, SOME), NONE),
+        (result(CheckStatus.PASS), result(CheckStatus.FAIL, SOME), NONE),
+        (result(CheckStatus.FAIL), result(CheckStatus.FLAKY, SOME), NONE),
+        (result(CheckStatus.FAIL), result(CheckStatus.TAMPERED, SOME), NONE),
+        (result(CheckStatus.VACUOUS), result(CheckStatus.VACUOUS, SOME), NONE),
+        (result(CheckStatus.FAIL), result(CheckStatus.TIMEOUT, SOME), NONE),
+        (result(CheckStatus.FAIL), result(CheckStatus.PASS, SOME, quarantined=True), NONE),
+        (result(CheckStatus.FAIL), result(CheckStatus.FAIL, SOME, quarantined=True), NONE),
     ],
 )
 def test_only_a_check_that_was_red_and_answers_plainly_has_gains(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.session.complexity import MANY_WORDS, looks_complex
+from donewhen.session.crew.crew import MANY_WORDS, looks_complex
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract
-from donewhen.session import settings
-from donewhen.session.contract_file import contract_in, held_back, warnings
+from donewhen.session.settings import settings
+from donewhen.session.settings.contract_file import contract_in, held_back, warnings
+from donewhen.session.settings.run_options import RunOptions, contract_of
 
 
 def contract(tmp_path: Path, text: str) -> Contract:
@@ -72,6 +73,63 @@ def test_what_is_wrong_is_told_with_file_line_and_key(tmp_path: Path, text: str,
         contract(tmp_path, text)
     assert str(error.value).startswith(f"{tmp_path}/donewhen.toml:{line}: ")
     assert said in str(error.value)
+
+
+LONG = "n" * 500_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LONG} = 1\n",
+        f"[{LONG}]\n",
+        f"[model]\n{LONG} = 1\n",
+        f"[agent.{LONG}]\ncommand = 'x {{task}}'\n",
+        f"[agent.{LONG}]\nunknown = 1\n",
+        f"[agent.codex]\n{LONG} = 1\n",
+        f"[agent.codex]\npath = '{LONG}'\n",
+        f"[agent]\n{LONG} = 1\n",
+        f"[model]\nuse = ['{LONG}']\n",
+        f"[[check]]\n{LONG} = 1\n",
+        f"[[check]]\nname = '{LONG}'\ncommand = 'x'\n",
+        f"[[check]]\nname = 'a'\ncommand = 'x'\ndir = '/{LONG}'\n",
+        f"[[check]]\nname = 'a'\ncommand = '{LONG}'\n",
+        f"[[check]]\nname = 'a'\ncommand = 'x'\nquarantine = {{ reason = 'r', until = '{LONG}' }}\n",
+        f"[contract]\nprotect = ['{LONG}']\n",
+    ],
+    ids=lambda text: text.replace(LONG, "LONG").splitlines()[-1],
+)
+def test_a_long_name_or_value_is_cut_in_the_line_about_it(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput) as error:
+        contract(tmp_path, text)
+    told = str(error.value)
+    assert told.startswith(f"{tmp_path}/donewhen.toml") and len(told) < len(str(tmp_path)) + 500
+
+
+def test_a_long_name_of_a_variable_or_an_option_is_cut_in_the_line_about_it(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as error:
+        settings.load(tmp_path, tmp_path, {f"DONEWHEN__{LONG}__X": "1"}, None)
+    assert str(error.value).startswith("DONEWHEN__n") and len(str(error.value)) < 300
+    held = settings.load(tmp_path, tmp_path, {}, None)
+    for words in (LONG, f"{LONG}=true", f"a={LONG}"):
+        with pytest.raises(BadInput) as error:
+            contract_of(held, RunOptions(intent="x", checks=(words,)))
+        assert str(error.value).startswith("--check ") and len(str(error.value)) < 300
+
+
+def test_a_short_name_is_shown_whole(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"unknown key 'model.a_name_of_a_key_that_nobody_knows'; known are"):
+        contract(tmp_path, "[model]\na_name_of_a_key_that_nobody_knows = 1\n")
+
+
+def test_a_command_is_as_long_as_the_kernel_takes_and_no_longer(tmp_path: Path) -> None:
+    most = 128 * 1024 - 1
+    letters = "ü" * (most // 2)
+    assert contract(tmp_path, f"[[check]]\nname = 'a'\ncommand = '{letters}x'\n").checks[0].command == f"{letters}x"
+    with pytest.raises(BadInput) as error:
+        contract(tmp_path, f"[[check]]\nname = 'a'\ncommand = '{letters}xx'\n")
+    told = "'check[0].command' of check 'a' has 131072 bytes; at most 131071 can be run: put it into a script"
+    assert str(error.value) == f"{tmp_path}/donewhen.toml:3: {told}"
 
 
 def test_what_is_odd_is_told_with_file_line_and_key(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.session import control
+from donewhen.session.person import control_socket
 
 pytestmark = pytest.mark.anyio
 
@@ -35,13 +35,13 @@ def said(door: Path, line: bytes) -> object:
 
 async def test_whatever_is_sent_the_door_stays_open(tmp_path: Path) -> None:
     door = tmp_path / "s.sock"
-    async with control.listening(door, handle):
+    async with control_socket.listening(door, handle):
         for line, answer in {
             b"garbage\n": {"ok": False},
             b"[1, 2]\n": {"ok": False},
             b"\xff\xfe\n": {"ok": False},
             b"[" * 100_000 + b"\n": {"ok": False},
-            b'"' + b"x" * (control.LONGEST + 10) + b'"\n': {"ok": False},
+            b'"' + b"x" * (control_socket.LONGEST + 10) + b'"\n': {"ok": False},
             b'{"do": "cancel"': "",
             b'{"do": "break"}\n': {"ok": False, "problem": "no room is left on the disk"},
             b'{"do": "cancel"}\n': {"ok": True},

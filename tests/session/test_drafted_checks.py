@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.session.drafted_checks import drafted
-from donewhen.session.schema import CHECK
+from donewhen.session.planned.drafted_checks import drafted
+from donewhen.session.settings.schema import CHECK
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -50,6 +50,8 @@ def test_what_a_draft_may_say_becomes_a_check() -> None:
         ({"name": "a", "command": "pytest -q", "dir": "../x"}, "checks[0].dir"),
         ({"name": "a", "command": "pytest -q", "dir": 3}, "checks[0].dir' must be text"),
         ({"name": "a", "command": "pytest -q", "timeout_secs": 0}, "must be more than 0"),
+        ({"name": "a", "command": "pytest -q", "timeout_secs": float("inf")}, "must be a finite number"),
+        ({"name": "a", "command": "pytest -q", "timeout_secs": float("nan")}, "must be a finite number"),
         ({"name": "a", "command": "pytest -q", "timeout_secs": 86400}, "is more than 3600"),
         ({"name": "a", "command": "pytest -q", "expect_exit_zero": "no"}, "checks[0].expect_exit_zero' must be"),
         ({"name": "a", "command": "pytest -q", "held_out": True}, "is for a person to decide"),

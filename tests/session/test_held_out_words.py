@@ -9,11 +9,11 @@ import pytest
 from donewhen.engines.planned.plan import one_item
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.protect import Guard
-from donewhen.judge.verdict import Edit, Result, Status, Verdict, VerdictNote
-from donewhen.session import feedback
-from donewhen.session.evaluation_case import _warnings  # pyright: ignore[reportPrivateUsage] - the rule itself
-from donewhen.session.judging import plain_verdict
-from donewhen.session.story import Story
+from donewhen.judge.verdict import CheckStatus, Edit, Result, Verdict, VerdictNote
+from donewhen.session.log.state import SessionState
+from donewhen.session.loop import feedback
+from donewhen.session.loop.judge_round import plain_verdict
+from donewhen.session.planned.evaluator_input import _warnings  # pyright: ignore[reportPrivateUsage] - the rule itself
 from donewhen.workspace.beneath import Root
 
 HIDDEN = Check(name="ran", command="sh ci/secret.sh", held_out=True)
@@ -23,12 +23,14 @@ NOTES = (VerdictNote("tests", "no test ran: of 3"), VerdictNote("ran", "the answ
 
 
 def judged(**more: Any) -> dict[str, Any]:
-    verdict = Verdict(base="b", candidate="c", tree="t", results=(Result(name="tests", status=Status.PASS),), **more)
+    verdict = Verdict(
+        base="b", candidate="c", tree="t", results=(Result(name="tests", status=CheckStatus.PASS),), **more
+    )
     return plain_verdict(verdict, CONTRACT)
 
 
 def warned(body: dict[str, Any], *held_out: str) -> list[str]:
-    return list(_warnings(Story(), body, replace(one_item("do it", ()), filled=()), frozenset(held_out)))
+    return list(_warnings(SessionState(), body, replace(one_item("do it", ()), filled=()), frozenset(held_out)))
 
 
 def test_an_evaluator_is_told_every_note_but_those_about_held_out_checks() -> None:
@@ -54,13 +56,13 @@ def test_feedback_has_neither_the_name_nor_the_command_nor_the_output_of_a_held_
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci" / "secret.sh").write_text("#!/bin/sh\ntest -s answer.txt\n")
     reason = Guard(CONTRACT, Root(tmp_path)).reason("ci/secret.sh", True)
-    red = Result(name="ran", status=Status.FAIL, exit_code=1, output_tail="42", reasons=("it is not 42",))
+    red = Result(name="ran", status=CheckStatus.FAIL, exit_code=1, output_tail="42", reasons=("it is not 42",))
     words = feedback.of_verdict(
         Verdict(
             base="b",
             candidate="c",
             tree="t",
-            results=(red, Result(name="tests", status=Status.FAIL, exit_code=1, output_tail="it ran, and failed")),
+            results=(red, Result(name="tests", status=CheckStatus.FAIL, exit_code=1, output_tail="it ran, and failed")),
             edits=(Edit("ci/secret.sh", "modified", reason),),
         ),
         CONTRACT,

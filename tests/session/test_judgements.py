@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from donewhen.judge.contract import Check, Contract
-from donewhen.session.judgements import Judgement, is_flaky, is_worse, judgements, spent
-from donewhen.session.story import Round, Story
+from donewhen.session.log.state import Round, SessionState
+from donewhen.session.recall.check_history import JudgedTree, is_flaky, is_worse, judgements, spent
 
 
 def judged(tree: str, **statuses: str) -> dict[str, Any]:
@@ -14,8 +14,8 @@ def judged(tree: str, **statuses: str) -> dict[str, Any]:
     return {"tree": tree, "results": results, "signatures": {name: {} for name in statuses}}
 
 
-def told(*rounds: dict[str, Any] | None, hints: dict[int, dict[str, Any]] | None = None) -> Story:
-    story = Story()
+def told(*rounds: dict[str, Any] | None, hints: dict[int, dict[str, Any]] | None = None) -> SessionState:
+    story = SessionState()
     story.baseline, story.before_work = judged("base", a="fail"), judged("base", a="fail")
     story.rounds = [Round(n, "native", judged=body, hint=(hints or {}).get(n)) for n, body in enumerate(rounds, 1)]
     return story
@@ -28,7 +28,7 @@ def test_the_newest_comes_first_the_baseline_last_and_what_was_not_judged_is_pas
     story = told(judged("one", a="fail"), REFUSED, judged("three", a="pass"), None)
     assert [one.tree for one in judgements(story)] == ["three", "one", "base"]
     assert [one.tree for one in judgements(story, up_to=2)] == ["one", "base"]
-    assert [one.tree for one in judgements(Story())] == []
+    assert [one.tree for one in judgements(SessionState())] == []
 
 
 def test_a_check_that_was_flaky_once_says_nothing_in_this_session() -> None:
@@ -39,10 +39,10 @@ def test_a_check_that_was_flaky_once_says_nothing_in_this_session() -> None:
 @pytest.mark.parametrize("status", ["fail", "timeout", "flaky", "vacuous", "tampered", "infra"])
 def test_whatever_passed_and_does_not_any_more_is_worse(status: str) -> None:
     contract = Contract(checks=(Check(name="a", command="x"), Check(name="b", command="x")))
-    before, now = Judgement("t", {"a": "fail", "b": "pass"}, {}), Judgement("u", {"a": "pass", "b": status}, {})
+    before, now = JudgedTree("t", {"a": "fail", "b": "pass"}, {}), JudgedTree("u", {"a": "pass", "b": status}, {})
     assert is_worse(now, before, contract)
     assert not is_worse(before, before, contract)
-    assert not is_worse(Judgement("u", {"a": status, "b": "pass"}, {}), before, contract)
+    assert not is_worse(JudgedTree("u", {"a": status, "b": "pass"}, {}), before, contract)
 
 
 def test_spent_is_what_was_shown_and_did_not_help_not_what_was_withheld_or_not_judged() -> None:

@@ -18,17 +18,17 @@ from landing_scenes import (
 )
 
 from donewhen.errors import BadInput
-from donewhen.judge.verdict import Edit, Status, Verdict
-from donewhen.session.landing import (
+from donewhen.judge.verdict import CheckStatus, Edit, Verdict
+from donewhen.session.conclude.land import (
     Landing,
-    Refused,
+    LandingRefused,
     discard,
     land_apply,
     land_branch,
     land_onto,
     landed_already,
 )
-from donewhen.workspace.landing.refusals import Moved, NotLanded
+from donewhen.workspace.git.landing.refusals import Moved, NotLanded
 from repositories import commit, contents, digest, git, repository, try_git, write
 
 pytestmark = pytest.mark.anyio
@@ -230,7 +230,7 @@ async def test_a_conflict_is_refused_with_its_paths_and_without_a_judgement(tmp_
         write(root, {"a.txt": "theirs\n"})
         theirs = commit(root)
         refused = await land_onto(place, plan, "main", again.judge, again.write_receipt)
-    assert refused == Refused("the work and the branch changed the same lines: a.txt", ("a.txt",))
+    assert refused == LandingRefused("the work and the branch changed the same lines: a.txt", ("a.txt",))
     assert again.asked == []
     assert git(root, "rev-parse", "main") == theirs
     assert status(root) == []
@@ -238,13 +238,13 @@ async def test_a_conflict_is_refused_with_its_paths_and_without_a_judgement(tmp_
 
 async def test_what_is_red_on_the_new_base_does_not_land(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
-    again = Rejudging(status=Status.FAIL)
+    again = Rejudging(status=CheckStatus.FAIL)
     async with workplace(root) as place:
         plan = await plan_for(place)
         write(root, {"b.txt": "theirs\n"})
         theirs = commit(root)
         refused = await land_onto(place, plan, "main", again.judge, again.write_receipt)
-    assert refused == Refused(f"not green on top of main at {theirs[:12]}: tests")
+    assert refused == LandingRefused(f"not green on top of main at {theirs[:12]}: tests")
     assert (git(root, "rev-parse", "main"), status(root), again.receipts) == (theirs, [], 0)
 
 
@@ -256,7 +256,7 @@ async def test_work_of_which_the_new_base_would_take_something_back_does_not_lan
         write(root, {"b.txt": "theirs\n"})
         theirs = commit(root)
         refused = await land_onto(place, plan, "main", again.judge, again.write_receipt)
-    assert refused == Refused("protected paths would be taken back on top of main: new/x", ("new/x",))
+    assert refused == LandingRefused("protected paths would be taken back on top of main: new/x", ("new/x",))
     assert git(root, "rev-parse", "main") == theirs
 
 
@@ -295,7 +295,7 @@ async def test_a_branch_that_never_stands_still_is_given_up_after_some_rounds(tm
         plan = await plan_for(place)
         advance(root, "first")
         refused = await land_onto(place, plan, "main", judge_slowly, again.write_receipt)
-    assert refused == Refused("the branch main moved 5 times while the work was judged for it")
+    assert refused == LandingRefused("the branch main moved 5 times while the work was judged for it")
     assert len(again.asked) == 5
 
 
@@ -335,7 +335,7 @@ async def test_a_dirty_checkout_on_the_branch_refuses_the_landing_before_anythin
         write(root, {"b.txt": "mine\n"})
         before = git(root, "rev-parse", "main"), contents(root)
         refused = await land_onto(place, plan, "main", again.judge, again.write_receipt)
-    assert refused == Refused("the checkout has changes that are not committed: b.txt")
+    assert refused == LandingRefused("the checkout has changes that are not committed: b.txt")
     assert again.asked == []
     assert (git(root, "rev-parse", "main"), contents(root)) == before
     is_sound(root)
@@ -347,7 +347,7 @@ async def test_a_branch_that_another_working_tree_stands_on_is_refused(tmp_path:
     again = Rejudging()
     async with workplace(root) as place:
         refused = await land_onto(place, await plan_for(place), "side", again.judge, again.write_receipt)
-    assert refused == Refused(f"the branch side is checked out in {tmp_path / 'linked'}")
+    assert refused == LandingRefused(f"the branch side is checked out in {tmp_path / 'linked'}")
 
 
 async def test_a_branch_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ async def test_work_whose_changes_are_all_there_already_is_refused_as_nothing_to
         (root / "gone").unlink()
         commit(root)
         refused = await land_onto(place, plan, "main", again.judge, again.write_receipt)
-    assert refused == Refused("main has the same files already; there is nothing to land")
+    assert refused == LandingRefused("main has the same files already; there is nothing to land")
 
 
 # -- discard --

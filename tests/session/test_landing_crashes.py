@@ -13,9 +13,11 @@ import pytest
 from landing_child import OPERATIONS, Reaper, Stopped, plan_from_tag, stop
 from landing_scenes import BASE, is_sound
 
-from donewhen.session.landing import Landing, Plan
+from donewhen.session.conclude.land import Landing, LandingPlan
 from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.workspace.files import remove_tree
 from repositories import commit, git, repository, try_git, write
+from tiers import SPARSE
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +40,7 @@ class Scene:
 
     operation: str
     place: Workplace
-    plan: Plan
+    plan: LandingPlan
     kept: Path
     journal: Path = field(init=False)
 
@@ -52,9 +54,13 @@ class Scene:
         return self.place.repo.root, self.place.store.bare.directory
 
     def begin_again(self) -> None:
+        """Restore the files in place: what is landed to are the directories that were opened."""
         for number, place in enumerate(self.places):
-            shutil.rmtree(place)
-            shutil.copytree(self.kept / str(number), place, symlinks=True)
+            for directory in (place, place / ".git"):
+                for entry in directory.iterdir() if directory.is_dir() else ():
+                    if entry.name != ".git":
+                        remove_tree(entry)
+            shutil.copytree(self.kept / str(number), place, symlinks=True, dirs_exist_ok=True)
         git(self.place.repo.root, "update-index", "-q", "--refresh")
 
     async def finished(self) -> object:
@@ -125,15 +131,15 @@ async def test_a_landing_stopped_at_any_step_is_finished_by_the_next_try(
         result = await scene.finished()
         expected = facts(root)
         scene.begin_again()
-        points = 0
+        points, tried = 0, 0
         while await scene.stopped(points + 1):
-            points += 1
+            points, tried = points + SPARSE, tried + 1
             assert try_git(root, "fsck", "--strict").returncode == 0, f"not sound after {points}"
-            if points % AGAIN == 0:
+            if tried % AGAIN == 0:
                 await scene.stopped(1 + points // 2)  # somewhere in the middle of the next try
             await finish_and_compare(scene, result, expected, points)
             scene.begin_again()
-    show_table(f"  landing, {operation}: ended at {points} points, at every third one twice, and finished every time")
+    show_table(f"  landing, {operation}: ended at {tried} points, at every third one twice, and finished every time")
     assert points >= FEWEST[operation]
 
 
@@ -144,7 +150,7 @@ async def test_a_process_that_is_really_killed_leaves_no_more_behind(tmp_path: P
         scene = await prepared(operation, place, tmp_path / "kept")
         result = await scene.finished()
         expected = facts(root)
-        for nth in range(4, FEWEST[operation], FEWEST[operation] // REALLY_KILLED):
+        for nth in range(4, FEWEST[operation], SPARSE * FEWEST[operation] // REALLY_KILLED):
             scene.begin_again()
             assert scene.killed(nth)
             await finish_and_compare(scene, result, expected, nth)

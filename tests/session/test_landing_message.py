@@ -8,13 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.judge.receipt import TRAILER
-from donewhen.session.landing import SESSION_TRAILER, Plan, branch_name, message
+from donewhen.session.conclude.land import SESSION_TRAILER, LandingPlan, branch_name, message
 from needs import needs
 from repositories import environment
 
 DIGEST = "sha256:" + "ab" * 32
 FORGED = "sha256:" + "ff" * 32
-PLAN = Plan(
+PLAN = LandingPlan(
     session="s1", intent="", base="b", tree="t", parent="p", receipt_digest=DIGEST, at="2025-06-07T08:09:10+00:00"
 )
 OURS = f"{SESSION_TRAILER}: s1\n{TRAILER}: {DIGEST}\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.server.methods import METHODS, method
-from donewhen.session.memories import memory_import, memory_list, memory_recall
+from donewhen.session.verbs.memory import memory_import, memory_list, memory_recall
 from memory.repairs import learnt, log
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from donewhen.errors import BadInput
 from donewhen.model.providers import PROVIDERS
-from donewhen.session import settings
-from donewhen.session.model_server import MODEL_OPTION, ModelServer, server_of
-from donewhen.session.settings import Settings
-from donewhen.session.trust import TrustBook
+from donewhen.session.settings import settings
+from donewhen.session.settings.model_server import MODEL_OPTION, ModelServer, server_of
+from donewhen.session.settings.settings import Settings
+from donewhen.session.settings.trust import TrustBook
 
 URL = "http://localhost:8000/v1"
 LOCAL = f'[model]\nuse = "openai:local"\nbase_url = "{URL}"\n'

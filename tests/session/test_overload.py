@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import Event
-from donewhen.judge.cache import Runs
 from donewhen.judge.contract import Check, Contract
+from donewhen.judge.green_proof import JudgeRequest
 from donewhen.judge.judge import Judge
-from donewhen.judge.proof import Case
-from donewhen.judge.verdict import Status, Verdict
-from donewhen.session.checking import surroundings
+from donewhen.judge.run_cache import RunCache
+from donewhen.judge.verdict import CheckStatus, Verdict
+from donewhen.session.check.judge_tree import surroundings
 from donewhen.session.workplace import open_workplace
 from needs import needs
 from repositories import repository
@@ -25,20 +25,21 @@ async def judged(root: Path, port: int, overloaded: bool) -> tuple[Verdict, list
     check = Check(name="slow", command=f"python3 -c \"{asks}; time.sleep(60 * (word == b'slow'))\"", timeout_secs=5)
     contract, told = Contract(checks=(check,), min_evidence="exit"), list[Event]()
     async with open_workplace(root) as place:
-        case = Case(
+        case = JudgeRequest(
             base=place.repo.head,
             candidate=await place.store.tree_of(place.repo.head),
             surroundings=surroundings(place, contract),
             today=datetime.datetime.now().astimezone().date(),
             overloaded=lambda: overloaded,
         )
-        runs = Runs(place.trees.directory / "kept-runs", False)
+        runs = RunCache(place.trees.directory / "kept-runs", False)
         return await Judge(place, contract, case, runs, told.append).verdict(), told
 
 
-@pytest.mark.parametrize(("overloaded", "status"), [(True, Status.PASS), (False, Status.TIMEOUT)])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("overloaded", "status"), [(True, CheckStatus.PASS), (False, CheckStatus.TIMEOUT)])
 async def test_a_timeout_is_tried_again_only_where_the_machine_had_too_much_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overloaded: bool, status: Status
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overloaded: bool, status: CheckStatus
 ) -> None:
     needs("bwrap")
     root = repository(tmp_path / "repo")

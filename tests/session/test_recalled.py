@@ -2,11 +2,11 @@
 
 import anyio
 
-from donewhen.session.replaying import Leg, Recalled
+from donewhen.session.verbs.replay import ReplayedPerson, Segment
 
 
 def test_two_who_ask_in_another_order_than_then_get_the_answers_of_then() -> None:
-    person = Recalled(Leg(answers=[("[a] which?", "blue"), ("[b] how many?", "two"), ("[a] which?", None)]))
+    person = ReplayedPerson(Segment(answers=[("[a] which?", "blue"), ("[b] how many?", "two"), ("[a] which?", None)]))
     asked = ["[b] how many?", "[a] which?", "[a] which?", "[c] what?"]
 
     async def answers() -> list[str | None]:
@@ -16,5 +16,5 @@ def test_two_who_ask_in_another_order_than_then_get_the_answers_of_then() -> Non
 
 
 def test_an_answer_to_a_question_that_was_asked_before_the_leg_began_is_for_whoever_asks() -> None:
-    person = Recalled(Leg(answers=[("", "yes")]))
+    person = ReplayedPerson(Segment(answers=[("", "yes")]))
     assert anyio.run(person.answer, "may it?") == "yes"

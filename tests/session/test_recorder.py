@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import PlanText
-from donewhen.session.recorder import Recorder, nobody
-from donewhen.session.story import CLOCK, Story, told
+from donewhen.session.log.state import CLOCK, SessionState, told
+from donewhen.session.log.writer import LogWriter, nobody
 from donewhen.storage.archive import Archive
 from donewhen.storage.record import Record
 
@@ -37,7 +37,7 @@ def test_a_listener_whose_terminal_or_disk_is_gone_does_not_end_the_work(archive
     def gone(record: Record) -> None:
         raise OSError(number, record.kind)
 
-    recorder = Recorder(archive.create("a", "/r", "t"), Story(), gone)
+    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), gone)
     recorder.write(SAID)
     recorder.write(SAID)
     assert recorder.story.position == 2
@@ -46,7 +46,7 @@ def test_a_listener_whose_terminal_or_disk_is_gone_does_not_end_the_work(archive
 
 def test_time_that_the_clock_of_the_machine_does_not_show_is_counted(archive: Archive) -> None:
     clock = Clock()
-    recorder = Recorder(archive.create("a", "/r", "t"), Story(), nobody, clock=clock)
+    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody, clock=clock)
     for _ in range(3):
         recorder.write(SAID)
         clock.now += HOUR  # the clock was set back, or stands still
@@ -58,7 +58,7 @@ def test_time_that_the_clock_of_the_machine_does_not_show_is_counted(archive: Ar
 
 
 def test_time_that_only_the_clock_of_the_machine_shows_is_not_counted(archive: Archive, tmp_path: Path) -> None:
-    recorder = Recorder(archive.create("a", "/r", "t"), Story(), nobody)
+    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody)
     recorder.write(SAID)
     tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
     with sqlite3.connect(tmp_path / "sessions.db") as database:
@@ -71,7 +71,7 @@ def test_time_that_only_the_clock_of_the_machine_shows_is_not_counted(archive: A
 
 
 def test_a_clock_that_runs_well_leaves_no_trace(archive: Archive) -> None:
-    recorder = Recorder(archive.create("a", "/r", "t"), Story(), nobody)
+    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody)
     for _ in range(50):
         recorder.write(SAID)
     assert {record.kind for record in archive.records("a")} == {"plan_text"}

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.errors import BadInput, NeedsPerson
-from donewhen.session import schema, settings
-from donewhen.session.trust import TrustBook
+from donewhen.session.settings import schema, settings
+from donewhen.session.settings.trust import TrustBook
 
 
 @pytest.fixture
@@ -104,6 +104,42 @@ def test_a_bad_file_is_refused_in_one_line_with_file_and_key(
         load(top, environment)
     message = str(refused.value)
     assert str(file) in message and names in message and "\n" not in message
+
+
+NUMERIC = [
+    (heading, name, key)
+    for heading, keys in (
+        *((f"[{table}]", keys) for table, keys in schema.TABLES.items()),
+        *((f"[[{table}]]", keys) for table, keys in schema.LISTS.items()),
+    )
+    for name, key in keys.items()
+    if key.fits(1) and not key.fits("text") and not key.fits(True)
+]
+"""Every key of the schema that takes a number."""
+
+
+@pytest.mark.parametrize(("heading", "name", "key"), NUMERIC, ids=[f"{table}{name}" for table, name, _ in NUMERIC])
+@pytest.mark.promise("config.wrong-type")
+def test_no_numeric_key_takes_a_number_that_is_endless_or_none(
+    top: Path, environment: dict[str, str], heading: str, name: str, key: schema.Key
+) -> None:
+    file, own = top / "donewhen.toml", write_user_file(environment, "")
+    table = heading.strip("[]")
+    for value in ("inf", "+inf", "-inf", "nan", "+nan", "-nan"):
+        for place in (file, own):
+            place.write_text(f"{heading}\n{name} = {value}\n")
+            with pytest.raises(BadInput) as refused:
+                load(top, environment)
+            message = str(refused.value)
+            assert message.startswith(f"{place}: '{table}") and f".{name}' must be {key.kind}, not " in message
+            assert "\n" not in message
+            place.unlink()
+        if table in schema.TABLES:
+            variable = f"DONEWHEN__{table}__{name}".upper()
+            with pytest.raises(BadInput, match=rf"^{variable}: '{table}\.{name}' must be "):
+                load(top, {**environment, variable: value})
+    file.write_text(f"{heading}\n{name} = {key.default}\n")
+    load(top, environment)
 
 
 def test_bytes_that_are_no_text_are_refused_with_their_place(top: Path, environment: dict[str, str]) -> None:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from donewhen.engines.base import OutOfBudget
-from donewhen.model.base import Usage
-from donewhen.session.meter import Allowance, Budget, Share
-from donewhen.session.story import Story
+from donewhen.engines.interface import OutOfBudget
+from donewhen.model.interface import Usage
+from donewhen.session.log.state import SessionState
+from donewhen.session.loop.budget import Allowance, Budget, Share
 
 
 def test_a_share_ends_where_the_others_begin_and_what_is_not_spent_is_there_for_the_next() -> None:
-    budget = Budget(Allowance(tokens=100), Story())
+    budget = Budget(Allowance(tokens=100), SessionState())
     greedy, modest = Share(budget, 4), Share(budget, 4)
     greedy.spent(Usage(input=25, output=0), None)
     with pytest.raises(OutOfBudget, match="used 25, lent 25"):
@@ -24,7 +24,7 @@ def test_a_share_ends_where_the_others_begin_and_what_is_not_spent_is_there_for_
 
 
 def test_dollars_are_shared_as_tokens_are() -> None:
-    budget = Budget(Allowance(usd=1.0), Story())
+    budget = Budget(Allowance(usd=1.0), SessionState())
     one = Share(budget, 2)
     one.spent(Usage(), 0.5)
     with pytest.raises(OutOfBudget, match=r"lent 0\.5"):
@@ -33,6 +33,6 @@ def test_dollars_are_shared_as_tokens_are() -> None:
 
 
 def test_without_limits_a_share_has_none_either() -> None:
-    one = Share(Budget(Allowance(), Story()), 8)
+    one = Share(Budget(Allowance(), SessionState()), 8)
     one.spent(Usage(input=1_000_000, output=0), None)
     one.require()

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.session.meter import Allowance, Budget
-from donewhen.session.story import Story, told
+from donewhen.session.log.state import SessionState, told
+from donewhen.session.loop.budget import Allowance, Budget
 from donewhen.storage.record import Record
 
 
@@ -94,7 +94,7 @@ WHOLE = records(
 
 @given(st.sets(st.integers(0, len(WHOLE) - 2)))
 def test_a_log_can_be_read_whatever_part_of_it_is_lost(lost: set[int]) -> None:
-    story: Story = told(record for number, record in enumerate(WHOLE) if number not in lost)
+    story: SessionState = told(record for number, record in enumerate(WHOLE) if number not in lost)
     assert story.lost == len(lost)
     assert [one.n for one in story.rounds] == sorted({one.n for one in story.rounds})
     assert story.finished is not None

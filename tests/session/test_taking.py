@@ -2,8 +2,8 @@
 
 import pytest
 
-from donewhen.session.story import Plain
-from donewhen.session.taking import is_by_person, is_edited
+from donewhen.session.log.state import Plain
+from donewhen.session.planned.plan_approval import is_by_person, is_edited
 
 
 @pytest.mark.parametrize(

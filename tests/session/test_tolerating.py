@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.session.recorder import Recorder, nobody
-from donewhen.session.story import Story, told
-from donewhen.session.tolerating import MOST_FAILURES, Tolerance
+from donewhen.session.log.state import SessionState, told
+from donewhen.session.log.writer import LogWriter, nobody
+from donewhen.session.recall.session_memory import MOST_FAILURES, BestEffort
 from donewhen.storage.archive import Archive
-from donewhen.storage.lease import Fenced
+from donewhen.storage.lease import LeaseLost
 
 
 @pytest.fixture
@@ -22,20 +22,20 @@ def messages(archive: Archive) -> list[str]:
 
 
 def test_whatever_breaks_is_told_once_also_by_who_goes_on_with_the_session(archive: Archive) -> None:
-    tolerant = Tolerance(Recorder(archive.create("a", "/r", "t"), Story(), nobody), "memory")
+    tolerant = BestEffort(LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody), "memory")
     for fault in (IndexError("a reader"), MachineryBroke("it is locked"), RecursionError("deep")):
         with tolerant():
             raise fault
     assert messages(archive) == ["IndexError: a reader; the work goes on without it"]
     story = told(archive.records("a"))
-    with Tolerance(Recorder(archive.claim("a", seize=True), story, nobody), "memory")():
+    with BestEffort(LogWriter(archive.claim("a", seize=True), story, nobody), "memory")():
         raise OSError("again")
     assert len(messages(archive)) == 1
     archive.close()
 
 
 def test_after_some_failures_it_is_not_worth_another_try(archive: Archive) -> None:
-    tolerant = Tolerance(Recorder(archive.create("a", "/r", "t"), Story(), nobody), "memory")
+    tolerant = BestEffort(LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody), "memory")
     for _ in range(MOST_FAILURES):
         assert tolerant.goes_on
         with tolerant():
@@ -45,8 +45,8 @@ def test_after_some_failures_it_is_not_worth_another_try(archive: Archive) -> No
 
 
 def test_that_the_session_belongs_to_somebody_else_now_is_not_swallowed(archive: Archive) -> None:
-    tolerant = Tolerance(Recorder(archive.create("a", "/r", "t"), Story(), nobody), "memory")
+    tolerant = BestEffort(LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody), "memory")
     archive.claim("a", seize=True)
-    with pytest.raises(Fenced), tolerant():
+    with pytest.raises(LeaseLost), tolerant():
         raise ValueError
     archive.close()

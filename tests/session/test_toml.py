@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.detect import propose
-from donewhen.judge.protect import Guard, manifests
-from donewhen.session import settings as settings_module
+from donewhen.judge.protect import Guard
+from donewhen.judge.protect.contents import manifests
+from donewhen.session.settings import settings as settings_module
 from donewhen.toml import DEEPEST, MOST_BYTES, MOST_PARTS, BadToml, parse_toml
 from donewhen.workspace.beneath import Root
 from program import donewhen
@@ -153,10 +154,20 @@ def test_a_donewhen_toml_that_is_not_a_file_is_refused_by_every_verb_that_needs_
     assert donewhen("list", cwd=root, timeout=60).code == 0
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
 def test_a_broken_donewhen_toml_is_one_line(root: Path, content: bytes) -> None:
     (root / "donewhen.toml").write_bytes(content)
     refused(root / "donewhen.toml", "check", cwd=root)
+
+
+def test_a_command_that_the_kernel_would_not_take_is_one_line_and_a_shorter_one_runs(root: Path) -> None:
+    file = root / "donewhen.toml"
+    file.write_text(f"[[check]]\nname = 'a'\ncommand = '{'true;' * 30_000}'\n")
+    for arguments in (["check"], ["run", "x"]):
+        refused(file, *arguments, cwd=root)
+    file.write_text(f"[[check]]\nname = 'a'\ncommand = '{'true;' * 26_214}'\n")
+    assert donewhen("check", cwd=root, timeout=60).code == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -168,6 +179,7 @@ def test_a_user_file_that_is_not_a_file_is_refused(root: Path, home: Path, kind:
     refused(file, "list", cwd=root)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
 def test_a_broken_user_file_and_a_broken_contract_file_are_one_line(root: Path, home: Path, content: bytes) -> None:
     given = root / "given.toml"
@@ -234,6 +246,7 @@ MANIFESTS = (
 )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
 def test_a_broken_manifest_is_not_read_and_comes_from_the_base(tmp_path: Path, content: bytes) -> None:
     for name in ("pyproject.toml", "Cargo.toml"):

@@ -10,9 +10,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from donewhen.errors import NeedsPerson
-from donewhen.session import schema, settings
-from donewhen.session.settings import Settings
-from donewhen.session.trust import TrustBook
+from donewhen.session.settings import schema, settings
+from donewhen.session.settings.settings import Settings
+from donewhen.session.settings.trust import TrustBook
 
 Tables = dict[str, dict[str, Any]]
 

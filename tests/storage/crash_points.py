@@ -17,7 +17,7 @@ from typing import Any
 from donewhen.events import PlanText
 from donewhen.storage import archive as storage
 from donewhen.storage.archive import Archive
-from donewhen.storage.mirror import Mirror, Written
+from donewhen.storage.log_file import LogFile, Written
 
 ROOM = str(Path(storage.__file__).parent)
 WRITES = 4
@@ -83,7 +83,7 @@ def look_after_writing(directory: Path) -> None:
         assert count in (3 * promised, 3 * promised + 3), (count, promised)
         assert lease.write(PlanText(text="after"))[0].seq == count // 3 * 2 + 1
         warnings: list[str] = []
-        copies = list(Mirror(directory / "logs" / "a.jsonl").entries(warnings))
+        copies = list(LogFile(directory / "logs" / "a.jsonl").entries(warnings))
         assert warnings == [], warnings
         assert [copy.position for copy in copies if isinstance(copy, Written)] == list(range(1, count + 2))
     else:
@@ -137,14 +137,14 @@ def nothing(directory: Path) -> None:
 SCENES = {"write": (nothing, write, look_after_writing), "rebuild": (damage, rebuild, look_after_rebuilding)}
 
 
-def main(scene: str, place: Path) -> None:
+def main(scene: str, place: Path, sparse: int) -> None:
     prepare, act, look = SCENES[scene]
     original, directory = place / "original", place / "state"
     original.mkdir()
     prepare(original)
     shutil.copytree(original, directory)
     total, points = in_child(lambda: act(directory), 0), 0
-    for point in range(1, total + 1, -(-total // MOST)):
+    for point in range(1, total + 1, -(-total // MOST) * sparse):
         shutil.rmtree(directory)
         shutil.copytree(original, directory)
         assert in_child(lambda: act(directory), point) == 0
@@ -156,4 +156,4 @@ def main(scene: str, place: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -11,7 +11,7 @@ from places import DEAD, RUNNING, SAID, Place, says, texts
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import Error, Event, PlanText, SessionFinished, StateChanged
 from donewhen.storage.archive import Archive
-from donewhen.storage.lease import Fenced
+from donewhen.storage.lease import LeaseLost
 
 
 def finished(outcome: str) -> Event:
@@ -117,7 +117,7 @@ def test_a_deleted_session_leaves_nothing_and_fences_its_writer(place: Place) ->
     assert list(archive.records("a")) == [] and [row.id for row in archive.sessions()] == ["b"]
     assert not place.log("a").exists()
     assert len(list(archive.events("b"))) == 1
-    with pytest.raises(Fenced, match="was deleted"):
+    with pytest.raises(LeaseLost, match="was deleted"):
         lease.write(SAID)
     with pytest.raises(BadInput, match="there is no session 'a'"):
         archive.delete("a")

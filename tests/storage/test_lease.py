@@ -10,7 +10,7 @@ from places import DEAD, SAID, Place, says, tell, texts
 from donewhen.errors import BadInput
 from donewhen.events import PlanText
 from donewhen.storage.archive import Archive
-from donewhen.storage.lease import Fenced, Lease
+from donewhen.storage.lease import Lease, LeaseLost
 from donewhen.storage.owner import Owned, Owner
 
 RACES = 50
@@ -33,7 +33,7 @@ def test_a_dead_owner_is_replaced_at_the_next_generation_and_cannot_write_any_mo
     old.write(SAID)
     new = archive.claim("a")
     assert new.generation == 2
-    with pytest.raises(Fenced, match=f"^session a belongs to process {Owner.here().pid} on .* now; nothing more"):
+    with pytest.raises(LeaseLost, match=f"^session a belongs to process {Owner.here().pid} on .* now; nothing more"):
         old.write(SAID, note=("note", {}))
     old.release()
     assert archive.owner("a") == Owner.here()
@@ -46,7 +46,7 @@ def test_a_released_session_has_no_owner_and_may_be_claimed(place: Place) -> Non
     lease = archive.create("a", "/r", "title")
     lease.release()
     assert archive.owner("a") is None
-    with pytest.raises(Fenced, match="was given up"):
+    with pytest.raises(LeaseLost, match="was given up"):
         lease.write(SAID)
     assert archive.claim("a").generation == 2
     assert archive.owner("a") == Owner.here()
@@ -149,7 +149,7 @@ def test_any_order_of_claims_and_writes_keeps_numbers_whole_and_old_writers_out(
             wrote = take(leases[who], step, str(number))
             events, notes = events + wrote[0], notes + wrote[1]
         elif who in leases:
-            with pytest.raises(Fenced):
+            with pytest.raises(LeaseLost):
                 take(leases[who], step, str(number))
     for archive in writers:
         records = list(archive.records(session))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from places import DEAD, RUNNING, SAID, Place, texts
 
 from donewhen.events import PlanText
-from donewhen.storage.mirror import Head, Mirror
+from donewhen.storage.log_file import LogFile, LogHeader
 from donewhen.storage.record import Written, encoded
 
-HEAD = Head("a", "/r", "title", "2026-01-01T00:00:00.000Z")
+HEAD = LogHeader("a", "/r", "title", "2026-01-01T00:00:00.000Z")
 
 
 def record(position: int, text: str = "said") -> Written:
@@ -22,28 +22,28 @@ def record(position: int, text: str = "said") -> Written:
 
 
 @pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
+def mirror(tmp_path: Path) -> LogFile:
     """Five records."""
-    mirror = Mirror(tmp_path / "logs" / "a.jsonl")
+    mirror = LogFile(tmp_path / "logs" / "a.jsonl")
     mirror.begin(HEAD)
     mirror.append(record(n, f"text {n} ä") for n in range(1, 6))
     return mirror
 
 
-def read(mirror: Mirror) -> tuple[list[int], list[str]]:
+def read(mirror: LogFile) -> tuple[list[int], list[str]]:
     warnings: list[str] = []
     found = [entry.position for entry in mirror.entries(warnings) if isinstance(entry, Written)]
     return found, warnings
 
 
-def test_a_whole_file_is_read_without_a_word_and_is_private(mirror: Mirror) -> None:
+def test_a_whole_file_is_read_without_a_word_and_is_private(mirror: LogFile) -> None:
     assert read(mirror) == ([1, 2, 3, 4, 5], [])
     assert next(mirror.entries([])) == HEAD
     assert mirror.last() == 5 and mirror.mend() == []
     assert mirror.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_end_that_was_torn_at_any_byte_is_cut_and_kept_and_the_file_goes_on(mirror: Mirror) -> None:
+def test_an_end_that_was_torn_at_any_byte_is_cut_and_kept_and_the_file_goes_on(mirror: LogFile) -> None:
     data = mirror.path.read_bytes()
     start = data.rindex(b"\n", 0, -1) + 1
     for size in range(start, len(data)):
@@ -59,7 +59,7 @@ def test_an_end_that_was_torn_at_any_byte_is_cut_and_kept_and_the_file_goes_on(m
             kept.unlink()
 
 
-def test_what_was_cut_before_is_never_overwritten(mirror: Mirror) -> None:
+def test_what_was_cut_before_is_never_overwritten(mirror: LogFile) -> None:
     for torn in (b"one", b"two"):
         with mirror.path.open("ab") as file:
             file.write(torn)
@@ -82,7 +82,7 @@ def line_of(data: bytes, number: int) -> tuple[int, int]:
     ids=["NUL", "not UTF-8", "other JSON", "empty", "words", "deep"],
 )
 def test_a_bad_line_in_the_middle_is_passed_over_and_the_others_keep_their_positions(
-    mirror: Mirror, damage: bytes
+    mirror: LogFile, damage: bytes
 ) -> None:
     data = mirror.path.read_bytes()
     start, end = line_of(data, 4)
@@ -90,7 +90,7 @@ def test_a_bad_line_in_the_middle_is_passed_over_and_the_others_keep_their_posit
     assert read(mirror) == ([1, 2, 4, 5], [f"{mirror.path}: line 4 cannot be read and was passed over"])
 
 
-def test_a_block_of_nul_over_several_lines_loses_those_and_no_other(mirror: Mirror) -> None:
+def test_a_block_of_nul_over_several_lines_loses_those_and_no_other(mirror: LogFile) -> None:
     mirror.append(record(n, "x" * 50) for n in range(6, 30))
     data = bytearray(mirror.path.read_bytes())
     start = line_of(bytes(data), 8)[0] + 10
@@ -101,7 +101,7 @@ def test_a_block_of_nul_over_several_lines_loses_those_and_no_other(mirror: Mirr
     assert found == sorted(found) and len(warnings) == 1
 
 
-def test_a_flipped_bit_anywhere_in_a_record_is_noticed(mirror: Mirror) -> None:
+def test_a_flipped_bit_anywhere_in_a_record_is_noticed(mirror: LogFile) -> None:
     data = mirror.path.read_bytes()
     start, end = line_of(data, 3)
     for place in range(start, end - 1):
@@ -112,14 +112,14 @@ def test_a_flipped_bit_anywhere_in_a_record_is_noticed(mirror: Mirror) -> None:
 READ = """
 import resource, sys
 from pathlib import Path
-from donewhen.storage.mirror import Mirror, Written
+from donewhen.storage.log_file import LogFile, Written
 resource.setrlimit(resource.RLIMIT_DATA, (120_000_000, 120_000_000))
-warnings, mirror = [], Mirror(Path(sys.argv[1]))
+warnings, mirror = [], LogFile(Path(sys.argv[1]))
 print([entry.position for entry in mirror.entries(warnings) if isinstance(entry, Written)], mirror.last(), warnings)
 """
 
 
-def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: Mirror) -> None:
+def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: LogFile) -> None:
     with mirror.path.open("ab") as file:
         file.truncate(mirror.path.stat().st_size + 300_000_000)
         file.seek(0, os.SEEK_END)
@@ -136,7 +136,7 @@ def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: M
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=300), share=st.floats(0, 1))
 def test_no_bytes_in_a_log_file_make_a_reader_stumble(tmp_path: Path, noise: bytes, share: float) -> None:
-    mirror = Mirror(tmp_path / "logs" / "a.jsonl")
+    mirror = LogFile(tmp_path / "logs" / "a.jsonl")
     mirror.begin(HEAD)
     mirror.append(record(n) for n in range(1, 8))
     data = mirror.path.read_bytes()
@@ -171,7 +171,7 @@ def test_a_file_that_is_removed_while_the_session_runs_is_written_anew(sqlite: P
     sqlite.log("a").unlink()
     lease.write(SAID)
     lease.write(SAID)
-    assert read(Mirror(sqlite.log("a"))) == ([1, 2, 3], [])
+    assert read(LogFile(sqlite.log("a"))) == ([1, 2, 3], [])
 
 
 def test_a_file_that_cannot_be_written_is_named_and_caught_up_with_later(sqlite: Place) -> None:
@@ -187,7 +187,7 @@ def test_a_file_that_cannot_be_written_is_named_and_caught_up_with_later(sqlite:
     kept.rename(sqlite.log("a"))
     lease.write(PlanText(text="4"))
     assert texts(list(archive.events("a"))) == ["1", "2", "3", "4"]
-    assert read(Mirror(sqlite.log("a"))) == ([1, 2, 3, 4], [])
+    assert read(LogFile(sqlite.log("a"))) == ([1, 2, 3, 4], [])
 
 
 def test_records_that_only_the_file_has_are_taken_back_by_the_next_claim(sqlite: Place) -> None:
@@ -204,4 +204,4 @@ def test_records_that_only_the_file_has_are_taken_back_by_the_next_claim(sqlite:
     assert archive.warnings == [f"3 records of session a were taken back from {sqlite.log('a')}"]
     assert list(archive.records("a")) == before and archive.sessions() == [row]
     assert lease.write(SAID)[0].position == 7
-    assert read(Mirror(sqlite.log("a"))) == ([1, 2, 3, 4, 5, 6, 7], [])
+    assert read(LogFile(sqlite.log("a"))) == ([1, 2, 3, 4, 5, 6, 7], [])

@@ -12,14 +12,14 @@ from places import RUNNING, SAID, Place, says
 from donewhen.events import PlanText, SessionFinished, StateChanged
 from donewhen.storage.archive import Archive
 from donewhen.storage.connection import Damaged
-from donewhen.storage.record import Record, Row
+from donewhen.storage.record import Record, SessionRow
 
 Damage = Callable[[Path], None]
 
 LONG = PlanText(text="x" * 3000)
 
 
-def fill(archive: Archive) -> tuple[list[Row], list[Record]]:
+def fill(archive: Archive) -> tuple[list[SessionRow], list[Record]]:
     """Three sessions, some pages of database; what a reader sees of them."""
     for name in ("one", "two", "three"):
         lease = archive.create(name, f"/{name}", f"title {name}")
@@ -32,7 +32,7 @@ def fill(archive: Archive) -> tuple[list[Row], list[Record]]:
     return seen(archive)
 
 
-def seen(archive: Archive) -> tuple[list[Row], list[Record]]:
+def seen(archive: Archive) -> tuple[list[SessionRow], list[Record]]:
     rows = sorted(archive.sessions(), key=lambda row: row.id)
     return rows, [record for row in rows for record in archive.records(row.id)]
 

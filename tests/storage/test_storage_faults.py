@@ -18,7 +18,7 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import PlanText
 from donewhen.storage.archive import Archive
 from donewhen.storage.connection import Busy
-from donewhen.storage.mirror import Mirror, Written
+from donewhen.storage.log_file import LogFile, Written
 from needs import leave_out, needs, needs_root
 
 PAGES = 24
@@ -172,7 +172,7 @@ def test_a_full_disk_is_one_line_and_the_same_write_works_when_there_is_room_aga
             ballast.unlink(missing_ok=True)
             lease.write(PlanText(text="last"))
             assert [record.position for record in archive.records("a")] == [1, 2, 3, 4, 5]
-            copies = [entry.position for entry in Mirror(place.log("a")).entries([]) if isinstance(entry, Written)]
+            copies = [entry.position for entry in LogFile(place.log("a")).entries([]) if isinstance(entry, Written)]
             assert copies == [1, 2, 3, 4, 5]
             archive.close()
             assert place.open().warnings == []

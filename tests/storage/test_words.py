@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.storage.connection import Connection
-from donewhen.storage.expendable import connected
+from donewhen.storage.disposable_db import connected
 from donewhen.storage.migrations import Schema, migrate
 from donewhen.storage.postgres import PostgresConnection
-from donewhen.storage.words import WordTable, words
+from donewhen.storage.text_search import WordTable, words
 
 SCHEMA = Schema("the words were", "word_migrations", (("CREATE {word_table} texts {word_columns}",),))
 

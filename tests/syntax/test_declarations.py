@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.syntax.declarations import Declaration, declared
-from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, Unreadable
+from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable
 
 TABLE = [
     pytest.param(language, *case, id=f"{language}-{number}")
@@ -155,7 +155,7 @@ def test_classes_inside_classes_are_named_down_to_a_depth_and_no_further() -> No
 
 
 def test_a_text_that_is_too_long_is_refused_with_a_reason() -> None:
-    with pytest.raises(Unreadable, match="more than a parser is given"):
+    with pytest.raises(SourceUnreadable, match="more than a parser is given"):
         declared("python", b"x" * (MOST_BYTES + 1))
 
 

@@ -3,7 +3,7 @@
 import pytest
 from declared_sources import SOURCES
 
-from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, Unreadable, language_of, parsed
+from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable, language_of, parsed
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def test_every_grammar_reads_a_program_of_its_language(language: LanguageName) -
 
 
 def test_a_text_beyond_the_limit_is_not_given_to_a_parser() -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(SourceUnreadable):
         parsed("c", b" " * (MOST_BYTES + 1))

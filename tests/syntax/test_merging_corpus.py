@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from merging_cases import Case, cases
 
-from donewhen.syntax.merging.merge import Conflict, Merged, merge
+from donewhen.syntax.merging.merge import Conflict, MergedText, merge
 from repositories import try_git, write
 
 MERGING = [case for case in cases() if case.merged is not None]
@@ -17,7 +17,7 @@ CONFLICTING = [case for case in cases() if case.why is not None]
 def test_a_pair_that_goes_together_gives_the_expected_text(case: Case) -> None:
     result = merge(case.path, case.base, case.ours, case.theirs)
 
-    assert isinstance(result, Merged), result
+    assert isinstance(result, MergedText), result
     assert result.text == case.merged
     assert result.how
 
@@ -45,7 +45,7 @@ def test_the_sides_can_change_places(case: Case) -> None:
     other = merge(case.path, case.base, case.theirs, case.ours)
 
     assert type(one) is type(other), (one, other)
-    if isinstance(one, Merged) and isinstance(other, Merged):
+    if isinstance(one, MergedText) and isinstance(other, MergedText):
         assert words(one.text) == words(other.text)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.syntax.merging.lines import changes, numbered, split
-from donewhen.syntax.merging.merge import Conflict, Merged, Place, merge
+from donewhen.syntax.merging.merge import Conflict, ConflictPlace, MergedText, merge
 
 few_lines = st.lists(st.sampled_from([0, 1, 2, 3, 4]), max_size=30)
 
@@ -56,13 +56,13 @@ def test_changes_in_different_places_of_plain_text_go_together(lines: list[int],
     both = [*ours]
     both[late] = b"theirs\n"
 
-    assert merge("notes.txt", b"".join(base), b"".join(ours), b"".join(theirs)) == Merged(b"".join(both))
+    assert merge("notes.txt", b"".join(base), b"".join(ours), b"".join(theirs)) == MergedText(b"".join(both))
 
 
 def test_without_a_grammar_neighbouring_lines_conflict() -> None:
     result = merge("notes.txt", b"a\nb\nc\n", b"a\nB\nc\n", b"a\nb\nC\n")
 
-    assert result == Conflict((Place(2, "", "both sides changed these lines"),))
+    assert result == Conflict((ConflictPlace(2, "", "both sides changed these lines"),))
 
 
 def test_binary_content_is_never_merged() -> None:
@@ -80,14 +80,14 @@ def test_line_ends_stay_as_they_are(end: bytes) -> None:
 
     result = merge("a.py", base, ours, theirs)
 
-    assert isinstance(result, Merged)
+    assert isinstance(result, MergedText)
     assert result.text == b"import os\nimport re\nimport sys\n\nx = 1\n".replace(b"\n", end)
 
 
 def test_a_missing_line_end_stays_missing() -> None:
     result = merge("a.py", b"A = 1", b"A = 1\nB = 2", b"A = 1\nC = 3")
 
-    assert result == Merged(b"A = 1\nB = 2\nC = 3", ("sibling definitions after A",))
+    assert result == MergedText(b"A = 1\nB = 2\nC = 3", ("sibling definitions after A",))
 
 
 def test_tabs_stay_tabs() -> None:
@@ -96,5 +96,5 @@ def test_tabs_stay_tabs() -> None:
 
     result = merge("a.py", base, ours, theirs)
 
-    assert isinstance(result, Merged)
+    assert isinstance(result, MergedText)
     assert result.text == ours + b"\n\tdef c(self):\n\t\treturn 3\n"

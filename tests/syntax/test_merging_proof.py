@@ -2,7 +2,7 @@
 
 import pytest
 
-from donewhen.syntax.merging.merge import Conflict, Merged, merge
+from donewhen.syntax.merging.merge import Conflict, MergedText, merge
 from donewhen.syntax.merging.windows import SHORT
 
 
@@ -22,7 +22,7 @@ def test_a_long_file_is_merged_at_each_conflict_and_nowhere_else() -> None:
 
     result = merge("a.py", base, ours, theirs)
 
-    assert isinstance(result, Merged)
+    assert isinstance(result, MergedText)
     both = ours
     for number in range(0, 6000, 1000):
         added = b"def ours_%d():\n    return None\n\n\n" % number
@@ -88,7 +88,7 @@ def test_an_unchanged_neighbour_keeps_its_odd_white_space() -> None:
     base = b"D = {\n  'a' :1,\n\n      'b':   2,\n}\nE=[ 1,2 ]\n"
     ours, theirs = base.replace(b"2,\n}", b"2,\n  'c': 3,\n}"), base.replace(b"2,\n}", b"2,\n  'd': 4,\n}")
 
-    assert merge("a.py", base, ours, theirs) == Merged(
+    assert merge("a.py", base, ours, theirs) == MergedText(
         base.replace(b"2,\n}", b"2,\n  'c': 3,\n  'd': 4,\n}"), ("entries of D",)
     )
 
@@ -96,7 +96,9 @@ def test_an_unchanged_neighbour_keeps_its_odd_white_space() -> None:
 def test_texts_that_do_not_parse_are_merged_by_lines_where_lines_do_not_conflict() -> None:
     base = b"def f(:\n1\n2\n3\n4\n"
 
-    assert merge("a.py", base, b"def g(:\n1\n2\n3\n4\n", b"def f(:\n1\n2\n3\n5\n") == Merged(b"def g(:\n1\n2\n3\n5\n")
+    assert merge("a.py", base, b"def g(:\n1\n2\n3\n4\n", b"def f(:\n1\n2\n3\n5\n") == MergedText(
+        b"def g(:\n1\n2\n3\n5\n"
+    )
 
 
 def test_a_merge_by_lines_that_no_longer_parses_is_a_conflict() -> None:

@@ -10,7 +10,7 @@ from merging_cases import Case, cases
 
 from donewhen.syntax.declarations import declared
 from donewhen.syntax.grammar import LanguageName, language_of, parsed
-from donewhen.syntax.merging.merge import Conflict, Merged, merge
+from donewhen.syntax.merging.merge import Conflict, MergedText, merge
 
 PATHS = [
     "a.py", "a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.java", "a.c", "a.hpp", "a.rb", "a.php", "a.json", "a.toml",
@@ -93,8 +93,8 @@ def test_additions_of_both_sides_are_all_there(
 
     result, turned = merge(tongue.path, base, one, other), merge(tongue.path, base, other, one)
 
-    assert isinstance(result, Merged), result
-    assert isinstance(turned, Merged), turned
+    assert isinstance(result, MergedText), result
+    assert isinstance(turned, MergedText), turned
     before = names(language, base)
     expected = sorted(names(language, one) + [name for name in names(language, other) if name not in before])
     assert names(language, result.text) == names(language, turned.text) == expected
@@ -129,17 +129,17 @@ def test_any_bytes_give_a_text_that_parses_or_a_conflict(path: str, base: bytes,
 @settings(deadline=None, max_examples=60)
 @given(path=st.sampled_from(PATHS), base=texts, changed=texts)
 def test_an_empty_change_and_an_equal_change_change_nothing(path: str, base: bytes, changed: bytes) -> None:
-    assert merge(path, base, changed, base) == Merged(changed)
-    assert merge(path, base, base, changed) == Merged(changed)
-    assert merge(path, base, changed, changed) == Merged(changed)
+    assert merge(path, base, changed, base) == MergedText(changed)
+    assert merge(path, base, base, changed) == MergedText(changed)
+    assert merge(path, base, changed, changed) == MergedText(changed)
 
 
 @pytest.mark.parametrize("case", [case for case in cases() if case.merged is not None], ids=str)
 def test_what_was_merged_merges_with_each_side_into_itself(case: Case) -> None:
     assert case.merged is not None
-    assert merge(case.path, case.ours, case.merged, case.ours) == Merged(case.merged)
+    assert merge(case.path, case.ours, case.merged, case.ours) == MergedText(case.merged)
     again = merge(case.path, case.base, case.merged, case.theirs)
-    assert again == Merged(case.merged, again.how if isinstance(again, Merged) else ())
+    assert again == MergedText(case.merged, again.how if isinstance(again, MergedText) else ())
 
 
 DEEP = 10_000
@@ -161,7 +161,7 @@ def test_deeply_nested_blocks_do_not_hinder_a_merge_beside_them() -> None:
 
     result = merge("a.py", deep + b"A = 1\n", deep + b"A = 1\nB = 2\n", deep + b"A = 1\nC = 3\n")
 
-    assert result == Merged(deep + b"A = 1\nB = 2\nC = 3\n", ("sibling definitions after A",))
+    assert result == MergedText(deep + b"A = 1\nB = 2\nC = 3\n", ("sibling definitions after A",))
 
 
 def test_a_long_chain_of_alternatives_is_one_row() -> None:
@@ -171,4 +171,13 @@ def test_a_long_chain_of_alternatives_is_one_row() -> None:
         "a.ts", b"type A = %b;\n" % chain, b"type A = %b | 'ours';\n" % chain, b"type A = %b | 'theirs';\n" % chain
     )
 
-    assert result == Merged(b"type A = %b | 'ours' | 'theirs';\n" % chain, ("alternatives of A",))
+    assert result == MergedText(b"type A = %b | 'ours' | 'theirs';\n" % chain, ("alternatives of A",))
+
+
+@pytest.mark.parametrize("quote", [b'"', b"'"])
+def test_a_string_of_toml_may_end_in_its_own_quotes(quote: bytes) -> None:
+    base = b"a = %s%s\nb = 1\n" % (quote * 3 + b"x", quote * 4)
+
+    merged = merge("a.toml", base, base.replace(b"x", b"y"), b"n = 0\n" + base)
+
+    assert merged == MergedText(b"n = 0\n" + base.replace(b"x", b"y"), ("entries",))

@@ -5,10 +5,10 @@ from declared_sources import SOURCES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.syntax.changes import Outside, SymbolChanges, changed
-from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, Unreadable
+from donewhen.syntax.changes import OutsideChanges, SymbolChanges, changed
+from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable
 
-IMPORTS, STATEMENTS, TRIVIA = Outside(imports=True), Outside(statements=True), Outside(trivia=True)
+IMPORTS, STATEMENTS, TRIVIA = OutsideChanges(imports=True), OutsideChanges(statements=True), OutsideChanges(trivia=True)
 SHOP = """import os
 
 VERSION = 1
@@ -49,7 +49,7 @@ EDITS: list[tuple[str, str, str, SymbolChanges]] = [
     ("an import", "import os", "import os\nimport sys", SymbolChanges(outside=IMPORTS)),
     ("a list of exports", "VERSION", "__all__ = ['Shop']\n\nVERSION", SymbolChanges(outside=IMPORTS)),
     ("a conditional import", "VERSION", "if TYPE_CHECKING:\n    import z\n\nVERSION",
-     SymbolChanges(outside=Outside(imports=True, statements=True))),
+     SymbolChanges(outside=OutsideChanges(imports=True, statements=True))),
     ("a statement", "print(checkout())", "print(checkout(), 1)", SymbolChanges(outside=STATEMENTS)),
     ("a comment between declarations", "# about the shop", "# about shops", SymbolChanges(outside=TRIVIA)),
     ("a comment between members", "# about closing", "# about it", SymbolChanges(outside=TRIVIA)),
@@ -71,7 +71,7 @@ def test_a_new_file_adds_all_it_has_and_a_gone_one_removes_it() -> None:
     names = ("VERSION", "Shop", "Shop.timeout", "Shop.total", "Shop.close", "checkout")
     assert changed("python", None, SHOP.encode()).added == names
     assert changed("python", SHOP.encode(), None).removed == names
-    assert changed("python", None, SHOP.encode()).outside == Outside(True, True, True)
+    assert changed("python", None, SHOP.encode()).outside == OutsideChanges(True, True, True)
     assert changed("python", None, None) == SymbolChanges()
 
 
@@ -155,7 +155,7 @@ def test_names_that_came_went_or_changed_are_listed_together() -> None:
 
 
 def test_a_version_that_is_too_long_is_refused() -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(SourceUnreadable):
         changed("python", b"", b"#" * (MOST_BYTES + 1))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from donewhen.syntax.grammar import MOST_BYTES
-from donewhen.syntax.index import Index
+from donewhen.syntax.symbol_index import Index
 
 SHOP = b"""VERSION = 1
 

@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from donewhen.union.answering import answer
-from donewhen.union.asking import BOOTED, Question, Reader
-from donewhen.workspace.process import Launcher
+from donewhen.union.parser_client import BOOTED, ParserClient, ParserRequest
+from donewhen.union.parser_process import answer
+from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox import level
-from donewhen.workspace.state import state_root
+from donewhen.workspace.state_dir import state_root
 
 pytestmark = pytest.mark.anyio
-PLAIN = Question("change", "a.py", {"before": b"x = 1\n", "after": b"x = 2\n"})
-TRAP = Question("change", "trap.py", {"before": None, "after": b"x = 1\n"})
+PLAIN = ParserRequest("change", "a.py", {"before": b"x = 1\n", "after": b"x = 2\n"})
+TRAP = ParserRequest("change", "trap.py", {"before": None, "after": b"x = 1\n"})
 
 
-async def answers(*questions: Question, boot: str = BOOTED) -> tuple[list[Mapping[str, Any]], int]:
+async def answers(*questions: ParserRequest, boot: str = BOOTED) -> tuple[list[Mapping[str, Any]], int]:
     async with Launcher.open() as launcher:
-        reader = Reader(launcher, await level.recorded_probe(launcher, state_root(os.environ)), boot)
+        reader = ParserClient(launcher, await level.recorded_probe(launcher, state_root(os.environ)), boot)
         return await reader.answers(questions), reader.asked
 
 
 async def test_a_change_a_merge_and_symbols_are_answered_by_one_process() -> None:
-    merge = Question("merge", "a.py", {"base": b"a\n", "ours": b"b\na\n", "theirs": b"a\nc\n"})
-    symbols = Question("symbols", "a.py", {"after": b"def f(): ...\n"}, ("f", "g"))
+    merge = ParserRequest("merge", "a.py", {"base": b"a\n", "ours": b"b\na\n", "theirs": b"a\nc\n"})
+    symbols = ParserRequest("symbols", "a.py", {"after": b"def f(): ...\n"}, ("f", "g"))
     (change, merged, found), asked = await answers(PLAIN, merge, symbols)
     assert asked == 1
     assert change["symbols"]["modified"] == ["x"]
@@ -37,18 +37,18 @@ async def test_a_change_a_merge_and_symbols_are_answered_by_one_process() -> Non
 
 
 async def test_a_file_without_a_grammar_has_no_language() -> None:
-    ((told,), _) = await answers(Question("change", "a.txt", {"before": None, "after": b"x"}))
+    ((told,), _) = await answers(ParserRequest("change", "a.txt", {"before": None, "after": b"x"}))
     assert told == {"language": ""}
 
 
 async def test_what_is_too_large_for_a_parser_is_unreadable() -> None:
-    ((told,), _) = await answers(Question("change", "a.py", {"before": None, "after": b"x = 1\n" * 400_000}))
+    ((told,), _) = await answers(ParserRequest("change", "a.py", {"before": None, "after": b"x = 1\n" * 400_000}))
     assert "more than a parser is given" in told["unreadable"]
 
 
 def trapped(deed: str) -> str:
     """The reader, which does something of its own at a file named trap.py."""
-    trap = "import os, donewhen.union.answering as a; plain = a.answer\n"
+    trap = "import os, donewhen.union.parser_process as a; plain = a.answer\n"
     trap += f"def answer(asked):\n    if asked['path'] == 'trap.py': {deed}\n    return plain(asked)\n"
     trap += "a.answer = answer\n"
     return BOOTED.replace("main()", f"exec({trap!r}); main()")
@@ -62,7 +62,7 @@ async def test_a_text_that_kills_the_reader_is_unreadable_and_those_after_it_are
 
 
 async def test_texts_that_are_too_much_for_one_process_only_together_are_all_read() -> None:
-    many = [Question("change", f"trap{number}/trap.py", PLAIN.texts) for number in range(5)]
+    many = [ParserRequest("change", f"trap{number}/trap.py", PLAIN.texts) for number in range(5)]
     used_up = "os._exit(1) if (seen := globals().setdefault('seen', [])) and len(seen) > 1 else seen.append(1)"
     told, asked = await answers(*many, boot=trapped(used_up).replace("== 'trap.py'", "!= ''"))
     assert asked == 3

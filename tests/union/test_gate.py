@@ -10,12 +10,12 @@ from typing import Literal
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.union.asking import Reader
-from donewhen.union.gate import Gate, Gated
-from donewhen.union.legs import Judgement, Leg, Stands
+from donewhen.union.check_delta import CheckDelta, CheckDeltas, Stands
+from donewhen.union.gate import Gated, PatchGate
+from donewhen.union.parser_client import ParserClient
 from donewhen.union.patch import Footprint, Patch
 from donewhen.workspace.sandbox import level
-from donewhen.workspace.state import state_root
+from donewhen.workspace.state_dir import state_root
 from repositories import commit, git, opened, repository, write
 
 pytestmark = pytest.mark.anyio
@@ -52,19 +52,21 @@ class Says:
         *,
         fresh: bool = False,
         proven: bool = True,
-    ) -> Judgement:
+    ) -> CheckDeltas:
         del phase, first, fresh, proven
         self.asked.append(tree)
         if self.breaks:
             raise MachineryBroke(self.breaks)
-        return Judgement(tuple(Leg(name=f"c{n}", stands=s, status="x") for n, s in enumerate(self.stands)))
+        return CheckDeltas(tuple(CheckDelta(name=f"c{n}", stands=s, status="x") for n, s in enumerate(self.stands)))
 
 
 @asynccontextmanager
-async def gate(root: Path, judging: Says) -> AsyncGenerator[Gate]:
+async def gate(root: Path, judging: Says) -> AsyncGenerator[PatchGate]:
     async with opened(root, root.parent / "store") as store:
-        reader = Reader(store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ)))
-        yield Gate(store=store, base=git(root, "rev-parse", "main^{tree}"), reader=reader, judging=judging)
+        reader = ParserClient(
+            store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ))
+        )
+        yield PatchGate(store=store, base=git(root, "rev-parse", "main^{tree}"), reader=reader, judging=judging)
 
 
 async def gated(

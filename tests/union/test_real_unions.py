@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import CheckCompleted, Event
-from donewhen.session.contract_file import contract_in
-from donewhen.session.union import combine
+from donewhen.session.settings.contract_file import contract_in
+from donewhen.session.verbs.union import combine
 from donewhen.session.workplace import open_workplace
-from donewhen.union.uniting import United
+from donewhen.union.combine import United
 from needs import needs
 from repositories import git
 from union import unions
 from union.projects import project
-from union.unions import CHECKS, Item, Union, generated
+from union.unions import CHECKS, SearchItem, Union, generated
 
 pytestmark = pytest.mark.anyio
-Kind = Callable[[list[Item], random.Random], Union]
+Kind = Callable[[list[SearchItem], random.Random], Union]
 CASES: list[tuple[str, Kind]] = [
     *((".py", kind) for kind in unions.KINDS),
     *((".ts", kind) for kind in (unions.pair, unions.order_dependent)),
@@ -59,6 +59,7 @@ def clashing(kind: Kind, count: int) -> Union:
     return next(union for union in made if union.real or not union.clashes)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("ending", "kind"), CASES, ids=[f"{ending[1:]}-{kind.__name__}" for ending, kind in CASES])
 async def test_the_blame_is_exact_in_real_projects(
     ending: str, kind: Kind, tmp_path: Path, show_table: Callable[[str], None]

@@ -11,30 +11,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unions import CHECKS, KINDS, MOST, Clash, Judging, Union, generated
 
-from donewhen.union.known import Limits, Members, Merged
-from donewhen.union.ordering import Item, by_risk, components, lanes
-from donewhen.union.search import Found, search
-from donewhen.union.tally import Seen
+from donewhen.union.observations import Observation
+from donewhen.union.oracle import Members, MergedTree, SearchLimits
+from donewhen.union.order import SearchItem, by_risk, components, lanes
+from donewhen.union.search import SearchResult, search
 
 LANES = (1, 2, 5)
 
 
-def searched(union: Union, at_once: int = 1, most_runs: int | None = None) -> tuple[Found, Judging]:
+def searched(union: Union, at_once: int = 1, most_runs: int | None = None) -> tuple[SearchResult, Judging]:
     judging = Judging(union)
-    limits = Limits(at_once=at_once, most_runs=most_runs)
+    limits = SearchLimits(at_once=at_once, most_runs=most_runs)
 
-    async def run() -> Found:
+    async def run() -> SearchResult:
         return await search(union.items, judging, limits=limits)
 
     return anyio.run(run), judging
 
 
-def apart(*ids: str) -> tuple[Item, ...]:
+def apart(*ids: str) -> tuple[SearchItem, ...]:
     """Patches that share no files."""
-    return tuple(Item(id, frozenset({f"{id}.py"})) for id in ids)
+    return tuple(SearchItem(id, frozenset({f"{id}.py"})) for id in ids)
 
 
-def assert_exact(union: Union, found: Found) -> None:
+def assert_exact(union: Union, found: SearchResult) -> None:
     """Everybody who is blamed stands in a clash that is real, the last of it, with its partner and its check."""
     order = [item.id for item in by_risk(union.items)]
     blames = {(blame.culprit, blame.partner, blame.check) for blame in found.blames}
@@ -66,7 +66,7 @@ def most_runs(union: Union, at_once: int) -> int:
     return 1 + culprits * (1 + steps) + culprits * steps + parts + taken_back + (1 if union.hub else 0)
 
 
-def assert_within_bounds(union: Union, found: Found, judging: Judging, at_once: int) -> None:
+def assert_within_bounds(union: Union, found: SearchResult, judging: Judging, at_once: int) -> None:
     assert found.runs <= most_runs(union, at_once)
     assert found.confirmations <= 6 * (len(union.real) + at_once - 1)
     assert judging.runs == found.runs + found.confirmations
@@ -107,7 +107,7 @@ def tangles(draw: st.DrawFn) -> Union:
     """Patches with any clashes among them, overlapping as they like."""
     ids = [f"p{number}" for number in range(draw(st.integers(1, 9)))]
     files = st.frozensets(st.sampled_from("abcdef"), min_size=1, max_size=2)
-    items = tuple(Item(id, draw(files)) for id in ids)
+    items = tuple(SearchItem(id, draw(files)) for id in ids)
     clashing = st.lists(st.sampled_from(ids), min_size=1, max_size=4, unique=True).map(tuple)
     clashes = st.builds(Clash, clashing, st.sampled_from([*CHECKS, None]))
     return Union("tangle", items, tuple(draw(st.lists(clashes, max_size=6))))
@@ -138,12 +138,14 @@ class Whimsical:
         self.seed = seed
         self.asked: list[tuple[tuple[str, ...], bool]] = []
 
-    async def merged(self, members: Members) -> Merged:
-        return Merged("+".join(members))
+    async def merged(self, members: Members) -> MergedTree:
+        return MergedTree("+".join(members))
 
-    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
         self.asked.append((first, fresh))
-        return Seen(("tests",)) if hash((self.seed, *map(len, tree.split("+")), len(tree))) % 3 else Seen()
+        return (
+            Observation(("tests",)) if hash((self.seed, *map(len, tree.split("+")), len(tree))) % 3 else Observation()
+        )
 
 
 @settings(max_examples=60, deadline=None)
@@ -155,7 +157,7 @@ def test_checks_that_get_greener_with_more_patches_do_not_lead_a_search_astray(
 
     async def run() -> None:
         items = apart(*("p" * (number + 1) for number in range(count)))
-        found = await search(items, probe, limits=Limits(at_once=at_once))
+        found = await search(items, probe, limits=SearchLimits(at_once=at_once))
         if found.kept:
             assert (await probe.judged("+".join(found.kept), (), fresh=True)).green
         assert len(found.kept) + len(found.blames) == count
@@ -211,7 +213,9 @@ def test_one_that_fights_with_two_who_fight_with_each_other_stays() -> None:
 
 def test_what_was_judged_alone_before_is_not_judged_alone_again() -> None:
     plain = Union("pair", apart("a", "b", "c", "d"), (Clash(("a", "d")),))
-    gated = Union("pair", tuple(Item(item.id, item.files, green_alone=True) for item in plain.items), plain.clashes)
+    gated = Union(
+        "pair", tuple(SearchItem(item.id, item.files, green_alone=True) for item in plain.items), plain.clashes
+    )
     (found, judging), (also_found, other) = searched(gated), searched(plain)
     assert (found.kept, found.blames) == (also_found.kept, also_found.blames)
     assert not [tree for tree in judging.judged_trees if "+" not in tree]
@@ -219,7 +223,7 @@ def test_what_was_judged_alone_before_is_not_judged_alone_again() -> None:
 
 
 def test_a_single_patch_is_proven_even_if_it_was_green_alone_before() -> None:
-    found, judging = searched(Union("one", (Item("a", frozenset({"a.py"}), green_alone=True),)))
+    found, judging = searched(Union("one", (SearchItem("a", frozenset({"a.py"}), green_alone=True),)))
     assert found.kept == ("a",)
     assert judging.runs == 1
 
@@ -229,7 +233,7 @@ def test_a_check_that_was_red_is_run_first_from_then_on() -> None:
     asked: list[tuple[str, ...]] = []
 
     class Listening(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             asked.append(first)
             return await super().judged(tree, first, fresh=fresh)
 
@@ -242,7 +246,7 @@ def test_two_unions_with_the_same_tree_are_judged_once() -> None:
     """The patches `n…` change nothing, so most prefixes of the order are one tree."""
 
     class Idle(Judging):
-        async def merged(self, members: Members) -> Merged:
+        async def merged(self, members: Members) -> MergedTree:
             doing = tuple(id for id in members if not id.startswith("n"))
             return await super().merged(doing)
 
@@ -277,7 +281,7 @@ class Broken(Exception):
 @pytest.mark.parametrize("good", [0, 1, 2, 5])
 def test_what_a_probe_raises_reaches_the_caller_as_it_is(at_once: int, good: int) -> None:
     class Breaking(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             if self.runs == good:
                 raise Broken
             return await super().judged(tree, first, fresh=fresh)
@@ -285,7 +289,7 @@ def test_what_a_probe_raises_reaches_the_caller_as_it_is(at_once: int, good: int
     union = Union("pair", apart(*"abcdefgh"), (Clash(("a", "h")),))
 
     async def run() -> None:
-        await search(union.items, Breaking(union), limits=Limits(at_once=at_once))
+        await search(union.items, Breaking(union), limits=SearchLimits(at_once=at_once))
 
     with pytest.raises(Broken):
         anyio.run(run)
@@ -299,7 +303,7 @@ async def test_a_cancelled_search_leaves_no_judgement_behind(at_once: int) -> No
     all_busy = anyio.Event()
 
     class Hanging(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             if self.trees[tree] == union.ids:
                 return await super().judged(tree, first, fresh=fresh)
             going.add(tree)
@@ -314,7 +318,7 @@ async def test_a_cancelled_search_leaves_no_judgement_behind(at_once: int) -> No
     async with anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            await search(union.items, Hanging(union), limits=Limits(at_once=at_once))
+            await search(union.items, Hanging(union), limits=SearchLimits(at_once=at_once))
 
         tasks.start_soon(run)
         await all_busy.wait()
@@ -326,35 +330,35 @@ async def test_a_cancelled_search_leaves_no_judgement_behind(at_once: int) -> No
 # -- the order of trying --
 
 
-def ids(items: list[Item]) -> list[str]:
+def ids(items: list[SearchItem]) -> list[str]:
     return [item.id for item in items]
 
 
 def test_the_harmless_are_tried_first_and_ties_stay_as_given() -> None:
     items = [
-        Item("risky", frozenset("x"), risk=(1,)),
-        Item("shares much", frozenset("abc")),
-        Item("shares little", frozenset("a")),
-        Item("wide", frozenset("uvw")),
-        Item("small", frozenset("s")),
-        Item("also small", frozenset("t")),
+        SearchItem("risky", frozenset("x"), risk=(1,)),
+        SearchItem("shares much", frozenset("abc")),
+        SearchItem("shares little", frozenset("a")),
+        SearchItem("wide", frozenset("uvw")),
+        SearchItem("small", frozenset("s")),
+        SearchItem("also small", frozenset("t")),
     ]
     assert ids(by_risk(items)) == ["small", "also small", "wide", "shares little", "shares much", "risky"]
 
 
 def test_components_are_joined_by_any_chain_of_common_files() -> None:
     items = [
-        Item("a", frozenset("1")),
-        Item("b", frozenset("2")),
-        Item("c", frozenset("3")),
-        Item("d", frozenset("13")),
+        SearchItem("a", frozenset("1")),
+        SearchItem("b", frozenset("2")),
+        SearchItem("c", frozenset("3")),
+        SearchItem("d", frozenset("13")),
     ]
     assert [ids(group) for group in components(items)] == [["a", "c", "d"], ["b"]]
 
 
 @given(st.lists(st.frozensets(st.sampled_from("abcdefghijkl"), max_size=3), max_size=12), st.integers(1, 4))
 def test_lanes_share_no_files_and_leave_nobody_out(touched: list[frozenset[str]], most: int) -> None:
-    items = [Item(str(number), files) for number, files in enumerate(touched)]
+    items = [SearchItem(str(number), files) for number, files in enumerate(touched)]
     dealt = lanes(components(items), most)
     assert len(dealt) <= most
     assert sorted(item.id for lane in dealt for item in lane) == sorted(item.id for item in items)

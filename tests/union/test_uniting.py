@@ -12,21 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.events import Event, SubtaskApplied, SubtaskGated, SubtaskVerifying, UnionRejected, UnionVerified
-from donewhen.union.asking import Reader
-from donewhen.union.gate import Gate
+from donewhen.union.check_delta import CheckDelta, CheckDeltas, Gains, Stands
+from donewhen.union.combine import Combiner, Dropped, United
+from donewhen.union.gate import PatchGate
 from donewhen.union.integrate import Integration
-from donewhen.union.legs import Gains, Judgement, Leg, Stands
+from donewhen.union.parser_client import ParserClient
 from donewhen.union.patch import Patch
-from donewhen.union.uniting import Dropped, United, Uniting
+from donewhen.workspace.git.store import Store
 from donewhen.workspace.sandbox import level
-from donewhen.workspace.state import state_root
-from donewhen.workspace.store import Store
+from donewhen.workspace.state_dir import state_root
 from repositories import git, opened, repository
 
 pytestmark = pytest.mark.anyio
 Work = Mapping[str, Sequence[str]]
 """By patch, the names of the modules that it brings. A module is there or not; nothing else matters to a scene."""
-Rule = Callable[[frozenset[str]], Mapping[str, Stands | Leg]]
+Rule = Callable[[frozenset[str]], Mapping[str, Stands | CheckDelta]]
 """Which modules are there → how the checks stand. `works` is green unless it says otherwise."""
 
 
@@ -49,7 +49,7 @@ class Judge:
         *,
         fresh: bool = False,
         proven: bool = True,
-    ) -> Judgement:
+    ) -> CheckDeltas:
         del first, fresh
         names = (await self.store.bare.run("ls-tree", "--name-only", tree)).decode().split()
         there = frozenset(name.removesuffix(".py") for name in names) - {"first"}
@@ -60,10 +60,10 @@ class Judge:
         return judgement({"works": "kept", **rule(there)})
 
 
-def judgement(stands: Mapping[str, Stands | Leg]) -> Judgement:
-    return Judgement(
+def judgement(stands: Mapping[str, Stands | CheckDelta]) -> CheckDeltas:
+    return CheckDeltas(
         tuple(
-            one if isinstance(one, Leg) else Leg(name=name, stands=one, status=STATUS[one])
+            one if isinstance(one, CheckDelta) else CheckDelta(name=name, stands=one, status=STATUS[one])
             for name, one in stands.items()
         )
     )
@@ -74,7 +74,7 @@ STATUS: Mapping[Stands, str] = {"kept": "pass", "gained": "pass", "turned": "fai
 
 @dataclass
 class Scene:
-    uniting: Uniting
+    uniting: Combiner
     patches: list[Patch]
     judge: Judge
     told: list[Event]
@@ -100,12 +100,14 @@ async def scene(
     on = under if ground else ""
     patches = [Patch(id=id, tree=tree_of(repo, *ground, *names), on=on) for id, names in work.items()]
     async with opened(repo, root / "store") as store:
-        reader = Reader(store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ)))
+        reader = ParserClient(
+            store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ))
+        )
         judge, told = Judge(store, rule, when_proven), list[Event]()
-        gate = Gate(store=store, base=base, reader=reader, judging=judge)
+        gate = PatchGate(store=store, base=base, reader=reader, judging=judge)
         integration = Integration(store, under, reader, {patch.id: patch for patch in patches})
         before = ("earlier",) if ground else ()
-        uniting = Uniting(gate, integration, judge, told.append, at_once=1, before=before, keeps_gains=keeps_gains)
+        uniting = Combiner(gate, integration, judge, told.append, at_once=1, before=before, keeps_gains=keeps_gains)
         yield Scene(uniting, patches, judge, told)
 
 
@@ -156,7 +158,7 @@ async def test_a_patch_is_told_while_it_is_judged_and_when_it_is(tmp_path: Path)
 
 
 async def test_the_steps_one_by_one_tell_and_keep_the_same_as_all_at_once(tmp_path: Path) -> None:
-    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
         return {"works": "turned" if "bad" in there or {"a", "x"} <= there else "kept"}
 
     async with scene(tmp_path / "steps", alone("a", "bad", "x", "c"), rule) as steps:
@@ -280,7 +282,7 @@ async def test_a_goal_that_two_break_only_together_needs_all_three(tmp_path: Pat
 
 
 async def test_two_who_break_the_goal_of_each_other_are_found(tmp_path: Path) -> None:
-    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
         both = {"b", "c"} <= there
         return {
             "one": "gained" if "b" in there and not both else "open",
@@ -330,12 +332,12 @@ async def test_a_goal_that_is_lost_only_when_it_must_be_believable_is_searched_f
 # -- test by test --
 
 
-def by_test(*passed: str, stands: Stands = "open", status: str = "fail", quarantined: bool = False) -> Leg:
-    return Leg(name="tests", stands=stands, status=status, passed=frozenset(passed), quarantined=quarantined)
+def by_test(*passed: str, stands: Stands = "open", status: str = "fail", quarantined: bool = False) -> CheckDelta:
+    return CheckDelta(name="tests", stands=stands, status=status, passed=frozenset(passed), quarantined=quarantined)
 
 
-def told_by_tests(of_b: Leg, of_both: Leg, otherwise: Leg | None = None) -> Rule:
-    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+def told_by_tests(of_b: CheckDelta, of_both: CheckDelta, otherwise: CheckDelta | None = None) -> Rule:
+    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
         return {"tests": of_both if {"b", "x"} <= there else of_b if "b" in there else otherwise or by_test("old")}
 
     return rule
@@ -363,7 +365,7 @@ def told_by_tests(of_b: Leg, of_both: Leg, otherwise: Leg | None = None) -> Rule
     ],
 )
 async def test_in_a_check_that_stays_red_each_test_that_was_reached_counts(
-    tmp_path: Path, of_b: Leg, of_both: Leg, lost: bool
+    tmp_path: Path, of_b: CheckDelta, of_both: CheckDelta, lost: bool
 ) -> None:
     found = await united(tmp_path, alone("a", "b", "x"), told_by_tests(of_b, of_both))
     assert [(named(one), one.check) for one in found.dropped] == ([({"b", "x"}, "tests")] if lost else [])
@@ -372,7 +374,7 @@ async def test_in_a_check_that_stays_red_each_test_that_was_reached_counts(
 async def test_two_checks_that_are_always_red_together_are_not_called_flaky(tmp_path: Path) -> None:
     """The second of them is known from another pair, and so is asked about first."""
 
-    def rule(there: frozenset[str]) -> dict[str, Stands | Leg]:
+    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
         both, others = {"a", "x"} <= there, {"c", "y"} <= there
         return {"works": "turned" if both else "kept", "also": "turned" if both or others else "kept"}
 
@@ -383,19 +385,19 @@ async def test_two_checks_that_are_always_red_together_are_not_called_flaky(tmp_
 
 NAMES = st.sampled_from(["one", "two", "three"])
 LEGS = st.builds(
-    Leg,
+    CheckDelta,
     name=NAMES,
     stands=st.sampled_from(["kept", "gained", "turned", "open", "unknown"]),
     status=st.sampled_from(["pass", "fail", "timeout"]),
     passed=st.frozensets(st.sampled_from(["t1", "t2"])),
 )
-JUDGEMENTS = st.builds(Judgement, st.lists(LEGS, unique_by=lambda leg: leg.name).map(tuple))
+JUDGEMENTS = st.builds(CheckDeltas, st.lists(LEGS, unique_by=lambda leg: leg.name).map(tuple))
 GAINS = st.frozensets(st.tuples(NAMES, st.sampled_from(["", "t1", "t2"])))
 
 
 @given(JUDGEMENTS, GAINS, GAINS)
 def test_nothing_is_lost_of_what_is_there_and_who_expects_more_misses_no_less(
-    said: Judgement, some: Gains, more: Gains
+    said: CheckDeltas, some: Gains, more: Gains
 ) -> None:
     assert said.lost(said.gains) == ()
     assert said.lost(frozenset()) == ()

@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from donewhen.union.known import Members, Merged
-from donewhen.union.ordering import Item
-from donewhen.union.tally import Seen
+from donewhen.union.observations import Observation
+from donewhen.union.oracle import Members, MergedTree
+from donewhen.union.order import SearchItem
 
 CHECKS = ("build", "types", "tests", "lint")
 
@@ -35,7 +35,7 @@ class Union:
     """Patches in the order in which they are applied, and all that is wrong with them."""
 
     kind: str
-    items: tuple[Item, ...]
+    items: tuple[SearchItem, ...]
     clashes: tuple[Clash, ...] = ()
     hub: str | None = None
     """The one that fights with several."""
@@ -71,15 +71,15 @@ class Judging:
     def __post_init__(self) -> None:
         self._chance = random.Random(self.seed)
 
-    async def merged(self, members: Members) -> Merged:
+    async def merged(self, members: Members) -> MergedTree:
         assert list(members) == [id for id in self.union.ids if id in members], "not in the order given"
         unmerged = [clash for clash in self.union.clashes if not clash.check and clash.shows_in(members)]
         if unmerged:
-            return Merged(conflict=("both.py",))
+            return MergedTree(conflict=("both.py",))
         self.trees["+".join(members)] = members
-        return Merged("+".join(members))
+        return MergedTree("+".join(members))
 
-    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Seen:
+    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
         assert fresh == (tree in self.judged_trees), "a second look is fresh, and only a second one"
         self.judged_trees.add(tree)
         self.runs += 1
@@ -87,9 +87,9 @@ class Judging:
         for check in dict.fromkeys([*first, *CHECKS]):
             self.check_runs += 1
             if self._shows_red(check in turned):
-                return Seen((check,))
+                return Observation((check,))
         self.green.add(self.trees[tree])
-        return Seen()
+        return Observation()
 
     def _shows_red(self, red: bool) -> bool:
         return self._chance.random() >= self.false_green if red else self._chance.random() < self.false_red
@@ -104,61 +104,61 @@ def is_wrong(union: Union, culprit: str, partner: str | None) -> bool:
 # -- the kinds --
 
 
-def patches(count: int, chance: random.Random) -> list[Item]:
+def patches(count: int, chance: random.Random) -> list[SearchItem]:
     """Patches that touch files of a small project: some alone with theirs, some not."""
     pool = [f"src/f{number}.py" for number in range(2 * count)]
-    return [Item(f"p{number}", frozenset(chance.sample(pool, chance.randint(1, 3)))) for number in range(count)]
+    return [SearchItem(f"p{number}", frozenset(chance.sample(pool, chance.randint(1, 3)))) for number in range(count)]
 
 
-def touching(item: Item, *more: str) -> Item:
-    return Item(item.id, item.files | set(more), item.risk, item.green_alone)
+def touching(item: SearchItem, *more: str) -> SearchItem:
+    return SearchItem(item.id, item.files | set(more), item.risk, item.green_alone)
 
 
-def sharing(items: list[Item], chosen: Sequence[Item], path: str) -> tuple[Item, ...]:
+def sharing(items: list[SearchItem], chosen: Sequence[SearchItem], path: str) -> tuple[SearchItem, ...]:
     """The same patches, of which the chosen ones touch one file in common."""
     return tuple(touching(item, path) if item in chosen else item for item in items)
 
 
-def applied(items: Sequence[Item], chosen: Sequence[Item]) -> Members:
+def applied(items: Sequence[SearchItem], chosen: Sequence[SearchItem]) -> Members:
     return tuple(item.id for item in items if item in chosen)
 
 
-def none(items: list[Item], chance: random.Random) -> Union:
+def none(items: list[SearchItem], chance: random.Random) -> Union:
     return Union("none", tuple(items))
 
 
-def single(items: list[Item], chance: random.Random) -> Union:
+def single(items: list[SearchItem], chance: random.Random) -> Union:
     return Union("single", tuple(items), (Clash((chance.choice(items).id,), chance.choice(CHECKS)),))
 
 
-def pair(items: list[Item], chance: random.Random) -> Union:
+def pair(items: list[SearchItem], chance: random.Random) -> Union:
     chosen = chance.sample(items, 2)
     clash = Clash(applied(items, chosen), chance.choice(CHECKS))
     return Union("pair", sharing(items, chosen, "src/both.py"), (clash,))
 
 
-def pair_across_files(items: list[Item], chance: random.Random) -> Union:
-    apart = [Item(item.id, frozenset({f"own/{item.id}.py"})) for item in items]
+def pair_across_files(items: list[SearchItem], chance: random.Random) -> Union:
+    apart = [SearchItem(item.id, frozenset({f"own/{item.id}.py"})) for item in items]
     return Union("across files", tuple(apart), (Clash(applied(apart, chance.sample(apart, 2)), chance.choice(CHECKS)),))
 
 
-def order_dependent(items: list[Item], chance: random.Random) -> Union:
+def order_dependent(items: list[SearchItem], chance: random.Random) -> Union:
     """Red only when the one comes after the other; half of them are applied the other way round."""
     chosen = tuple(item.id for item in chance.sample(items, 2))
     return Union("in order", tuple(items), (Clash(chosen, chance.choice(CHECKS), ordered=True),))
 
 
-def unmergeable(items: list[Item], chance: random.Random) -> Union:
+def unmergeable(items: list[SearchItem], chance: random.Random) -> Union:
     chosen = chance.sample(items, 2)
     return Union("no merge", sharing(items, chosen, "src/both.py"), (Clash(applied(items, chosen), None),))
 
 
-def triple(items: list[Item], chance: random.Random) -> Union:
+def triple(items: list[SearchItem], chance: random.Random) -> Union:
     chosen = chance.sample(items, min(3, len(items)))
     return Union("triple", tuple(items), (Clash(applied(items, chosen), chance.choice(CHECKS)),))
 
 
-def disjoint_pairs(items: list[Item], chance: random.Random) -> Union:
+def disjoint_pairs(items: list[SearchItem], chance: random.Random) -> Union:
     count = chance.randint(1, max(1, min(4, len(items) // 2)))
     chosen = chance.sample(items, 2 * count)
     couples = [chosen[2 * number : 2 * number + 2] for number in range(count)]
@@ -166,13 +166,13 @@ def disjoint_pairs(items: list[Item], chance: random.Random) -> Union:
     return Union("pairs", tuple(items), clashes)
 
 
-def one_against_many(items: list[Item], chance: random.Random) -> Union:
+def one_against_many(items: list[SearchItem], chance: random.Random) -> Union:
     hub, *others = chance.sample(items, min(len(items), chance.randint(3, 6)))
     clashes = tuple(Clash(applied(items, [hub, other]), chance.choice(CHECKS)) for other in others)
     return Union("one, many", tuple(items), clashes, hub=hub.id if len(others) > 1 else None)
 
 
-KINDS: tuple[Callable[[list[Item], random.Random], Union], ...] = (
+KINDS: tuple[Callable[[list[SearchItem], random.Random], Union], ...] = (
     none,
     single,
     pair,
@@ -186,7 +186,7 @@ KINDS: tuple[Callable[[list[Item], random.Random], Union], ...] = (
 MOST = 32
 
 
-def generated(kind: Callable[[list[Item], random.Random], Union], count: int, seed: int) -> Union:
+def generated(kind: Callable[[list[SearchItem], random.Random], Union], count: int, seed: int) -> Union:
     chance = random.Random(f"{kind.__name__} {count} {seed}")
     return kind(patches(count, chance), chance)
 

@@ -5,6 +5,7 @@ It does not know what an answer means; an act that is a fault breaks the answer 
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -120,11 +121,15 @@ class WireServer:
 
 
 @contextlib.contextmanager
-def serving(*acts: Act, again: bool = False, besides: Act | None = None, port: int = 0) -> Generator[WireServer]:
+def serving(
+    *acts: Act, again: bool = False, besides: Act | None = None, port: int = 0, tls: ssl.SSLContext | None = None
+) -> Generator[WireServer]:
     """A server for as long as the block lasts."""
     script = WireServer(list(acts), again, besides)
     server = _Server(("127.0.0.1", port), _Handler)
     server.script = script
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     script.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from donewhen.workspace.command import Finished
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.sandbox.level import Level, Probe, probe
-from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.process.command import Finished
+from donewhen.workspace.process.launch import Launcher
+from donewhen.workspace.sandbox.level import Level, SandboxProbe, probe
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, SandboxTree, ShellCommand, TreeSandbox
 from donewhen.workspace.sandbox.view import Bind, Overlay
 from needs import leave_out
 
@@ -26,7 +26,7 @@ class Yard:
     checkout: Path
     state: Path
     launcher: Launcher
-    probe: Probe
+    probe: SandboxProbe
 
     @property
     def upper(self) -> Path:
@@ -34,25 +34,28 @@ class Yard:
         return self.state / "tree" / "upper"
 
     def room(
-        self, config: RoomConfig | None = None, shares: Sequence[str] = (), variables: Mapping[str, str] | None = None
-    ) -> Room:
+        self,
+        config: SandboxConfig | None = None,
+        shares: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> TreeSandbox:
         """A room in the tree; `shares` are directories of the checkout that it may write in without harm."""
         base = self.state / "base"
         if not base.exists():
             shutil.copytree(self.checkout, base, symlinks=True, ignore=shutil.ignore_patterns(*shares))
         layers = [self._overlay("tree", base, self.checkout)]
         layers += [self._overlay(name, self.checkout / name, self.checkout / name) for name in shares]
-        place = Place(
+        place = SandboxTree(
             str(self.checkout), tuple(layers), (str(self.state),), variables or {}, str(self._directory("scratch"))
         )
-        return Room(self.launcher, self.probe, place, config or RoomConfig())
+        return TreeSandbox(self.launcher, self.probe, place, config or SandboxConfig())
 
-    def plain_room(self, level: Level, config: RoomConfig | None = None) -> Room:
+    def plain_room(self, level: Level, config: SandboxConfig | None = None) -> TreeSandbox:
         """A room in a copy of the checkout, without layers, behind the wall that is asked for."""
         copy = str(self.state / "copy")
         shutil.copytree(self.checkout, copy, dirs_exist_ok=True)
-        place = Place(copy, (Bind(copy, copy, writable=True),), scratch=str(self._directory("scratch")))
-        return Room(self.launcher, replace(self.probe, level=level), place, config or RoomConfig())
+        place = SandboxTree(copy, (Bind(copy, copy, writable=True),), scratch=str(self._directory("scratch")))
+        return TreeSandbox(self.launcher, replace(self.probe, level=level), place, config or SandboxConfig())
 
     def _overlay(self, name: str, lower: Path, at: Path) -> Overlay:
         directory = self._directory(name.strip("."))
@@ -87,11 +90,11 @@ def write(directory: Path, files: Mapping[str, str]) -> None:
         (directory / name).write_text(text)
 
 
-async def run(room: Room, text: str, dir: str = ".") -> Finished:
+async def run(room: TreeSandbox, text: str, dir: str = ".") -> Finished:
     return await room.run(ShellCommand(text=text, dir=dir, timeout_secs=PATIENCE_SECS))
 
 
-async def output(room: Room, text: str, dir: str = ".") -> str:
+async def output(room: TreeSandbox, text: str, dir: str = ".") -> str:
     """What a command prints, which must succeed."""
     finished = await run(room, text, dir)
     printed = finished.stdout.whole().decode("utf-8", "replace")

@@ -6,23 +6,27 @@ same with plain path joining, and get out.
 
 import contextlib
 import errno
+import itertools
 import os
+import random
+import re
 import stat
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.workspace import beneath
-from donewhen.workspace.beneath import LeavesRoot, Root
+from donewhen.workspace.beneath import LeavesRoot, Root, pinned
 from needs import leave_out, needs
-from repositories import digest
-
-SECRET = b"the private key"
+from tiers import examples
+from workspace.rooted_trees import NAMES, SECRET, attempts, plant, safely, two_places
 
 
 @pytest.fixture(params=["by the kernel", "step by step"], autouse=True)
@@ -38,20 +42,6 @@ def resolving(kernel: bool) -> Generator[None]:
         yield
     finally:
         beneath.kernel_resolves = before
-
-
-@contextlib.contextmanager
-def two_places(place: Path) -> Generator[tuple[Path, Path]]:
-    """A root to work in, and a place beside it that must stay as it is."""
-    root, outside = place / "root", place / "outside"
-    (root / "dir").mkdir(parents=True)
-    (root / "dir" / "file").write_bytes(b"inside")
-    (outside / "deep").mkdir(parents=True)
-    (outside / "secret").write_bytes(SECRET)
-    (outside / "deep" / "secret").write_bytes(SECRET)
-    before = digest(outside)
-    yield root, outside
-    assert digest(outside) == before
 
 
 def open_descriptors() -> int:
@@ -142,7 +132,6 @@ def test_a_path_longer_than_the_kernel_takes_in_one_call_is_opened(tmp_path: Pat
 
 # -- random trees --
 
-NAMES = ("a", "b", "c")
 PATHS = st.lists(st.sampled_from((*NAMES, "..", ".", "")), min_size=1, max_size=5).map("/".join)
 TARGETS = PATHS | st.sampled_from(
     ("/", "/etc", "OUTSIDE", "OUTSIDE/deep", "../outside", "../../outside", "/proc/self/cwd")
@@ -154,47 +143,7 @@ NODES = st.dictionaries(
 )
 
 
-def plant(place: Path, outside: Path, nodes: dict[str, tuple[str, str]]) -> None:
-    for path, (kind, target) in sorted(nodes.items()):
-        full = place / path
-        if os.path.lexists(full) or any(above.is_symlink() for above in full.parents if place in above.parents):
-            continue
-        with contextlib.suppress(OSError):
-            full.parent.mkdir(parents=True, exist_ok=True)
-            if kind == "dir":
-                full.mkdir()
-            elif kind == "file":
-                full.write_bytes(b"inside")
-            else:
-                full.symlink_to(target.replace("OUTSIDE", str(outside)) or ".")
-
-
-def attempts(root: Root, path: str) -> Iterator[bytes]:
-    """Everything that a root can be asked to do with a path; what was read is given back."""
-    with contextlib.suppress(LeavesRoot, OSError):
-        yield root.read(path, 100) or b""
-    yield from (content for content in [safely(root, path)] if content)
-    with contextlib.suppress(LeavesRoot, OSError):
-        os.close(root.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
-    with contextlib.suppress(LeavesRoot, OSError), root.directory(path, make=True) as fd:
-        os.close(os.open("made", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
-    with contextlib.suppress(LeavesRoot, OSError), root.above(path, make=True) as (fd, name):
-        os.symlink("anywhere", b"planted-" + name, dir_fd=fd)
-    with contextlib.suppress(LeavesRoot, OSError):
-        for name in root.files_below(path):
-            yield root.read(name, 100) or b""
-    with contextlib.suppress(LeavesRoot, OSError):
-        yield repr((root.names(path), root.status(path) is not None, root.directories_below(path))).encode()
-
-
-def safely(root: Root, path: str) -> bytes | None:
-    try:
-        return root.read_inside(path, 100)
-    except LeavesRoot:
-        return None
-
-
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(nodes=NODES, paths=st.lists(PATHS, min_size=1, max_size=6))
 def test_in_random_trees_of_links_nothing_outside_is_read_or_written(
     tmp_path_factory: pytest.TempPathFactory, nodes: dict[str, tuple[str, str]], paths: list[str]
@@ -208,8 +157,11 @@ def test_in_random_trees_of_links_nothing_outside_is_read_or_written(
         assert open_descriptors() == before
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(nodes=NODES, paths=st.lists(PATHS, min_size=1, max_size=6))
+@example(nodes={"b": ("file", ""), "c": ("link", "b/.")}, paths=["c"])
+@example(nodes={"b": ("file", ""), "c": ("link", "b/")}, paths=["c"])
+@example(nodes={"a": ("dir", ""), "a/b": ("file", ""), "c": ("link", "a/./b")}, paths=["c"])
 def test_both_ways_of_opening_give_the_same_answers(
     tmp_path_factory: pytest.TempPathFactory, nodes: dict[str, tuple[str, str]], paths: list[str]
 ) -> None:
@@ -284,11 +236,102 @@ def test_the_same_race_bites_where_the_path_is_checked_and_then_opened(tmp_path:
     pytest.fail("the race never bit: the test above shows nothing")
 
 
+@contextlib.contextmanager
+def changing(place: Path, outside: Path, seed: int) -> Generator[None]:
+    """A tree of directories and links to the outside whose names, and whose root, change places all the while."""
+    root = place.parent
+    for path in ("a/a", "b/a", "c/a", "turn"):
+        (place / path).mkdir(parents=True)
+        (place / path / "secret").write_bytes(b"harmless")
+    for path, target in (("a/b", outside), ("b/c", "../../outside"), ("other", outside), ("../link", outside)):
+        (place / path).symlink_to(target)
+    program = Path(__file__).with_name("racing_tree.py")
+    process = subprocess.Popen([sys.executable, program, str(root), str(seed)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        if (root / "root").is_symlink():
+            (root / "root").unlink()
+            (root / "link").rename(root / "root")
+
+
+PLACES = [f"{first}{second}/secret" for first in ("a", "b", "c", "turn", "other") for second in ("", "/a", "/b", "/c")]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_random_races_get_out_of_a_root(tmp_path: Path, seed: int) -> None:
+    with two_places(tmp_path) as (place, outside):
+        root, choose = pinned(place), random.Random(seed)
+        seen, replaced = set[bytes](), 0
+        with changing(place, outside, seed):
+            for _ in range(examples(600)):
+                for content in attempts(root, choose.choice(PLACES)):
+                    seen.add(content)
+                try:
+                    root.status()
+                except LeavesRoot as error:
+                    replaced += "was replaced" in str(error)
+        assert not any(SECRET in content for content in seen)
+        assert any(b"harmless" in content for content in seen), "the tree must have been met as it was"
+        assert replaced, "another directory must have been met in the place of the root"
+
+
+def test_the_same_races_bite_where_paths_are_joined(tmp_path: Path) -> None:
+    with two_places(tmp_path) as (place, outside), changing(place, outside, 0):
+        for path in itertools.islice(itertools.cycle(PLACES), 200_000):
+            with contextlib.suppress(OSError):
+                if (place / path).read_bytes() == SECRET:
+                    return
+    pytest.fail("the races never bit: the test above shows nothing")
+
+
+def test_a_root_is_refused_once_another_directory_has_its_path(tmp_path: Path) -> None:
+    with two_places(tmp_path) as (place, outside):
+        pinned_root, plain = pinned(place), Root(place)
+        assert pinned_root.below("dir").read("file", 9) == b"inside"
+        place.rename(tmp_path / "moved")
+        place.symlink_to(outside)
+        for ask in (pinned_root.names, pinned_root.below("deep").names, pinned_root.below("", 0o660).names):
+            with pytest.raises(LeavesRoot, match="root was replaced by another directory"):
+                ask()
+        with pytest.raises(LeavesRoot), pinned_root.directory("new", make=True):
+            pass
+        assert plain.read("secret", 99) == SECRET, "the control arm: a root that is not pinned follows the link"
+        place.unlink()
+        (tmp_path / "moved").rename(place)
+        assert pinned_root.read("dir/file", 9) == b"inside", "it is the same directory again"
+
+
 # -- mounts --
+
+
+def in_a_mount_namespace(program: str, *arguments: str) -> str:
+    own = ["--map-root-user"] if os.geteuid() else []
+    command = [needs("unshare"), "--mount", *own, sys.executable, str(Path(__file__).with_name(program)), *arguments]
+    paths = [str(Path(__file__).parents[1]), str(Path(beneath.__file__).parents[2])]
+    env = {**os.environ, "PYTHONPATH": ":".join(paths)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if done.returncode and "unshare failed" in done.stderr:
+        leave_out("the right to make a mount namespace")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_in_random_trees_with_random_mounts_nothing_outside_is_read_or_written(tmp_path: Path) -> None:
+    count = examples(60)
+    said = in_a_mount_namespace("mounted_trees.py", str(tmp_path), "1", str(count))
+    trees, mounts = (int(number) for number in re.findall(r"\d+", said))
+    assert (trees, mounts >= count) == (count, True), said
+
 
 MOUNTS = """
 import os, subprocess, sys
-sys.path[:0] = sys.argv[2:4]
+sys.path[:0] = sys.argv[2:]
 from donewhen.workspace import beneath
 from donewhen.workspace.beneath import LeavesRoot, Root
 place = sys.argv[1]
@@ -326,6 +369,30 @@ def test_a_kernel_without_the_call_is_noticed_once(tmp_path: Path) -> None:
             assert not beneath.kernel_resolves
     finally:
         beneath.SYS_OPENAT2 = before
+
+
+def test_a_path_that_no_file_can_have_is_refused_in_one_line(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    for ask in (root.names, root.status, root.below, root.place, root.is_file):
+        with pytest.raises(LeavesRoot, match="has characters that no path can have"):
+            ask("a\ud800/b")
+
+
+def test_the_time_for_a_failing_look_up_is_linear_in_the_length_of_the_path(tmp_path: Path) -> None:
+    """Counted in lines of Python, not in seconds."""
+    path, executed = "/".join(["n"] * 4_000), 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> Callable[..., Any]:
+        nonlocal executed
+        executed += event == "line"
+        assert executed < 200_000, "every part of the path was looked at for every part before it"
+        return count
+
+    sys.settrace(count)
+    try:
+        assert Root(tmp_path).status(path) is None
+    finally:
+        sys.settrace(None)
 
 
 def test_an_error_names_the_path_and_keeps_its_kind(tmp_path: Path) -> None:

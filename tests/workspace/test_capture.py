@@ -12,18 +12,18 @@ import anyio
 import pytest
 
 from donewhen.workspace.beneath import LeavesRoot
-from donewhen.workspace.capture import (
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.trees.capture import (
     Candidate,
     CandidateRefused,
     capture_copy,
     capture_layer,
+    read_layer,
     stamp,
-    walk,
     write_files,
     write_layer,
 )
-from donewhen.workspace.capture.refusals import LARGEST_FILE, wrong_link
-from donewhen.workspace.store import Store
+from donewhen.workspace.trees.capture.refusals import LARGEST_FILE, wrong_link
 from repositories import ODD_NAMES, Files, commit, contents, git, lfs_repository, opened, pointer, repository, write
 
 pytestmark = pytest.mark.anyio
@@ -359,7 +359,7 @@ async def test_a_file_that_cannot_be_read_is_seen_as_such(tmp_path: Path) -> Non
             place.chmod(place.stat().st_mode | 0o055)
         os.seteuid(65534)
     try:
-        layer = walk.read_upper(tmp_path / "upper", {b"shut"})
+        layer = read_layer.read_upper(tmp_path / "upper", {b"shut"})
     finally:
         os.seteuid(os.getuid())
     assert {path: item.kind for path, item in layer.items()} == {b"secret": "unreadable", b"shut": "unreadable"}

@@ -15,14 +15,22 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 import edits
-from donewhen.workspace.capture import CandidateRefused, capture_copy, capture_layer, stamp, write_files, write_layer
-from donewhen.workspace.command import Command, Confinement
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import open_repo
+from donewhen.workspace.git.repo import open_repo
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.process.command import Command, Confinement
+from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox.view import Overlay
-from donewhen.workspace.store import Store
+from donewhen.workspace.trees.capture import (
+    CandidateRefused,
+    capture_copy,
+    capture_layer,
+    stamp,
+    write_files,
+    write_layer,
+)
 from edits import Edit, Holding
 from repositories import git, repository
+from tiers import EVERYTHING
 
 NAMES = ["a", "A", "b", "x.o", "build", "two\nlines", "caf\xe9", "sp ace", "cr\r", "d"]
 CONTENTS = ["", "one\n", "two\n", "crlf\r\n", "\x00\xff"]
@@ -48,7 +56,7 @@ bases = st.lists(st.one_of(writes, writes, writes, links, rule_files), min_size=
 scripts = st.lists(st.one_of(writes, writes, links, removals, removals, moves, modes, rule_files), max_size=12)
 quietly = settings(
     deadline=None,
-    max_examples=15,
+    max_examples=15 if EVERYTHING else 4,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would take minutes, with real repositories
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

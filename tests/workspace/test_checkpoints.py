@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from donewhen.session.workplace import Workplace, open_workplace
-from donewhen.workspace.capture import walk
-from donewhen.workspace.capture.again import Sighting, sighting_of
-from donewhen.workspace.sandbox.room import ShellCommand
-from donewhen.workspace.trees import Standing, Tree
+from donewhen.workspace.sandbox.sandbox import ShellCommand
+from donewhen.workspace.trees.capture import read_layer
+from donewhen.workspace.trees.capture.fingerprint import Fingerprint, sighting_of
+from donewhen.workspace.trees.trees import Tree, TreeLayers
 from needs import needs
 from repositories import repository
 
 pytestmark = pytest.mark.anyio
-BEYOND_A_TICK = 2 * walk.TICK_NS
+BEYOND_A_TICK = 2 * read_layer.TICK_NS
 
 
 def settle(place: Path) -> None:
@@ -42,9 +42,9 @@ def upper(tmp_path: Path) -> Path:
     return place
 
 
-def seen(upper: Path) -> Sighting:
-    layer = walk.read_upper(upper, {b"", b"sub"})
-    return Sighting(layer.root, layer.seen)
+def seen(upper: Path) -> Fingerprint:
+    layer = read_layer.read_upper(upper, {b"", b"sub"})
+    return Fingerprint(layer.root, layer.seen)
 
 
 def same_size_same_time(upper: Path) -> None:
@@ -103,7 +103,7 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 def test_a_write_through_a_mapping_is_noticed_or_nothing_was_vouched_for(anywhere: Path, tmp_path: Path) -> None:
     (anywhere / "file").write_text("one\n")
     settle(tmp_path / "clock")
-    sighting = sighting_of(walk.read_upper(anywhere, {b""}), time.time_ns())
+    sighting = sighting_of(read_layer.read_upper(anywhere, {b""}), time.time_ns())
     with (anywhere / "file").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
         mapped[:3] = b"ONE"
     assert (anywhere / "file").read_text() == "ONE\n"
@@ -113,14 +113,14 @@ def test_a_write_through_a_mapping_is_noticed_or_nothing_was_vouched_for(anywher
 def test_what_changed_a_moment_ago_is_not_vouched_for(upper: Path) -> None:
     (upper / "file").write_text("later\n")
     changed = (upper / "file").stat().st_ctime_ns
-    layer = walk.read_upper(upper, {b"", b"sub"})
-    assert sighting_of(layer, changed + walk.TICK_NS) is None
+    layer = read_layer.read_upper(upper, {b"", b"sub"})
+    assert sighting_of(layer, changed + read_layer.TICK_NS) is None
 
 
 @asynccontextmanager
 async def maker(root: Path) -> AsyncGenerator[tuple[Workplace, Tree]]:
     async with open_workplace(root) as place:
-        tree = await place.trees.make("maker", place.repo.head, Standing())
+        tree = await place.trees.make("maker", place.repo.head, TreeLayers())
         try:
             yield place, tree
         finally:

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.output import Output, Recorder, Stream
+from donewhen.workspace.process.output import Output, OutputBuffer, OutputPipe
 
 CHUNKS = st.lists(st.binary(max_size=40), max_size=20)
 KEPT = st.integers(0, 30)
 
 
 def recorded(chunks: list[bytes], keep_bytes: int) -> Output:
-    recorder = Recorder(keep_bytes)
+    recorder = OutputBuffer(keep_bytes)
     for chunk in chunks:
         recorder.add(chunk)
     return recorder.output()
@@ -55,7 +55,7 @@ def test_the_whole_is_exact_when_nothing_was_cut_and_says_so_when_something_was(
 def test_the_spool_holds_the_beginning_up_to_its_cap(chunks: list[bytes], keep: int, cap: int) -> None:
     with TemporaryDirectory() as directory:
         spool = Path(directory, "spool")
-        recorder = Recorder(keep, spool, cap)
+        recorder = OutputBuffer(keep, spool, cap)
         for chunk in chunks:
             recorder.add(chunk)
         recorder.close()
@@ -65,7 +65,7 @@ def test_the_spool_holds_the_beginning_up_to_its_cap(chunks: list[bytes], keep: 
 def test_a_spool_is_for_its_user_alone_whatever_the_mask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        Recorder(spool=tmp_path / "spool").close()
+        OutputBuffer(spool=tmp_path / "spool").close()
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "spool").stat().st_mode) == 0o600
@@ -77,13 +77,13 @@ def test_a_spool_is_never_written_through_a_link_or_over_a_file(tmp_path: Path) 
     (tmp_path / "dangling").symlink_to(tmp_path / "made")
     for name in ("file", "link", "dangling"):
         with pytest.raises(MachineryBroke, match=f"cannot keep output in .*/{name}: File exists"):
-            Recorder(spool=tmp_path / name)
+            OutputBuffer(spool=tmp_path / name)
     assert (tmp_path / "file").read_text() == "mine"
     assert not (tmp_path / "made").exists()
 
 
 def test_a_spool_on_a_full_disk_is_told_in_one_line() -> None:
-    class Full(Recorder):
+    class Full(OutputBuffer):
         """Its file is the device that is always full."""
 
         def __init__(self) -> None:
@@ -99,7 +99,7 @@ def test_a_spool_on_a_full_disk_is_told_in_one_line() -> None:
 
 
 def test_memory_stays_within_the_two_ends_however_small_the_chunks_are() -> None:
-    recorder = Recorder(keep_bytes=100)
+    recorder = OutputBuffer(keep_bytes=100)
     for number in range(100_000):
         recorder.add(b"%d" % (number % 10))
     output = recorder.output()
@@ -109,8 +109,8 @@ def test_memory_stays_within_the_two_ends_however_small_the_chunks_are() -> None
 
 def test_draining_ends_although_somebody_outside_goes_on_writing() -> None:
     taken: list[int] = []
-    recorder = Recorder()
-    stream = Stream(recorder, lambda chunk: (taken.append(len(chunk)), os.write(stream.writer, chunk), None)[-1])
+    recorder = OutputBuffer()
+    stream = OutputPipe(recorder, lambda chunk: (taken.append(len(chunk)), os.write(stream.writer, chunk), None)[-1])
     stream.open()
     try:
         os.write(stream.writer, b"x" * 4096)

@@ -14,8 +14,8 @@ import anyio
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.command import Command, Confinement, Ears, End
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.process.command import Command, Confinement, End, OutputListeners
+from donewhen.workspace.process.launch import Launcher
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 MIB = 1 << 20
@@ -289,7 +289,7 @@ async def test_endless_output_without_a_newline_takes_no_memory(launcher: Launch
         seen[1] = max(seen[1], resident())
 
     before = resident()
-    finished = await launcher.run(shell("head -c 300000000 /dev/zero"), Ears(stdout=measure))
+    finished = await launcher.run(shell("head -c 300000000 /dev/zero"), OutputListeners(stdout=measure))
     assert seen[0] == finished.stdout.total == 300_000_000
     assert finished.stdout.cut == 300_000_000 - 2 * 65536
     assert seen[1] - before < 16 * MIB
@@ -312,7 +312,9 @@ async def test_output_is_told_while_the_command_runs(launcher: Launcher, tmp_pat
         if len(heard) == 1:
             (tmp_path / "go").write_text("go\n")
 
-    finished = await launcher.run(shell("echo first; read go < go; echo $go", cwd=tmp_path), Ears(stdout=answer))
+    finished = await launcher.run(
+        shell("echo first; read go < go; echo $go", cwd=tmp_path), OutputListeners(stdout=answer)
+    )
     assert heard == [b"first\n", b"go\n"]
     assert finished.ok
 
@@ -327,10 +329,12 @@ def fall(_: object) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "ears", [Ears(stdout=fall), Ears(stderr=fall), Ears(started=fall)], ids=["stdout", "stderr", "started"]
+    "ears",
+    [OutputListeners(stdout=fall), OutputListeners(stderr=fall), OutputListeners(started=fall)],
+    ids=["stdout", "stderr", "started"],
 )
 async def test_an_ear_that_raises_ends_the_command_and_the_exception_comes_through(
-    launcher: Launcher, tmp_path: Path, ears: Ears
+    launcher: Launcher, tmp_path: Path, ears: OutputListeners
 ) -> None:
     text = "setsid sleep 1000 & echo $! $$ > pids; sync pids; echo up; echo up >&2; sleep 1000"
     with pytest.raises(EarFell):
@@ -343,7 +347,7 @@ async def test_an_ear_that_raises_ends_the_command_and_the_exception_comes_throu
 @pytest.mark.anyio
 async def test_an_ear_that_raises_over_the_last_words_still_comes_through(launcher: Launcher) -> None:
     with pytest.raises(EarFell):
-        await launcher.run(shell("echo last"), Ears(stdout=fall))
+        await launcher.run(shell("echo last"), OutputListeners(stdout=fall))
 
 
 # -- cancelling --
@@ -353,7 +357,7 @@ async def test_an_ear_that_raises_over_the_last_words_still_comes_through(launch
 async def test_in_a_scope_that_is_cancelled_already_nothing_starts(launcher: Launcher, tmp_path: Path) -> None:
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await launcher.run(shell("touch ran", cwd=tmp_path), Ears(started=fall))
+        await launcher.run(shell("touch ran", cwd=tmp_path), OutputListeners(started=fall))
     assert scope.cancelled_caught
     assert not (tmp_path / "ran").exists()
 
@@ -380,7 +384,7 @@ async def test_a_scope_cancelled_from_within_an_ear_kills_between_the_start_and_
     started: list[int] = []
     with anyio.CancelScope() as scope:
         await launcher.run(
-            shell("sleep 1000"), Ears(started=lambda pid: (started.append(pid), scope.cancel(), None)[-1])
+            shell("sleep 1000"), OutputListeners(started=lambda pid: (started.append(pid), scope.cancel(), None)[-1])
         )
     assert scope.cancelled_caught
     assert not is_alive(started[0])
@@ -405,7 +409,7 @@ async def test_a_failure_in_a_nested_group_kills_every_command_of_it(launcher: L
             raise EarFell
 
     async def run() -> None:
-        await launcher.run(shell("setsid sleep 1000 & sleep 1000"), Ears(started=fail_at_the_last))
+        await launcher.run(shell("setsid sleep 1000 & sleep 1000"), OutputListeners(started=fail_at_the_last))
 
     with pytest.raises(ExceptionGroup) as failure:
         async with anyio.create_task_group() as outer, anyio.create_task_group() as inner:

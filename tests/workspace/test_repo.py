@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.errors import BadInput
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import Repo, open_repo
+from donewhen.workspace.git.repo import Repo, open_repo
+from donewhen.workspace.process.launch import Launcher
 from needs import needs_root
 from repositories import commit, digest, git, repository, try_git, write
 
@@ -348,3 +348,45 @@ async def test_what_a_person_should_know_is_noted_a_line_each(tmp_path: Path) ->
         "the clone is partial; work and checks see no history",
         "the content of LFS files is not here; work and checks see their pointers",
     )
+
+
+@pytest.mark.parametrize("file", ["config", "config.worktree", "global"])
+async def test_a_byte_order_mark_at_the_start_of_a_configuration_is_passed_over_as_git_does(
+    tmp_path: Path, home: Path, file: str
+) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "config", "extensions.worktreeConfig", "true")
+    place = home / ".gitconfig" if file == "global" else root / ".git" / file
+    before = place.read_bytes() if place.exists() else b""
+    place.write_bytes(b"\xef\xbb\xbf" + b"[user]\n\tname = Marked\n" + before)
+    assert git(root, "config", "user.name") == "Marked"
+    assert (await open_it(root)).setting("user.name") == "Marked"
+    place.write_bytes(b"\xef\xbb\xbf" * 2 + b"[user]\n\tname = Marked\n" + before)
+    assert try_git(root, "config", "user.name").returncode == 128
+    assert "cannot be read" in await refusal(root)
+
+
+@pytest.mark.parametrize("key", ["core.attributesFile", "core.excludesFile"])
+@pytest.mark.parametrize("file", ["/proc/self/status", "/proc/kmsg"])
+async def test_rules_in_a_file_of_the_kernel_are_refused_in_one_line(tmp_path: Path, key: str, file: str) -> None:
+    if file == "/proc/kmsg":
+        needs_root()
+    root = repository(tmp_path / "r")
+    git(root, "config", key, file)
+    assert await refusal(root) == f"{key} is {file}, which is not a plain file: name another one"
+
+
+@pytest.mark.parametrize("content", ["", "*.o text\n", None])
+async def test_rules_in_a_plain_file_an_empty_one_or_none_are_accepted(tmp_path: Path, content: str | None) -> None:
+    root = repository(tmp_path / "r")
+    if content is not None:
+        (tmp_path / "rules").write_text(content)
+    for key in ("core.attributesFile", "core.excludesFile"):
+        git(root, "config", key, str(tmp_path / "rules"))
+    assert (await open_it(root)).root == root
+
+
+async def test_a_git_file_that_leads_to_a_file_of_the_kernel_does_not_hold_anybody_up(tmp_path: Path) -> None:
+    needs_root()
+    (tmp_path / ".git").symlink_to("/proc/kmsg")
+    assert await refusal(tmp_path) == f"{tmp_path}/.git does not say where the git directory is"

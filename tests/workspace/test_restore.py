@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.session.workplace import Workplace, open_workplace
-from donewhen.workspace import leftovers
-from donewhen.workspace.sandbox.room import ShellCommand
-from donewhen.workspace.trees import Tree
+from donewhen.workspace.sandbox.sandbox import ShellCommand
+from donewhen.workspace.trees import orphans
+from donewhen.workspace.trees.trees import Tree
 from needs import needs
 from repositories import repository
 
@@ -92,12 +92,12 @@ async def test_a_tree_whose_owner_is_gone_is_adopted_with_everything_in_it(root:
         head = place.repo.head
         tree = await place.trees.make("maker", head, await place.standing(head))
         await run(place, tree, "echo 1 >> a.txt; mkdir built; echo o > built/out")
-        assert await leftovers.adopt(place.trees, tree.facts.name) is None  # its owner lives
+        assert await orphans.adopt(place.trees, tree.facts.name) is None  # its owner lives
         await place.trees.capture(tree)
-        leftovers.let_go(tree)
-        again = await leftovers.adopt(place.trees, tree.facts.name)
+        orphans.let_go(tree)
+        again = await orphans.adopt(place.trees, tree.facts.name)
         assert again is not None
         assert await run(place, again, "cat a.txt built/out") == "a\n1\no\n"
-        assert await leftovers.saved(place.trees, tree.facts.name) == (await place.trees.capture(again)).tree
+        assert await orphans.saved(place.trees, tree.facts.name) == (await place.trees.capture(again)).tree
         await place.trees.remove(again, discard=True)
-        assert await leftovers.adopt(place.trees, tree.facts.name) is None
+        assert await orphans.adopt(place.trees, tree.facts.name) is None

@@ -11,21 +11,24 @@ import socket
 import socketserver
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 from rooms import Yard, output, run, write, yard
 
-from donewhen.workspace.command import Command, End, Finished
-from donewhen.workspace.launcher import kernel
-from donewhen.workspace.sandbox import bubblewrap, relay, seccomp
+from donewhen.workspace.process.command import Command, End, Finished
+from donewhen.workspace.process.launcher import kernel
+from donewhen.workspace.sandbox import bubblewrap, machine, relay, seccomp
 from donewhen.workspace.sandbox.level import probe
-from donewhen.workspace.sandbox.limits import Limits
-from donewhen.workspace.sandbox.room import RoomConfig, ShellCommand
-from needs import leave_out, needs
+from donewhen.workspace.sandbox.limits import ResourceLimits
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, ShellCommand
+from needs import leave_out, needs, needs_root
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
@@ -50,6 +53,42 @@ async def test_what_is_written_in_the_tree_stays_in_its_layer(place: Yard) -> No
     assert (place.checkout / "file").read_text() == "from the checkout"
     assert sorted(os.listdir(place.checkout)) == ["file", "gone"]
     assert (place.upper / "file").read_text() == "new\n"
+
+
+async def test_a_tree_in_a_private_directory_outside_every_home_is_worked_in_and_shows_nothing_beside_it() -> None:
+    with private_directory() as private:
+        write(private, {"secret": "what lies beside the tree"})
+        async with yard(private) as place:
+            write(place.checkout, {"file": "from the checkout\n"})
+            seen = await output(place.room(), f"cat file; cat {private}/secret 2>&1; echo new > file && cat file")
+    assert seen.split("\n") == ["from the checkout", f"cat: {private}/secret: No such file or directory", "new"]
+
+
+async def test_a_private_directory_may_go_away_while_commands_are_started(place: Yard) -> None:
+    with private_directory() as private:
+        write(private, {"secret": "seen by nobody"})
+        machine.private_paths.cache_clear()
+        assert str(private) in machine.private_paths()
+        assert await output(place.room(), f"ls {private}") == ""
+    answers: list[str] = []
+
+    async def ask(yard: Yard) -> None:
+        answers.append(await output(yard.room(), "echo works"))
+
+    # More than one: a sandbox that was put up before the directory went is used once. Each has a tree of its own,
+    # because the kernel does not support two mounts of one writable layer at the same time.
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(ask, replace(place, state=place.state / str(number)))
+    assert answers == ["works"] * 3
+
+
+@contextmanager
+def private_directory() -> Generator[Path]:
+    """A directory that no other user may enter, outside of the places that are emptied anyway."""
+    needs_root()
+    with tempfile.TemporaryDirectory(dir="/srv") as name:
+        yield Path(name)
 
 
 async def test_the_next_command_in_a_tree_sees_the_work_but_not_the_scratch_of_the_one_before(place: Yard) -> None:
@@ -139,7 +178,7 @@ async def test_only_named_variables_are_seen_inside(place: Yard, monkeypatch: py
         monkeypatch.setenv(name, value)
     names = {line.split("=")[0] for line in (await output(place.room(), "env")).splitlines()}
     assert names & {"API_TOKEN", "WANTED", "LC_TIME", "LD_PRELOAD", "NODE_OPTIONS"} == {"LC_TIME"}
-    assert await output(place.room(RoomConfig(env=("WANTED",))), "echo $WANTED$API_TOKEN") == "yes"
+    assert await output(place.room(SandboxConfig(env=("WANTED",))), "echo $WANTED$API_TOKEN") == "yes"
 
 
 async def test_variables_of_the_tree_are_passed_on(place: Yard) -> None:
@@ -193,7 +232,7 @@ async def test_without_the_network_there_is_a_loopback_of_its_own(place: Yard) -
 
 async def test_with_the_network_the_services_of_the_host_are_there(place: Yard) -> None:
     with listening() as (port, heard):
-        assert await output(place.room(RoomConfig(network=True)), ping("127.0.0.1", port)) == "hello ping"
+        assert await output(place.room(SandboxConfig(network=True)), ping("127.0.0.1", port)) == "hello ping"
         assert heard == [b"ping"]
 
 
@@ -239,14 +278,14 @@ def own_name() -> str:
 async def test_a_service_named_in_reach_answers_where_it_is_named(place: Yard, reach: str, asked: str) -> None:
     host = {"own address": own_address, "own name": own_name}.get(reach, lambda: reach)()
     with listening("0.0.0.0") as (port, heard):
-        room = place.room(RoomConfig(services=relay.parse((f"{host}:{port}",))))
+        room = place.room(SandboxConfig(services=relay.parse((f"{host}:{port}",))))
         assert await output(room, ping(asked or host, port)) == "hello ping"
         assert heard == [b"ping"]
 
 
 async def test_reach_lets_in_one_port_and_no_other(place: Yard) -> None:
     with listening() as (reachable, _), listening() as (other, heard):
-        room = place.room(RoomConfig(services=relay.parse((f"localhost:{reachable}",))))
+        room = place.room(SandboxConfig(services=relay.parse((f"localhost:{reachable}",))))
         assert await output(room, ping("localhost", reachable)) == "hello ping"
         assert not (await run(room, ping("localhost", other))).ok
         assert heard == []
@@ -255,7 +294,7 @@ async def test_reach_lets_in_one_port_and_no_other(place: Yard) -> None:
 async def test_a_service_that_is_down_looks_like_a_closed_connection(place: Yard) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    room = place.room(RoomConfig(services=relay.parse((f"localhost:{port}",))))
+    room = place.room(SandboxConfig(services=relay.parse((f"localhost:{port}",))))
     finished = await run(room, ping("localhost", port))
     assert finished.end is End.EXITED
     assert b"hello" not in finished.stdout.whole()
@@ -284,7 +323,7 @@ async def test_a_crowd_of_connections_is_let_in_by_and_by(place: Yard) -> None:
     most = relay.MOST_CONNECTIONS
     write(place.checkout, {"crowd.py": CROWD})
     with listening() as (port, _):
-        room = place.room(RoomConfig(services=relay.parse((f"localhost:{port}",))))
+        room = place.room(SandboxConfig(services=relay.parse((f"localhost:{port}",))))
         assert await output(room, f"/usr/bin/python3 crowd.py {port} {most + 30} {most}") == f"{most} 0\n30"
 
 
@@ -294,7 +333,7 @@ async def test_only_the_sockets_that_are_named_can_be_connected(place: Yard, tmp
         for listener, name in ((named, "named"), (other, "other")):
             listener.bind(str(tmp_path / name))
             listener.listen()
-        room = place.room(RoomConfig(sockets=(str(tmp_path / "named"),)))
+        room = place.room(SandboxConfig(sockets=(str(tmp_path / "named"),)))
         assert (await run(room, asking.format(tmp_path / "named"))).ok
         assert not (await run(room, asking.format(tmp_path / "other"))).ok
 
@@ -342,31 +381,35 @@ async def test_a_command_reads_what_it_is_given_and_then_the_end(place: Yard) ->
 MANY = "import os, signal\nfor n in range({}):\n    if os.fork() == 0: signal.pause()\nsignal.pause()"
 
 
-async def limited(place: Yard, limits: Limits, program: str) -> Finished:
+async def limited(place: Yard, limits: ResourceLimits, program: str) -> Finished:
     write(place.checkout, {"program.py": program})
-    return await run(place.room(RoomConfig(limits=limits)), "/usr/bin/python3 program.py")
+    return await run(place.room(SandboxConfig(limits=limits)), "/usr/bin/python3 program.py")
 
 
 async def test_too_many_processes_end_the_command_with_the_reason(place: Yard) -> None:
-    finished = await limited(place, Limits(processes=60), MANY.format(100))
+    finished = await limited(place, ResourceLimits(processes=60), MANY.format(100))
     assert finished.end is End.LIMIT
     assert "processes" in finished.reason
 
 
 async def test_too_much_memory_ends_the_command_with_the_reason(place: Yard) -> None:
-    finished = await limited(place, Limits(memory=128 * MIB), "import signal\nhog = b'x' * (300 << 20)\nsignal.pause()")
+    finished = await limited(
+        place, ResourceLimits(memory=128 * MIB), "import signal\nhog = b'x' * (300 << 20)\nsignal.pause()"
+    )
     assert finished.end is End.LIMIT
     assert "memory" in finished.reason
 
 
 async def test_too_large_a_file_ends_the_command_by_its_signal(place: Yard) -> None:
-    finished = await run(place.room(RoomConfig(limits=Limits(file_bytes=MIB))), "exec head -c 2M /dev/zero > big")
+    finished = await run(
+        place.room(SandboxConfig(limits=ResourceLimits(file_bytes=MIB))), "exec head -c 2M /dev/zero > big"
+    )
     assert (finished.end, finished.signal) == (End.SIGNALLED, signal.SIGXFSZ)
     assert (place.upper / "big").stat().st_size <= MIB
 
 
 async def test_all_scratch_directories_together_are_bounded(place: Yard) -> None:
-    room = place.room(RoomConfig(limits=Limits(scratch=4 * MIB)))
+    room = place.room(SandboxConfig(limits=ResourceLimits(scratch=4 * MIB)))
     assert not (await run(room, "head -c 3M /dev/zero > /tmp/a && head -c 3M /dev/zero > ~/b")).ok
     assert await output(room, "head -c 3M /dev/zero > /tmp/a; echo fits") == "fits"
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 from rooms import Yard, output, run, write, yard
 
-from donewhen.workspace.command import Command, End
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.process.command import Command, End
+from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox.level import probe
-from donewhen.workspace.sandbox.limits import Limits
-from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.sandbox.limits import ResourceLimits
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, SandboxTree, ShellCommand, TreeSandbox
 from donewhen.workspace.sandbox.view import Bind, Overlay
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +99,7 @@ def the_one_that_waits(harness: int | None = None) -> int:
     return next(iter(sandboxes(pid)))
 
 
-async def used_by(room: Room, text: str = "echo", dir: str = ".") -> int:
+async def used_by(room: TreeSandbox, text: str = "echo", dir: str = ".") -> int:
     """The sandbox that a command is in while it runs: the one that does not wait."""
     seen: set[int] = set()
 
@@ -143,11 +143,11 @@ async def test_a_command_of_another_tree_gets_it_as_well_and_sees_that_tree_alon
     for part in ("upper", "work"):
         (other / part).mkdir(parents=True)
     layer = Overlay(str(other), (str(place.state / "base"),), "upper", "work", str(place.checkout))
-    twin = Room(
+    twin = TreeSandbox(
         place.launcher,
         place.probe,
-        Place(str(place.checkout), (layer,), (str(place.state),), {"DONEWHEN_TREE": "two"}),
-        RoomConfig(),
+        SandboxTree(str(place.checkout), (layer,), (str(place.state),), {"DONEWHEN_TREE": "two"}),
+        SandboxConfig(),
     )
     waiting = the_one_that_waits()
     assert await used_by(twin, "test ! -e file && echo $DONEWHEN_TREE | tee tree") == waiting
@@ -156,15 +156,15 @@ async def test_a_command_of_another_tree_gets_it_as_well_and_sees_that_tree_alon
 
 
 OTHER_WALLS = {
-    "the network": RoomConfig(network=True),
-    "a variable": RoomConfig(env=("ANOTHER",)),
-    "a limit": RoomConfig(limits=replace(Limits(), file_bytes=1 << 20)),
+    "the network": SandboxConfig(network=True),
+    "a variable": SandboxConfig(env=("ANOTHER",)),
+    "a limit": SandboxConfig(limits=replace(ResourceLimits(), file_bytes=1 << 20)),
 }
 
 
 @pytest.mark.parametrize("config", OTHER_WALLS.values(), ids=OTHER_WALLS)
 async def test_a_command_that_needs_another_wall_gets_another_sandbox(
-    place: Yard, config: RoomConfig, monkeypatch: pytest.MonkeyPatch
+    place: Yard, config: SandboxConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANOTHER", "value")
     await output(place.room(), "true")
@@ -214,7 +214,9 @@ async def test_what_changed_in_the_tree_while_a_sandbox_waited_is_seen(place: Ya
 async def test_a_tree_that_was_replaced_while_a_sandbox_waited_is_the_new_one(place: Yard) -> None:
     tree = place.state / "plain"
     write(tree, {"file": "old"})
-    room = Room(place.launcher, place.probe, Place(str(tree), (Bind(str(tree), str(tree), True),)), RoomConfig())
+    room = TreeSandbox(
+        place.launcher, place.probe, SandboxTree(str(tree), (Bind(str(tree), str(tree), True),)), SandboxConfig()
+    )
     await output(room, "true")
     the_one_that_waits()
     tree.rename(place.state / "away")
@@ -308,7 +310,7 @@ async def test_the_time_that_a_sandbox_waited_is_not_the_commands(place: Yard) -
 
 
 async def test_limits_bind_in_a_sandbox_that_waited(place: Yard) -> None:
-    room = place.room(RoomConfig(limits=replace(Limits(), processes=40)))
+    room = place.room(SandboxConfig(limits=replace(ResourceLimits(), processes=40)))
     await output(room, "true")
     the_one_that_waits()
     finished = await run(room, "n=0; while [ $n -lt 80 ]; do sleep 100 & n=$((n+1)); done; wait")
@@ -317,11 +319,11 @@ async def test_limits_bind_in_a_sandbox_that_waited(place: Yard) -> None:
 
 async def test_a_sandbox_waits_as_long_as_it_was_told_and_not_longer(tmp_path: Path) -> None:
     async with Launcher.open(keep_secs=0.2) as launcher:
-        room = Room(
+        room = TreeSandbox(
             launcher,
             await probe(launcher, tmp_path),
-            Place(str(tmp_path), (Bind(str(tmp_path), str(tmp_path), True),)),
-            RoomConfig(),
+            SandboxTree(str(tmp_path), (Bind(str(tmp_path), str(tmp_path), True),)),
+            SandboxConfig(),
         )
         await output(room, "true")
         waiting = the_one_that_waits()

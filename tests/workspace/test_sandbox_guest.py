@@ -10,9 +10,9 @@ import pytest
 from rooms import Yard, output, run, write, yard
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.sandbox.guest import Door, Guest
+from donewhen.workspace.sandbox.guest import Guest, InnerPort
 from donewhen.workspace.sandbox.level import Level
-from donewhen.workspace.sandbox.room import RoomConfig
+from donewhen.workspace.sandbox.sandbox import SandboxConfig
 from donewhen.workspace.sandbox.view import Bind
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ async def test_variables_of_a_guest_are_not_seen_by_other_commands(place: Yard) 
 
 async def test_a_door_is_served_from_outside_and_is_the_only_way_out(place: Yard) -> None:
     with socket.create_server(("127.0.0.1", 0)) as host:
-        room = place.room(RoomConfig(network=True)).hosting(Guest(doors=(Door(4711, greet),)))
+        room = place.room(SandboxConfig(network=True)).hosting(Guest(doors=(InnerPort(4711, greet),)))
         assert await output(room, ASK.format(port=4711)) == "good day"
         assert await output(room, ASK.format(port=4711)) == "good day"
         assert not (await run(room, ASK.format(port=host.getsockname()[1]))).ok
@@ -98,7 +98,7 @@ async def test_two_doors_are_not_mixed_up(place: Yard) -> None:
             with inside:
                 inside.send(b"no")
 
-    room = place.room().hosting(Guest(doors=(Door(4711, greet), Door(4712, say_no))))
+    room = place.room().hosting(Guest(doors=(InnerPort(4711, greet), InnerPort(4712, say_no))))
     text = f"{ASK.format(port=4712)}; {ASK.format(port=4711)}"
     assert await output(room, text) == "no\ngood day"
 

@@ -16,11 +16,11 @@ from rooms import Yard, output, run, write, yard
 
 import donewhen
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.command import End
-from donewhen.workspace.launcher import kernel
+from donewhen.workspace.process.command import End
+from donewhen.workspace.process.launcher import kernel
 from donewhen.workspace.sandbox import seccomp
 from donewhen.workspace.sandbox.level import Level
-from donewhen.workspace.sandbox.room import RoomConfig
+from donewhen.workspace.sandbox.sandbox import SandboxConfig
 from needs import needs_root
 
 pytestmark = pytest.mark.anyio
@@ -58,7 +58,7 @@ async def test_landlock_leaves_root_without_its_powers(place: Yard) -> None:
 
 async def test_landlock_refuses_what_it_cannot_give(place: Yard) -> None:
     with pytest.raises(MachineryBroke, match="need bubblewrap"):
-        await run(place.plain_room(Level.LANDLOCK, RoomConfig(sockets=("/run/x",))), "true")
+        await run(place.plain_room(Level.LANDLOCK, SandboxConfig(sockets=("/run/x",))), "true")
 
 
 async def test_landlock_runs_nothing_but_files_as_devices(place: Yard) -> None:
@@ -153,7 +153,7 @@ async def test_a_filter_within_a_filter_still_starts_and_denies(place: Yard, vic
     nested = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])
-from donewhen.workspace.launcher import kernel
+from donewhen.workspace.process.launcher import kernel
 from donewhen.workspace.sandbox import seccomp
 print(kernel.load_seccomp(seccomp.program(kernel.machine(), (), own_namespaces=False)))
 try: resource.prlimit(int(sys.argv[2]), 7)
@@ -161,7 +161,7 @@ except OSError as error: print(error.strerror)
 """
     write(place.checkout, {"nested.py": nested, "donewhen/__init__.py": ""})
     source = Path(donewhen.__file__).parent
-    for name in ("records.py", "workspace/launcher/kernel.py", "workspace/sandbox/seccomp.py"):
+    for name in ("records.py", "workspace/process/launcher/kernel.py", "workspace/sandbox/seccomp.py"):
         write(place.checkout, {f"donewhen/{name}": (source / name).read_text()})
     printed = await output(place.plain_room(Level.LANDLOCK), f"/usr/bin/python3 nested.py . {victim}")
     assert printed.splitlines() == ["-1", "Function not implemented"]

@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from donewhen.errors import BadInput, MachineryBroke
-from donewhen.workspace.objects import Size
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import open_repo
-from donewhen.workspace.store import Store
+from donewhen.workspace.git.objects import Size
+from donewhen.workspace.git.repo import open_repo
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.process.launch import Launcher
 from needs import leave_out, needs_root
 from repositories import commit, digest, git, opened, repository, try_git, write
 

@@ -1,6 +1,7 @@
 """What the user has not committed: told and put into a snapshot exactly as the user's own git would see it."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.errors import BadInput
-from donewhen.workspace.objects import text
+from donewhen.workspace.git.objects import text
 from needs import needs_root
 from repositories import (
     ODD_NAMES,
@@ -263,3 +264,55 @@ async def test_a_tracked_file_that_became_something_else_is_named_in_one_line(tm
     async with opened(root, tmp_path / "state") as store:
         with pytest.raises(BadInput, match="a cannot be read: is not a regular file"):
             await store.snapshot()
+
+
+# -- rules that would hold git up --
+
+
+def pipe(root: Path, name: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).unlink(missing_ok=True)
+    os.mkfifo(root / name)
+
+
+def endless_device(root: Path, name: str) -> None:
+    needs_root()
+    os.mknod(root / name, stat.S_IFCHR | 0o644, os.makedev(1, 5))
+
+
+TRAPS: dict[str, tuple[Callable[[Path, str], None], str]] = {
+    "ignore rules": (pipe, ".gitignore"),
+    "ignore rules of a tracked directory": (pipe, "d/.gitignore"),
+    "ignore rules of a new directory": (pipe, "new/deep/.gitignore"),
+    "attribute rules": (pipe, ".gitattributes"),
+    "attribute rules that never end": (endless_device, ".gitattributes"),
+    "the HEAD of a repository inside": (pipe, "nested/.git/HEAD"),
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(("plant", "name"), TRAPS.values(), ids=TRAPS.keys())
+async def test_git_does_not_wait_at_a_pipe_or_a_device_where_it_looks_for_rules(
+    tmp_path: Path, plant: Callable[[Path, str], None], name: str
+) -> None:
+    root = repository(tmp_path / "r", {".gitignore": "*.o\n", "d/a": "a"})
+    write(root, {"new/b": "b", "d/x.o": "", "nested/.git/refs/x": "", "nested/.git/objects/x": ""})
+    async with opened(root, tmp_path / "state") as store:
+        honest = await store.diff(await store.tree_of(store.repo.head), await store.tree_of(await store.snapshot()))
+    assert [change.path for change in honest if not change.path.startswith("nested")] == ["new/b"]
+    plant(root, name)
+    async with opened(root, tmp_path / "state") as store:
+        with pytest.raises(BadInput, match=f"^{re.escape(name)} is a pipe or a device, and git would read from it"):
+            await store.snapshot()
+
+
+@pytest.mark.parametrize(
+    "name", ["pipe", "d/gitignore", "ignored/.gitignore", ".git/info/exclude", ".git/info/attributes"]
+)
+async def test_a_pipe_that_git_does_not_read_from_is_left_out_and_nothing_waits(tmp_path: Path, name: str) -> None:
+    root = repository(tmp_path / "r", {".gitignore": "/ignored/\n", "d/a": "a"})
+    write(root, {"d/b": "b"})
+    pipe(root, name)
+    async with opened(root, tmp_path / "state") as store:
+        assert [change.path for change in await store.uncommitted()] == ["d/b"]
+        assert await store.snapshot() != store.repo.head

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.workspace.store.merge import merge, settled
+from donewhen.workspace.git.store.merge_trees import merge, settled
 from repositories import Files, commit, git, opened, repository, write
 
 pytestmark = pytest.mark.anyio

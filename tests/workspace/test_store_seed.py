@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.workspace.store import Store
-from donewhen.workspace.store.seed import History
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.git.store.seed import History
 from repositories import commit, git, lfs_repository, opened, repository, try_git, write
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.objects import FILE, LINK, PROGRAM, Entry
-from donewhen.workspace.store import Store, edit
+from donewhen.workspace.git.objects import FILE, LINK, PROGRAM, TreeEntry
+from donewhen.workspace.git.store import Store, edit_tree
 from repositories import ODD_NAMES, git, opened, repository
 
 pytestmark = pytest.mark.anyio
@@ -53,8 +53,8 @@ class Scratch:
 
 
 async def edited(store: Store, old: str, changes: dict[bytes, int | None], blob: str) -> str:
-    return await edit.with_changes(
-        store.bare, old, {path: Entry(mode, blob) if mode else None for path, mode in changes.items()}
+    return await edit_tree.with_changes(
+        store.bare, old, {path: TreeEntry(mode, blob) if mode else None for path, mode in changes.items()}
     )
 
 
@@ -80,11 +80,11 @@ async def test_odd_names_are_put_in_and_taken_out_again(tmp_path: Path) -> None:
     async with opened(root, tmp_path / "state") as store:
         tree = await store.tree_of(store.repo.head)
         paths = [b"deep/er/" + name for name in ODD_NAMES if b"/" not in name]
-        entry = Entry(FILE, store.bare.write("blob", b"y"))
-        changed = await edit.with_changes(store.bare, tree, dict.fromkeys(paths, entry))
+        entry = TreeEntry(FILE, store.bare.write("blob", b"y"))
+        changed = await edit_tree.with_changes(store.bare, tree, dict.fromkeys(paths, entry))
         assert {change.kind for change in await store.diff(tree, changed)} == {"modified"}
         assert len(await store.diff(tree, changed)) == len(paths)
-        empty = await edit.with_changes(store.bare, changed, dict.fromkeys(paths))
+        empty = await edit_tree.with_changes(store.bare, changed, dict.fromkeys(paths))
         assert empty == store.bare.write("tree", b"")
 
 
@@ -94,24 +94,24 @@ async def test_what_is_not_touched_is_not_read(tmp_path: Path) -> None:
     async with opened(root, tmp_path / "state") as store:
         nowhere = "1" * 40
         tree = store.bare.write("tree", b"40000 far\0" + bytes.fromhex(nowhere))
-        entry = Entry(FILE, store.bare.write("blob", b"y"))
-        changed = await edit.with_changes(store.bare, tree, {b"near/a": entry})
+        entry = TreeEntry(FILE, store.bare.write("blob", b"y"))
+        changed = await edit_tree.with_changes(store.bare, tree, {b"near/a": entry})
         assert nowhere.encode() in (await store.bare.run("ls-tree", changed))
 
 
 async def test_nothing_to_change_gives_the_same_tree_without_looking_at_it(tmp_path: Path) -> None:
     async with opened(repository(tmp_path / "r"), tmp_path / "state") as store:
-        assert await edit.with_changes(store.bare, "not even an id", {}) == "not even an id"
+        assert await edit_tree.with_changes(store.bare, "not even an id", {}) == "not even an id"
 
 
 async def test_a_tree_that_is_not_there_is_named(tmp_path: Path) -> None:
     async with opened(repository(tmp_path / "r"), tmp_path / "state") as store:
         with pytest.raises(MachineryBroke, match="tree 2222"):
-            await edit.with_changes(store.bare, "2" * 40, {b"a": None})
+            await edit_tree.with_changes(store.bare, "2" * 40, {b"a": None})
 
 
 async def test_one_path_cannot_be_file_and_directory(tmp_path: Path) -> None:
     async with opened(repository(tmp_path / "r"), tmp_path / "state") as store:
-        entry = Entry(FILE, store.bare.write("blob", b"y"))
+        entry = TreeEntry(FILE, store.bare.write("blob", b"y"))
         with pytest.raises(ValueError, match="file and a directory"):
-            await edit.with_changes(store.bare, await store.tree_of(store.repo.head), {b"a": entry, b"a/b": entry})
+            await edit_tree.with_changes(store.bare, await store.tree_of(store.repo.head), {b"a": entry, b"a/b": entry})

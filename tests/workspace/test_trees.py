@@ -13,16 +13,16 @@ import anyio
 import pytest
 
 from donewhen.errors import BadInput
-from donewhen.session.diagnosis import diagnose
+from donewhen.session.verbs.doctor import diagnose
 from donewhen.session.workplace import Workplace, open_workplace
-from donewhen.workspace import leftovers
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.capture import write_layer
-from donewhen.workspace.command import Finished
-from donewhen.workspace.layers import KEPT_BASES
-from donewhen.workspace.sandbox.room import Place, Room, RoomConfig, ShellCommand
+from donewhen.workspace.process.command import Finished
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, SandboxTree, ShellCommand, TreeSandbox
 from donewhen.workspace.sandbox.view import Overlay
-from donewhen.workspace.trees import PORTS_PER_TREE, Standing, Tree, Trees, Unsaved, copy_layer, free_ports
+from donewhen.workspace.trees import orphans
+from donewhen.workspace.trees.capture import write_layer
+from donewhen.workspace.trees.layers import KEPT_BASES
+from donewhen.workspace.trees.trees import PORTS_PER_TREE, Tree, TreeLayers, Trees, Unsaved, copy_layer, free_ports
 from needs import needs
 from repositories import commit, contents, digest, git, repository, write
 
@@ -107,7 +107,7 @@ async def test_a_base_layer_is_never_written_whatever_a_tree_does(root: Path) ->
 
 async def test_what_a_maker_made_is_captured_and_can_be_judged_in_another_tree(root: Path) -> None:
     async with opened(root) as (place, head):
-        maker = await place.trees.make("maker", head, Standing())
+        maker = await place.trees.make("maker", head, TreeLayers())
         await run(
             place, maker, "echo made > file.txt; rm sub/inner.txt; echo new > new.txt; mkdir ignored; touch ignored/x"
         )
@@ -116,7 +116,7 @@ async def test_what_a_maker_made_is_captured_and_can_be_judged_in_another_tree(r
         layer = place.trees.directory / "candidates" / candidate.tree
         layer.mkdir(parents=True)
         await write_layer(place.store, await place.store.tree_of(head), candidate.tree, layer)
-        judge = await place.trees.make("judge", head, Standing(layers=(f"candidates/{candidate.tree}",)))
+        judge = await place.trees.make("judge", head, TreeLayers(layers=(f"candidates/{candidate.tree}",)))
         assert (
             await run(place, judge, "cat file.txt new.txt; ls -A") == "made\nnew\n.git\n.gitignore\nfile.txt\nnew.txt\n"
         )
@@ -126,7 +126,7 @@ async def test_what_a_maker_made_is_captured_and_can_be_judged_in_another_tree(r
 
 async def test_a_maker_tree_with_unsaved_work_is_not_removed(root: Path) -> None:
     async with opened(root) as (place, head):
-        tree = await place.trees.make("maker", head, Standing())
+        tree = await place.trees.make("maker", head, TreeLayers())
         await run(place, tree, "echo precious > work.txt")
         with pytest.raises(Unsaved, match=tree.facts.name):
             await place.trees.remove(tree)
@@ -138,7 +138,7 @@ async def test_a_maker_tree_with_unsaved_work_is_not_removed(root: Path) -> None
 
 async def test_work_added_after_the_last_capture_counts_as_unsaved(root: Path) -> None:
     async with opened(root) as (place, head):
-        tree = await place.trees.make("maker", head, Standing())
+        tree = await place.trees.make("maker", head, TreeLayers())
         await run(place, tree, "echo one > work.txt")
         await place.trees.capture(tree)
         await run(place, tree, "echo two > work.txt")
@@ -149,8 +149,8 @@ async def test_work_added_after_the_last_capture_counts_as_unsaved(root: Path) -
 
 async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root: Path) -> None:
     async with opened(root) as (place, head):
-        left = {kind: await place.trees.make(kind, head, Standing()) for kind in ("throwaway", "judge", "maker")}
-        with_work = await place.trees.make("maker", head, Standing())
+        left = {kind: await place.trees.make(kind, head, TreeLayers()) for kind in ("throwaway", "judge", "maker")}
+        with_work = await place.trees.make("maker", head, TreeLayers())
         for tree in (*left.values(), with_work):
             await run(place, tree, "echo x > y" if tree.facts.kind != "maker" or tree is with_work else "true")
             os.close(tree.lock)
@@ -158,7 +158,7 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
             half = place.trees.directory / "trees" / unfinished
             (half / "upper").mkdir(parents=True)
             os.utime(half, (0, 0))
-        assert await leftovers.sweep(place.trees) == [with_work.facts.name]
+        assert await orphans.sweep(place.trees) == [with_work.facts.name]
         assert [entry.name for entry in (place.trees.directory / "trees").iterdir()] == [with_work.facts.name]
         assert (with_work.upper / "y").exists()
 
@@ -167,7 +167,7 @@ async def test_a_tree_that_is_just_being_made_is_left_alone_by_a_sweep(root: Pat
     async with opened(root) as (place, _):
         begun = place.trees.directory / "trees" / ".new-begun"
         begun.mkdir(parents=True)
-        assert await leftovers.sweep(place.trees) == []
+        assert await orphans.sweep(place.trees) == []
         assert begun.exists()
 
 
@@ -177,13 +177,13 @@ async def test_sweeps_that_never_end_take_no_tree_from_those_who_make_one(root: 
 
         def sweeping() -> None:
             while not enough.is_set():
-                anyio.run(leftovers.sweep, place.trees)
+                anyio.run(orphans.sweep, place.trees)
 
         sweeps = [threading.Thread(target=sweeping) for _ in range(3)]
         for one in sweeps:
             one.start()
         try:
-            made = [await place.trees.make("throwaway", head, Standing()) for _ in range(80)]
+            made = [await place.trees.make("throwaway", head, TreeLayers()) for _ in range(80)]
         finally:
             enough.set()
             for one in sweeps:
@@ -195,12 +195,12 @@ async def test_sweeps_that_never_end_take_no_tree_from_those_who_make_one(root: 
 
 async def test_a_tree_that_a_sweep_looks_at_is_adopted_when_the_sweep_lets_go_of_it(root: Path) -> None:
     async with opened(root) as (place, head):
-        tree = await place.trees.make("maker", head, Standing())
+        tree = await place.trees.make("maker", head, TreeLayers())
         await run(place, tree, "echo x > y")
         adopted: list[Tree | None] = []
 
         async def adopt() -> None:
-            adopted.append(await leftovers.adopt(place.trees, tree.facts.name))
+            adopted.append(await orphans.adopt(place.trees, tree.facts.name))
 
         async with anyio.create_task_group() as group:
             group.start_soon(adopt)
@@ -215,7 +215,7 @@ async def test_a_tree_that_a_sweep_looks_at_is_adopted_when_the_sweep_lets_go_of
 async def test_a_tree_whose_owner_lives_is_left_alone_by_a_sweep(root: Path) -> None:
     async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
         async with open_workplace(root) as other:
-            assert await leftovers.sweep(other.trees) == []
+            assert await orphans.sweep(other.trees) == []
         assert await run(place, tree, "cat file.txt") == "base\n"
 
 
@@ -300,7 +300,7 @@ async def test_without_overlays_a_tree_is_a_copy_that_behaves_the_same(root: Pat
         no_overlay = replace(place.probe, overlay=False)
         trees = Trees(place.repo, place.store, no_overlay, place.trees.directory)
         copied = replace(place, probe=no_overlay, trees=trees)
-        tree = await trees.make("maker", head, Standing())
+        tree = await trees.make("maker", head, TreeLayers())
         script = "pwd; echo made > file.txt; rm sub/inner.txt; git status -s"
         assert await run(copied, tree, script) == f"{root}\n M file.txt\n D sub/inner.txt\n"
         candidate = await trees.capture(tree)
@@ -339,6 +339,6 @@ async def test_an_editable_layer_over_a_place_with_a_colon_is_mounted(root: Path
     (odd / "lower" / "file").write_text("here\n")
     async with opened(root) as (place, _):
         layer = Overlay(str(odd), ("lower",), "upper", "work", str(root))
-        room = Room(place.launcher, place.probe, Place(root=str(root), layers=(layer,)), RoomConfig())
+        room = TreeSandbox(place.launcher, place.probe, SandboxTree(root=str(root), layers=(layer,)), SandboxConfig())
         finished = await room.run(ShellCommand(text="cat file"))
         assert finished.stdout.whole() == b"here\n"

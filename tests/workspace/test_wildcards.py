@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.judge.protect.globs import compiled
-from donewhen.workspace.landing.included import _fits  # pyright: ignore[reportPrivateUsage] - the matcher
+from donewhen.judge.protect.names.globs import compiled
+from donewhen.workspace.git.landing.git_config import _fits  # pyright: ignore[reportPrivateUsage] - the matcher
 from donewhen.workspace.wildcards import Element, Wildcard, expression
 
 PLAIN = {Wildcard.STAR: "[^/]*", Wildcard.DIRECTORIES: "(?:[^/]*/)*"}

@@ -1,1 +1,1 @@
-"""What a person types. One file per verb, no logic: a verb parses, calls a room, prints, and sets the exit code."""
+"""Command line interface: one file per verb, without logic. A verb parses, calls other packages, prints, and exits."""

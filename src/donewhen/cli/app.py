@@ -1,8 +1,8 @@
-"""The `donewhen` program: its verbs, and the one place that turns an error into a line and an exit code.
+"""Entry point of the `donewhen` program.
 
-`--help` and `--version` cost under 0.1 s of CPU: they are answered from a table without importing click, and
-a verb's module is imported only when that verb is called. What is not here: any logic. A verb lives in its own file
-next to this one.
+`--help` and `--version` cost under 0.1 s of CPU: they are answered from `cli.verb_table` without importing click. All
+other calls go to `cli.group`, which imports the module of a verb only when that verb is called and turns an error into
+a line and an exit code. This module contains no logic of the verbs; each verb has its own file in `cli.verbs`.
 """
 
 import gc
@@ -11,12 +11,12 @@ import sys
 from typing import NoReturn
 
 from donewhen import __version__
-from donewhen.cli.verbs import help_text
+from donewhen.cli.verb_table import help_text
 
 COMPLETION = "_DONEWHEN_COMPLETE"
-"""Set by a shell that asks how a line may go on."""
+"""Environment variable that a shell sets to request command completion."""
 YOUNG_OBJECTS = 50_000
-"""So many new objects and not 700 make the collector look for garbage: loading modules makes many, and none is."""
+"""New objects that trigger a garbage collection, instead of 700: loading modules creates many and no garbage."""
 
 
 def main() -> NoReturn:
@@ -29,7 +29,7 @@ def main() -> NoReturn:
     from donewhen.cli.group import run
 
     code = run(arguments)
-    gc.freeze()  # all that is left ends with the process: the interpreter need not look through it once more
+    gc.freeze()  # the process ends now: no last garbage collection over all remaining objects
     sys.exit(code)
 
 

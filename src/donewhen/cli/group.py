@@ -1,4 +1,4 @@
-"""The click side of the program: verbs loaded on use, and errors as one line with their exit code."""
+"""Click group of the program: it loads verbs on use and reports errors as one line with an exit code."""
 
 import difflib
 import importlib
@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from donewhen.cli.verbs import LATER, VERBS, help_text
+from donewhen.cli.verb_table import LATER, VERBS, help_text
 from donewhen.errors import DonewhenError
 from donewhen.printable import one_line
 
@@ -49,15 +49,15 @@ def app() -> None:
 
 
 def say(line: str) -> None:
-    """One line for a person, on stderr, with control characters made harmless."""
+    """Print one line for a person on stderr, with control characters escaped."""
     click.echo(one_line(line), err=True)
 
 
 def run(arguments: list[str]) -> int:
-    """Run one verb; the exit code. Verbs return their exit code or raise a DonewhenError."""
+    """Run one verb and return the exit code. Verbs return their exit code or raise a DonewhenError."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without ✓ is no reason to stop
+            stream.reconfigure(errors="backslashreplace")  # do not fail on a terminal that cannot show ✓
     colour = False if os.environ.get("NO_COLOR") else None
     try:
         code: object = app.main(arguments, prog_name="donewhen", standalone_mode=False, color=colour)
@@ -70,7 +70,7 @@ def run(arguments: list[str]) -> int:
         say(f"donewhen: {error}")
         return error.exit_code
     except BrokenPipeError:
-        # The reader went away: end as `cat` would, without a second error from the interpreter's own flush.
+        # The reader is gone: end as `cat` would, without a second error from the interpreter's own flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     return code if isinstance(code, int) else 0

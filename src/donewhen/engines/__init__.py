@@ -1,1 +1,2 @@
-"""Ways to attempt the work. No engine decides that it is done, and none can import the code that does."""
+"""Engines: the different ways to attempt the work. No engine decides that the work is done, and no engine can import
+the code that decides it."""

@@ -1,11 +1,11 @@
-"""Whether a command may run: the policy says so, or a person whom it asks. The same for every engine."""
+"""Permission to run a command, the same for every engine: the policy decides, or a person whom the policy requires."""
 
-from donewhen.engines.base import Asker, NobodyAnswered
+from donewhen.engines.interface import Asker, NobodyAnswered
 from donewhen.events import PolicyDenied
 from donewhen.records import frozen
-from donewhen.workspace.consulting.asking import consult
 from donewhen.workspace.policy import Decision, Policy, Ruling
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.policy_process.client import consult
+from donewhen.workspace.process.launch import Launcher
 
 YES = frozenset({"y", "yes", "ok", "okay", "allow", "allowed", "approve", "approved", "sure", "go", "true", "1"})
 
@@ -13,12 +13,12 @@ YES = frozenset({"y", "yes", "ok", "okay", "allow", "allowed", "approve", "appro
 @frozen
 class Refusal:
     why: str
-    """For whoever wanted to run it."""
+    """Shown to the model or agent that wanted to run the command."""
     event: PolicyDenied
 
 
 async def refusal(launcher: Launcher, policy: Policy, command: str, asker: Asker | None, id: str) -> Refusal | None:
-    """Why a command must not run; None when it may. `id` names the question, should one be asked."""
+    """Return why a command must not run; None if it may run. `id` names the question if a person is asked."""
     ruling = await consult(launcher, policy, command)
     if ruling.decision is Decision.ALLOW:
         return None

@@ -1,15 +1,23 @@
-"""What "done" means, decided by the runtime alone: no model, no engine and no memory is known here.
+"""Decides if work is done. Only the runtime decides: no model, no engine and no memory is known here.
 
-contract verdict   the checks, with the text of them that an engine is shown; what is said about a tree
-lint               what is odd about a contract
-detect/            a contract proposed from what a repository already has
-protect/ seal      which changes of a candidate are graded as the base has them; what a running check may not write
-runners/           how a test runner is asked for evidence, and shown a test that must fail
-judge proof        one tree in, one result per check out; the runs that make a green believable
-evidence           what a run proves beyond its exit code
-bench running ran  where checks run, one run, and its facts
-cache              runs that need not be repeated
-receipt            the evidence of a verdict in one file, to be judged again
-tools ground       which programs a check would use; what the judge stands on
-defences           what stands in a cheat's way, each with a switch for tests
+judge           runs every check on one tree and returns one result per check
+green_proof     extra runs that are needed before a green check is believed
+evidence        rules: from the facts of a run to a check status
+check_runs      runs checks in fresh trees, or returns kept runs
+run_check       one run of one check
+check_run       the facts of one run
+run_cache       kept runs that need not be repeated
+contract        the checks, and the text of them that an engine is shown
+contract_lint   warnings about a contract
+verdict         the answer of the judge on one tree
+graded_tree     the judged tree and the edits that are not graded
+protect/        which changes of a candidate are replaced by the version in the base
+seal            what a running check may not write
+runners/        how a test runner is made to write a report, and given a test that must fail
+detect/         a contract proposed from the files of a repository
+receipt         the evidence of a verdict in one file, which can be judged again
+tool_identity   which programs a check would use
+judge_host      what the judge needs from its caller
+output_tail     the end of an output, as it is shown
+defences        the defences against cheating, each with a switch for tests
 """

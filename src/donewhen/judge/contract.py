@@ -1,7 +1,7 @@
-"""The outcome contract as data: what "done" means, in named shell checks.
+"""The outcome contract as data: what "done" means, as named shell checks.
 
-Where it comes from (a file, the command line, a proposal) is the business of others; here it is checked for sense and
-put into words. `render` is the text that an engine is shown: held-out checks are never in it.
+Other modules read it from a file, from the command line or from a proposal. This module validates it and renders it as
+text. `render` returns the text that an engine is shown; it never contains held-out checks.
 """
 
 import datetime
@@ -15,15 +15,18 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from donewhen.errors import BadInput
+from donewhen.printable import shortened
 from donewhen.records import frozen
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+LONGEST_COMMAND = 128 * 1024 - 1
+"""In bytes. The kernel accepts no longer argument for a shell."""
 MinEvidence = Literal["exit", "tests", "control"]
 
 
 @frozen
 class Quarantine:
-    """A known flaky check: reported, does not decide, until a date."""
+    """A known flaky check: it is reported, but does not decide until the date is over."""
 
     reason: str
     until: datetime.date
@@ -44,7 +47,7 @@ class Check:
 
     @property
     def at_root(self) -> str:
-        """What somebody types at the root for it."""
+        """The command line that runs this check from the root of the repository."""
         return self.command if self.dir == "." else f"cd {shlex.quote(self.dir)} && {self.command}"
 
     def in_quarantine(self, today: datetime.date) -> bool:
@@ -61,11 +64,11 @@ class Contract:
 
     @property
     def digest(self) -> str:
-        """What names this very contract: any change of any key is another one."""
+        """The identity of this contract: a change of any key gives another digest."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode()).hexdigest()
 
     def render(self) -> str:
-        """The contract as an engine is shown it."""
+        """Return the contract as text for an engine, without held-out checks."""
         shown = [check for check in self.checks if not check.held_out]
         lines = [self.description] if self.description else []
         lines += [line for check in shown for line in _rendered(check)]
@@ -82,12 +85,18 @@ def _rendered(check: Check) -> list[str]:
 
 
 def require_sound(checks: Sequence[Check]) -> None:
-    """Refuse what is no contract: names that are empty, odd or used twice, an empty command, a directory outside."""
+    """Raise BadInput for an invalid contract.
+
+    Invalid are: empty, odd or repeated names, an empty command or one with a NUL byte or too long, a directory outside
+    of the repository, a timeout that is not positive.
+    """
     seen: set[str] = set()
     for number, check in enumerate(checks):
         at = f"check[{number}]"
         if not NAME.fullmatch(check.name):
-            raise BadInput(f"'{at}.name' must be 1 to 64 letters, digits, '_', '.' or '-', not {check.name!r}")
+            raise BadInput(
+                f"'{at}.name' must be 1 to 64 letters, digits, '_', '.' or '-', not {shortened(check.name)!r}"
+            )
         if check.name in seen:
             raise BadInput(f"'{at}.name' repeats '{check.name}'; every check needs a name of its own")
         seen.add(check.name)
@@ -95,8 +104,11 @@ def require_sound(checks: Sequence[Check]) -> None:
             raise BadInput(f"'{at}.command' of check '{check.name}' is empty")
         if "\0" in check.command:
             raise BadInput(f"'{at}.command' of check '{check.name}' holds a NUL byte")
+        if (size := len(check.command.encode("utf-8", "surrogatepass"))) > LONGEST_COMMAND:
+            told = f"has {size} bytes; at most {LONGEST_COMMAND} can be run: put it into a script"
+            raise BadInput(f"'{at}.command' of check '{check.name}' {told}")
         parts = PurePosixPath(check.dir).parts
         if check.dir == "" or check.dir.startswith("/") or ".." in parts or "\0" in check.dir:
-            raise BadInput(f"'{at}.dir' must be a directory below the repository root, not {check.dir!r}")
+            raise BadInput(f"'{at}.dir' must be a directory below the repository root, not {shortened(check.dir)!r}")
         if check.timeout_secs <= 0:
             raise BadInput(f"'{at}.timeout_secs' of check '{check.name}' must be more than 0")

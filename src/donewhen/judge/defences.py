@@ -1,7 +1,7 @@
-"""What stands between a candidate and an undeserved pass, by name. All of it is on; only tests take one away.
+"""The defences against an undeserved pass, by name. All of them are on; only tests switch one off.
 
-A test that shows an attack biting when its defence is off is what makes the defence worth believing, so every one has
-a switch here. No setting, option or variable reaches these switches.
+Every defence has a switch here so that a test can show that an attack works without it. That is the proof that the
+defence is needed. No setting, option or environment variable reaches these switches.
 """
 
 from donewhen.records import frozen
@@ -10,25 +10,25 @@ from donewhen.records import frozen
 @frozen(kw_only=True)
 class Defences:
     protection: bool = True
-    """Protected paths, existing or not, are graded as the base has them."""
+    """Protected paths, existing or not, are restored from the base."""
     shadowing: bool = True
-    """New modules that would hide the standard library or an installed package are tampering."""
+    """New modules that shadow the standard library or an installed package are tampering."""
     sealing: bool = True
     """Protected paths that are written while a check runs are tampering."""
     layers: bool = True
-    """Every check gets a throw-away layer of its own; without it they all write into one."""
+    """Every check gets its own throw-away layer. Without it, all checks write into one layer."""
     caches: bool = True
-    """No bytecode is written or taken from the user's own packages; old caches are not in the tree."""
+    """No bytecode is written, and no packages of the user site are loaded. Old caches are not in the tree."""
     tools: bool = True
     """Programs are not looked up in the tree."""
     counts: bool = True
-    """No test ran, fewer than on the base, or more were skipped: vacuous."""
+    """Vacuous: no test ran, fewer tests than on the base ran, or more were skipped."""
     sidecar: bool = True
-    """A report that the base's run wrote and this one did not: tampering."""
+    """A report that the run on the base wrote and this run did not write is tampering."""
     canary: bool = True
-    """A test that must fail is added to a run of its own; a runner that stays green was tampered with."""
+    """A test that must fail is added in a separate run. A runner that stays green was tampered with."""
     reruns: bool = True
-    """Red is run again where that decides, and new tests have to pass more than once."""
+    """A red check is run again where that can change the verdict, and new tests must pass more than once."""
 
 
 ALL = Defences()

@@ -1,91 +1,98 @@
-"""What a run proves: from the facts of a run to a status, with one line for every doubt. Pure.
+"""Rules that turn the facts of a run into a check status, with one line for every doubt. Pure functions.
 
-An exit code of 0 proves little. Where a runner is recognised, tests must have run, no fewer than on the base and with
-no more skipped, and a report that the base's run left must be there. Doubt never turns into a pass.
+An exit code of 0 proves little. If a runner is recognised, its tests must have run: no fewer than on the base, and with
+no more skipped tests. If the run on the base left a report, this run must leave one too. A doubt never becomes a pass.
 """
 
 from collections.abc import Iterator
 
+from donewhen.judge.check_run import CheckRun
 from donewhen.judge.contract import Check, Contract
-from donewhen.judge.ran import Ran
-from donewhen.judge.verdict import Status
+from donewhen.judge.verdict import CheckStatus
 
-Doubt = tuple[Status, str]
-SEVERITY = (Status.TAMPERED, Status.VACUOUS, Status.FAIL, Status.FLAKY, Status.TIMEOUT, Status.INFRA)
+Doubt = tuple[CheckStatus, str]
+SEVERITY = (
+    CheckStatus.TAMPERED,
+    CheckStatus.VACUOUS,
+    CheckStatus.FAIL,
+    CheckStatus.FLAKY,
+    CheckStatus.TIMEOUT,
+    CheckStatus.INFRA,
+)
 
 
-def outcome(check: Check, ran: Ran) -> Doubt:
-    """What the end of a run says by itself: the exit code and the printed text. The reason is empty for a pass."""
+def outcome(check: Check, ran: CheckRun) -> Doubt:
+    """Return the status from the exit code and the printed text alone. The reason is empty for a pass."""
     if ran.end == "could_not_start":
         said = ran.reason.strip().splitlines()[-1:] or ["the command could not be started"]
-        return Status.INFRA, f"exit code {ran.exit_code}: it could not be started" if ran.exit_code else said[0]
+        return CheckStatus.INFRA, f"exit code {ran.exit_code}: it could not be started" if ran.exit_code else said[0]
     if ran.end == "timed_out":
-        return Status.TIMEOUT, f"not done after {check.timeout_secs:g} s"
+        return CheckStatus.TIMEOUT, f"not done after {check.timeout_secs:g} s"
     if ran.end == "limit":
-        return Status.FAIL, f"stopped: {ran.reason}"
+        return CheckStatus.FAIL, f"stopped: {ran.reason}"
     if ran.end == "signalled":
-        return Status.FAIL, f"killed by signal {ran.signal}"
+        return CheckStatus.FAIL, f"killed by signal {ran.signal}"
     if check.expect_exit_zero and ran.exit_code != 0:
-        return Status.FAIL, f"exit code {ran.exit_code}"
+        return CheckStatus.FAIL, f"exit code {ran.exit_code}"
     if not check.expect_exit_zero and not 1 <= (ran.exit_code or 0) <= 125:
-        return Status.FAIL, f"exit code {ran.exit_code}, and one from 1 to 125 was asked for"
+        return CheckStatus.FAIL, f"exit code {ran.exit_code}, and one from 1 to 125 was asked for"
     if not ran.printed:
-        return Status.FAIL, f"did not print {check.output_contains!r}"
-    return Status.PASS, ""
+        return CheckStatus.FAIL, f"did not print {check.output_contains!r}"
+    return CheckStatus.PASS, ""
 
 
 def wants_tests(check: Check, contract: Contract) -> bool:
-    """Whether the exit code of a check is not enough. A check that must fail cannot show passing tests."""
+    """Return True if the exit code of a check is not enough. A check that must fail cannot show passing tests."""
     return contract.min_evidence != "exit" and check.expect_exit_zero
 
 
-def doubts_of_seal(ran: Ran, base: Ran) -> Iterator[Doubt]:
-    """What should not have been written during the run, and was not written by the base's run."""
+def doubts_of_seal(ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
+    """Yield a doubt if the run wrote sealed paths that the run on the base did not write."""
     written = [line for line in ran.touched if line not in base.touched]
     if written:
         more = f" and {len(written) - 1} more" if len(written) > 1 else ""
-        yield Status.TAMPERED, f"wrote what is sealed while it ran: {written[0]}{more}"
+        yield CheckStatus.TAMPERED, f"wrote what is sealed while it ran: {written[0]}{more}"
 
 
-def doubts_alone(ran: Ran) -> Iterator[Doubt]:
-    """What is wrong with a green run, seen by itself."""
+def doubts_alone(ran: CheckRun) -> Iterator[Doubt]:
+    """Yield doubts about a green run, without a comparison with the base."""
     reading = ran.reading
     if reading is None:
         if ran.expected:
-            yield Status.VACUOUS, f"exit code 0, but nothing shows that {' or '.join(ran.expected)} ran any test"
+            yield CheckStatus.VACUOUS, f"exit code 0, but nothing shows that {' or '.join(ran.expected)} ran any test"
         return
     if reading.tests.failed:
-        yield Status.FAIL, f"exit code 0, but {reading.runner} reports {reading.tests.failed} failed"
+        yield CheckStatus.FAIL, f"exit code 0, but {reading.runner} reports {reading.tests.failed} failed"
     if not reading.complete:
-        yield Status.TAMPERED, f"exit code 0, but the report of {reading.runner} breaks off"
+        yield CheckStatus.TAMPERED, f"exit code 0, but the report of {reading.runner} breaks off"
 
 
-def doubts_of_counts(check: Check, ran: Ran) -> Iterator[Doubt]:
-    """Too few tests, seen by itself."""
+def doubts_of_counts(check: Check, ran: CheckRun) -> Iterator[Doubt]:
+    """Yield a doubt if fewer tests ran than the check requires. No comparison with the base."""
     if ran.reading is not None:
         ran_tests = ran.reading.tests.passed + ran.reading.tests.failed
         if ran_tests < check.min_tests:
-            yield Status.VACUOUS, f"{_tests(ran_tests)} ran; at least {check.min_tests} must"
+            yield CheckStatus.VACUOUS, f"{_tests(ran_tests)} ran; at least {check.min_tests} must"
 
 
-def doubts_beside_base(check: Check, ran: Ran, base: Ran) -> Iterator[Doubt]:
-    """What is wrong with a green run when the base's run is laid beside it."""
+def doubts_beside_base(check: Check, ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
+    """Yield doubts about a green run from a comparison with the run on the base."""
     if base.reading is None or check.allow_skips:
         return
     before, now = base.reading.tests, ran.reading.tests if ran.reading is not None else None
     if now is None:
-        yield Status.VACUOUS, f"no test is reported; on the base {_tests(before.collected)} are"
+        yield CheckStatus.VACUOUS, f"no test is reported; on the base {_tests(before.collected)} are"
         return
     if now.collected < before.collected:
-        yield Status.VACUOUS, f"{_tests(now.collected)} collected; on the base there are {before.collected}"
+        yield CheckStatus.VACUOUS, f"{_tests(now.collected)} collected; on the base there are {before.collected}"
     if now.skipped > before.skipped:
-        yield Status.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped}"
+        yield CheckStatus.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped}"
 
 
-def not_run(check: Check, ran: Ran, base: Ran) -> frozenset[str]:
-    """Tests that ran on the base and did not run now; nothing where the base does not tell names.
+def not_run(check: Check, ran: CheckRun, base: CheckRun) -> frozenset[str]:
+    """Return the tests that ran on the base and did not run now; nothing if the base reports no test names.
 
-    Tests inside of sources are the product's to move: their modules and functions may get other names.
+    The product may move tests inside source files: their modules and functions may get other names.
     """
     if base.reading is None or ran.reading is None or check.allow_skips:
         return frozenset()
@@ -98,29 +105,29 @@ def not_run(check: Check, ran: Ran, base: Ran) -> frozenset[str]:
 def doubts_of_names(missing: frozenset[str]) -> Iterator[Doubt]:
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        yield Status.VACUOUS, f"a test of the base did not run: {min(missing)}{more}"
+        yield CheckStatus.VACUOUS, f"a test of the base did not run: {min(missing)}{more}"
 
 
-def doubts_of_report(ran: Ran, base: Ran) -> Iterator[Doubt]:
-    """A report that the base's run left and this one did not."""
+def doubts_of_report(ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
+    """Yield a doubt if the run on the base left a report and this run did not."""
     if base.evidence == "sidecar" and ran.evidence != "sidecar":
         runner = base.reading.runner if base.reading is not None else "the runner"
-        yield Status.TAMPERED, f"the report that {runner} writes on the base is missing"
+        yield CheckStatus.TAMPERED, f"the report that {runner} writes on the base is missing"
 
 
-def doubts_of_canary(check: Check, ran: Ran) -> Iterator[Doubt]:
-    """What a run shows to which a test was added that must fail."""
+def doubts_of_canary(check: Check, ran: CheckRun) -> Iterator[Doubt]:
+    """Yield doubts from a run with an added test that must fail."""
     if ran.end == "timed_out":
-        yield Status.TIMEOUT, f"with a test that must fail, not done after {check.timeout_secs:g} s"
+        yield CheckStatus.TIMEOUT, f"with a test that must fail, not done after {check.timeout_secs:g} s"
     elif not ran.caught:
-        yield Status.TAMPERED, "a test that must fail was added, and the runner did not report it"
+        yield CheckStatus.TAMPERED, "a test that must fail was added, and the runner did not report it"
     elif ran.evidence == "sidecar" and ran.reading is not None and ran.reading.tests.failed > 1:
-        yield Status.FLAKY, "a test that passed failed in another run on the same tree"
+        yield CheckStatus.FLAKY, "a test that passed failed in another run on the same tree"
 
 
-def worst(doubts: list[Doubt]) -> Status:
+def worst(doubts: list[Doubt]) -> CheckStatus:
     found = {status for status, _ in doubts}
-    return next((status for status in SEVERITY if status in found), Status.PASS)
+    return next((status for status in SEVERITY if status in found), CheckStatus.PASS)
 
 
 def _tests(count: int) -> str:

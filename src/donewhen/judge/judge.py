@@ -1,10 +1,11 @@
-"""One tree in, one result per check out. The judge runs every check, whatever the others say, and believes none alone.
+"""The judge: takes one tree and returns one result per check. It runs every check, whatever the others return.
 
-    verdict = await Judge(ground, contract, case, runs, emit).verdict()
+    verdict = await Judge(host, contract, request, runs, emit).verdict()
 
-What is judged is J: the candidate with protected paths from the base. A red check is run again only where that decides
-something; red and green on the same tree is flaky, never a pass. A green one has to show that its tests ran (see
-`evidence`), that its runner can still fail (a canary, proven on the base first), and that new tests pass repeatedly.
+It judges the judged tree: the candidate with protected paths from the base. An exit code alone is never enough. A red
+check is run a second time only where that can change the verdict. A check that is red and green on the same tree is
+flaky, never a pass. A green check must show that its tests ran (see `evidence`), that its runner can still fail (a
+canary, proven on the base first), and that new tests pass repeatedly.
 """
 
 from collections.abc import Iterable
@@ -14,28 +15,28 @@ from typing import TYPE_CHECKING
 
 from donewhen import events
 from donewhen.events import Emit
-from donewhen.judge import evidence, judged
-from donewhen.judge.bench import Bench
-from donewhen.judge.cache import Runs, key_of
+from donewhen.judge import evidence, graded_tree
+from donewhen.judge.check_run import CheckRun
+from donewhen.judge.check_runs import CheckRuns
 from donewhen.judge.contract import Check, Contract
-from donewhen.judge.ground import Ground
-from donewhen.judge.judged import Judged
-from donewhen.judge.proof import Case, Proof
-from donewhen.judge.ran import Ran
-from donewhen.judge.verdict import Result, Status, Verdict
+from donewhen.judge.graded_tree import GradedTree
+from donewhen.judge.green_proof import GreenProof, JudgeRequest
+from donewhen.judge.judge_host import JudgeHost
+from donewhen.judge.run_cache import RunCache, key_of
+from donewhen.judge.verdict import CheckStatus, Result, Verdict
 from donewhen.workspace.beneath import Root
 
 if TYPE_CHECKING:
     from donewhen.judge.protect import Guard
     from donewhen.judge.seal import Seal
 
-# Where nothing changed and every run is kept, no rule about a path is asked: `protect` and `seal` are loaded on use.
+# `protect` and `seal` are imported on use: no path rule is needed if nothing changed and every run is kept.
 
 
 class Judge:
     """Judges one candidate."""
 
-    def __init__(self, ground: Ground, contract: Contract, case: Case, runs: Runs, emit: Emit) -> None:
+    def __init__(self, ground: JudgeHost, contract: Contract, case: JudgeRequest, runs: RunCache, emit: Emit) -> None:
         self._ground = ground
         self._contract = contract
         self._case = case
@@ -52,7 +53,7 @@ class Judge:
         for edit in found.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
         bench = await self._bench(base_tree, base_files, found)
-        proof = Proof(bench, self._contract, found, self._case, self._told_baseline)
+        proof = GreenProof(bench, self._contract, found, self._case, self._told_baseline)
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
         verdict = Verdict(
@@ -62,7 +63,7 @@ class Judge:
             results=tuple(results),
             edits=found.edits,
             notes=tuple(proof.notes),
-            logs={r.name: self._logs[r.name] for r in results if r.status is not Status.PASS},
+            logs={r.name: self._logs[r.name] for r in results if r.status is not CheckStatus.PASS},
         )
         verdict = await self._controlled(proof, verdict)
         return replace(verdict, baseline=tuple(self._baseline.values()))
@@ -72,24 +73,24 @@ class Judge:
         return self._case.defences.protection and not self._case.as_is
 
     def _guard(self, base_files: Root) -> "Guard":
-        """The rules about paths; one set of them for the whole verdict."""
+        """Return the path rules. One instance serves the whole verdict."""
         from donewhen.judge.protect import Guard
 
         self._made_guard = self._made_guard or Guard(self._contract, base_files)
         return self._made_guard
 
-    async def _judged(self, base_tree: str, base_files: Root) -> Judged:
+    async def _judged(self, base_tree: str, base_files: Root) -> GradedTree:
         case = self._case
         if not self._protecting or case.candidate == base_tree:
-            return judged.as_it_is(case.candidate)
+            return graded_tree.as_it_is(case.candidate)
         from donewhen.judge import protect
 
         store, sites, guard = self._ground.store, case.surroundings.sites, self._guard(base_files)
         return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
 
-    async def _bench(self, base_tree: str, base_files: Root, found: Judged) -> Bench:
+    async def _bench(self, base_tree: str, base_files: Root, found: GradedTree) -> CheckRuns:
         case = self._case
-        bench = Bench(
+        bench = CheckRuns(
             ground=self._ground,
             base=case.base,
             base_tree=base_tree,
@@ -120,38 +121,38 @@ class Judge:
             rules=key_of(self._contract.protect, self._contract.editable),
         )
 
-    async def _result(self, proof: Proof, check: Check) -> Result:
+    async def _result(self, proof: GreenProof, check: Check) -> Result:
         phase = self._case.phase
         self._emit(events.CheckStarted(name=check.name, phase=phase))
         result = await self._weighed(proof, check, await proof.bench.run(check, proof.judged.tree))
         self._tell(result, phase)
-        if result.status is Status.TIMEOUT and self._case.overloaded():
-            # A time limit that ran out on a machine with too much to do says nothing about the work: once more.
+        if result.status is CheckStatus.TIMEOUT and self._case.overloaded():
+            # A timeout on an overloaded machine is not evidence about the work, so the check runs a second time.
             self._emit(events.CheckStarted(name=check.name, phase="rerun"))
             result = await self._weighed(proof, check, await proof.bench.again(check, proof.judged.tree), attempt=2)
             result = replace(result, reasons=(*result.reasons, "timed out at first, on an overloaded machine"))
             self._tell(result, "rerun")
         return result
 
-    async def _weighed(self, proof: Proof, check: Check, ran: Ran, attempt: int = 1) -> Result:
-        """What one run of a check is worth."""
+    async def _weighed(self, proof: GreenProof, check: Check, ran: CheckRun, attempt: int = 1) -> Result:
+        """Return the result of a check from the facts of one run."""
         self._logs[check.name] = ran.log or ran.tail
         trouble = self._case.surroundings.trouble
-        status, reason = (Status.INFRA, trouble) if trouble else evidence.outcome(check, ran)
+        status, reason = (CheckStatus.INFRA, trouble) if trouble else evidence.outcome(check, ran)
         reasons = [reason] if reason else []
-        if status is Status.PASS:
+        if status is CheckStatus.PASS:
             doubts = await proof.doubts(check, ran)
             status, reasons = evidence.worst(doubts), [line for _, line in doubts]
         return self._made(check, ran, status, reasons, attempt)
 
-    def _made(self, check: Check, ran: Ran, status: Status, reasons: list[str], attempt: int = 1) -> Result:
+    def _made(self, check: Check, ran: CheckRun, status: CheckStatus, reasons: list[str], attempt: int = 1) -> Result:
         quarantined = check.in_quarantine(self._case.today)
         return result_of(check, ran, status, reasons, attempt=attempt, quarantined=quarantined)
 
     def _tell(self, result: Result, phase: str) -> None:
         self._emit(completed(result, phase))
 
-    def _told_baseline(self, check: Check, ran: Ran) -> None:
+    def _told_baseline(self, check: Check, ran: CheckRun) -> None:
         status, reason = evidence.outcome(check, ran)
         result = self._made(check, ran, status, [reason] if reason else [])
         if check.name not in self._baseline:
@@ -159,22 +160,25 @@ class Judge:
             self._tell(result, "baseline")
         self._baseline[check.name] = result
 
-    async def _rerun(self, proof: Proof, results: list[Result]) -> list[Result]:
-        """Run red checks again as long as only they are in the way, until one is red for good."""
-        open_ones = [r for r in results if r.status is not Status.PASS and not r.quarantined]
+    async def _rerun(self, proof: GreenProof, results: list[Result]) -> list[Result]:
+        """Run red checks a second time, if only red or flaky checks prevent a green verdict.
+
+        Stop at the first check that is red twice.
+        """
+        open_ones = [r for r in results if r.status is not CheckStatus.PASS and not r.quarantined]
         decides = self._case.defences.reruns and self._case.phase != "baseline"
-        if not decides or any(r.status not in (Status.FAIL, Status.FLAKY) for r in open_ones):
+        if not decides or any(r.status not in (CheckStatus.FAIL, CheckStatus.FLAKY) for r in open_ones):
             return results
         checks = {check.name: check for check in self._contract.checks}
         for number, result in enumerate(results):
-            if result.status is Status.FAIL and not result.quarantined:
+            if result.status is CheckStatus.FAIL and not result.quarantined:
                 again = await self._second_look(proof, checks[result.name], result)
                 results = [*results[:number], again, *results[number + 1 :]]
-                if again.status is Status.FAIL:
+                if again.status is CheckStatus.FAIL:
                     break
         return results
 
-    async def _second_look(self, proof: Proof, check: Check, first: Result) -> Result:
+    async def _second_look(self, proof: GreenProof, check: Check, first: Result) -> Result:
         bench, tree = proof.bench, proof.judged.tree
         kept = await bench.run(check, tree) if first.cached else None
         self._emit(events.CheckStarted(name=check.name, phase="rerun"))
@@ -185,41 +189,42 @@ class Judge:
         ran = await bench.again(check, tree)
         self._logs[check.name] = ran.log or ran.tail
         status, reason = evidence.outcome(check, ran)
-        if status is Status.PASS and evidence.wants_tests(check, self._contract):
-            # A runner that reports failures is red, whatever its exit code.
+        if status is CheckStatus.PASS and evidence.wants_tests(check, self._contract):
+            # A runner that reports failures is red, whatever its exit code is.
             status, reason = next(iter(evidence.doubts_alone(ran)), (status, reason))
-        if status is Status.PASS:
+        if status is CheckStatus.PASS:
             await bench.drop(check, tree)
             reasons = ["red, then green on the same tree", *await proof.flaky_on_base(check)]
-            result = self._made(check, ran, Status.FLAKY, reasons, attempt=2)
+            result = self._made(check, ran, CheckStatus.FLAKY, reasons, attempt=2)
         else:
             await bench.keep(check, tree, replace(ran, confirmed=True))
             result = self._made(check, ran, status, [reason], attempt=2)
         self._tell(result, "rerun")
         return result
 
-    async def _controlled(self, proof: Proof, verdict: Verdict) -> Verdict:
-        """Take the product's changes out again: a green that stays green does not depend on them.
+    async def _controlled(self, proof: GreenProof, verdict: Verdict) -> Verdict:
+        """Run the checks on the control tree, which lacks the product's changes, and record if one fails there.
 
-        A part of the work need not turn anything: at the gate this is not asked.
+        If all of them stay green, the verdict does not depend on the product's changes. This step is skipped in phase
+        "gate": a part of the work need not change the status of any check.
         """
         asked = self._contract.min_evidence != "exit" and self._case.phase != "gate"
         if not verdict.green or not asked or not proof.changed:
             return verdict
         for check in self._contract.checks:
             ran = await proof.control(check)
-            if evidence.outcome(check, ran)[0] is not Status.PASS:
+            if evidence.outcome(check, ran)[0] is not CheckStatus.PASS:
                 return replace(verdict, discriminating=True)
         verdict = replace(verdict, discriminating=False)
         if self._contract.min_evidence != "control":
             return verdict
         reason = "not discriminating: it is green without the product's changes as well"
-        vacuous = (replace(r, status=Status.VACUOUS, reasons=(*r.reasons, reason)) for r in verdict.results)
+        vacuous = (replace(r, status=CheckStatus.VACUOUS, reasons=(*r.reasons, reason)) for r in verdict.results)
         return replace(verdict, results=tuple(vacuous))
 
 
 def result_of(
-    check: Check, ran: Ran, status: Status, reasons: list[str], *, attempt: int = 1, quarantined: bool = False
+    check: Check, ran: CheckRun, status: CheckStatus, reasons: list[str], *, attempt: int = 1, quarantined: bool = False
 ) -> Result:
     return Result(
         name=check.name,

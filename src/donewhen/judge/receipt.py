@@ -1,7 +1,8 @@
-"""The evidence of a verdict in one file: what was judged, by which contract, where, with which tools, and how it went.
+"""Receipt: the evidence of a verdict in one file.
 
-A receipt carries a digest of itself, so a changed one is noticed. That digest proves nothing about who made it: only a
-commit that carries it in its message does. Reading and comparing are here; judging again is the judge's.
+It states what was judged, by which contract, where, with which tools, and with which results. A receipt contains a
+digest of itself, so that a change is detected. The digest does not prove who made the receipt; only a commit whose
+message contains the digest does. This module reads and compares receipts. Judging again is the task of `judge`.
 """
 
 import datetime
@@ -23,7 +24,7 @@ LARGEST_BYTES = 32 * 1024 * 1024
 COMPARED = ("status", "evidence", "runner", "tests")
 MOST_CHECKS = 1000
 LONGEST_TEXT = 128 * 1024
-"""Characters of one value of a contract; the kernel takes no longer command."""
+"""Maximum characters of one value of a contract. The kernel accepts no longer command."""
 MOST_NUMBER = 10**9
 
 
@@ -38,13 +39,13 @@ class Circumstances:
     duration_ms: int
     tokens: int = 0
     usd: float | None = 0.0
-    """None when no price is known."""
+    """None if no price is known."""
     amended: bool = False
-    """Whether a person approved edits of protected paths, so that the candidate was graded as it is."""
+    """True if a person approved edits of protected paths, so that the candidate was graded unchanged."""
 
 
 def written(verdict: Verdict, contract: Contract, where: Circumstances, now: datetime.datetime) -> str:
-    """A receipt as text."""
+    """Return a receipt as JSON text."""
     content: dict[str, Any] = {
         "format": FORMAT,
         "donewhen": __version__,
@@ -76,13 +77,13 @@ def _as_text(value: object) -> str:
 
 def _result(result: Result) -> dict[str, Any]:
     known = asdict(result)
-    for long in ("output_tail", "passed"):  # they say nothing that could be compared
+    for long in ("output_tail", "passed"):  # not comparable between two runs
         known.pop(long)
     return {**known, "status": result.status.value}
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
-    """What names a receipt: everything in it but the digest itself."""
+    """Return the digest of a receipt: a hash of everything in it except the digest itself."""
     told = {key: value for key, value in content.items() if key != "digest"}
     canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
@@ -90,7 +91,7 @@ def digest_of(content: Mapping[str, Any]) -> str:
 
 @frozen
 class Receipt:
-    """A receipt that was read and is as it was written."""
+    """A receipt that was read and validated; its digest matches."""
 
     content: Mapping[str, Any]
     contract: Contract
@@ -101,7 +102,7 @@ class Receipt:
 
 
 def read(text: bytes, where: str) -> Receipt:
-    """A receipt out of a file; BadInput when it is none, or was changed."""
+    """Return the receipt in a file. Raise BadInput if it is not a receipt or was changed."""
     try:
         content: object = json.loads(text)
         if not isinstance(content, dict):
@@ -126,7 +127,7 @@ def read(text: bytes, where: str) -> Receipt:
 
 
 def _require_form(known: Mapping[str, Any]) -> None:
-    """A stranger wrote it: refuse values of another type than the fields have, before any is used or shown."""
+    """Raise ValueError for values of the wrong type, before any is used or shown. The file is untrusted input."""
     for key in ("base", "candidate", "tree"):
         _require(isinstance(known[key], str), key)
     for key in ("as_is", "amended"):
@@ -157,17 +158,28 @@ def _require_types(given: Mapping[str, Any], usual: Mapping[str, Any], at: str) 
 
 
 def _fits(value: object, usual: object) -> bool:
-    """Whether a value has the type of the field's default."""
+    """Return True if a value has the type of the default of its field."""
     if isinstance(usual, bool) or isinstance(value, bool):
         return isinstance(usual, bool) and isinstance(value, bool)
     if isinstance(usual, str):
-        return isinstance(value, str) and len(value) <= LONGEST_TEXT
+        return _is_text(value)
     if isinstance(usual, int | float):
         return isinstance(value, int | float) and 0 <= value <= MOST_NUMBER
     if isinstance(usual, tuple):
         items = cast("list[object]", value) if isinstance(value, list) else [None]
-        return all(isinstance(item, str) and len(item) <= LONGEST_TEXT for item in items)
+        return all(map(_is_text, items))
     return value is None or isinstance(value, dict | list)
+
+
+def _is_text(value: object) -> bool:
+    """Return True for a text of limited length that can be used in a command or a path."""
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can express
+        return False
+    return True
 
 
 def _table(value: object, at: str) -> Mapping[str, Any]:
@@ -181,7 +193,7 @@ def _require(right: bool, at: str) -> None:
 
 
 def described(receipt: Receipt) -> Iterator[str]:
-    """By what a receipt is judged, for a person: each check with its command and what is expected of it."""
+    """Yield lines for a person: each check with its command and what is expected of it."""
     contract = receipt.contract
     for check in contract.checks:
         where = "" if check.dir == "." else f" (in {check.dir})"
@@ -213,7 +225,7 @@ def _expected(check: Check) -> Iterator[str]:
 
 
 def contract_from(known: Mapping[str, Any]) -> Contract:
-    """A contract out of its plain form, dates as text."""
+    """Return a contract from its JSON form, in which dates are texts."""
     lists = {key: tuple(known[key]) for key in ("protect", "editable")}
     facts: dict[str, Any] = {**known, **lists, "checks": tuple(_check(check) for check in known["checks"])}
     return Contract(**facts)
@@ -228,7 +240,7 @@ def _check(known: dict[str, Any]) -> Check:
 
 
 def differences(receipt: Receipt, verdict: Verdict) -> Iterator[str]:
-    """What a second judgement says otherwise, one line each."""
+    """Yield one line for each difference between a receipt and a second verdict."""
     content = receipt.content
     if verdict.tree != content["tree"]:
         yield f"the judged tree is {verdict.tree}, the receipt has {content['tree']}"

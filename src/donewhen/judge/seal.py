@@ -1,10 +1,11 @@
-"""What a check may not write while it runs, and what of it is mounted read-only. The rules about paths are `protect`'s.
+"""What a check may not write while it runs, and which files are mounted read-only. `protect` has the path rules.
 
-Candidate code runs inside a check, and a check may have several stages: what one stage writes, the next one reads. So
-besides protected paths the judged files themselves are sealed, and so is what Python would load before them: bytecode,
-modules that hide others, and what looks like an installed package. Lock files are not, for tools keep them up to date.
+Code of the candidate runs inside a check, and a check may have several stages: one stage can write what the next stage
+reads. So not only protected paths are sealed. The judged files are sealed too, and so are files that Python would load
+instead of them: bytecode, modules that shadow others, and files that look like an installed package. Lock files are not
+sealed, because tools keep them up to date.
 
-What the base's own run writes is the project's habit; that comparison is `evidence`'s.
+Paths that the run on the base writes too are normal for the project. `evidence` makes that comparison.
 """
 
 import contextlib
@@ -14,18 +15,18 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from donewhen.judge.protect import Guard
-from donewhen.judge.protect.guard import CONTRACT_FILE
-from donewhen.judge.protect.shadows import Shadows
+from donewhen.judge.protect.rules.guard import CONTRACT_FILE
+from donewhen.judge.protect.rules.shadow_modules import ShadowModules
 from donewhen.workspace.beneath import LeavesRoot, Root
-from donewhen.workspace.layers import is_lock_file
+from donewhen.workspace.trees.layers import is_lock_file
 
 MOST_FIXED = 32
-"""So many protected files are mounted read-only while a check runs; of all others every write is seen afterwards."""
+"""Maximum number of files mounted read-only during a check. Writes to all other files are detected afterwards."""
 _METADATA = re.compile(r"(?:^|/)([^/]+\.(?:egg-info|dist-info|egg-link|pth))(?:/|$)")
 
 
 class Seal:
-    """The seal of one judged tree. `added` are the files that it has beyond the base."""
+    """The seal of one judged tree. `added` are its files that the base does not have."""
 
     def __init__(self, guard: Guard, base_files: Root, added: Collection[str], sites: Sequence[Path]) -> None:
         self._guard = guard
@@ -34,18 +35,18 @@ class Seal:
         self._sites = sites
 
     def broken(self, written: Iterable[str]) -> tuple[str, ...]:
-        """One line for each thing among the written paths that should not have been written."""
+        """Return one line for each forbidden write among the written paths."""
         paths = list(written)
         found = dict.fromkeys(line for path in paths if (line := self._line(path)))
         modules = [path for path in paths if path.endswith((".py", ".so")) and not self._is_judged(path)]
         if modules:
-            shadows = Shadows(self._guard.base, self._sites, self._guard.executed.directories)
+            shadows = ShadowModules(self._guard.base, self._sites, self._guard.executed.directories)
             found.update(dict.fromkeys(shadows.among(modules)))
         return tuple(found)
 
     def _line(self, path: str) -> str:
         if path.endswith(".pyc"):
-            return "bytecode in the tree"  # one line for all: which files there are depends on what was imported
+            return "bytecode in the tree"  # one line for all: the set of files depends on what was imported
         if metadata := _METADATA.search(path):
             return f"{metadata[1]} (looks like an installed package)"
         if reason := self._guard.protects(path):
@@ -56,24 +57,25 @@ class Seal:
         return path in self._added or self._base_has(path)
 
     def _base_has(self, path: str) -> bool:
-        """What lies behind a link of the base is not the base's."""
+        """Return True if the base has the path. A path behind a link does not belong to the base."""
         try:
             return self._base_files.status(path) is not None
         except LeavesRoot:
             return False
 
     def fixed(self, changed: Collection[str], directories: Iterable[str]) -> tuple[str, ...]:
-        """Protected files, as the base has them, at the root and in the directories of the checks."""
-        # The contract is left out: it appears without its held-out checks, and not as the base has it.
+        """Return the unchanged protected files at the root and in the directories of the checks."""
+        # The contract file is excluded: in the tree it lacks the held-out checks, so it differs from the base.
         near = (path for path in _files_near(self._base_files, directories) if path not in changed)
         near = (path for path in near if os.path.basename(path) != CONTRACT_FILE)
         return tuple(path for path in near if self._guard.protects(path))[:MOST_FIXED]
 
 
 def _files_near(base_files: Root, directories: Iterable[str]) -> list[str]:
-    """The plain files of the base at its root and in these directories, where most of what governs checks lies.
+    """Return the regular files of the base at its root and in these directories.
 
-    A directory behind a link has none: it may lie outside the base, and what is found here is mounted from the host.
+    Most files that control checks are there. A directory behind a link is skipped: it may be outside of the base, and
+    the returned files are mounted from the host.
     """
     found: list[str] = []
     for directory in sorted({".", *directories}):

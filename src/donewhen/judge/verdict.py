@@ -1,4 +1,4 @@
-"""What the judge says about one tree: one result per check, and what else a person should know. Plain data."""
+"""The verdict of the judge on one tree: one result per check, and notes for a person. Plain data."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 from donewhen.records import frozen
 
 if TYPE_CHECKING:
-    from donewhen.readers.reading import Tests
+    from donewhen.readers.result import Tests
 
 
-class Status(Enum):
+class CheckStatus(Enum):
     PASS = "pass"
     FAIL = "fail"
     FLAKY = "flaky"
@@ -27,20 +27,20 @@ Phase = Literal["baseline", "round", "rerun", "control", "gate", "union", "final
 
 @frozen(kw_only=True)
 class Result:
-    """How one check went on one tree."""
+    """The result of one check on one tree."""
 
     name: str
-    status: Status
+    status: CheckStatus
     exit_code: int | None = None
     signal: int | None = None
     duration_ms: int = 0
     output_tail: str = ""
-    """The last lines, without secrets; colours are kept, for people."""
+    """The last lines, without secrets. Colours are kept for people."""
     tests: "Tests | None" = None
     runner: str = ""
     evidence: EvidenceKind = "exit"
     reasons: tuple[str, ...] = ()
-    """Why it is not a pass, or what a person should know about the pass; one line each."""
+    """Why it is not a pass, or what a person should know about the pass. One line each."""
     attempt: int = 1
     cached: bool = False
     quarantined: bool = False
@@ -50,19 +50,19 @@ class Result:
 
 @frozen
 class Edit:
-    """A change of a protected path: it was made, it is reported, and it is not graded."""
+    """A change of a protected path. It is reported and not graded."""
 
     path: str
     action: Literal["added", "modified", "deleted"]
     reason: str
-    """Which rule protects the path, in words."""
+    """The rule that protects the path, as text."""
     parts: tuple[str, ...] = ()
-    """For a file that mixes product and judge: the parts that were taken from the base; empty means all of it."""
+    """For a file with product and judging parts: the parts restored from the base. Empty means the whole file."""
 
 
 @frozen
 class VerdictNote:
-    """What a person should know about one check, or about all of them when `check` is empty."""
+    """A note for a person about one check, or about all of them if `check` is empty."""
 
     check: str
     text: str
@@ -74,22 +74,22 @@ class VerdictNote:
 @frozen(kw_only=True)
 class Verdict:
     base: str
-    """The commit that the protection was taken from."""
+    """The commit from which protected paths were restored."""
     candidate: str
-    """The tree that was made (C)."""
+    """The captured tree, before protected paths were restored."""
     tree: str
-    """The tree that was judged (J)."""
+    """The judged tree: the candidate with protected paths from the base."""
     results: tuple[Result, ...]
     edits: tuple[Edit, ...] = ()
     discriminating: bool | None = None
-    """Whether some check is red without the product's changes; None when that was not asked."""
+    """True if some check is red without the product's changes; None if that was not tested."""
     notes: tuple[VerdictNote, ...] = ()
     baseline: tuple[Result, ...] = field(default=())
     logs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Of each check that did not pass, more of what it printed than is shown; without secrets."""
+    """For each check that did not pass: more of its output than is shown, without secrets."""
 
     @property
     def green(self) -> bool:
-        """Every check that decides has passed, and there is one."""
+        """True if at least one check decides and every deciding check passed."""
         deciding = [result for result in self.results if not result.quarantined]
-        return bool(deciding) and all(result.status is Status.PASS for result in deciding)
+        return bool(deciding) and all(result.status is CheckStatus.PASS for result in deciding)

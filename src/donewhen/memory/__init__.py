@@ -1,1 +1,1 @@
-"""What repairs taught: failures recognised again by their signature. Text in, text out; acts on nothing."""
+"""Memory of repairs: recognises failures by their signatures and recalls hints. It only handles texts."""

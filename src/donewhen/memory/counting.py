@@ -1,7 +1,7 @@
-"""What the counts of a hint say about it: whom to offer, what to withhold, whom to retire. Rules only, nothing is kept.
+"""Rules about the counts of a hint: which hint to show, when to withhold it, when to retire it. Nothing is stored here.
 
-A hint that was shown has helped or not. Every tenth time it is withheld although it fits: how those rounds end is what
-would have happened anyway, and the only thing that help can be measured by.
+A shown hint has helped or not. Every tenth time a matching hint is withheld: those rounds show what would have happened
+without it, which is the only way to measure its effect.
 """
 
 from math import sqrt
@@ -9,15 +9,15 @@ from math import sqrt
 from donewhen.records import frozen
 
 SURE = 1.96
-"""Standard deviations: nineteen times out of twenty the rate lies within."""
+"""Standard deviations for a confidence of 95 %."""
 SHOWN_BETWEEN = 9
-"""So many times it is shown for each time it is withheld."""
+"""How often a hint is shown for each time it is withheld."""
 MORE_HURT_THAN_HELPED = 2
 
 
 @frozen(kw_only=True)
 class Counts:
-    """How the rounds ended that a hint was offered for. One that was not judged is neither of both."""
+    """Results of the rounds for which a hint was offered. A round without a result is neither helped nor hurt."""
 
     shown: int = 0
     helped: int = 0
@@ -28,24 +28,24 @@ class Counts:
 
     @property
     def is_retired(self) -> bool:
-        """Whether the evidence is against it: it fails too often, or rounds do better without it."""
+        """Whether the evidence is against the hint: it fails too often, or rounds do better without it."""
         if self.hurt > self.helped + MORE_HURT_THAN_HELPED:
             return True
-        # Bound against bound: of the few rounds without it, all may have passed by chance.
+        # Compare bounds, not rates: the few rounds without the hint may all have passed by chance.
         return wilson(self.helped, self.hurt)[1] < wilson(self.withheld_passed, self.withheld_red)[0]
 
     def withholds_next(self, shown_for_signature: int) -> bool:
-        """Whether the next offer is not shown. Of a signature the first offer always is."""
+        """Return whether the next offer is withheld. The first offer for a signature is always shown."""
         return shown_for_signature > 0 and self.shown >= SHOWN_BETWEEN * (self.withheld + 1)
 
     @property
     def promise(self) -> tuple[float, int]:
-        """To sort by: who surely helps most, and among those who are not known to help, who has failed least."""
+        """Sort key: the highest certain rate of help first; among hints not known to help, the fewest failures."""
         return wilson(self.helped, self.hurt)[0], -self.hurt
 
 
 def wilson(good: int, bad: int) -> tuple[float, float]:
-    """Between which bounds a rate lies that was seen so many times; all of it when nothing was seen."""
+    """Return the bounds of the Wilson interval of a rate; (0, 1) without observations."""
     seen = good + bad
     if not seen:
         return 0.0, 1.0

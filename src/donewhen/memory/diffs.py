@@ -1,24 +1,24 @@
-"""A patch as it is remembered: text only, what changed and where, without the names of objects. Never applied.
+"""Patches in the form that memory stores: text only, what changed and where, without object ids. Never applied.
 
-A patch may be as large as it likes. Each file in it has its share of the room, so that a lock file or a picture that
-comes first does not hide what was repaired.
+A patch may have any size. Each file in it gets a share of the limit, so that a lock file or an image at the beginning
+does not hide the repair.
 """
 
 import re
 from collections.abc import Iterator
 
-from donewhen.memory.inert import CUT, LINE_ENDS, cut
+from donewhen.memory.sanitise import CUT, LINE_ENDS, cut
 
 BINARY = "(a binary file)"
 OBJECTS = re.compile(r"index [0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: \d+)?")
 HEAD = "diff --git "
 FILE_LENGTH = 16 * 1024
 PATCH_LENGTH = 128 * 1024
-"""Characters that are looked at, of one file and of all: much more than is kept."""
+"""Limits of what is read, of one file (bytes) and of the patch (characters): much more than is stored."""
 
 
 def readable(patch: bytes | str) -> str:
-    """A patch of git without what only git reads; of a long one, the beginnings of its files."""
+    """Return a git patch without the parts that only git needs. Of a long patch, keep the beginning of each file."""
     data = patch if isinstance(patch, bytes) else patch.encode("utf-8", "replace")
     kept: list[str] = []
     left = PATCH_LENGTH
@@ -31,7 +31,7 @@ def readable(patch: bytes | str) -> str:
 
 
 def shared(diff: str, most_bytes: int) -> str:
-    """At most so many bytes of a readable patch: what is short stays whole, what is long gets what is left."""
+    """Shorten a readable patch to `most_bytes`: short files stay whole, long ones share the rest."""
     files = re.split(rf"\n(?={HEAD})", diff)
     if len(files) == 1 or len(diff.encode()) <= most_bytes:
         return cut(diff, most_bytes)
@@ -44,7 +44,7 @@ def shared(diff: str, most_bytes: int) -> str:
 
 
 def _beginning(file: str, most_bytes: int) -> str:
-    """Whole lines, so that no half of what was taken out is left, which would be taken for something else."""
+    """Return whole lines only: half of a redaction mark could be mistaken for something else."""
     if len(file.encode()) <= most_bytes:
         return file
     lines = cut(file, most_bytes - len(f"\n{CUT}".encode())).split("\n")
@@ -52,12 +52,12 @@ def _beginning(file: str, most_bytes: int) -> str:
 
 
 def substance(diff: str) -> list[str]:
-    """What two patches that do the same have in common: the files, and the lines that come and go, wherever that is."""
+    """Return what equal changes have in common: file names, added and removed lines, without positions."""
     return [line.rstrip() for line in diff.splitlines() if line.startswith((HEAD, "+", "-"))]
 
 
 def _files(patch: bytes) -> Iterator[str]:
-    """The part of each file; no line of a file's own begins like the head of one, since it has a mark in front."""
+    """Yield the part of each file. Content lines have a mark in front, so none looks like a file header."""
     at = 0
     while at < len(patch):
         end = patch.find(f"\n{HEAD}".encode(), at)
@@ -73,6 +73,6 @@ def _readable(file: str) -> str:
             kept.append(BINARY)
             break
         if not OBJECTS.fullmatch(line):
-            # What would end a line in it is shown as a space: one line stays one, with its mark.
+            # Other line ends inside become spaces, so that one line stays one line, with its mark.
             kept.append(LINE_ENDS.sub(" ", line.rstrip("\r")))
     return "\n".join(kept)

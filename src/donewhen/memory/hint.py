@@ -1,12 +1,12 @@
-"""A repair as it is shown to whoever works: a quotation, marked as a lead. Rendering only.
+"""Renders a repair as a hint for an engine: a quotation, marked as a lead. Rendering only.
 
-Every line of what others wrote has a mark in front, so that nothing in it can end the quotation, and what is no
-quotation comes before all of it.
+Every quoted line has a mark in front, so that no text in it can end the quotation. The instruction about the quotation
+comes before all of it.
 """
 
 from donewhen.memory.counting import Counts
-from donewhen.memory.inert import cut
 from donewhen.memory.repair import Repair
+from donewhen.memory.sanitise import cut
 
 WORDS_BYTES = 2 * 1024
 DIFF_BYTES = 4 * 1024

@@ -1,7 +1,7 @@
-"""A message without what differs from run to run: paths, numbers, hashes, dates, addresses, temporary names.
+"""Masks the parts of a message that differ between runs: paths, numbers, hashes, dates, addresses, temporary names.
 
-What tells one failure from another must stay. Of an error that misses something (a module, an attribute, a name, a
-type) the name that is missing is kept as it was written, digits and all. Every pattern reads a bounded text once.
+Text that distinguishes failures must stay. If something is missing (a module, an attribute, a name, a type), its name
+is kept unchanged, including digits. Every pattern reads a text of limited length once.
 """
 
 import re
@@ -55,7 +55,7 @@ ABSOLUTE = re.compile(r"(?:[A-Za-z]:)?[/\\].*[/\\]")
 
 
 def masked(message: str, kind: str = "") -> str:
-    """One line. The kind says whether the message names something that is missing; its words may say so too."""
+    """Return the masked message in one line. The kind or the message shows whether it names something missing."""
     text = message[:LONGEST]
     if not (KINDS.search(kind) or MISSING.search(text)):
         return _masked(text)
@@ -67,7 +67,7 @@ def masked(message: str, kind: str = "") -> str:
 
 
 def _name(found: re.Match[str]) -> str:
-    """A missing file is a machine's business up to its last part."""
+    """Return a missing name. Of an absolute path only the last part stays: the rest depends on the machine."""
     named = next(part for part in found.groups() if part)
     return found[0].replace(named, ABSOLUTE.sub("", named) or named)
 

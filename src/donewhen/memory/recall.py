@@ -1,30 +1,30 @@
-"""Which hint a round is given: at most one, the one that promises most. Chooses; shows and counts nothing.
+"""Selection of the hint for a round: at most one, the most promising. It only selects; it does not show or count hints.
 
-Only a key match makes a candidate. What was made in the same repository goes before what was made elsewhere; then the
-evidence decides, and what is newer.
+Only a repair with a matching signature is a candidate. Repairs from the same repository come before others. Then the
+evidence decides, then the newer one.
 """
 
 from collections.abc import Iterable, Mapping
 
-from donewhen.memory.book import Book, Known
 from donewhen.memory.hint import UNKNOWN_REPOSITORY, rendered
 from donewhen.memory.repair import digest, place_name
+from donewhen.memory.repair_store import KnownRepair, RepairStore
 from donewhen.memory.signature import Signature
 from donewhen.records import frozen
 
 
 @frozen(kw_only=True)
-class Recalled:
+class RecalledHint:
     repair: str
     check: str
-    """The check that it is for."""
+    """The check that the hint is for."""
     signature: str
-    """The digest of the failure that it is for."""
+    """The digest of the failure that the hint is for."""
     times_helped: int
     text: str
-    """Empty when it is withheld."""
+    """Empty if the hint is withheld."""
     source: str = ""
-    """The repository that it comes from, for people; empty when that is the one that asks."""
+    """The repository from which it comes, for people; empty for the asking repository itself."""
 
     @property
     def withheld(self) -> bool:
@@ -32,19 +32,19 @@ class Recalled:
 
 
 def recall(
-    book: Book,
+    book: RepairStore,
     red: Mapping[str, Signature],
     repo: str,
     spent: Iterable[tuple[str, str]] = (),
     rests: bool = True,
     source: str | None = None,
     across: bool = True,
-) -> Recalled | None:
-    """The hint for one of the red checks. Those that are spent, a repair and a check each, are not given again. Whoever
-    only looks gets it even when its turn to be withheld has come, with `rests` false.
+) -> RecalledHint | None:
+    """Return the hint for one of the red checks, or None. Pairs of repair and check in `spent` are not returned again.
+    With `rests` false, for callers that only inspect, the text is returned even if it is due to be withheld.
 
-    `source` is the key of the repository that asks; with `across` false only its own repairs count. Without a key, what
-    has the same path counts as its own."""
+    `source` is the key of the asking repository; with `across` false only its own repairs count. Without a key, repairs
+    with the same path count as its own."""
     tried = set(spent)
     found = [
         (known, check)
@@ -56,13 +56,13 @@ def recall(
         return None
     here = place_name(repo)
 
-    def is_own(known: Known) -> bool:
+    def is_own(known: KnownRepair) -> bool:
         return known.repair.repo == here if source is None else known.repair.source == source
 
     known, check = max(found, key=lambda one: (is_own(one[0]), *one[0].counts.promise, one[0].repair.at))
     key = digest(red[check])
     withheld = rests and known.counts.withholds_next(_shown_for(book, known.id, key))
-    return Recalled(
+    return RecalledHint(
         repair=known.id,
         check=check,
         signature=key,
@@ -72,5 +72,5 @@ def recall(
     )
 
 
-def _shown_for(book: Book, repair: str, signature: str) -> int:
+def _shown_for(book: RepairStore, repair: str, signature: str) -> int:
     return sum(offer.signature == signature and not offer.withheld for offer in book.offers(repair))

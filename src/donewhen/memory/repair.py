@@ -1,7 +1,7 @@
-"""One repair: the failure that it turned, what was changed, and what was said about it. Text in, text out.
+"""A repair: the failure that it fixed, the change, and what the model wrote about it. Text in, text out.
 
-Whatever it is made of, a session's words or a line of somebody's file, is made harmless here. Its id says what it is:
-the same change for the same failure in the same repository is the same repair, whoever makes it and however often.
+Texts from a session or from an imported file are sanitised here. The id is computed from the content: the same change
+for the same failure in the same repository is the same repair, no matter who makes it and how often.
 """
 
 import json
@@ -13,33 +13,33 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from donewhen.memory.diffs import readable, shared, substance
-from donewhen.memory.inert import cut, inert, inert_line
+from donewhen.memory.sanitise import cut, inert, inert_line
 from donewhen.memory.signature import MOST, UNKNOWN, Failed, Signature, of_json
 from donewhen.memory.signature import VERSION as SIGNATURE_VERSION
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
 
 VERSION = 1
-"""Of a repair as a line of JSON."""
+"""Format version of a repair as a line of JSON."""
 APPROACH_BYTES = 1024
 DIFF_BYTES = 8 * 1024
 LINE_BYTES = 1000
 NAME_BYTES = 100
-"""Of the names of checks, phases and readers, which are all short."""
+"""Limit for the names of checks, phases and readers, which are all short."""
 WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 ID_LENGTH = 12
 Ending = Literal["", "passed", "red"]
-"""How the round of an offer was judged; empty: not, or not so that it would say something."""
+"""The result of the round of an offer; empty if it was not judged, or the verdict says nothing about the hint."""
 
 
 @frozen(kw_only=True)
 class Offer:
-    """A repair that fitted what a round had to repair."""
+    """A repair that matched a failure in a round; its hint was shown or withheld."""
 
     session: str
     round: int
     signature: str
-    """The digest of the failure that it was for."""
+    """The digest of the failure for which it was offered."""
     withheld: bool = False
     ending: Ending = ""
     at: str = ""
@@ -54,13 +54,13 @@ class Repair:
     approach: str
     diff: str
     repo: str
-    """Where it was made first, as a path. An imported repair may claim any."""
+    """Path of the repository where it was first made. An imported repair may claim any path."""
     model: str
     session: str
     round: int
     at: str
     source: str = ""
-    """The key of the repository whose session learnt it; empty when that is unknown, as for what was imported."""
+    """Key of the repository whose session learnt it; empty if unknown, as for imported repairs."""
 
     @property
     def id(self) -> str:
@@ -68,7 +68,7 @@ class Repair:
 
     @property
     def id_of_source(self) -> str:
-        """For a repair whose id another repository's has already."""
+        """The id to use if a repair of another repository already has `id`."""
         return self._id(self.source)
 
     def _id(self, *more: str) -> str:
@@ -88,8 +88,8 @@ def repair(
     origin: Mapping[str, Any],
     redact: Callable[[str], str] = str,
 ) -> Repair | None:
-    """A repair out of what a session has; None where nothing was changed. The origin is repo, source, model, session,
-    round and at."""
+    """Create a repair from a session's data; None if nothing was changed. `origin` has the keys repo, source, model,
+    session, round and at."""
     signature = harmless(signature)
     changed = readable(patch)
     diff = shared(inert(changed, max(DIFF_BYTES, len(changed.encode()) * 2), redact).strip("\n"), DIFF_BYTES)
@@ -100,7 +100,7 @@ def repair(
 
 
 def place_name(repo: str) -> str:
-    """The path of a repository as repairs have it."""
+    """Return the path of a repository in the form that repairs store."""
     return inert_line(repo, LINE_BYTES)
 
 
@@ -118,8 +118,8 @@ def _repair(signature: Signature, approach: str, diff: str, origin: Mapping[str,
 
 
 def of_plain(data: Mapping[str, object]) -> Repair:
-    """The repair that `plain` told; ValueError, with the reason in words, for anything else. What it says about its
-    own id is not asked."""
+    """Return the repair from the data of `plain`; raise ValueError with a readable reason for anything else. The id in
+    the data is ignored."""
     if data.get("v") != VERSION:
         raise ValueError(f"version {_shortly(data.get('v'))} of a repair is not known")
     signature = harmless(of_json(fields(data.get("signature"))))
@@ -131,17 +131,17 @@ def of_plain(data: Mapping[str, object]) -> Repair:
     if not diff:
         raise ValueError("it has no diff")
     approach = inert(words(data.get("approach")), APPROACH_BYTES).strip() or generic(signature)
-    at = words(data.get("at"))  # what sorts before or behind everything else is no time
+    at = words(data.get("at"))  # only a valid time: other text could sort before or after everything else
     return _repair(signature, approach, diff, {**data, "at": at if WHEN.fullmatch(at) else "", "source": ""})
 
 
 def _shortly(value: object) -> str:
-    """For a line about it: whatever a file has in that place."""
+    """Return any JSON value as a short text for an error message."""
     return cut(json.dumps(value), NAME_BYTES)
 
 
 def offers_of(data: Mapping[str, object]) -> Iterator[Offer]:
-    """The offers in a line of JSON; what is none is left out."""
+    """Yield the offers in a line of JSON. Invalid ones are left out."""
     for one in map(fields, items(data.get("offers"))):
         number, ending = one.get("round"), words(one.get("ending"))
         session, signature, at = (
@@ -153,7 +153,7 @@ def offers_of(data: Mapping[str, object]) -> Iterator[Offer]:
 
 
 def harmless(signature: Signature) -> Signature:
-    """A signature whose words can be shown."""
+    """Return a signature whose texts are safe to show."""
     failed = {Failed(*(inert_line(part, LINE_BYTES) for part in one)) for one in signature.failed}
     kept = tuple(sorted(failed)[:MOST])
     check, phase, reader = (
@@ -163,12 +163,12 @@ def harmless(signature: Signature) -> Signature:
 
 
 def digest(signature: Signature) -> str:
-    """Both keys in one."""
+    """Return one digest of place and causes."""
     return sha256(f"{signature.where()} {signature.what()}".encode()).hexdigest()[:16]
 
 
 def failure_class(signature: Signature) -> str:
-    """What kind of failure it is, in a few words."""
+    """Return a short description of the kind of failure."""
     if signature.reader == UNKNOWN:
         return "timeout" if signature.phase == "timeout" else "output that nobody reads"
     kinds = Counter(one.kind for one in signature.failed if one.kind)
@@ -177,5 +177,5 @@ def failure_class(signature: Signature) -> str:
 
 
 def generic(signature: Signature) -> str:
-    """For a model that said nothing about what it did."""
+    """Return an approach text for a model that described nothing."""
     return f"The check {signature.check} was red ({failure_class(signature)}) and passed after this change."

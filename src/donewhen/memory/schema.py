@@ -1,6 +1,6 @@
-"""The tables of the memory, step by step. A step that was released is never edited; a change is a new step at the end.
+"""Database schema of the memory as migration steps. Never edit a released step; add a new step at the end.
 
-They are kept apart from those of the sessions: in a file of their own, or under names of their own on a server.
+The tables are separate from those of the sessions: in a different file, or under different names on a server.
 """
 
 from donewhen.storage.migrations import Schema

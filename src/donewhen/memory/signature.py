@@ -1,9 +1,9 @@
-"""What makes two failures the same: where they happened, and what happened there. Decides nothing about repairs.
+"""Signature of a failure: where it happened and what happened. It decides nothing about repairs.
 
-*where* is the check, the phase and the set of what failed, compared by overlap; *what* is the kind, the masked message
-and the innermost place of the project, for each failure. What failed on the base already, and for the same cause, is
-left out. Of a log that several readers understand the surest one counts; a log that none understands gets templates in
-place of causes and may be put into a group, but nothing is recalled for it.
+*where* is the check, the phase and the set of failed ids, compared by overlap. *what* is, for each failure, the kind,
+the masked message and the innermost frame in the project. Failures that the base already had, with the same cause, are
+left out. If several readers understand a log, the most reliable one counts. A log that no reader understands gets
+templates instead of causes. It can be grouped, but nothing is recalled for it.
 """
 
 import json
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from donewhen.memory.masking import masked
 from donewhen.memory.template import ran_out_of_time, templates
-from donewhen.readers.failures.all import told
 from donewhen.readers.failures.failure import Failure
 from donewhen.readers.failures.logs import lines, looked_at, text_of
 from donewhen.readers.failures.places import portable, top_of_project
+from donewhen.readers.find_failures import told
 from donewhen.readers.json import fields, items, words
 from donewhen.records import frozen
 
@@ -28,17 +28,17 @@ MOST = 500
 LONGEST_ID = 300
 UNKNOWN = "template"
 IN_TITLE = re.compile(r"(?<!\w)[-+]?\d+(?:[.,:]\d+)*")
-"""Numbers in a title that is written in words are mostly parameters; those in the name of a function belong to it."""
+"""Numbers in a title with spaces are mostly parameters. Numbers in a function name are part of the name."""
 
 
 class Failed(NamedTuple):
-    """One failure without what differs from run to run. A log that nobody understood has templates, without an id."""
+    """One failure without the parts that differ between runs. For a log without a reader: a template, without an id."""
 
     id: str
     kind: str
     message: str
     place: str
-    """`file:function`, of the innermost frame of the project."""
+    """`file:function` of the innermost frame in the project."""
 
     @property
     def cause(self) -> tuple[str, str, str]:
@@ -50,7 +50,7 @@ class Signature:
     check: str = ""
     phase: str = "test"
     failed: tuple[Failed, ...] = ()
-    """Each once, in order."""
+    """Unique and sorted."""
     reader: str = UNKNOWN
     v: int = VERSION
 
@@ -64,24 +64,24 @@ class Signature:
 
     @property
     def step(self) -> str:
-        """A failed set-up is told as such only as long as no test fails beside it, so both are one step."""
+        """The phase to compare. Readers report a failed set-up only if no test fails as well, so both are one step."""
         return "test" if self.phase in ("setup", "collect") else self.phase
 
     @property
     def may_be_recalled(self) -> bool:
-        """Only what a reader understood, and something of it that is new."""
+        """True only if a reader understood the log and there is a failure that the base did not have."""
         return self.reader != UNKNOWN and bool(self.failed)
 
     def where(self) -> str:
-        """The digest of the first key. Equal digests are the same place; unequal ones may still overlap."""
+        """Return the digest of the place. Equal digests mean the same place; different ones may still overlap."""
         return _digest([self.v, self.check, self.phase, *self.ids])
 
     def what(self) -> str:
-        """The digest of the second key."""
+        """Return the digest of the causes."""
         return _digest([self.v, *self.causes])
 
     def as_json(self) -> dict[str, object]:
-        """Plain data, from which `of_json` makes the same signature again."""
+        """Return plain data from which `of_json` creates the same signature."""
         where = {"key": self.where(), "check": self.check, "phase": self.phase}
         causes = [
             {"kind": kind, "message": message, "place": place, "ids": self._ids_of((kind, message, place))}
@@ -101,7 +101,7 @@ class Signature:
 
 
 def of_json(data: Mapping[str, object]) -> Signature:
-    """The signature that `as_json` told; fields that are missing or of another form count as empty."""
+    """Return the signature from the data of `as_json`. Fields that are missing or of a wrong type count as empty."""
     where, what = fields(data.get("where")), fields(data.get("what"))
     causes = [fields(cause) for cause in items(what.get("causes"))]
     version = data.get("v")
@@ -119,7 +119,7 @@ def of_json(data: Mapping[str, object]) -> Signature:
 
 
 def signature_of(log: bytes | str, check: str = "", base: Signature | None = None) -> Signature:
-    """The signature of what a check printed; `base` is that of the same check before anything was changed."""
+    """Return the signature of a check's output. `base` is the signature of the same check on the base."""
     text = text_of(log) if isinstance(log, bytes) else looked_at(log)
     found = told(text)
     if not found:
@@ -130,17 +130,20 @@ def signature_of(log: bytes | str, check: str = "", base: Signature | None = Non
 
 
 def same_place(a: Signature, b: Signature) -> bool:
-    """The same check and phase, and most of what failed in one failed in the other."""
+    """Return whether check and step are the same and most failed ids are in both."""
     return _same_step(a, b) and _overlap(a.ids, b.ids) >= SAME_PLACE
 
 
 def same_cause(a: Signature, b: Signature) -> bool:
-    """At least half of what went wrong is the same."""
+    """Return whether at least half of the causes are the same."""
     return a.v == b.v and bool(a.causes) and _overlap(a.causes, b.causes) >= SAME_CAUSE
 
 
 def matches(a: Signature, b: Signature) -> bool:
-    """The same place, or a part of it (a run may end at its first failure), and the same cause of what both have."""
+    """Return whether places are the same, or one is part of the other, and the common failures have the same causes.
+
+    A part is enough because a run may stop at its first failure.
+    """
     ids, others = set(a.ids), set(b.ids)
     if not (_same_step(a, b) and a.failed and b.failed and (same_place(a, b) or ids <= others or others <= ids)):
         return False
@@ -173,12 +176,12 @@ def _failed(failure: Failure) -> Failed:
 
 
 def _kept(failed: Iterable[Failed]) -> tuple[Failed, ...]:
-    """In order, so that of too many failures two runs keep the same ones."""
+    """Return unique, sorted failures. Sorted, so that two runs with too many failures keep the same ones."""
     return tuple(sorted(set(failed))[:MOST])
 
 
 def _overlap(a: Iterable[object], b: Iterable[object]) -> float:
-    """Jaccard's measure; two empty sets are the same."""
+    """Return the Jaccard index; 1.0 for two empty sets."""
     one, other = set(a), set(b)
     return len(one & other) / len(one | other) if one or other else 1.0
 

@@ -1,7 +1,7 @@
-"""An unknown log as a few templates: the lines that look like errors, with what varies taken out of them.
+"""Templates of a log that no reader understands: its lines that look like errors, without the variable parts.
 
-The way of Drain without its tree: a line is split into words, and a word with a digit or a path in it is a variable.
-Good enough to put logs into groups, not to say that two have the same cause.
+This is the Drain algorithm without its tree: a line is split into words, and a word with a digit or a path is a
+variable. Templates are good enough to group logs, not to decide that two logs have the same cause.
 """
 
 import re
@@ -12,7 +12,7 @@ from donewhen.memory.masking import masked
 
 MOST_LINES = 12
 MOST_TRIED = 1_000
-"""A log may say the same thing all over; to find that out costs more than to look at a line."""
+"""A log may repeat one line many times, and computing a template costs more than testing a line: hence the limit."""
 LOOKED_AT = 20_000
 LAST_RESORT = 3
 LONGEST = 400
@@ -33,7 +33,7 @@ VARIABLE = re.compile(r"\S*(?:<\w+>|[\d/\\])\S*")
 
 
 def templates(lines: Sequence[str]) -> tuple[str, ...]:
-    """The last lines that alarm, the last one first; without any, the last lines at all."""
+    """Return templates of the last lines that look like errors, the last one first; without any, of the last lines."""
     seen = [line for line in lines[-LOOKED_AT:] if line.strip()]
     found = _distinct(
         line for line in reversed(seen) if ALARMING.search(line[:LONGEST]) and not CALM.search(line[:LONGEST])
@@ -42,7 +42,7 @@ def templates(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def ran_out_of_time(lines: Sequence[str]) -> bool:
-    """Whether one of the last lines says so: a test that tells of a timeout in its midst is no such log."""
+    """Return whether one of the last lines reports a timeout. A timeout reported earlier in a log does not count."""
     return any(OUT_OF_TIME.search(line[:LONGEST]) for line in lines[-20:])
 
 

@@ -1,1 +1,1 @@
-"""Any LLM: one turn in, one reply out. Text in, text out; nothing here touches files, processes or the judge."""
+"""Access to LLMs: one turn in, one reply out. This package does not touch the work tree, processes or the judge."""

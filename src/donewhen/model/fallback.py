@@ -1,23 +1,22 @@
-"""A row of models, of which the next is asked when one fails for good. It changes nothing about what is asked.
+"""List of models: if one fails permanently, the next gets the same turn.
 
-Once another than the first has answered, it stays with that one for the rest of the conversation: only there the
-provider still has its beginning.
+Once a model other than the first has answered, it is used for the rest of the conversation, because only its provider
+has the beginning in its cache.
 """
 
 from dataclasses import dataclass, field, replace
 
-from donewhen.model.base import Bill, Model, ModelFailed, ModelWaits, Reply, Said, Turn
-from donewhen.model.closing import close_model
+from donewhen.model.interface import Bill, Model, ModelFailed, ModelWaits, Reply, Said, Turn, close_model
 
 FAULT_OF_THE_REQUEST = "bad_request"
-"""What one provider cannot read, the others should not be bothered with: the mistake is ours."""
+"""The error kind that is not passed on to the next model: the request itself is wrong."""
 
 
 @dataclass(slots=True)
 class Fallback:
     models: tuple[Model, ...]
     _stays: dict[str, tuple[Model, str]] = field(default_factory=dict[str, tuple[Model, str]], init=False, repr=False)
-    """By role: who answers now, and why not the first."""
+    """By role: the model that answers now, and why it is not the first."""
 
     @property
     def name(self) -> str:
@@ -50,7 +49,7 @@ class Fallback:
 
 
 def _with(spent: Bill, reply: Reply) -> Reply:
-    """The reply, with what the failures before it cost."""
+    """Add the cost of the earlier failures to the reply."""
     if not spent.usage.total:
         return reply
     usd = None if reply.cost_usd is None else (spent + Bill(reply.usage, reply.cost_usd)).usd
@@ -59,7 +58,7 @@ def _with(spent: Bill, reply: Reply) -> Reply:
 
 
 def _most_hopeful(failures: list[ModelFailed | ModelWaits]) -> ModelFailed | ModelWaits:
-    """One that may pass by itself, else one that a person can help with, else the last."""
+    """Return a failure that may be temporary, else one that a person can solve, else the last one."""
     passing = [failure for failure in failures if isinstance(failure, ModelFailed) and not failure.final]
     waiting = [failure for failure in failures if isinstance(failure, ModelWaits)]
     return (passing or waiting or failures)[-1]

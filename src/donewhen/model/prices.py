@@ -1,19 +1,19 @@
-"""What a turn cost, from the price list that is installed; nothing is fetched. No price known means None, never 0."""
+"""Cost of a turn from the installed price list; nothing is downloaded. An unknown price is None, never 0."""
 
 import importlib
 import sys
 
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 FREE = ("scripted", "replay", "ollama")
-"""Providers whose models cost nothing, whatever they do. Their turns have no price all the same: none was looked up."""
+"""Providers whose models are always free. The price of their turns is still None, because none is looked up."""
 
 _unpriced: set[tuple[str, str]] = set()
-"""A name that is in no list is looked for in all of it, so it is looked for once."""
+"""Names that are in no list. Searching for such a name reads the whole list, so it is done once."""
 
 
 def is_free(model: str) -> bool:
-    """Whether a model, PROVIDER:NAME, is known to cost nothing."""
+    """Return True if a model, PROVIDER:NAME, is known to be free."""
     return model.partition(":")[0] in FREE
 
 
@@ -22,12 +22,12 @@ def is_loaded() -> bool:
 
 
 def load() -> None:
-    """Costs a good part of a second; from any thread, while something else is waited for."""
+    """Load the price list. This takes a large part of a second; call it from any thread while waiting."""
     importlib.import_module("genai_prices")
 
 
 def cost_usd(provider: str, model: str, usage: Usage) -> float | None:
-    """US dollars; None for a provider or model without a price, and when the server did not say what was used."""
+    """Return US dollars; None for a provider or model without a price, or if the server did not report the usage."""
     if not provider or not usage.total or (provider, model) in _unpriced:
         return None
     import genai_prices
@@ -43,5 +43,5 @@ def cost_usd(provider: str, model: str, usage: Usage) -> float | None:
     except LookupError:
         _unpriced.add((provider, model))
     except ValueError:
-        pass  # counts that contradict each other, such as more tokens from the cache than there were
+        pass  # contradictory counts, such as more cached tokens than tokens
     return None

@@ -1,17 +1,20 @@
-"""The providers that have a request path of our own: their wires, addresses and the variables that hold their keys.
+"""Providers with a native wire: their wires, addresses, and the environment variables that contain their keys.
 
-Data and the reading of an environment that is handed in. Every other provider is pydantic-ai's to know.
+This module contains data and reads an environment that the caller passes. All other providers are left to pydantic-ai.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 
 WireName = Literal["openai_chat", "openai_responses", "anthropic", "google"]
 OLLAMA_PORT = 11434
+USER = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?[^/?#]*@")
+HIDDEN_USER = "***@"
 
 
 @frozen
@@ -21,7 +24,7 @@ class Provider:
     url_variables: tuple[str, ...]
     key_variables: tuple[str, ...]
     prices: str = ""
-    """The name of its price list; empty when what it runs costs nothing that a list could know."""
+    """The name of its price list; empty if no list can contain its prices."""
     needs_key: bool = True
 
 
@@ -53,7 +56,7 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def same_provider(one: str, other: str) -> bool:
-    """Whether two names mean one provider: they are equal, or read the same key, as `openai` and `openai-chat` do."""
+    """Return True if two names mean one provider: equal, or with the same key, as `openai` and `openai-chat`."""
     first, second = PROVIDERS.get(one), PROVIDERS.get(other)
     return one == other or (first is not None and second is not None and first.key_variables == second.key_variables)
 
@@ -62,11 +65,11 @@ def same_provider(one: str, other: str) -> bool:
 class Address:
     url: str
     at_home: bool
-    """Whether it is the provider's own, and not that of another server which speaks the same."""
+    """True if it is the provider's own server, not another server with the same protocol."""
 
 
 def address_of(provider: Provider, base_url: str, environment: Mapping[str, str]) -> Address:
-    """Where to send requests: what is configured, else what the environment says, else the provider's own."""
+    """Return the address for requests: the configured one, else that of the environment, else the provider's own."""
     if base_url:
         return Address(checked_url(base_url, "model.base_url"), _same_host(base_url, provider.url))
     for variable in provider.url_variables:
@@ -77,7 +80,7 @@ def address_of(provider: Provider, base_url: str, environment: Mapping[str, str]
 
 
 def key_of(name: str, provider: Provider, address: Address, environment: Mapping[str, str]) -> str:
-    """The key; empty where none is needed. A lack is one line that names the variable."""
+    """Return the key; empty if none is needed. Raise `BadInput` with the variable's name if it is missing."""
     for variable in provider.key_variables:
         if key := environment.get(variable, "").strip():
             if not (key.isascii() and key.isprintable() and " " not in key):
@@ -89,20 +92,31 @@ def key_of(name: str, provider: Provider, address: Address, environment: Mapping
 
 
 def checked_url(url: str, where: str) -> str:
-    """An address as it is written, but for slashes at its end; `BadInput` names where it is written."""
+    """Return the address without slashes at its end. Raise `BadInput` with `where` if it is invalid."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)
     except ValueError:
         sound = False
     if not sound or any(character.isspace() for character in url):
-        # The address itself is not shown: it may hold a password.
+        # The address itself is not shown: it may contain a password.
         raise BadInput(f"{where}: not an address of http or https")
     return url.rstrip("/")
 
 
+def with_hidden_user(url: str) -> str:
+    """Return an address that is safe to store and show: user and password hidden. It need not be a valid one."""
+    return USER.sub(rf"\1{HIDDEN_USER}", url)
+
+
+def passwords(url: str) -> tuple[str, ...]:
+    """Return the password in an address, as written and with its escapes decoded."""
+    found = urlsplit(url).password or ""
+    return tuple({found, unquote(found)} - {""})
+
+
 def _host_as_url(host: str) -> str:
-    """OLLAMA_HOST is what the server listens at: a name, perhaps with a port, perhaps every address there is."""
+    """Return a URL for OLLAMA_HOST, the listen address of the server: a name, maybe with a port, maybe 0.0.0.0."""
     parts = urlsplit(host if "://" in host else f"http://{host}")
     try:
         name, port = parts.hostname or "localhost", parts.port or OLLAMA_PORT

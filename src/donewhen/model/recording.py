@@ -1,13 +1,13 @@
-"""Conversations and replies as plain JSON and back, nothing lost; and `replay:SESSION`, the model that repeats them.
+"""Lossless conversion of messages and replies to plain JSON and back, and the model `replay:SESSION` that repeats them.
 
-Where records are kept, and how a session's are found, is not known here: whoever opens a replay brings them.
+This module does not store or find records: the caller that opens a replay passes them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Literal, cast
 
-from donewhen.model.base import (
+from donewhen.model.interface import (
     Answers,
     Assistant,
     Bill,
@@ -44,7 +44,7 @@ def to_plain(reply: Reply) -> dict[str, Any]:
 
 
 def reply_from(plain: Plain) -> Reply:
-    """What `to_plain` wrote. A field that a later version adds and an older record lacks has its default."""
+    """Read the result of `to_plain`. A field that is missing in a record of an older version gets its default."""
     names = {field.name for field in fields(Reply)}
     known = {key: value for key, value in plain.items() if key in names}
     known["calls"] = tuple(_call_from(call) for call in plain.get("calls", ()))
@@ -78,7 +78,7 @@ def failure_to_plain(failure: Failure) -> dict[str, Any]:
 
 
 def failure_from(plain: Plain) -> Failure:
-    """What `failure_to_plain` wrote; an older record does not say what the failure cost."""
+    """Read the result of `failure_to_plain`. Records of older versions do not contain the cost of the failure."""
     if "waits" in plain:
         kind = cast("Literal['sign_in', 'quota']", plain["waits"])
         failure: Failure = ModelWaits(plain["message"], kind, plain["reset_at"])
@@ -98,7 +98,7 @@ def _call_from(plain: Plain) -> Call:
 
 @frozen
 class Replay:
-    """The recorded turns of a session, by role and number; a turn that failed then fails now."""
+    """A model that repeats the recorded turns of a session by role and number. A recorded failure is raised again."""
 
     name: str
     turns: Mapping[str, Sequence[Reply | Failure]]
@@ -110,7 +110,7 @@ class Replay:
             raise ModelFailed(told, kind="script", final=True)
         found = recorded[turn.number]
         if not isinstance(found, Reply):
-            # A new one: an exception that was raised before carries the traces of that time.
+            # A new exception: one that was raised before contains the old traceback.
             raise failure_from(failure_to_plain(found))
         if said and found.text:
             said(found.text)

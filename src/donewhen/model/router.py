@@ -1,8 +1,8 @@
-"""`auto`: which model to take, from what is configured and from how its work was judged before. Pure functions.
+"""Choice of the `auto` model from the configured ones and the verdicts on their earlier work. Pure functions.
 
-Each candidate's chance to end verified is drawn from what is known about it (Thompson sampling), so that a model with
-little history is tried now and then, and divided by what a session with it costs. Where the history comes from, and
-what the choice is for, is not known here.
+Each candidate's probability to end verified is drawn from its history (Thompson sampling), so that a model with little
+history is tried sometimes. The result is divided by the cost of a session with that model. This module does not know
+where the history comes from or what the choice is used for.
 """
 
 import random
@@ -12,7 +12,7 @@ from statistics import fmean
 from donewhen.model.providers import PROVIDERS
 from donewhen.records import frozen
 
-# Names as of November 2026, of the middle size of each provider; the first is taken when nothing else speaks.
+# Model names as of November 2026, the middle size of each provider; without history the first available one is used.
 DEFAULTS: Mapping[str, str] = {
     "anthropic": "claude-sonnet-5-5",
     "openai": "gpt-6.1-terra",
@@ -21,13 +21,13 @@ DEFAULTS: Mapping[str, str] = {
 }
 
 COST_OF_AN_ATTEMPT = 0.10
-"""US dollars that every session costs besides its tokens: someone's time. Without it the cheapest model would always
-win, however seldom it is right."""
+"""US dollars that every session costs besides its tokens: a person's time. Without it the cheapest model would always
+win, however rarely it is right."""
 
 
 @frozen
 class Experience:
-    """How one session with a model ended."""
+    """The result of one session with a model."""
 
     model: str
     verified: bool
@@ -41,7 +41,7 @@ class Choice:
 
 
 def candidates(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The default models of all providers that the environment has a key (or, for Ollama, an address) for."""
+    """Return the default models of all providers for which the environment has a key (for Ollama: an address)."""
     return tuple(f"{provider}:{model}" for provider, model in DEFAULTS.items() if _is_set(provider, environment))
 
 
@@ -57,7 +57,7 @@ def _variables(provider: str) -> tuple[str, ...]:
 def choose(
     configured: Sequence[str], history: Sequence[Experience], seed: int, exclude: Collection[str] = ()
 ) -> Choice:
-    """The model to take and why. What is excluded is taken all the same when there is nothing else."""
+    """Return the model to use and the reason. An excluded model is used if there is no other."""
     if not configured:
         helpful = [variable for provider in DEFAULTS for variable in _variables(provider)]
         return Choice(None, f"no model is configured: set one of {', '.join(helpful)}")
@@ -89,7 +89,7 @@ def _drawn(among: Sequence[str], rows: Sequence[Experience], chance: random.Rand
 
 
 def _cost(own: Sequence[Experience], usual: float) -> float:
-    """What a session costs; a model without prices is taken to cost what the others do, and never nothing."""
+    """Return the mean cost of a session. Without known prices: the mean of the others, so that it is not free."""
     known = [row.usd for row in own if row.usd is not None]
     return fmean(known) if known else usual
 

@@ -1,7 +1,7 @@
-"""`scripted:FILE`: a model whose replies are written down beforehand, step by step. It knows no network and no price.
+"""The model `scripted:FILE`: its replies are prepared in a file, step by step. It uses no network and has no price.
 
-A file is a list of steps for the maker, or an object of such lists by role. The whole file is looked at when the model
-is opened, so that a mistake in step 20 is not found after 19 turns.
+A file is a list of steps for the maker, or an object of such lists by role. The whole file is checked when the model is
+opened, so that a mistake in step 20 is not found only after 19 turns.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, cast
 import anyio
 
 from donewhen.errors import BadInput
-from donewhen.model.base import Call, ModelFailed, Reply, Said, Turn, Usage
+from donewhen.model.interface import Call, ModelFailed, Reply, Said, Turn, Usage
 from donewhen.records import frozen
 
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -22,26 +22,26 @@ ANSWERS = ("tool", "tools", "text")
 KEYS = {*ANSWERS, "say", "usage", "delay", "error"}
 ROLES = ("maker", "planner", "evaluator", "checker")
 WORKER = "worker:"
-"""Before the name of a subtask."""
+"""Prefix of a role; the id of the subtask follows."""
 
 Pause = Callable[[float], Awaitable[None]]
 
 
 @frozen
-class Step:
+class ScriptStep:
     reply: Reply
     delay: float = 0.0
     error: str = ""
 
 
 class _Malformed(Exception):
-    """Steers: what is wrong with a step, without its place."""
+    """Internal: what is wrong with a step, without its position."""
 
 
 @dataclass(slots=True)
 class Scripted:
     name: str
-    steps: Mapping[str, tuple[Step, ...]]
+    steps: Mapping[str, tuple[ScriptStep, ...]]
     pause: Pause = anyio.sleep
 
     async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
@@ -61,7 +61,7 @@ class Scripted:
 
 
 def open_scripted(file: str, pause: Pause = anyio.sleep) -> Scripted:
-    """The model of a file; `BadInput` names the file and the step that is wrong."""
+    """Return the model of a file. Raise `BadInput` with the file and the step that is wrong."""
     if not file:
         raise BadInput("scripted: needs a file, as in scripted:steps.json")
     name = f"scripted:{file}"
@@ -97,7 +97,7 @@ def _content(file: str) -> Any:
 
 
 def _bytes(file: str) -> bytes:
-    """A pipe would make everybody wait, could be read only once, and a device may have no end."""
+    """Read a regular file only: a pipe would block and can be read only once, and a device may have no end."""
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
         mode = os.fstat(opened.fileno()).st_mode
         if not stat.S_ISREG(mode):
@@ -109,7 +109,7 @@ def _no_number(literal: str) -> None:
     raise ValueError(f"{literal} is not a number of JSON")
 
 
-def _steps(file: str, role: str, steps: list[Any], model: str) -> Iterator[Step]:
+def _steps(file: str, role: str, steps: list[Any], model: str) -> Iterator[ScriptStep]:
     for number, step in enumerate(steps, 1):
         try:
             yield _step(step, model)
@@ -117,7 +117,7 @@ def _steps(file: str, role: str, steps: list[Any], model: str) -> Iterator[Step]
             raise BadInput(f"{file}: step {number} of {role}: {wrong}") from None
 
 
-def _step(found: object, model: str) -> Step:
+def _step(found: object, model: str) -> ScriptStep:
     step = _object(found, "a step")
     if unknown := sorted(step.keys() - KEYS):
         raise _Malformed(f"unknown key {unknown[0]!r}")
@@ -133,7 +133,7 @@ def _step(found: object, model: str) -> Step:
         stop="calls" if calls else "done",
         duration_ms=round(_delay(step) * 1000),
     )
-    return Step(reply, _delay(step), error)
+    return ScriptStep(reply, _delay(step), error)
 
 
 def _object(found: object, what: str) -> dict[str, Any]:

@@ -1,17 +1,18 @@
-"""Server-sent events out of bytes, however these were cut into chunks. Pure; what an event means is the wire's matter.
+"""Parser for server-sent events: chunks of bytes in, events out, wherever the chunks were cut. No I/O.
 
-Comments are dropped here, so that nothing above can take a server's "still there" for an answer. Bytes that are no
-UTF-8 break the stream: text that is guessed might be the text of a command.
+The wires interpret the events. Comments are dropped here, so that no caller can mistake a server's keep-alive for an
+answer. Bytes that are not UTF-8 break the stream: a guessed text could be the text of a command.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 LARGEST_EVENT = 16 * 1024 * 1024
+"""Maximum bytes of one event. An event is a whole message, and its data is parsed as JSON."""
 
 
 class BrokenStream(Exception):
-    """The bytes are no stream of events, or one of them is larger than any honest one."""
+    """The bytes are not a stream of events, or an event is too large."""
 
 
 class ServerEvent(NamedTuple):
@@ -20,7 +21,7 @@ class ServerEvent(NamedTuple):
 
 
 class Events:
-    """Feed it chunks; it gives the events that are complete. An event that never ends is never given."""
+    """Takes chunks and yields complete events. An event without an end is never yielded."""
 
     def __init__(self, largest: int = LARGEST_EVENT) -> None:
         self._largest = largest
@@ -45,7 +46,7 @@ class Events:
             raise BrokenStream(f"an event of more than {self._largest} bytes")
 
     def _lines(self) -> Iterator[str]:
-        """Those that are complete; a last `\\r` waits for the `\\n` that may follow it."""
+        """Yield the complete lines. A final `\\r` waits for the `\\n` that may follow it."""
         rest, start = self._rest, 0
         while (end := self._line_end(max(start, self._searched))) >= 0:
             if rest[end] == 13 and end + 1 == len(rest):

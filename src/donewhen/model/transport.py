@@ -1,7 +1,7 @@
-"""One request over HTTP and the events of its answer, under four deadlines. Asks once: retries are not made here.
+"""One HTTP request and the events of its answer, under four time limits. There are no retries here.
 
-`connect` bounds the connection, `first_event` the wait for the first event, `silence` the gap between two events that
-mean something (a ping does not), `total` all of it. The library is loaded with the first request.
+`connect` limits the connection, `first_event` the wait for the first event, `silence` the gap between two meaningful
+events (a ping is not one), and `total` the whole request. The HTTP library is loaded with the first request.
 """
 
 import ssl
@@ -15,9 +15,9 @@ import anyio
 import anyio.lowlevel
 
 from donewhen import __version__
-from donewhen.model.limits import Deadlines
-from donewhen.model.outside import Outside
-from donewhen.model.setback import Setback, of_response
+from donewhen.model.clock import Clock
+from donewhen.model.deadlines import Deadlines
+from donewhen.model.request_error import RequestError, of_response
 from donewhen.model.sse import BrokenStream, Events, ServerEvent
 from donewhen.records import frozen
 
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
 LARGEST_ERROR_BODY = 64 * 1024
 LARGEST_ANSWER = 64 * 1024 * 1024
 DRAIN_SECS = 0.2
-"""How long to wait for the end of an answer that is complete, so that its connection can be used again."""
+"""How long to read on after a complete answer, so that its connection can be reused."""
 
 
 @frozen
-class Request:
+class HttpRequest:
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
 
 
 class Listener(Protocol):
-    """What makes an answer out of events."""
+    """Builds an answer from events."""
 
     @property
     def done(self) -> bool:
-        """Whether the answer's own end was heard; what comes after it is not listened to."""
+        """True once the end of the answer was received; later events are ignored."""
         ...
 
     def hear(self, event: ServerEvent) -> bool:
-        """Whether the event meant anything; a ping does not. Raises `Setback` or `BrokenStream`."""
+        """Process an event. Return True if it is meaningful; a ping is not. Raise `RequestError` or `BrokenStream`."""
         ...
 
 
 class _Hearing:
-    """The events of one answer on their way to a listener, and the watch over their gaps."""
+    """Passes the events of one answer to a listener and enforces the limits on gaps between them."""
 
     def __init__(self, listener: Listener, deadlines: Deadlines) -> None:
         self.listener = listener
@@ -78,23 +78,23 @@ class _Hearing:
 @dataclass(slots=True)
 class Transport:
     deadlines: Deadlines
-    outside: Outside
+    outside: Clock
     _client: "httpx2.AsyncClient | None" = field(default=None, init=False, repr=False)
     _loop: object = field(default=None, init=False, repr=False)
 
-    async def ask(self, request: Request, listener: Listener) -> None:
-        """Let the listener hear the answer to its end, or raise `Setback`."""
+    async def ask(self, request: HttpRequest, listener: Listener) -> None:
+        """Send the request and pass the complete answer to the listener, or raise `RequestError`."""
         limits, hearing = self.deadlines, _Hearing(listener, self.deadlines)
         with anyio.move_on_after(limits.total) as total, hearing.watch, _setbacks(request.url):
             await self._exchange(request, hearing)
         if total.cancelled_caught:
-            raise Setback(f"the answer took longer than {limits.total:g} seconds", "timeout", retry=True)
+            raise RequestError(f"the answer took longer than {limits.total:g} seconds", "timeout", retry=True)
         if hearing.watch.cancelled_caught and hearing.began:
-            raise Setback(f"the answer stopped for {limits.silence:g} seconds", "timeout", retry=True)
+            raise RequestError(f"the answer stopped for {limits.silence:g} seconds", "timeout", retry=True)
         if hearing.watch.cancelled_caught:
-            raise Setback(f"no answer began within {limits.first_event:g} seconds", "timeout", retry=True)
+            raise RequestError(f"no answer began within {limits.first_event:g} seconds", "timeout", retry=True)
 
-    async def _exchange(self, request: Request, hearing: _Hearing) -> None:
+    async def _exchange(self, request: HttpRequest, hearing: _Hearing) -> None:
         client = self._opened(request.url)
         async with client.stream("POST", request.url, headers=request.headers, content=request.body) as response:
             if response.status_code != 200:
@@ -110,14 +110,14 @@ class Transport:
                     pass
 
     def _opened(self, url: str) -> "httpx2.AsyncClient":
-        """One client for all turns; another when the event loop is another, to which its connections do not belong."""
+        """Return the client of all turns. A different event loop gets a new one: connections belong to one loop."""
         loop = anyio.lowlevel.current_token()
         if self._client is None or self._loop != loop:
             import httpx2
 
             timeout = httpx2.Timeout(None, connect=self.deadlines.connect)
-            # The certificates of this machine cost more to load than several turns; a plain address needs none.
-            verify = True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            # Loading the certificates of this machine takes longer than several turns; plain http needs none.
+            verify = True if url.lower().startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             headers = {"user-agent": f"donewhen/{__version__}", "accept-encoding": "identity"}
             self._client, self._loop = httpx2.AsyncClient(timeout=timeout, verify=verify, headers=headers), loop
         return self._client
@@ -139,30 +139,30 @@ async def _start_of(response: "httpx2.Response") -> bytes:
 
 @contextmanager
 def _setbacks(url: str) -> Generator[None]:
-    """Whatever can go wrong between here and the server, as a setback."""
+    """Convert every network error into a `RequestError`."""
     import httpx2
 
     try:
         yield
     except BrokenStream as error:
-        raise Setback(f"the answer is broken: {error}", "malformed", retry=True) from error
+        raise RequestError(f"the answer is broken: {error}", "malformed", retry=True) from error
     except httpx2.ConnectTimeout as error:
         told = f"no connection to {_host(url)} within the time for it"
-        raise Setback(told, "timeout", retry=True) from error
+        raise RequestError(told, "timeout", retry=True) from error
     except httpx2.ProxyError as error:
-        raise Setback(f"the proxy refused: {error}", "proxy") from error
+        raise RequestError(f"the proxy refused: {error}", "proxy") from error
     except httpx2.ConnectError as error:
         certificate = _is_about_certificates(error)
         told = f"no connection to {_host(url)}: {error}"
-        raise Setback(told, "tls" if certificate else "network", retry=not certificate) from error
+        raise RequestError(told, "tls" if certificate else "network", retry=not certificate) from error
     except httpx2.DecodingError as error:
-        raise Setback(f"the answer is broken: {error}", "malformed", retry=True) from error
+        raise RequestError(f"the answer is broken: {error}", "malformed", retry=True) from error
     except httpx2.TransportError as error:
-        raise Setback(f"the connection broke: {error or type(error).__name__}", "network", retry=True) from error
+        raise RequestError(f"the connection broke: {error or type(error).__name__}", "network", retry=True) from error
 
 
 def host_and_path(url: str) -> str:
-    """An address as it may be shown: without the password and without the key that it may hold."""
+    """Return an address that is safe to show: without the password and the key that it may contain."""
     return _host(url) + urlsplit(url).path
 
 

@@ -1,5 +1,5 @@
-"""What tools print, read into plain data: one pure reader per test runner.
+"""Readers that turn the output of tools into plain data: one pure reader per test runner.
 
-Bytes in, a `Reading` out. Nothing is started, no file is opened and no other room is known here, so that every reader
-can be tested exhaustively. Who ran the tool, and whether the reading is believed, is the judge's business.
+Bytes in, a `RunnerReport` out. Readers start nothing, open no file and know no other package, so that each can be
+tested exhaustively. The judge knows who ran the tool and decides whether a report is believed.
 """

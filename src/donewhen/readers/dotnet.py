@@ -1,28 +1,33 @@
-"""`dotnet test`: the trx reports of its logger, and the line that it prints for every test project."""
+"""Reader of `dotnet test`: the trx reports of its logger, the result line of every test project, and the failures.
+
+Failures are read as the usual logger prints them.
+"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from donewhen.readers.printed import heard, lines
-from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import LONGEST_PLACE, names, tally, that_ran
+from donewhen.readers.failures.failure import Failure, FailureReport, Frame
+from donewhen.readers.failures.logs import lines as log_lines
+from donewhen.readers.failures.traces import blocks, innermost_first, kind_and_message, one_each, whole_message
+from donewhen.readers.printed_lines import heard, lines
+from donewhen.readers.result import LONGEST_PLACE, RunnerReport, Tests, names, tally, that_ran
 from donewhen.readers.xml import walk
 
 PROJECT = re.compile(
     r"(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}), Skipped: +(\d{1,9}), Total: +\d{1,9}, .*"
 )
-FAILED = re.compile(r" {2}Failed (\S.*?) \[[^\]]*\]")
+FAILED = re.compile(r" {2}Failed (\S.*?) \[[^\[\]]*\]")
 NOT_RUN = ("NotExecuted", "Pending", "Inconclusive", "NotRunnable")
 NOTHING = re.compile(r"No test is available in .*|No test matches the given testcase filter .*")
 
 
-def read_report(content: bytes) -> Reading | None:
+def read_report(content: bytes) -> RunnerReport | None:
     found = _Results()
     complete = walk(content, found.start)
     if not found.is_trx:
         return None
     tests = tally(passed=found.passed, failed=len(found.failures), skipped=found.skipped)
-    return Reading("dotnet", tests, names(found.failures), complete and found.summarised, that_ran(found.names()))
+    return RunnerReport("dotnet", tests, names(found.failures), complete and found.summarised, that_ran(found.names()))
 
 
 class _Results:
@@ -34,7 +39,7 @@ class _Results:
         self.skipped = 0
         self.failures: list[str] = []
         self.ran: list[tuple[str, str]] = []
-        """Name and id of each test. Its class stands further down, with its definition."""
+        """Name and id of each test. Its class follows later in the report, with its definition."""
         self.defined = ""
         self.classes: dict[str, str] = {}
 
@@ -51,7 +56,7 @@ class _Results:
             self.summarised = True
 
     def names(self) -> Iterator[str]:
-        """Some frameworks put the class before the name themselves."""
+        """Yield the names with their class. Some frameworks put the class before the name themselves."""
         for name, test in self.ran:
             where = self.classes.get(test, "")[:LONGEST_PLACE]
             yield name if name.startswith(where) else f"{where}.{name}"
@@ -68,15 +73,43 @@ class _Results:
             self.failures.append(name)
 
 
-def read_text(content: bytes) -> Reading | None:
+def read_text(content: bytes) -> RunnerReport | None:
     printed = lines(content)
     projects = [found for line in printed if (found := PROJECT.fullmatch(line))]
     if not projects:
-        return Reading("dotnet", Tests()) if any(NOTHING.fullmatch(line) for line in printed) else None
+        return RunnerReport("dotnet", Tests()) if any(NOTHING.fullmatch(line) for line in printed) else None
     tests = sum((_counted(project) for project in projects), Tests())
-    return Reading("dotnet", tests, names(heard(FAILED, printed)) if tests.failed else ())
+    return RunnerReport("dotnet", tests, names(heard(FAILED, printed)) if tests.failed else ())
 
 
 def _counted(project: re.Match[str]) -> Tests:
     failed, passed, skipped = (int(group) for group in project.groups())
     return tally(passed=passed, failed=failed, skipped=skipped)
+
+
+MESSAGE = re.compile(r" {2}Error Message:")
+STACK = re.compile(r" {2}Stack Trace:")
+PLACE = re.compile(r" +at ([^(]{1,400})\([^)]{0,400}\)(?: in (.{1,400}):line (\d{1,9}))?")
+PARAMETERS = re.compile(r"\(.*")
+THROWN = re.compile(r"(?:System\.\w+|[\w.]+Exception) : .*")
+
+
+def read_failures(log: str) -> FailureReport | None:
+    found = list(_failures(log_lines(log)))
+    return FailureReport("dotnet test", "test", one_each(found)) if found else None
+
+
+def _failures(printed: list[str]) -> Iterator[Failure]:
+    for heading, begin, end in blocks(printed, FAILED):
+        if begin < end and MESSAGE.fullmatch(printed[begin]):
+            yield _failure(PARAMETERS.sub("", heading[1]), printed[begin + 1 : min(end, begin + 400)])
+
+
+def _failure(id: str, body: Sequence[str]) -> Failure:
+    stack = next((at for at, line in enumerate(body) if STACK.fullmatch(line)), len(body))
+    said = whole_message(body[:stack])
+    kind, message = kind_and_message(said.replace(" : ", ": ", 1) if THROWN.fullmatch(said) else said)
+    places = (PLACE.fullmatch(line) for line in body[stack + 1 :])
+    frames = innermost_first(Frame(at[2], int(at[3]), at[1]) for at in places if at and at[2])
+    where = frames[-1] if frames else Frame("")
+    return Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

@@ -1,19 +1,26 @@
-"""Go's test runner: what `go test -v` prints, and the events of `go test -json`.
+"""Reader of Go's test runner: the output of `go test`, with and without `-v`, and the events of `go test -json`.
 
-Tests and subtests count alike, as go names them. A result counts only for a test that was said to run, and of several
-results of one test the worst is kept: what a product prints cannot make a test better. Without `-v` go names no tests,
-and then there is nothing to read.
+Counts: tests and subtests count alike, as go names them. A result counts only for a test that was reported as running.
+If a test has several results, the worst one is kept: output of the tested program cannot improve a test's result.
+Without `-v` go names no tests, and there is nothing to count.
+
+Failures: a test that failed only because of its subtests is left out. Numbers in the name of a subtest are mostly
+parameters and are replaced. A package that could not be built is named only beside failing tests: the compiler's reader
+reports the reason.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
+from donewhen.readers.failures.failure import Failure, FailureReport, Frame, Phase
+from donewhen.readers.failures.logs import lines as log_lines
+from donewhen.readers.failures.traces import first_words, innermost_first, one_each
 from donewhen.readers.json import fields, words
-from donewhen.readers.printed import lines
-from donewhen.readers.reading import Reading
-from donewhen.readers.tally import names, tally, that_ran
+from donewhen.readers.printed_lines import lines
+from donewhen.readers.result import RunnerReport, names, tally, that_ran, within
 
 RUN = re.compile(r"(?:.*[^ ])?=== RUN {3}(\S+)")
 RESULT = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$")
@@ -23,16 +30,16 @@ BADNESS = {"": 0, "pass": 1, "skip": 2, "fail": 3}
 
 @dataclass(slots=True)
 class _Run:
-    """What is known of the tests of all packages so far."""
+    """The test results of all packages so far."""
 
     outcomes: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     unfinished: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     failed: set[str] = field(default_factory=set[str])
-    """Packages of which a test failed."""
+    """Packages in which a test failed."""
     broken: list[str] = field(default_factory=list[str])
-    """Packages that failed without a test of theirs: they could not be built, or ended early."""
+    """Packages that failed without a failed test: they could not be built, or ended early."""
     called: dict[str, str] = field(default_factory=dict[str, str])
-    """Package → its name, where that is heard after its tests."""
+    """Package → its name, where that is printed after its tests."""
     packages: int = 0
     silent: bool = False
 
@@ -49,16 +56,16 @@ class _Run:
                 self.failed.add(package)
 
     def settle(self, package: str, outcome: str) -> None:
-        """A package has ended: a test whose own result was not heard went the way of its package."""
+        """Close a package: a test without its own result gets the result of its package."""
         for name in list(self.unfinished.get(package, ())):
             self.result(package, name, outcome)
 
-    def reading(self, complete: bool) -> Reading:
+    def reading(self, complete: bool) -> RunnerReport:
         ends = list(self.outcomes.values())
         failures = [name for (_, name), outcome in self.outcomes.items() if outcome == "fail"]
         failed = len(failures) + len(self.broken)
         tests = tally(passed=ends.count("pass"), failed=failed, skipped=ends.count("skip"))
-        return Reading("go", tests, names(failures + self.broken), complete, that_ran(self._ran()))
+        return RunnerReport("go", tests, names(failures + self.broken), complete, that_ran(self._ran()))
 
     def _ran(self) -> Iterator[str]:
         for (package, name), outcome in self.outcomes.items():
@@ -66,13 +73,16 @@ class _Run:
                 yield f"{self.called.get(package, package)}.{name}"
 
 
-def read_text(content: bytes) -> Reading | None:
-    """What go printed, in whichever of its two forms."""
+def read_text(content: bytes) -> RunnerReport | None:
+    """Read the output of go in either of its two forms."""
     return read_events(content) or read_verbose(content)
 
 
-def read_verbose(content: bytes) -> Reading | None:
-    """Go says once how a package went, after all of its tests: an earlier line of that kind is the product's talk."""
+def read_verbose(content: bytes) -> RunnerReport | None:
+    """Read verbose output.
+
+    Go prints one result line per package, after all of its tests. An earlier line of that kind is program output.
+    """
     run, current, home = _Run(), "", dict[str, str]()
     printed = lines(content)
     closing = {package[2]: at for at, line in enumerate(printed) if (package := PACKAGE.fullmatch(line))}
@@ -103,7 +113,7 @@ def _close(run: _Run, current: str, package: re.Match[str]) -> None:
         run.silent = True
 
 
-def read_events(content: bytes) -> Reading | None:
+def read_events(content: bytes) -> RunnerReport | None:
     run, ended = _Run(), set[str]()
     for line in lines(content):
         event = _event(line)
@@ -129,3 +139,105 @@ def _event(line: str) -> dict[str, object]:
         return fields(json.loads(line))
     except (ValueError, RecursionError):
         return {}
+
+
+NAMED = re.compile(r"(?:.*[^ ])? *(--- (?:FAIL|PASS|SKIP): |=== (?:RUN|CONT|NAME) +)(\S{1,500})(?: \(\d+\.\d+s\))?")
+PACKAGE_LINE = re.compile(r"(ok {2}|FAIL|\? {3})\t(\S{1,400})(?:\t| )(.*)")
+SAID = re.compile(r" +(\w[\w.-]{0,200}\.go):(\d{1,9}): ?(.*)")
+PANIC = re.compile(r"(?:panic: |fatal error: )(.{0,600}?)(?: \[recovered\].*)?", re.DOTALL)
+CALL = re.compile(r"([^\s(]{1,400}(?:\(\*\w{1,100}\)[^\s(]{0,200})?)\(")
+PLACE = re.compile(r"\t(\S.{0,400}?\.(?:go|s)):(\d{1,9})(?: \+0x[0-9a-f]{1,16})?")
+ASSERTED = re.compile(r"\s+Error:\s+(\S.*)")
+NUMBERS = re.compile(r"\d+")
+OUT_OF_TIME = re.compile(r"panic: test timed out after .*")
+
+
+def read_failures(log: str) -> FailureReport | None:
+    printed = _plain(log_lines(log))
+    found = list(_failures(printed))
+    if not found:
+        return None
+    phase: Phase = "timeout" if any(OUT_OF_TIME.fullmatch(line) for line in printed) else "test"
+    return FailureReport("go test", phase, one_each(_without_parents(found)))
+
+
+def _plain(printed: list[str]) -> list[str]:
+    """Return the output inside events, package by package, because packages are tested in parallel."""
+    if not any(line.startswith('{"') and '"Action":' in line for line in printed):
+        return printed
+    by_package = dict[str, list[str]]()
+    for line in printed:
+        if line.startswith('{"') and '"Output"' in line:
+            event = _failure_event(line)
+            by_package.setdefault(words(event.get("Package")), []).append(words(event.get("Output")))
+    return [line.rstrip() for outputs in by_package.values() for line in "".join(outputs).split("\n")]
+
+
+def _failure_event(line: str) -> dict[str, object]:
+    try:
+        return dict(fields(json.loads(line)))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _failures(printed: list[str]) -> Iterator[Failure]:
+    """Yield the failures of every package. The package is named after its tests."""
+    begun = 0
+    for at, line in enumerate(printed):
+        if package := PACKAGE_LINE.fullmatch(line):
+            if package[1] == "FAIL":
+                yield from _of_package(package[2], printed[begun:at])
+            begun = at + 1
+    yield from _of_package("", printed[begun:])
+
+
+def _of_package(package: str, printed: Sequence[str]) -> Iterator[Failure]:
+    """Yield the failures of a package.
+
+    Output belongs to the test named last. With `-v` go names the running test, without it the failed one.
+    """
+    said, failed, name = dict[str, list[str]](), dict[str, None](), ""
+    for line in printed:
+        if named := NAMED.fullmatch(line):
+            name = named[2]
+            if named[1] == "--- FAIL: ":
+                failed[name] = None
+        else:
+            said.setdefault(name, []).append(line)
+    for name in failed:
+        yield _failure(_id(package, name), said.get(name, []))
+    if not failed and any(PANIC.fullmatch(line) for line in printed):
+        yield _failure(_id(package, name), said.get(name, []))
+
+
+def _id(package: str, name: str) -> str:
+    test, of, subtest = name.partition("/")
+    return within(package, test + of + NUMBERS.sub("N", subtest))
+
+
+def _failure(id: str, body: Sequence[str]) -> Failure:
+    if any(PANIC.fullmatch(line) for line in body):
+        return _panic(id, body)
+    said = next((found for line in body if (found := SAID.fullmatch(line))), None)
+    if said is None:
+        return Failure(id=id)
+    message = said[3] or next((found[1] for line in body if (found := ASSERTED.fullmatch(line))), first_words(body))
+    test = id.rpartition(" > ")[2].partition("/")[0]
+    frame = Frame(said[1], int(said[2]), test)
+    return Failure(id=id, message=message, file=said[1], line=int(said[2]), frames=(frame,))
+
+
+def _panic(id: str, body: Sequence[str]) -> Failure:
+    message = next((found[1] for line in body if (found := PANIC.fullmatch(line))), "")
+    places = ((CALL.match(call), PLACE.fullmatch(place)) for call, place in pairwise(body))
+    frames = innermost_first(Frame(at[1], int(at[2]), call[1]) for call, at in places if call and at)
+    where = frames[-1] if frames else Frame("")
+    return Failure(id=id, kind="panic", message=message, file=where.file, line=where.line, frames=frames)
+
+
+def _without_parents(found: list[Failure]) -> list[Failure]:
+    """Drop tests without a message that have a failed subtest: they failed because of it."""
+    ids = {each.id for each in found}
+    above = (each.id[:at] for each in found for at, letter in enumerate(each.id) if letter == "/")
+    parents = {id for id in above if id in ids}
+    return [each for each in found if each.message or each.id not in parents]

@@ -1,12 +1,17 @@
-"""Jest: the report that `--json --outputFile` writes, which vitest writes too, and the summary that jest prints."""
+"""Reader of jest: the report of `--json --outputFile`, which vitest writes too, the printed summary, and the failures.
+
+Failures are printed twice if there are many; each counts once.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
 
+from donewhen.readers.failures.failure import Failure, FailureReport, Frame
+from donewhen.readers.failures.logs import lines as log_lines
+from donewhen.readers.failures.traces import differences, first_words, kind_and_message, one_each, script_frames
 from donewhen.readers.json import count, fields, items, parsed, words
-from donewhen.readers.printed import heard, last, lines, worded
-from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally, that_ran, within
+from donewhen.readers.printed_lines import heard, last, lines, worded
+from donewhen.readers.result import RunnerReport, Tests, names, tally, that_ran, within
 
 TESTS = re.compile(r"Tests: +(?:(\d.*), )?(\d{1,9}) total")
 SUITES = re.compile(r"Test Suites: +(?:(\d.*), )?(\d{1,9})(?: of \d{1,9})? total")
@@ -14,7 +19,7 @@ NOTHING = re.compile(r"No tests found, exiting with code [01]|No tests found rel
 FAILED = re.compile(r" {2}● (?!Console$|Test suite failed to run$)(.+)")
 
 
-def read_report(content: bytes, runner: str = "jest") -> Reading | None:
+def read_report(content: bytes, runner: str = "jest") -> RunnerReport | None:
     report = parsed(content)
     if report is None or "testResults" not in report:
         return None
@@ -28,7 +33,7 @@ def read_report(content: bytes, runner: str = "jest") -> Reading | None:
         failures += [words(fields(suite).get("name"))] if broken else failed
     tests = tally(passed=passed, failed=len(failures), skipped=skipped)
     complete = report.get("wasInterrupted") is not True and tests.collected >= count(report.get("numTotalTests"))
-    return Reading(runner, tests, names(failures), complete, that_ran(_ran(report)))
+    return RunnerReport(runner, tests, names(failures), complete, that_ran(_ran(report)))
 
 
 def _ran(report: Mapping[str, object]) -> Iterator[str]:
@@ -38,11 +43,11 @@ def _ran(report: Mapping[str, object]) -> Iterator[str]:
                 yield within(words(suite.get("name")), words(test.get("fullName")))
 
 
-def read_text(content: bytes) -> Reading | None:
+def read_text(content: bytes) -> RunnerReport | None:
     printed = lines(content)
     found = last(TESTS, printed)
     if found is None:
-        return Reading("jest", Tests()) if last(NOTHING, printed) else None
+        return RunnerReport("jest", Tests()) if last(NOTHING, printed) else None
     at, summary = found
     counts = worded(summary[1] or "")
     suites = last(SUITES, printed[max(at - 3, 0) : at])
@@ -52,4 +57,43 @@ def read_text(content: bytes) -> Reading | None:
         failed=counts.get("failed", 0) or broken,
         skipped=counts.get("skipped", 0) + counts.get("todo", 0),
     )
-    return Reading("jest", tests, names(heard(FAILED, printed[:at])) if tests.failed else ())
+    return RunnerReport("jest", tests, names(heard(FAILED, printed[:at])) if tests.failed else ())
+
+
+FILE = re.compile(r" ?(?:FAIL|PASS) {1,2}(?:\S+ )?(\S+?)(?: \([\d.]+ ?m?s\))?")
+BLOCK = re.compile(r" {2}● (\S.{0,600})")
+ENDED = re.compile(r"Test Suites: .*|Summary of all failing tests")
+COMPARED = re.compile(r" {4}(?:Expected|Received)[\w ]{0,40}: ")
+BROKEN = "Test suite failed to run"
+
+
+def read_failures(log: str) -> FailureReport | None:
+    found = list(_failures(log_lines(log)))
+    if not found:
+        return None
+    return FailureReport("jest", "test" if any(" > " in each.id for each in found) else "collect", one_each(found))
+
+
+def _failures(printed: list[str]) -> Iterator[Failure]:
+    file, title, begun = "", "", 0
+    for at, line in enumerate([*printed, "Test Suites: "]):
+        heading = BLOCK.fullmatch(line)
+        named = FILE.fullmatch(line)
+        if not (heading or named or ENDED.fullmatch(line)):
+            continue
+        if file and title and title != "Console":
+            yield _failure(file, title, printed[begun:at])
+        file = named[1].removeprefix("./") if named else file
+        title, begun = heading[1] if heading else "", at + 1
+
+
+def _failure(file: str, title: str, body: list[str]) -> Failure:
+    kind, message = kind_and_message(first_words(body))
+    compared = [line.strip() for line in body[:20] if COMPARED.match(line)] if message.startswith("expect(") else []
+    compared = compared or [part for part in [differences(body)] if part]
+    frames = script_frames(body)
+    where = frames[-1] if frames else Frame("")
+    id = file if title == BROKEN else within(file, title.replace(" › ", " > "))
+    return Failure(
+        id=id, kind=kind, message=" ".join([message, *compared]), file=where.file, line=where.line, frames=frames
+    )

@@ -1,4 +1,4 @@
-"""JSON reports as plain values that need no trust: whatever is not what it should be is empty."""
+"""Access to untrusted JSON reports: a value of the wrong type becomes an empty one."""
 
 import json
 from typing import cast
@@ -7,7 +7,7 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 def parsed(content: bytes) -> dict[str, object] | None:
-    """The object in the content; None when it is broken, cut off or something else."""
+    """Return the object in the content; None if it is invalid, truncated or not an object."""
     if len(content) > MOST_BYTES:
         return None
     try:

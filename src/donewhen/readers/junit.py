@@ -1,28 +1,27 @@
-"""JUnit XML as pytest, surefire, gradle, phpunit, node, vitest and others write it.
+"""Reader of JUnit XML as pytest, surefire, gradle, phpunit, node, vitest and others write it.
 
-Every `testcase` counts once, wherever the suites nest it; the totals in the attributes of suites are not believed.
+Every `testcase` counts once, however the suites nest it. The totals in the attributes of suites are ignored.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from donewhen.readers.reading import Reading
-from donewhen.readers.tally import LONGEST_PLACE, names, tally, that_ran, within
+from donewhen.readers.result import LONGEST_PLACE, RunnerReport, names, tally, that_ran, within
 from donewhen.readers.xml import walk
 
 ROOTS = ("testsuites", "testsuite")
 OF_A_CLASS = ("initializationError", "classMethod", "executionError")
-"""What JUnit and Gradle call the failure of a class whose tests could not run."""
+"""Names that JUnit and Gradle give to the failure of a class whose tests could not run."""
 SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 
 
-def read(content: bytes, runner: str = "junit") -> Reading | None:
+def read(content: bytes, runner: str = "junit") -> RunnerReport | None:
     found = _Suite()
     complete = walk(content, found.start, found.end)
     if not found.is_junit:
         return None
     tests = tally(passed=found.passed, failed=len(found.failures), skipped=found.skipped)
-    return Reading(runner, tests, names(found.failures), complete, that_ran(found.names()))
+    return RunnerReport(runner, tests, names(found.failures), complete, that_ran(found.names()))
 
 
 @dataclass(slots=True)
@@ -31,11 +30,11 @@ class _Case:
     depth: int
     given: Mapping[str, str]
     is_test: bool = True
-    """False for what stands for tests that could not be reached."""
+    """False for an entry that stands for tests that could not be reached."""
     outcome: str = "passed"
 
     def worsen(self, element: str, kind: str) -> None:
-        """A failure outweighs a skip, except where the failure was expected."""
+        """Apply a child element to the outcome. A failure outweighs a skip, except if the failure was expected."""
         if self.outcome == "expected":
             return
         if element == "skipped" and kind == "todo":
@@ -53,7 +52,7 @@ class _Suite:
         self.skipped = 0
         self.failures: list[str] = []
         self.ran: list[tuple[str, str, str]] = []
-        """File, suites and name, put together when all are known: long paths are shared by many."""
+        """File, suites and name. Joined only at the end, because many tests share long paths."""
         self.depth = 0
         self.suites = [_Group("")]
         self.open: list[_Case] = []
@@ -93,7 +92,7 @@ class _Suite:
             self.passed += 1
 
     def _keep(self, case: _Case) -> None:
-        """Under its class or, where none is told, under its file and the suites around it."""
+        """Record a test under its class or, if there is none, under its file and the suites around it."""
         where, name = case.given.get("classname", ""), case.given.get("name", "")
         if where and where != "test":
             self.ran += [] if name in ("", where, *OF_A_CLASS) else [("", "", case.name)]
@@ -103,7 +102,7 @@ class _Suite:
             suite.file = file
 
     def _close(self, suite: "_Group") -> None:
-        """Node makes a suite of a test that has others in it, so a suite in which something ran has run as well."""
+        """Record a suite in which something ran as a test: node turns a test that contains others into a suite."""
         if suite.file is not None and suite.path:
             self.ran.append((suite.file, "", suite.path))
             self.suites[-1].file = suite.file
@@ -111,14 +110,14 @@ class _Suite:
 
 @dataclass(slots=True)
 class _Group:
-    """A suite, named with those around it."""
+    """A suite with the path of the suites around it."""
 
     path: str
     file: str | None = None
-    """Where its tests are; None as long as none of them ran."""
+    """The file of its tests; None as long as none of them ran."""
 
     def inner(self, name: str) -> "_Group":
-        """However deep suites nest, the path ends somewhere."""
+        """Return a nested suite. The length of its path is bounded, however deep suites nest."""
         is_full = len(self.path) >= LONGEST_PLACE
         return _Group(self.path if is_full else within(self.path, name)[:LONGEST_PLACE])
 
@@ -129,5 +128,5 @@ def _name(given: Mapping[str, str]) -> str:
 
 
 def _is_a_file(name: str) -> bool:
-    """Some versions of node call a file without any test a test that passed, under the file's path."""
+    """Return True for the path of a script: some node versions report a file without tests as a passed test."""
     return "/" in name and " " not in name and name.endswith(SCRIPTS)

@@ -1,29 +1,30 @@
-"""What Maven prints: surefire's and failsafe's totals, one for every run of theirs, summed over the modules.
+"""Reader of Maven's output: totals of surefire and failsafe, one per run, summed over the modules, and the failures.
 
-The reports in XML that both leave in the tree are read by `junit`.
+The XML reports that both leave in the tree are read by `junit`. Compiler errors are read by `compilers.javac`.
 """
 
 import re
+from collections.abc import Iterator
 
-from donewhen.readers.printed import heard, lines
-from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally
+from donewhen.readers.failures.failure import Failure, FailureReport, Frame
+from donewhen.readers.failures.logs import lines as log_lines
+from donewhen.readers.failures.traces import blocks, error, first_words, java_frames, one_each
+from donewhen.readers.printed_lines import heard, lines
+from donewhen.readers.result import RunnerReport, Tests, names, tally
 
-BEGUN = re.compile(r"\[INFO\] --- (?:maven-)?(?:surefire|failsafe)(?:-plugin)?:.*:(?:test|integration-test) .*")
+BEGUN = re.compile(r"\[INFO\] --- (?:maven-)?(?:surefire|failsafe)(?:-plugin)?:.*:(?:test|integration-test) ")
 TOTAL = re.compile(r"(?:\[[A-Z]+\] ?)?Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})")
 ENDED = re.compile(r"\[(?:INFO|ERROR)\] BUILD (?:SUCCESS|FAILURE)")
 NOTHING = re.compile(r"\[INFO\] (?:No tests to run\.|Tests are skipped\.)")
-CRASHED = re.compile(
-    r"\[ERROR\] .*(?:The forked VM terminated without|There was a timeout or other error in the fork).*"
-)
-FAILED = re.compile(r"\[ERROR\] {2,4}(\w[\w$]*\.\w+(?::\d+| ».*).*)")
+CRASHED = re.compile(r"\[ERROR\] .*(?:The forked VM terminated without|There was a timeout or other error in the fork)")
+FAILED = re.compile(r"\[ERROR\] {2,4}(\w[\w$]*\.\w+(?::\d| »).*)")
 
 
-def read_text(content: bytes) -> Reading | None:
+def read_text(content: bytes) -> RunnerReport | None:
     runs, ended, crashed = list[Tests | None](), False, False
     printed = lines(content)
     for line in printed:
-        if BEGUN.fullmatch(line):
+        if BEGUN.match(line):
             runs.append(None)
         elif total := TOTAL.fullmatch(line):
             runs[-1:] = [_counted(total)]
@@ -31,15 +32,45 @@ def read_text(content: bytes) -> Reading | None:
             runs[-1:] = [Tests()]
         elif ENDED.fullmatch(line):
             ended = True
-        elif CRASHED.fullmatch(line):
+        elif CRASHED.match(line):
             crashed = True
     if not runs:
         return None
     tests = sum((run for run in runs if run), Tests())
     failures = names(heard(FAILED, printed)) if tests.failed else ()
-    return Reading("maven", tests, failures, ended and not crashed and None not in runs)
+    return RunnerReport("maven", tests, failures, ended and not crashed and None not in runs)
 
 
 def _counted(total: re.Match[str]) -> Tests:
     ran, failures, errors, skipped = (int(group) for group in total.groups())
     return tally(passed=ran - failures - errors - skipped, failed=failures + errors, skipped=skipped)
+
+
+HEADING = re.compile(
+    r"(?=\[|.*<<< )(?:\[ERROR\] +)?"
+    r"(?:(?P<test>\w[\w$ .-]{0,200})(?:\[.{0,200}\]|\{.{0,200}\})?\((?P<class>[\w.$]{1,300})\)"
+    r"|(?P<whole>[\w.$]{1,400})(?:\(.{0,200}\))?(?:\[.{0,200}\])?)"
+    r" +(?:-- )?Time elapsed: .{1,40}? <<< (?:FAILURE|ERROR)!"
+    r"|\[(?:INFO|ERROR|WARNING)\].*"
+)
+"""Surefire 3 writes the class before the test, older versions after it."""
+
+
+def read_failures(log: str) -> FailureReport | None:
+    found = list(_failures(log_lines(log)))
+    return FailureReport("maven", "test", one_each(found)) if found else None
+
+
+def _failures(printed: list[str]) -> Iterator[Failure]:
+    for heading, begin, end in blocks(printed, HEADING):
+        id = f"{heading['class']}.{heading['test']}" if heading["class"] else heading["whole"]
+        if id:
+            yield _failure(id, printed[begin:end])
+
+
+def _failure(id: str, body: list[str]) -> Failure:
+    said = first_words(body)
+    kind, message = error(said) or ("", said)
+    frames = java_frames(body)
+    where = frames[-1] if frames else Frame("")
+    return Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

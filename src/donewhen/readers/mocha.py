@@ -1,11 +1,18 @@
-"""Mocha: the report of its json reporter, and the summary that its usual reporters print."""
+"""Reader of mocha: the report of its json reporter, the summary of its usual reporters, and the failures.
+
+Failures come from the numbered list after the counts, or from the exception that kept mocha from running.
+"""
 
 import re
+from collections.abc import Iterator
 
+from donewhen.readers.failures.failure import Failure, FailureReport, Frame, Phase
+from donewhen.readers.failures.logs import lines as log_lines
+from donewhen.readers.failures.places import portable, top_of_project
+from donewhen.readers.failures.traces import blocks, kind_and_message, one_each, script_frames, whole_message
 from donewhen.readers.json import count, fields, items, parsed, words
-from donewhen.readers.printed import heard, last, lines
-from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally, that_ran, within
+from donewhen.readers.printed_lines import heard, last, lines
+from donewhen.readers.result import RunnerReport, Tests, names, tally, that_ran, within
 
 PASSING = re.compile(r" {2}(\d{1,9}) passing(?: \(.*\))?")
 OTHERS = re.compile(r" {2}(\d{1,9}) (pending|failing)")
@@ -16,7 +23,7 @@ NUMBERED = re.compile(r" +\d{1,9}\) (.+)")
 HOOK = re.compile(r'"(?:before|after) (?:each|all)" hook')
 
 
-def read_report(content: bytes) -> Reading | None:
+def read_report(content: bytes) -> RunnerReport | None:
     report = parsed(content)
     if report is None or "stats" not in report:
         return None
@@ -27,23 +34,26 @@ def read_report(content: bytes) -> Reading | None:
     failures = [words(fields(test).get("fullTitle")) for test in items(report.get("failures"))]
     went = [fields(test) for key in ("passes", "failures") for test in items(report.get(key))]
     ran = [within(words(test.get("file")), words(test.get("fullTitle"))) for test in went]
-    return Reading("mocha", tests, names(failures), "end" in stats, that_ran(_without_hooks(ran)))
+    return RunnerReport("mocha", tests, names(failures), "end" in stats, that_ran(_without_hooks(ran)))
 
 
-def read_text(content: bytes) -> Reading | None:
+def read_text(content: bytes) -> RunnerReport | None:
     printed = lines(content)
     found = last(PASSING, printed)
     if found is None:
-        return Reading("mocha", Tests()) if last(NOTHING, printed) else None
+        return RunnerReport("mocha", Tests()) if last(NOTHING, printed) else None
     at, passing = found
     others = {other[2]: int(other[1]) for line in printed[at + 1 : at + 3] if (other := OTHERS.fullmatch(line))}
     tests = tally(passed=int(passing[1]), failed=others.get("failing", 0), skipped=others.get("pending", 0))
     failures = names(_failures(printed[at + 1 :])) if tests.failed else ()
-    return Reading("mocha", tests, failures, ran=_ran(printed[:at], tests))
+    return RunnerReport("mocha", tests, failures, ran=_ran(printed[:at], tests))
 
 
 def _ran(printed: list[str], tests: Tests) -> tuple[str, ...]:
-    """Titles alone: which suite they are in cannot be told from what a product prints. As many as were counted."""
+    """Return the titles if there are as many as were counted.
+
+    Their suites are left out: they cannot be told apart from output of the tested program.
+    """
     passed, failed = heard(TICKED, printed), heard(NUMBERED, printed)
     told = (len(passed), len(failed)) == (tests.passed, tests.failed)
     return that_ran(_without_hooks(passed + failed)) if told else ()
@@ -54,7 +64,10 @@ def _without_hooks(titles: list[str]) -> list[str]:
 
 
 def _failures(printed: list[str]) -> list[str]:
-    """A name goes over several lines, one for each suite around the test, and ends with a colon."""
+    """Return the names of the failures.
+
+    A name has several lines, one for each suite around the test, and ends with a colon.
+    """
     found = list[str]()
     for at, line in enumerate(printed):
         if not (begun := FAILED.fullmatch(line)):
@@ -64,3 +77,50 @@ def _failures(printed: list[str]) -> list[str]:
             parts.append(printed[at + len(parts)].strip())
         found.append(" ".join(part for part in parts if part).removesuffix(":"))
     return found
+
+
+FAILING = re.compile(r" {2}\d{1,9} failing")
+BROKEN = re.compile(r"\s*(?:Exception during run: |✖ ERROR: )(.+)")
+MOST_SUITES = 20
+
+
+def read_failures(log: str) -> FailureReport | None:
+    printed = log_lines(log)
+    if failing := last(FAILING, printed):
+        found = list(_each_failure(printed[failing[0] + 1 :]))
+        return FailureReport("mocha", _phase(found), one_each(found)) if found else None
+    if broken := last(BROKEN, printed):
+        return FailureReport("mocha", "collect", (_broken(broken[1][1], printed[broken[0] : broken[0] + 100]),))
+    return None
+
+
+def _phase(found: list[Failure]) -> Phase:
+    return "setup" if all(HOOK.search(each.id) for each in found) else "test"
+
+
+def _each_failure(printed: list[str]) -> Iterator[Failure]:
+    """Yield the failures.
+
+    A name has several lines, one for each suite around the test, and ends with a colon.
+    """
+    for heading, begin, end in blocks(printed, FAILED):
+        parts = [heading[1]]
+        while not parts[-1].endswith(":") and len(parts) < MOST_SUITES and begin < end:
+            parts.append(printed[begin].strip())
+            begin += 1
+        whole = " > ".join(part for part in parts if part).removesuffix(":")
+        title, _, test = whole.partition(' for "')
+        title = title if test.endswith('"') else whole
+        yield _failure(title, whole_message(printed[begin:end]), printed[begin:end])
+
+
+def _failure(title: str, said: str, body: list[str]) -> Failure:
+    kind, message = kind_and_message(said)
+    frames = script_frames(body)
+    where = frames[-1] if frames else Frame("")
+    return Failure(id=title, kind=kind, message=message, file=where.file, line=where.line, frames=frames)
+
+
+def _broken(said: str, body: list[str]) -> Failure:
+    own = top_of_project(script_frames(body))
+    return _failure(portable(own.file) if own else "mocha", said, body)

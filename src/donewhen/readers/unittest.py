@@ -1,20 +1,23 @@
-"""What Python's unittest prints at its end (Django's runner too). It has no report of another form."""
+"""Reader of Python's unittest (Django's runner too): the counts at its end and the failures. It has no other report."""
 
 import re
+from collections.abc import Iterator, Sequence
 
-from donewhen.readers.printed import heard, last, lines
-from donewhen.readers.reading import Reading, Tests
-from donewhen.readers.tally import names, tally, that_ran
+from donewhen.readers.failures.failure import Failure, FailureReport, Frame, Phase
+from donewhen.readers.failures.logs import lines as log_lines
+from donewhen.readers.failures.traces import error, one_each, python_frames
+from donewhen.readers.printed_lines import heard, last, lines
+from donewhen.readers.result import RunnerReport, Tests, names, tally, that_ran
 
 RAN = re.compile(r"Ran (\d{1,9}) tests? in \d+\.\d+s")
 ENDED = re.compile(r"(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?")
 COUNT = re.compile(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d{1,9})")
 BEGUN = re.compile(r"((?!setUp|tearDown)\w+ \([\w.<>]+\))(?: \.\.\.(?: .*)?)?")
-SKIPPED = re.compile(r"(?:^|\.\.\. )(?:skipped ['\"].*|expected failure)$")
+SKIPPED = re.compile(r"(?:^|\.\.\. )(?:skipped ['\"].*|expected failure)$", re.DOTALL)
 FAILED = re.compile(r"(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S.*)")
 
 
-def read_text(content: bytes) -> Reading | None:
+def read_text(content: bytes) -> RunnerReport | None:
     printed = lines(content)
     found = last(RAN, printed)
     if found is None:
@@ -23,14 +26,14 @@ def read_text(content: bytes) -> Reading | None:
     said = next((line for line in printed[at + 1 : at + 4] if line), "")
     ended = ENDED.fullmatch(said)
     if ended is None:
-        return Reading("unittest", Tests(), complete=False)
+        return RunnerReport("unittest", Tests(), complete=False)
     tests = _counted(int(ran[1]), ended[2] or "")
     failures = names(heard(FAILED, printed[:at])) if tests.failed else ()
-    return Reading("unittest", tests, failures, ran=_ran(printed[:at], int(ran[1])))
+    return RunnerReport("unittest", tests, failures, ran=_ran(printed[:at], int(ran[1])))
 
 
 def _ran(printed: list[str], number: int) -> tuple[str, ...]:
-    """The names that verbose output tells, when there are as many as were counted. Outcomes may come lines later."""
+    """Return the names from verbose output if there are as many as were counted. Outcomes may follow lines later."""
     begun, skipped = list[str](), set[str]()
     for line in printed:
         if test := BEGUN.fullmatch(line):
@@ -48,3 +51,71 @@ def _counted(ran: int, details: str) -> Tests:
     failed = sum(counts.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
     skipped = counts.get("skipped", 0) + counts.get("expected failures", 0)
     return tally(passed=ran - failed - skipped, failed=failed, skipped=skipped)
+
+
+RULE = "=" * 70
+LINE = "-" * 70
+CHAINED = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
+FAILURE_HEADING = re.compile(r"(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\w{1,300})(?: \(([\w.<>]{1,400})\))?(?: .*)?")
+
+
+def read_failures(log: str) -> FailureReport | None:
+    printed = log_lines(log)
+    found = [failure for at, line in enumerate(printed) if line == RULE for failure in _failure(printed, at + 1)]
+    return (
+        FailureReport("unittest", _phase([step for step, _ in found]), one_each(each for _, each in found))
+        if found
+        else None
+    )
+
+
+def _phase(steps: list[Phase]) -> Phase:
+    return "test" if "test" in steps else steps[0]
+
+
+def _failure(printed: Sequence[str], at: int) -> Iterator[tuple[Phase, Failure]]:
+    heading = FAILURE_HEADING.fullmatch(printed[at]) if at < len(printed) else None
+    if heading is None:
+        return
+    step, id = _named(heading[1], heading[2] or "")
+    body = _body(printed, at + 1)
+    frames = python_frames(body)
+    kind, message = next((said for line in reversed(body) if line[:1].strip() and (said := error(line))), ("", ""))
+    message = " ".join(part for part in (message, _cause(body)) if part)
+    where = frames[-1] if frames else Frame("")
+    yield step, Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)
+
+
+def _cause(body: Sequence[str]) -> str:
+    """Return the first error of a chain: the last one may be the same for many tests."""
+    chained = next((at for at, line in enumerate(body) if line in CHAINED), 0)
+    return next((f"<- {line}" for line in reversed(body[:chained]) if line[:1].strip() and error(line)), "")
+
+
+def _named(test: str, place: str) -> tuple[Phase, str]:
+    """Return phase and id of a test.
+
+    Newer versions repeat the test after its class. A module that cannot be loaded appears as a test of the loader.
+    """
+    if "_FailedTest" in place:
+        return "collect", test
+    if test.startswith(("setUp", "tearDown")):
+        return "setup", f"{place}.{test}"
+    return "test", place if place.endswith(f".{test}") else f"{place}.{test}".strip(".")
+
+
+def _body(printed: Sequence[str], at: int) -> Sequence[str]:
+    """Return the lines until the next rule. The error is the last unindented line, before what it compares."""
+    at = next((n + 1 for n in range(at, min(at + 4, len(printed))) if printed[n] == LINE), at)
+    end = next((n for n in range(at, len(printed)) if printed[n] in (RULE, LINE)), len(printed))
+    return _without_difference(printed[at:end])
+
+
+def _without_difference(body: Sequence[str]) -> Sequence[str]:
+    """Drop what follows the error: the values that `assertEqual` compares may look like errors themselves."""
+    traced = max((n for n, line in enumerate(body) if line.startswith("  File ")), default=-1)
+    first = next((n for n in range(traced + 1, len(body)) if body[n][:1].strip()), None)
+    return body if first is None or traced < 0 else body[: first + 1]

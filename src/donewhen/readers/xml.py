@@ -1,6 +1,7 @@
-"""XML reports walked element by element, in bounded memory. A document that defines entities is refused.
+"""XML reports, parsed element by element in bounded memory.
 
-Nothing is kept but what the two callbacks keep. Text between the elements is not looked at.
+A document with a document type is refused, because that can define entities. Only the two callbacks keep data. Text
+between the elements is ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +13,12 @@ Start = Callable[[str, Mapping[str, str]], None]
 End = Callable[[str], None]
 
 
-class Refused(ValueError):
-    """The document is not read any further."""
+class XmlRefused(ValueError):
+    """The document must not be read any further."""
 
 
 def walk(content: bytes, start: Start, end: End | None = None) -> bool:
-    """Call back for every element; whether the document was read to its end."""
+    """Call `start` and `end` for every element. Return True if the document was read to its end."""
     if len(content) > MOST_BYTES:
         return False
     parser = ParserCreate()
@@ -26,10 +27,10 @@ def walk(content: bytes, start: Start, end: End | None = None) -> bool:
     parser.StartDoctypeDeclHandler = _refuse
     try:
         parser.Parse(content, True)
-    except (ExpatError, Refused, ValueError, LookupError):
+    except (ExpatError, XmlRefused, ValueError, LookupError):
         return False
     return True
 
 
 def _refuse(*declared: object) -> None:
-    raise Refused(f"a document type ({declared[0]}) can define entities that never end")
+    raise XmlRefused(f"a document type ({declared[0]}) can define entities that never end")

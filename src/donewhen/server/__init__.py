@@ -1,1 +1,1 @@
-"""What a program calls: the same verbs as a person types, as functions on plain data. No wire is known here."""
+"""Program interface: the verbs of the command line as functions on plain data. It contains no network protocol."""

@@ -1,7 +1,7 @@
-"""The verbs on sessions, once for every surface: the command line now, a daemon's wires over the same table.
+"""Operations on sessions, shared by all user interfaces: the command line today, a daemon later through the same table.
 
-Each takes and gives plain data, and raises a `DonewhenError` with one line. Who may call, and how it is shown, is the
-business of the surfaces.
+Each function takes and returns plain data and raises a `DonewhenError` with a one-line message. The user interfaces
+decide who may call a function and how its result is shown.
 """
 
 import contextlib
@@ -15,31 +15,32 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.errors import BadInput, MachineryBroke
-from donewhen.session import control, entries
-from donewhen.session.archives import Say, any_archive, silent
-from donewhen.session.recorder import Recorder
-from donewhen.session.story import Round, Story, told
+from donewhen.session.log.open_archive import Say, any_archive, silent
+from donewhen.session.log.state import Round, SessionState, told
+from donewhen.session.log.writer import LogWriter
+from donewhen.session.person import control_socket
+from donewhen.session.verbs import offline
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
 from donewhen.storage.record import Record
-from donewhen.workspace.state import state_root
+from donewhen.workspace.state_dir import state_root
 
 ANSWER_SECS = 0.3
-"""A living owner answers at once; one that does not is stuck."""
+"""Timeout for the owner's reply: a healthy owner answers at once; one that does not is stuck."""
 END_SECS = 5.0
-"""How long an owner that was told to stop may take to write its last word."""
+"""How long an owner that was asked to stop may take to write its last record."""
 LOOK_SECS = 0.02
 
 
 def session_list(repo: str = "", limit: int = 0, say: Say = silent) -> list[dict[str, Any]]:
-    """All sessions, the newest first; of one repository when it is named."""
+    """Return all sessions, or those of one repository, newest first."""
     with any_archive(say) as archive:
         rows = archive.sessions(repo or None, limit or None)
         return [{**asdict(row), "live": _is_live(archive.owner(row.id))} for row in rows]
 
 
 def session_get(session: str) -> dict[str, Any]:
-    """Everything that is known about one session."""
+    """Return everything that is known about one session."""
     with any_archive() as archive:
         id = archive.find(session)
         story = told(archive.records(id))
@@ -48,17 +49,17 @@ def session_get(session: str) -> dict[str, Any]:
 
 
 def _artifacts(session: str) -> dict[str, str]:
-    """Files that were written about a session, by name."""
+    """Return the artifact files of a session by name."""
     here = state_root(os.environ) / "artifacts" / session
     if not here.is_dir():
         return {}
-    from donewhen.session import artifacts  # it brings what plans are made of
+    from donewhen.session.log import plan_files  # loaded on use: it imports the plan classes
 
-    return artifacts.found(session)
+    return plan_files.found(session)
 
 
-def about(story: Story) -> dict[str, Any]:
-    """A story as plain data for people and programs."""
+def about(story: SessionState) -> dict[str, Any]:
+    """Return a session state as plain data for people and programs."""
     question, gate = story.question, story.gate
     last = story.last_judged or {}
     return {
@@ -105,11 +106,12 @@ def _round(one: Round) -> dict[str, Any]:
 
 
 def session_config(session: str) -> list[dict[str, Any]]:
-    """Every setting of a session with its value and where it came from."""
+    """Return every setting of a session with its value and its source."""
+    from donewhen.session.log.start_record import settings_in
+
     with any_archive() as archive:
         opened = told(archive.records(archive.find(session))).opened
-    keys = ("table", "key", "value", "source")
-    return [dict(zip(keys, entry, strict=True)) for entry in opened.get("settings", [])]
+    return settings_in(opened)
 
 
 def session_events(session: str, after_seq: int = 0) -> Iterator[Record]:
@@ -118,7 +120,7 @@ def session_events(session: str, after_seq: int = 0) -> Iterator[Record]:
 
 
 async def session_follow(session: str) -> AsyncGenerator[Record]:
-    """What happened and what happens, for as long as somebody works on it."""
+    """Yield past and new events for as long as a process owns the session."""
     with any_archive() as archive:
         id = archive.find(session)
         async with contextlib.aclosing(archive.follow(id, is_over=lambda: not _is_live(archive.owner(id)))) as records:
@@ -127,15 +129,15 @@ async def session_follow(session: str) -> AsyncGenerator[Record]:
 
 
 def session_answer(session: str, text: str) -> dict[str, Any]:
-    """Answer the question that waits. `live` tells whether somebody goes on with it right now."""
+    """Answer the pending question. `live` in the result is True if a process is working on the session now."""
     request = {"do": "answer", "text": text}
-    return _tell(session, request, lambda log: entries.answer(log, text), "no question waits for an answer")
+    return _tell(session, request, lambda log: offline.answer(log, text), "no question waits for an answer")
 
 
 def session_decide(session: str, approved: bool) -> dict[str, Any]:
-    """Decide the gate that waits."""
+    """Approve or deny the pending gate."""
     request = {"do": "decide", "approved": approved}
-    return _tell(session, request, lambda log: entries.decide(log, approved), "nothing waits for a decision")
+    return _tell(session, request, lambda log: offline.decide(log, approved), "nothing waits for a decision")
 
 
 def session_approve(session: str) -> dict[str, Any]:
@@ -146,12 +148,14 @@ def session_deny(session: str) -> dict[str, Any]:
     return session_decide(session, False)
 
 
-def _tell(session: str, request: Mapping[str, Any], record: Callable[[Recorder], bool], nothing: str) -> dict[str, Any]:
-    """Say something to a session: through its owner's door, or into its log when nobody owns it."""
+def _tell(
+    session: str, request: Mapping[str, Any], record: Callable[[LogWriter], bool], nothing: str
+) -> dict[str, Any]:
+    """Send a request to the owner's control socket, or write to the log if the session has no owner."""
     with any_archive() as archive:
         id = archive.find(session)
         if _is_live(archive.owner(id)):
-            answer = control.ask(_door(id), request, END_SECS)
+            answer = control_socket.ask(_door(id), request, END_SECS)
             if answer is None:
                 raise MachineryBroke(f"session {id}: its process does not answer")
             if "problem" in answer:
@@ -159,13 +163,13 @@ def _tell(session: str, request: Mapping[str, Any], record: Callable[[Recorder],
             if not answer.get("ok"):
                 raise BadInput(f"session {id}: {nothing}")
             return {"id": id, "live": True}
-        with entries.owning(archive, id) as recorder:
+        with offline.owning(archive, id) as recorder:
             if not record(recorder):
                 raise BadInput(f"session {id}: {nothing}{_ended(recorder.story)}")
         return {"id": id, "live": False}
 
 
-def _ended(story: Story) -> str:
+def _ended(story: SessionState) -> str:
     if story.discarded:
         return "; it was discarded"
     return f"; it ended as {story.finished['outcome']}" if story.finished else ""
@@ -174,11 +178,11 @@ def _ended(story: Story) -> str:
 class Cancelled(NamedTuple):
     id: str
     said: str
-    """In one line: what was done, or what had already happened."""
+    """One line: what was done, or what had already happened."""
 
 
 def session_cancel(session: str) -> Cancelled:
-    """Stop a session. Afterwards nothing that it started is alive, and its log says so."""
+    """Stop a session. Afterwards no process that it started is alive, and its log records the end."""
     with any_archive() as archive:
         id = archive.find(session)
         story = told(archive.records(id))
@@ -189,8 +193,8 @@ def session_cancel(session: str) -> Cancelled:
             _stop(archive, id, owner)
         story = told(archive.records(id))
         if story.state != "finished":
-            with entries.owning(archive, id, seize=True) as recorder:
-                entries.cancel(recorder)
+            with offline.owning(archive, id, seize=True) as recorder:
+                offline.cancel(recorder)
                 story = recorder.story
         outcome = (story.finished or {}).get("outcome")
         return Cancelled(
@@ -199,8 +203,8 @@ def session_cancel(session: str) -> Cancelled:
 
 
 def _stop(archive: Archive, session: str, owner: Owner) -> None:
-    """Ask the owner, and kill it when it does not answer: whatever it started dies with it."""
-    if control.ask(_door(session), {"do": "cancel"}, ANSWER_SECS) is not None:
+    """Ask the owner to stop; kill it if it does not and is on this host. Every process it started dies with it."""
+    if control_socket.ask(_door(session), {"do": "cancel"}, ANSWER_SECS) is not None:
         until = time.monotonic() + END_SECS
         while owner.is_alive() and time.monotonic() < until:
             if archive.owner(session) is None:
@@ -212,7 +216,7 @@ def _stop(archive: Archive, session: str, owner: Owner) -> None:
 
 
 def models_list() -> list[dict[str, Any]]:
-    """The providers that can be named, and whether what they need is there; a key itself is never told."""
+    """Return the known providers and whether their key or address is set. A key itself is never returned."""
     from donewhen.model.providers import PROVIDERS
     from donewhen.model.router import DEFAULTS
 
@@ -226,7 +230,7 @@ def models_list() -> list[dict[str, Any]]:
 
 
 def _door(session: str) -> Path:
-    return control.door(state_root(os.environ), session)
+    return control_socket.door(state_root(os.environ), session)
 
 
 def _is_live(owner: Owner | None) -> bool:
@@ -234,7 +238,7 @@ def _is_live(owner: Owner | None) -> bool:
 
 
 METHODS: Mapping[str, str] = {
-    "session.start": "donewhen.session.starting:start",
+    "session.start": "donewhen.session.verbs.start:start",
     "session.list": "donewhen.server.methods:session_list",
     "session.get": "donewhen.server.methods:session_get",
     "session.events": "donewhen.server.methods:session_events",
@@ -242,26 +246,26 @@ METHODS: Mapping[str, str] = {
     "session.approve": "donewhen.server.methods:session_approve",
     "session.deny": "donewhen.server.methods:session_deny",
     "session.cancel": "donewhen.server.methods:session_cancel",
-    "session.resume": "donewhen.session.starting:resume",
-    "session.replay": "donewhen.session.replaying:replay",
-    "session.land": "donewhen.session.afterwards:land",
-    "session.discard": "donewhen.session.afterwards:discard",
-    "session.diff": "donewhen.session.afterwards:diff",
-    "session.receipt": "donewhen.session.afterwards:receipt",
-    "agents.list": "donewhen.session.agents:agents_list",
+    "session.resume": "donewhen.session.verbs.start:resume",
+    "session.replay": "donewhen.session.verbs.replay:replay",
+    "session.land": "donewhen.session.verbs.finished:land",
+    "session.discard": "donewhen.session.verbs.finished:discard",
+    "session.diff": "donewhen.session.verbs.finished:diff",
+    "session.receipt": "donewhen.session.verbs.finished:receipt",
+    "agents.list": "donewhen.session.crew.agent_list:agents_list",
     "models.list": "donewhen.server.methods:models_list",
-    "memory.list": "donewhen.session.memories:memory_list",
-    "memory.show": "donewhen.session.memories:memory_show",
-    "memory.recall": "donewhen.session.memories:memory_recall",
-    "memory.forget": "donewhen.session.memories:memory_forget",
-    "memory.export": "donewhen.session.memories:memory_export",
-    "memory.import": "donewhen.session.memories:memory_import",
+    "memory.list": "donewhen.session.verbs.memory:memory_list",
+    "memory.show": "donewhen.session.verbs.memory:memory_show",
+    "memory.recall": "donewhen.session.verbs.memory:memory_recall",
+    "memory.forget": "donewhen.session.verbs.memory:memory_forget",
+    "memory.export": "donewhen.session.verbs.memory:memory_export",
+    "memory.import": "donewhen.session.verbs.memory:memory_import",
 }
-"""Name → what carries it out, by its place, so that looking at a session does not load what working on one needs."""
+"""Method name → "module:function". Strings, so that reading a session does not load the code that runs one."""
 
 
 def method(name: str) -> Callable[..., Any]:
-    """The function of a name; those that work in a repository are coroutines."""
+    """Return the function of a method name. Functions that work in a repository are coroutines."""
     if name not in METHODS:
         raise BadInput(f"there is no method {name!r}")
     module, _, function = METHODS[name].partition(":")

@@ -1,4 +1,4 @@
-"""How a session can end, and with which exit code. Only `verified` is a success."""
+"""Outcomes of a session with their exit codes. Only `verified` is a success."""
 
 from typing import NamedTuple
 
@@ -15,9 +15,11 @@ EXITS = {
     "no_change": 6,
     "cancelled": 130,
 }
+STOPPED = "a person stopped it"
+"""The reason of `cancelled`."""
 
 
-class Outcome(NamedTuple):
+class SessionResult(NamedTuple):
     session: str
     name: str
     reason: str

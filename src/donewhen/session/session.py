@@ -1,10 +1,10 @@
-"""One intent from start to outcome: contract, baseline, rounds of work, verdict, landing.
+"""One session: takes an intent from start to outcome through contract, baseline, rounds, verdict and landing.
 
     outcome = await Session(place, opened, recorder, crew, watcher).run()
 
-Everything that happened is in the log before anything else happens, so that a session can be run again from its log at
-any point: what is done is not done again. How a round is worked on is the ladder's business, what a verb prints that of
-others.
+Every fact is written to the log before the next step begins. A session can therefore be resumed from its log at any
+point, and finished steps are not repeated. How a round is worked on is decided in `loop.ladder`. Nothing is printed
+here.
 """
 
 import contextlib
@@ -20,53 +20,51 @@ from donewhen.events import BaselineCompleted, Error, ModelSelected
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import Verdict
-from donewhen.model.base import ModelWaits, Said
+from donewhen.model.interface import ModelWaits, Said
 from donewhen.records import frozen
-from donewhen.session.asking import Person, Questions
-from donewhen.session.attempting import Rung, Workbench
-from donewhen.session.checking import judge_tree, plain_results
-from donewhen.session.concluding import Conclusion, baseline_is_green
-from donewhen.session.contract_file import tables_of
-from donewhen.session.ending import Ending
-from donewhen.session.entries import STOPPED
-from donewhen.session.gates import WORDS, Gates
-from donewhen.session.ladder import climb
-from donewhen.session.makers import maker_tree
-from donewhen.session.meter import Allowance, Budget
-from donewhen.session.opened import Opened, is_planned
-from donewhen.session.outcome import Outcome
-from donewhen.session.recorder import Recorder
-from donewhen.session.remembering import for_session
-from donewhen.session.stopping import Stop
+from donewhen.session.check.judge_tree import judge_tree, plain_results
+from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green
+from donewhen.session.log.start_record import StartRecord, is_planned
+from donewhen.session.log.writer import LogWriter
+from donewhen.session.loop.budget import Allowance, Budget
+from donewhen.session.loop.ladder import climb
+from donewhen.session.loop.maker_trees import maker_tree
+from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.stop_rules import Stop
+from donewhen.session.outcome import STOPPED, SessionResult
+from donewhen.session.person.gates import WORDS, Gates
+from donewhen.session.person.questions import Person, Questions
+from donewhen.session.recall.session_memory import for_session
+from donewhen.session.settings.contract_file import tables_of
 from donewhen.session.workplace import Workplace
-from donewhen.storage.lease import Fenced
-from donewhen.workspace import leftovers
-from donewhen.workspace.maker import Maker
+from donewhen.storage.lease import LeaseLost
+from donewhen.workspace.trees import orphans
+from donewhen.workspace.trees.maker import Maker
 
 if TYPE_CHECKING:
-    from donewhen.engines.base import Engine
-    from donewhen.session.evaluating import Sceptic
+    from donewhen.engines.interface import Engine
+    from donewhen.session.planned.evaluator import EvaluatorConfig
 
 
 @frozen(kw_only=True)
 class Crew:
-    """Who works: the engines in their order, on which model, and why."""
+    """The engines in ladder order, the model they use, and why this model was chosen."""
 
-    rungs: tuple[Rung, ...]
+    rungs: tuple[LadderStep, ...]
     model: str | None
     reason: str
     free: bool
-    """Whether the model costs nothing."""
+    """True if all models are free of charge and no agent works."""
     leave: Callable[[], Awaitable[None]]
-    """Gives back what the crew holds open."""
+    """Releases what the crew holds open."""
     planner: "Engine | None" = None
-    """Who plans, and who changes a proposed contract; None without a model."""
-    sceptic: "Sceptic | None" = None
-    """Who is asked about green work that was planned."""
+    """Engine that plans and that revises a proposed contract; None without a model."""
+    sceptic: "EvaluatorConfig | None" = None
+    """Evaluator of green work; None if the session is not planned."""
 
 
 class Watcher(Protocol):
-    """Whoever is there while the session runs."""
+    """Observer of a running session: the person who can be asked, and the receiver of streamed model text."""
 
     @property
     def person(self) -> Person | None: ...
@@ -78,13 +76,13 @@ class Session:
     def __init__(
         self,
         place: Workplace,
-        opened: Opened,
-        recorder: Recorder,
+        opened: StartRecord,
+        recorder: LogWriter,
         crew: Callable[[], Awaitable[Crew]],
         watcher: Watcher,
     ) -> None:
         self._place: Workplace = place
-        self._opened: Opened = opened
+        self._opened: StartRecord = opened
         self._recorder = recorder
         self._crew = crew
         self._scope = anyio.CancelScope()
@@ -96,15 +94,18 @@ class Session:
         self.questions = Questions(recorder, on_expiry, watcher.person)
 
     def cancel(self) -> None:
-        """Stop as soon as possible, wherever it is; may be called more than once."""
+        """Stop as soon as possible, at any point. May be called more than once."""
         self._scope.cancel()
 
-    async def run(self) -> Outcome:
-        """Go on from where the log stops, to the outcome or to something that only a person can decide."""
-        ended: Outcome | None = None
+    async def run(self) -> SessionResult:
+        """Continue from the end of the log and return the outcome.
+
+        The outcome is `waiting` if only a person or time can help.
+        """
+        ended: SessionResult | None = None
         try:
             with self._scope:
-                await anyio.lowlevel.checkpoint()  # a session that is cancelled before it began does nothing
+                await anyio.lowlevel.checkpoint()  # a session that was cancelled before its start does nothing
                 ended = await self._to_the_end()
         finally:
             self._memory.close()
@@ -112,11 +113,11 @@ class Session:
             ended = await self._ending.finish("cancelled", STOPPED)
         return ended
 
-    async def _to_the_end(self) -> Outcome:
+    async def _to_the_end(self) -> SessionResult:
         try:
             return await self._work()
-        except Fenced:
-            raise  # the session belongs to somebody else now; nothing may be written
+        except LeaseLost:
+            raise  # another process owns the session now; write nothing
         except ModelWaits as error:
             until = f" (until {error.reset_at})" if error.reset_at else ""
             return self._ending.wait(Error(kind=error.kind, message=f"{error}{until}"), reason=f"{error}{until}")
@@ -128,10 +129,10 @@ class Session:
                 return await self._ending.finish("failed", str(error))
             raise
 
-    async def _work(self) -> Outcome:
+    async def _work(self) -> SessionResult:
         story = self._recorder.story
         for one in story.rounds[-1:]:
-            await self._memory.judged(one)  # its process may have died between the judgement and this
+            await self._memory.judged(one)  # the process may have died after the verdict and before this call
         if (ended := await self._proposed_contract()) is not None:
             return ended
         if story.baseline is None:
@@ -153,8 +154,11 @@ class Session:
 
     # -- the contract and the baseline --
 
-    async def _proposed_contract(self) -> Outcome | None:
-        """Where the contract is not a person's own: until a person has taken it, or why it goes no further."""
+    async def _proposed_contract(self) -> SessionResult | None:
+        """Get approval for a contract that a person did not write.
+
+        Return None if the work may start, else the outcome that stops the session here.
+        """
         story, opened = self._recorder.story, self._opened
         if "contract" in story.gates and not story.proposals and not story.wish:
             decision = await self.gates.ask("contract", opened.contract.render())
@@ -171,15 +175,18 @@ class Session:
             self._adopt(contract_from(story.opened["contract"]))
         return None
 
-    async def _settled(self, bench: Workbench, crew: Crew) -> Stop | None:
-        """Why nothing is built yet: there is no plan, or nobody has taken it."""
-        from donewhen.session import drafting, taking  # most sessions have none
+    async def _settled(self, bench: RoundContext, crew: Crew) -> Stop | None:
+        """Draft the plan and get it approved. Return None if building may start.
 
-        planner = drafting.Drafting(bench, crew.planner, self._baseline, plans=crew.sceptic is not None)
-        return await taking.settled(planner, bench.recorder.story, self._opened, self.gates)
+        Otherwise return the reason: there is no plan, or it is not approved.
+        """
+        from donewhen.session.planned import draft_plan, plan_approval  # loaded on use: most sessions have no plan
+
+        planner = draft_plan.PlanDrafter(bench, crew.planner, self._baseline, plans=crew.sceptic is not None)
+        return await plan_approval.settled(planner, bench.recorder.story, self._opened, self.gates)
 
     def _adopt(self, contract: Contract) -> None:
-        """Go on with a contract that was proposed here."""
+        """Continue with a contract that was proposed in this session."""
         if contract == self._opened.contract:
             return
         settings = self._opened.settings.with_checks(tables_of(contract), self._opened.settings.also)
@@ -190,8 +197,11 @@ class Session:
         self._memory = for_session(self._place, self._opened, self._recorder)
 
     def _may_be_green(self) -> bool:
-        """Whether there is something to do although every check is green: a person says so, or wants to see a plan for
-        it, or the checks only stand for ones that nobody could draft."""
+        """Return True if there is work to do although every check is green.
+
+        This is so if a person allows it, if a person asked to see a plan, or if the checks only replace ones that the
+        planner could not draft.
+        """
         opened, proposals = self._opened, self._recorder.story.proposals
         shows_plan = opened.plans and not opened.drafts and is_planned(opened.settings)
         stood_in = opened.drafts and not proposals[-1]["drafted"]
@@ -209,15 +219,15 @@ class Session:
     # -- the work --
 
     @contextlib.asynccontextmanager
-    async def _workbench(self) -> AsyncGenerator[tuple[Workbench, Crew]]:
-        """What work needs: those who do it, a tree, a budget."""
+    async def _workbench(self) -> AsyncGenerator[tuple[RoundContext, Crew]]:
+        """Provide what a round needs: the crew, a maker tree and a budget. Release the crew at the end."""
         crew = await self._crew()
         story = self._recorder.story
         if crew.model is not None and not story.model:
             self._recorder.emit(ModelSelected(model=crew.model, reason=crew.reason))
         settings = self._opened.settings
         async with maker_of(self._place, self._opened, self._recorder) as maker:
-            bench = Workbench(
+            bench = RoundContext(
                 place=self._place,
                 opened=self._opened,
                 recorder=self._recorder,
@@ -241,22 +251,22 @@ class Session:
                 return await climb(bench, crew.rungs)
             if not self._opened.drafts and (stop := await self._settled(bench, crew)) is not None:
                 return stop
-            from donewhen.session.evaluating import Evaluating  # most sessions are not planned
+            from donewhen.session.planned.evaluator import Evaluator  # loaded on use: most sessions are not planned
 
-            return await climb(bench, crew.rungs, Evaluating(bench, crew.sceptic))
+            return await climb(bench, crew.rungs, Evaluator(bench, crew.sceptic))
 
 
-async def _stop_for_plan(bench: Workbench, crew: Crew) -> Stop | None:
-    from donewhen.session import plans  # most sessions have none
+async def _stop_for_plan(bench: RoundContext, crew: Crew) -> Stop | None:
+    from donewhen.session.planned import plan_approval  # loaded on use: most sessions have no plan
 
-    return await plans.stop_for(bench, crew.rungs)
+    return await plan_approval.stop_for(bench, crew.rungs)
 
 
 @contextlib.asynccontextmanager
-async def maker_of(place: Workplace, opened: Opened, recorder: Recorder) -> AsyncGenerator[Maker]:
-    """The tree that is worked in: the one the log names, with all that was made in it, or a new one."""
+async def maker_of(place: Workplace, opened: StartRecord, recorder: LogWriter) -> AsyncGenerator[Maker]:
+    """Provide the session's maker tree: the one that the log names, with its contents, or a new one."""
     tree = await maker_tree(place, opened, recorder)
     try:
         yield Maker(place.trees, tree, place.room(tree))
     finally:
-        leftovers.let_go(tree)
+        orphans.let_go(tree)

@@ -1,10 +1,10 @@
-"""Everything that work in a repository needs, opened together: settings, the wall, the store, the trees.
+"""Everything that work in a repository needs, opened together: settings, sandbox, object store, trees.
 
     async with open_workplace(Path.cwd()) as place:
         async with place.tree("throwaway", commit) as tree:
             await place.room(tree).run(ShellCommand(text="make test"))
 
-What is not here: what the work is. A verb or a session decides that.
+What the work is, is decided by a verb or a session and not here.
 """
 
 import contextlib
@@ -18,33 +18,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen.errors import BadInput, MachineryBroke
-from donewhen.judge.cache import forget_old_runs
 from donewhen.judge.contract import Contract
+from donewhen.judge.run_cache import forget_old_runs
 from donewhen.records import frozen
-from donewhen.session import settings as settings_module
-from donewhen.session.contract_file import contract_in, held_back
-from donewhen.session.settings import Settings
-from donewhen.session.trust import TrustBook
+from donewhen.session.settings import settings as settings_module
+from donewhen.session.settings.contract_file import contract_in, held_back
+from donewhen.session.settings.settings import Settings
+from donewhen.session.settings.trust import TrustBook
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.command import Finished
-from donewhen.workspace.layers import History, setup_key
-from donewhen.workspace.leftovers import sweep
-from donewhen.workspace.objects import FILE, Entry, raw, text
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import Repo, open_repo
+from donewhen.workspace.git.objects import FILE, TreeEntry, raw, text
+from donewhen.workspace.git.repo import Repo, open_repo
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.process.command import Finished
+from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox import level
-from donewhen.workspace.sandbox.config import RoomConfig
-from donewhen.workspace.sandbox.level import Level, Probe
-from donewhen.workspace.setup import build_setup_layer, setup_inputs
-from donewhen.workspace.state import repository_directory, state_root
-from donewhen.workspace.store import Store
-from donewhen.workspace.trees import Standing, Tree, Trees
+from donewhen.workspace.sandbox.config import SandboxConfig
+from donewhen.workspace.sandbox.level import Level, SandboxProbe
+from donewhen.workspace.state_dir import repository_directory, state_root
+from donewhen.workspace.trees.layers import History, setup_key
+from donewhen.workspace.trees.orphans import sweep
+from donewhen.workspace.trees.setup import build_setup_layer, setup_inputs
+from donewhen.workspace.trees.trees import Tree, TreeLayers, Trees
 
 if TYPE_CHECKING:
-    from donewhen.workspace.sandbox.relay import Service
-    from donewhen.workspace.sandbox.room import Place, Room
+    from donewhen.workspace.sandbox.relay import RelayService
+    from donewhen.workspace.sandbox.sandbox import SandboxTree, TreeSandbox
 
-# Where nothing has to run, no room is needed and no tree is edited: `room` and `edit` are loaded on use.
+# `sandbox.sandbox` and `store.edit_tree` are loaded on use: a caller that runs no command and edits no tree needs
+# neither.
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIDY_SECS = 86_400
@@ -54,19 +55,20 @@ TIDY_SECS = 86_400
 class Workplace:
     repo: Repo
     settings: Settings
-    probe: Probe
+    probe: SandboxProbe
     store: Store
     trees: Trees
     launcher: Launcher
 
     @contextlib.asynccontextmanager
     async def tree(self, kind: str, commit: str, candidate: str = "") -> AsyncGenerator[Tree]:
-        """A tree over a commit with everything `[workspace]` asks for; removed at the end unless it holds work.
+        """Provide a tree over a commit with everything that `[workspace]` asks for.
 
-        With a candidate, its files are those of that tree id.
+        With a candidate, the files are those of that tree id. The tree is removed at the end, except a maker tree with
+        unsaved work.
         """
         if self.holds_out:
-            # What is held out must not be found by what runs here either, be it the maker's commands or a check's.
+            # Held-out checks must be invisible to all commands that run here: those of the maker and those of a check.
             candidate = await self._without_held_out(candidate) if candidate else ""
             commit = await self.maker_base(commit)
         tree = await self.trees.make(kind, commit, await self.standing(commit, candidate))
@@ -76,67 +78,67 @@ class Workplace:
             await self.trees.remove(tree, discard=kind != "maker")
 
     def own_directory(self, session: str) -> Path:
-        """Where the engines of a session keep files of their own."""
+        """Return the directory in which the engines of a session keep their private files."""
         return self.trees.directory / "engines" / session
 
-    def room(self, tree: Tree, in_setup: bool = False) -> "Room":
-        """The sandbox of a tree."""
+    def room(self, tree: Tree, in_setup: bool = False) -> "TreeSandbox":
+        """Return the sandbox of a tree."""
         return self.room_of(tree.place, in_setup)
 
-    def room_of(self, place: "Place", in_setup: bool = False) -> "Room":
-        """The sandbox of a place that was made out of a tree's."""
-        from donewhen.workspace.sandbox.room import Room
+    def room_of(self, place: "SandboxTree", in_setup: bool = False) -> "TreeSandbox":
+        """Return the sandbox of a `SandboxTree` that was derived from a tree."""
+        from donewhen.workspace.sandbox.sandbox import TreeSandbox
 
-        return Room(self.launcher, self.probe, place, room_config(self.settings, in_setup))
+        return TreeSandbox(self.launcher, self.probe, place, room_config(self.settings, in_setup))
 
     async def maker_base(self, commit: str) -> str:
-        """The commit that a maker starts from: this one, or one like it that tells nothing of held-out checks."""
+        """Return the commit that a maker starts from: this one, or a copy that does not reveal held-out checks."""
         if not self.holds_out:
             return commit
-        from donewhen.workspace.store import edit
+        from donewhen.workspace.git.store import edit_tree
 
         tree = await self.store.tree_of(commit)
         shown = await self._without_held_out(tree)
-        return commit if shown == tree else await edit.commit_like(self.store.bare, commit, shown)
+        return commit if shown == tree else await edit_tree.commit_like(self.store.bare, commit, shown)
 
     async def as_shown(self, tree: str) -> str:
-        """A tree as a maker may see it: without what tells of held-out checks."""
+        """Return a tree as a maker may see it: without anything that reveals held-out checks."""
         return await self._without_held_out(tree) if self.holds_out else tree
 
     async def candidate_of(self, made: str, base: str) -> str:
-        """What a maker made, over the real base: what it was not shown is there again."""
-        from donewhen.workspace.store import edit
+        """Return what a maker made as a tree over the real base. What was hidden from the maker is there again."""
+        from donewhen.workspace.git.store import edit_tree
 
         shown = await self.maker_base(base)
         if shown == base:
             return made
         changes = await self.store.diff(await self.store.tree_of(shown), made)
         entries = {raw(change.path): change.new for change in changes}
-        return await edit.with_changes(self.store.bare, await self.store.tree_of(base), entries)
+        return await edit_tree.with_changes(self.store.bare, await self.store.tree_of(base), entries)
 
     async def _without_held_out(self, tree: str) -> str:
-        from donewhen.workspace.store import edit
+        from donewhen.workspace.git.store import edit_tree
 
         for file in (self.settings.file, *self.settings.also):
             if file is None or not file.is_relative_to(self.repo.root):
                 continue
             path = str(file.relative_to(self.repo.root))
-            found = await edit.file_in(self.store.bare, tree, path)
+            found = await edit_tree.file_in(self.store.bare, tree, path)
             if found is not None:
                 blob = self.store.bare.write("blob", held_back(found[1]))
-                tree = await edit.with_changes(self.store.bare, tree, {raw(path): Entry(found[0].mode, blob)})
+                tree = await edit_tree.with_changes(self.store.bare, tree, {raw(path): TreeEntry(found[0].mode, blob)})
         return tree
 
     @property
     def holds_out(self) -> bool:
-        """Whether there is a check that the maker must never see."""
+        """True if there is a check that the maker must never see."""
         return any(entry["held_out"] for entry in self.settings.tables("check"))
 
-    async def standing(self, commit: str, candidate: str = "") -> Standing:
-        """What a tree of a commit, or of a candidate over it, stands on."""
+    async def standing(self, commit: str, candidate: str = "") -> TreeLayers:
+        """Return the layers below a tree of a commit, or of a candidate over it."""
         alone = self.holds_out or self.settings.text("workspace", "history") == "none"
         history: History = "none" if alone else "base"
-        bare = Standing(history=history, share=self.settings.texts("workspace", "share"), candidate=candidate)
+        bare = TreeLayers(history=history, share=self.settings.texts("workspace", "share"), candidate=candidate)
         commands = self.settings.texts("workspace", "setup")
         if not commands:
             return bare
@@ -148,22 +150,23 @@ class Workplace:
         return replace(bare, layers=(layer.path,))
 
     async def _setup_ground(self, commit: str, inputs: list[tuple[str, str]]) -> str:
-        """The files that setup commands see for a candidate: the base's, but for those that decide what is installed.
+        """Return the files that setup commands see for a candidate.
 
-        Nothing else of the candidate is there, so that no code of it can leave something in a layer that is kept.
+        These are the base's files, except those that decide what is installed. Nothing else of the candidate is
+        included, so its code cannot put anything into a layer that is kept.
         """
         before = dict(await setup_inputs(self.store, commit))
         if dict(inputs) == before:
             return ""
-        from donewhen.workspace.store import edit
+        from donewhen.workspace.git.store import edit_tree
 
         changed = {path: blob for path, blob in inputs if before.get(path) != blob}
-        entries: dict[bytes, Entry | None] = {raw(path): Entry(FILE, blob) for path, blob in changed.items()}
+        entries: dict[bytes, TreeEntry | None] = {raw(path): TreeEntry(FILE, blob) for path, blob in changed.items()}
         entries.update({raw(path): None for path in before.keys() - dict(inputs).keys()})
-        return await edit.with_changes(self.store.bare, await self.store.tree_of(commit), entries)
+        return await edit_tree.with_changes(self.store.bare, await self.store.tree_of(commit), entries)
 
-    async def _set_up(self, commit: str, standing: Standing, commands: tuple[str, ...], into: Path) -> None:
-        from donewhen.workspace.sandbox.room import ShellCommand
+    async def _set_up(self, commit: str, standing: TreeLayers, commands: tuple[str, ...], into: Path) -> None:
+        from donewhen.workspace.sandbox.sandbox import ShellCommand
 
         tree = await self.trees.make("throwaway", commit, standing)
         try:
@@ -179,8 +182,11 @@ class Workplace:
 
 
 def _remove_protected(layer: Root, contract: Contract, base_files: Root) -> None:
-    """Take out of a setup layer what would govern checks; what it installed, which is much, is not looked through."""
-    from donewhen.judge.protect import Guard  # most trees have no setup layer of their own
+    """Remove from a setup layer the files that would control checks.
+
+    Directories of installed packages are not searched, because they are large.
+    """
+    from donewhen.judge.protect import Guard  # loaded on use: most trees have no setup layer of their own
 
     guard = Guard(contract, base_files)
     for path in layer.files_below(enter=lambda directory: not guard.names.installed(text(directory))):
@@ -189,8 +195,8 @@ def _remove_protected(layer: Root, contract: Contract, base_files: Root) -> None
                 os.unlink(name, dir_fd=above)
 
 
-def room_config(settings: Settings, in_setup: bool = False) -> RoomConfig:
-    """The part of `[workspace]` that shapes the wall, checked."""
+def room_config(settings: Settings, in_setup: bool = False) -> SandboxConfig:
+    """Return the part of `[workspace]` that configures the sandbox. Raise BadInput if it is invalid."""
     network = settings.text("workspace", "network")
     sockets, names = settings.texts("workspace", "sockets"), settings.texts("workspace", "env")
     with settings.blaming("workspace", "sockets"):
@@ -203,10 +209,10 @@ def room_config(settings: Settings, in_setup: bool = False) -> RoomConfig:
                 raise BadInput(f"workspace.env: '{name}' is not the name of a variable")
     services = _services(settings)
     full = network == "full" or (network == "setup" and in_setup)
-    return RoomConfig(network=full, services=services, sockets=sockets, env=names)
+    return SandboxConfig(network=full, services=services, sockets=sockets, env=names)
 
 
-def _services(settings: Settings) -> "tuple[Service, ...]":
+def _services(settings: Settings) -> "tuple[RelayService, ...]":
     if not settings.texts("workspace", "reach"):
         return ()
     from donewhen.workspace.sandbox import relay
@@ -231,9 +237,9 @@ def _require_success(command: str, finished: Finished) -> None:
 
 @contextlib.asynccontextmanager
 async def open_workplace(start: Path, offline: bool = False, held: Settings | None = None) -> AsyncGenerator[Workplace]:
-    """Open the repository that `start` lies in. Bad input is found before anything is written or started for it.
+    """Open the repository that contains `start`. Bad input is reported before anything is written or started for it.
 
-    With settings that are held already, those of a session under way, no file is read.
+    With `held`, the settings of a session that already exists, no settings file is read.
     """
     async with Launcher.open() as launcher:
         repo = await open_repo(launcher, start)
@@ -253,7 +259,7 @@ async def open_workplace(start: Path, offline: bool = False, held: Settings | No
 
 
 async def _tidy_now_and_then(store: Store, directory: Path) -> None:
-    """Once a day, after the work: give back the disk space of what nobody needs."""
+    """Once a day, after the work, free the disk space of data that is no longer needed."""
     stamp = directory / "tidied"
     try:
         due = time.time() - stamp.stat().st_mtime > TIDY_SECS
@@ -266,8 +272,11 @@ async def _tidy_now_and_then(store: Store, directory: Path) -> None:
         await store.tidy()
 
 
-def enforced(probe: Probe, isolation: str) -> Probe:
-    """The wall that will really stand, or one line on what would give this machine one."""
+def enforced(probe: SandboxProbe, isolation: str) -> SandboxProbe:
+    """Return the probe with the isolation level that will be enforced.
+
+    Raise MachineryBroke, with the line that fixes it, if isolation is required and this machine has none.
+    """
     if isolation == "none":
         return replace(probe, level=Level.NONE)
     if probe.level is Level.NONE and isolation == "required":

@@ -1,1 +1,1 @@
-"""One database for what must not be lost: SQLite by the standard library, or PostgreSQL. Records in, records out."""
+"""Durable storage of session records in one database: SQLite from the standard library, or PostgreSQL."""

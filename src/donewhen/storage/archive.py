@@ -1,8 +1,8 @@
-"""All sessions and their logs, in one database: SQLite in a directory, or PostgreSQL. Appended to, never edited.
+"""Archive of all sessions and their append-only logs in one database: SQLite in a directory, or PostgreSQL.
 
-Whoever writes holds a lease; everybody may read. What a record means is not known here, but for the few columns that
-a list of sessions shows. Beside SQLite each session has a log file, from which a damaged database is rebuilt; a
-server of PostgreSQL looks after itself.
+A writer must hold a lease; reading needs none. The archive does not interpret records, except for the few columns that
+a list of sessions shows. With SQLite, each session also has a log file, from which a damaged database is rebuilt. With
+PostgreSQL there are no log files; the server is responsible for its own recovery.
 """
 
 import contextlib
@@ -13,14 +13,14 @@ from pathlib import Path
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.storage.connection import PATIENCE, Connection, Damaged, SqliteConnection
-from donewhen.storage.guard import Guard
+from donewhen.storage.db_lock import DatabaseLock
 from donewhen.storage.lease import Lease, now
+from donewhen.storage.log_file import LogFile, LogHeader
 from donewhen.storage.migrations import migrate
-from donewhen.storage.mirror import Head, Mirror
 from donewhen.storage.owner import Owned, Owner
-from donewhen.storage.reading import read
+from donewhen.storage.read_records import read
 from donewhen.storage.rebuild import make_private, settle
-from donewhen.storage.record import Record, Row, storable
+from donewhen.storage.record import Record, SessionRow, storable
 from donewhen.storage.tables import PAGE, add_session, beginning_with, hand_over, held, last_seq, pages, rows
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -29,10 +29,10 @@ _FASTEST, _SLOWEST, _SLOWING = 0.005, 0.1, 1.5
 
 
 class Archive:
-    def __init__(self, connection: Connection, guard: Guard | None = None, logs: Path | None = None) -> None:
-        """Not for callers: `open` makes one."""
+    def __init__(self, connection: Connection, guard: DatabaseLock | None = None, logs: Path | None = None) -> None:
+        """Private: use `Archive.open`."""
         self.warnings: list[str] = []
-        """What was found damaged, and what was done about it; for a person to read."""
+        """Messages for a person: what was damaged, and what was done about it."""
         self._connection = connection
         self._guard = guard
         self._logs = logs
@@ -40,31 +40,33 @@ class Archive:
 
     @classmethod
     def open(cls, directory: Path, url: str = "", patience: float = PATIENCE) -> "Archive":
-        """The sessions in `directory`, or those of a PostgreSQL server."""
+        """Open the sessions in `directory`, or those of a PostgreSQL server if `url` is given."""
         return _on_server(url, patience) if url else _in_directory(directory, patience)
 
     def close(self) -> None:
-        """To be called at the end; a second time does nothing."""
+        """Close the archive. A second call does nothing."""
         self._connection.close()
         guard, self._guard = self._guard, None
         if guard:
             guard.leave(sound=not self._connection.is_damaged)
 
     def create(self, session: str, repo: str, title: str, owner: Owner | None = None) -> Lease:
-        """A new session, owned by this process unless another is named."""
+        """Create a session, owned by this process unless `owner` is given."""
         if not _ID.fullmatch(session):
             raise BadInput(f"{session!r} cannot be the id of a session")
         if (mirror := self._mirror(session)) and mirror.path.exists():
             raise BadInput(f"there is a log of a session {session} already: {mirror.path}")
         self._distrust()
-        head = Head(session, storable(repo), storable(title), now())
+        head = LogHeader(session, storable(repo), storable(title), now())
         if not add_session(self._connection, head, (owner or Owner.here()).text()):
             raise BadInput(f"there is a session {session} already")
         return self._lease(session, 1)
 
     def claim(self, session: str, owner: Owner | None = None, seize: bool = False) -> Lease:
-        """Become its writer, at the next generation. `Owned` while the one before lives, unless it is to be seized:
-        for an owner on another host, of whom a person knows that it is gone."""
+        """Become the writer of a session, with the next generation. Raise `Owned` if the current owner is alive.
+
+        `seize` takes the session anyway: for an owner on another host that a person knows to be gone.
+        """
         self._distrust()
         while known := held(self._connection, session):
             before = Owner.read(known[1])
@@ -79,7 +81,7 @@ class Archive:
         return Owner.read(known[1]) if known else None
 
     def find(self, prefix: str, repo: str | None = None) -> str:
-        """The one session whose id begins so; nothing at all begins no id, or a slip would choose the only one."""
+        """Return the only session id with this prefix. An empty prefix is an error, even with only one session."""
         if not prefix:
             raise BadInput("the id of a session is empty")
         found = beginning_with(self._connection, prefix, None if repo is None else storable(repo))
@@ -90,25 +92,27 @@ class Archive:
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise BadInput(f"{prefix!r} may be any of these sessions: {', '.join(found[:_SHOWN])}{more}")
 
-    def sessions(self, repo: str | None = None, limit: int | None = None) -> list[Row]:
-        """Newest first."""
+    def sessions(self, repo: str | None = None, limit: int | None = None) -> list[SessionRow]:
+        """Return the sessions, newest first."""
         return rows(self._connection, None if repo is None else storable(repo), limit)
 
     def records(self, session: str, after: int = 0, kinds: Collection[str] | None = None) -> Iterator[Record]:
-        """Events and notes behind a position, in little memory."""
+        """Yield events and notes after a position, page by page."""
         found = pages(self._connection, session, "position", after, kinds)
         return read(found, session, self._mirror(session), self.warnings)
 
     def events(self, session: str, after_seq: int = 0) -> Iterator[Record]:
-        """What the public stream has. One that cannot be read any more is missing; the others keep their numbers."""
+        """Yield the public events. An event that can no longer be read is left out; the others keep their numbers."""
         found = pages(self._connection, session, "seq", after_seq)
         return read(found, session, self._mirror(session), self.warnings)
 
     async def follow(
         self, session: str, after_seq: int = 0, is_over: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[Record]:
-        """The events there are, then those that come, each once and in order. Ends when the session is deleted, or
-        with the events of before the moment from which nothing more is to be expected."""
+        """Yield the existing events, then new ones, each once and in order.
+
+        Stops when the session is deleted, or once `is_over()` was true at the start of a poll.
+        """
         import anyio.lowlevel
 
         if last_seq(self._connection, session) is None:
@@ -125,7 +129,7 @@ class Archive:
                     yield record
                     seen, delay = record.seq or seen, _FASTEST
                     if seen % PAGE == 0:
-                        await anyio.lowlevel.checkpoint()  # a long replay lets others have their turn
+                        await anyio.lowlevel.checkpoint()  # let other tasks run during a long replay
                 seen = max(seen, newest)
             if is_last_look:
                 return
@@ -133,7 +137,7 @@ class Archive:
             delay = min(delay * _SLOWING, _SLOWEST)
 
     def delete(self, session: str) -> None:
-        """All of it. `Owned` while another process is at work on it."""
+        """Delete a session completely. Raise `Owned` if another process owns it and is alive."""
         if held(self._connection, session) is None:
             raise _unknown(session)
         owner = self.owner(session)
@@ -141,15 +145,15 @@ class Archive:
             raise Owned(session, owner)
         self._distrust()
         if mirror := self._mirror(session):
-            mirror.remove()  # first: a file that was left over would bring the session back some day
+            mirror.remove()  # first: a remaining log file would bring the session back in a later rebuild
         with self._connection.transaction():
             self._connection.run("DELETE FROM donewhen_sessions WHERE id = ?", session)
 
     def _lease(self, session: str, generation: int) -> Lease:
         return Lease(self._connection, self._mirror(session), self.warnings, session, generation)
 
-    def _mirror(self, session: str) -> Mirror | None:
-        return Mirror(self._logs / f"{session}.jsonl") if self._logs else None
+    def _mirror(self, session: str) -> LogFile | None:
+        return LogFile(self._logs / f"{session}.jsonl") if self._logs else None
 
 
 def _unknown(session: str) -> BadInput:
@@ -176,7 +180,7 @@ def _in_directory(directory: Path, patience: float) -> Archive:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ExitStack() as unless_opened:
-            guard = Guard(database, patience)
+            guard = DatabaseLock(database, patience)
             unless_opened.callback(guard.leave, sound=False)
             connection, warnings = _opened(database, logs, patience, guard)
             guard.share()
@@ -188,8 +192,8 @@ def _in_directory(directory: Path, patience: float) -> Archive:
     return archive
 
 
-def _opened(database: Path, logs: Path, patience: float, guard: Guard) -> tuple[SqliteConnection, list[str]]:
-    """A connection to a file that is sound as far as is known, and what had to be done for that."""
+def _opened(database: Path, logs: Path, patience: float, guard: DatabaseLock) -> tuple[SqliteConnection, list[str]]:
+    """Return a connection to a file without known damage, and warnings about repairs that were needed."""
     if not guard.enter():
         return _connected(database, patience), []
     if guard.is_trusted():

@@ -1,7 +1,7 @@
-"""One connection to one database, with the same words for SQLite and PostgreSQL. Statements in, rows out.
+"""Database connection with the same interface for SQLite and PostgreSQL: statements in, rows out.
 
-What is stored is not known here. Statements are written with `?` for values; what a database says when it fails
-becomes one line. Everything is synchronous: a commit costs less than handing it to a thread.
+This module does not know what is stored. Statements use `?` for values. A database error becomes a one-line message.
+All calls are synchronous: a commit costs less than handing it to a thread.
 """
 
 import contextlib
@@ -18,56 +18,56 @@ from donewhen.errors import MachineryBroke
 
 Value = str | int | None
 PATIENCE = 5.0
-"""Seconds that a statement waits for others who hold a lock."""
+"""Seconds that a statement waits for a lock that another process holds."""
 
 
 class Busy(MachineryBroke):
-    """Somebody else holds the database for longer than anybody should."""
+    """Another process has held a lock on the database for too long."""
 
 
 class Damaged(MachineryBroke):
-    """The file is no longer what was written."""
+    """The database file is corrupt."""
 
 
 class Connection(ABC):
     text: ClassVar[str]
-    """The type of a text column, compared byte by byte."""
+    """The type of a text column that is compared byte by byte."""
     word_table: ClassVar[str]
     word_columns: ClassVar[str]
-    """What stands before and behind the name in a statement that makes a table of words (see `words`)."""
+    """The SQL before and after the table name in a statement that creates a word table (see `text_search`)."""
     word_value: ClassVar[str]
-    """A value that is words, in such a table."""
+    """The SQL placeholder for a list of words in such a table."""
     word_match: ClassVar[str]
-    """The condition that the words of a row are asked with."""
+    """The SQL condition that selects rows by their words."""
     is_damaged = False
-    """Whether a file has given itself away while it was read or written."""
+    """True if damage was found while the file was read or written."""
 
     @abstractmethod
     def run(self, statement: str, *values: Value) -> list[tuple[Any, ...]]:
-        """The rows that a statement gives, none for one that gives no rows."""
+        """Run a statement and return its rows; an empty list if it returns none."""
 
     @abstractmethod
     def run_each(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
-        """The same statement for every row of values."""
+        """Run the same statement for every row of values."""
 
     @abstractmethod
     def word_query(self, beginnings: Sequence[str]) -> str:
-        """The value of `word_match` that asks for rows which have a word with each of these beginnings."""
+        """Return the value for `word_match` that selects rows with a word for each of these prefixes."""
 
     @abstractmethod
     def transaction(self, sync: bool = False) -> AbstractContextManager[None]:
-        """All or nothing. With `sync` it is on the disk when this returns, whatever happens to the power."""
+        """Run the block as one transaction. With `sync` the result is on disk on return and survives a power loss."""
 
     @abstractmethod
     def has_table(self, name: str) -> bool: ...
 
     @abstractmethod
     def lock_schema(self) -> None:
-        """Inside a transaction: wait until nobody else changes the schema."""
+        """Inside a transaction: wait until no other process changes the schema."""
 
     @abstractmethod
     def token(self) -> object:
-        """Something cheap that changes whenever the content may have; None where there is no such thing."""
+        """Return a cheap value that changes whenever the content may have changed; None if the database has none."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -88,7 +88,7 @@ class SqliteConnection(Connection):
             mode = "ro" if read_only else "rw"
             name = f"file:{_quoted(path)}?mode={mode}"
             self._raw = sqlite3.connect(name, timeout=patience, isolation_level=None, uri=True)
-        # A damaged text must still come out, for its checksum to be looked at.
+        # A damaged text must still be returned, so that its checksum can be compared.
         self._raw.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
             self._set_up(read_only)
@@ -132,10 +132,10 @@ class SqliteConnection(Connection):
         return bool(self.run("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name))
 
     def lock_schema(self) -> None:
-        """A transaction that may write has the whole database for itself already."""
+        """Do nothing: a write transaction already locks the whole database."""
 
     def token(self) -> object:
-        """The number of changes by others says nothing about our own."""
+        """Return SQLite's change counter and our commit count: the counter does not include our own changes."""
         return self.run("PRAGMA data_version")[0][0], self._commits
 
     def close(self) -> None:
@@ -164,6 +164,6 @@ class SqliteConnection(Connection):
 
 
 def _quoted(path: Path) -> str:
-    """As a file address has it: every byte that is not plain is escaped."""
+    """Return the path for a `file:` URI: every byte that is not a safe character is escaped."""
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in os.fsencode(path.absolute()))

@@ -1,5 +1,7 @@
-"""The one writer of a session. Every write carries the generation of its lease, so a writer that was replaced while
-it slept cannot write any more. What is written here is decided elsewhere.
+"""The lease of a session: the right of one process to write its log.
+
+Every write carries the generation of its lease, so a writer that was replaced while it was suspended can no longer
+write. This module does not decide what is written.
 """
 
 import datetime
@@ -9,7 +11,7 @@ from typing import Any
 from donewhen.errors import MachineryBroke
 from donewhen.events import Event
 from donewhen.storage.connection import Connection
-from donewhen.storage.mirror import Mirror
+from donewhen.storage.log_file import LogFile
 from donewhen.storage.owner import Owner
 from donewhen.storage.record import Record, Written, encoded, summary
 from donewhen.storage.tables import Batch, add_records, head_of, held, pages, restore_records, take_numbers
@@ -17,13 +19,13 @@ from donewhen.storage.tables import Batch, add_records, head_of, held, pages, re
 Note = tuple[str, Mapping[str, Any]]
 
 
-class Fenced(MachineryBroke):
-    """Somebody else writes to this session now."""
+class LeaseLost(MachineryBroke):
+    """This process may no longer write: the session was claimed by another owner, released or deleted."""
 
 
 class Lease:
     def __init__(
-        self, connection: Connection, mirror: Mirror | None, warnings: list[str], session: str, generation: int
+        self, connection: Connection, mirror: LogFile | None, warnings: list[str], session: str, generation: int
     ) -> None:
         self.session = session
         self.generation = generation
@@ -36,8 +38,10 @@ class Lease:
             self._copy_missing(mirror)
 
     def write(self, *events: Event, note: Note | None = None, sync: bool = False) -> list[Record]:
-        """All of it or nothing: the note first, then the events with consecutive numbers. With `sync` it also
-        survives a loss of power right after this call."""
+        """Write the note and then the events, with consecutive numbers, in one transaction.
+
+        With `sync` the records also survive a power loss right after this call.
+        """
         told = [(event.type(), event.fields()) for event in events]
         parts = [(kind, encoded(body)) for kind, body in ([note] if note else []) + told]
         if not parts:
@@ -53,7 +57,7 @@ class Lease:
         return [record.read(self.session) for record in records]
 
     def release(self) -> None:
-        """The session has no owner now; who claims it gets the next generation."""
+        """Give up ownership. The next process that claims the session gets the next generation."""
         self._is_released = True
         self._connection.run(
             "UPDATE donewhen_sessions SET owner = '' WHERE id = ? AND generation = ?", self.session, self.generation
@@ -72,13 +76,13 @@ class Lease:
             for n, (kind, body) in enumerate(parts, 1)
         ]
 
-    def _fenced(self) -> Fenced:
+    def _fenced(self) -> LeaseLost:
         now_held = held(self._connection, self.session)
         owner = Owner.read(now_held[1]) if now_held else None
         why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was given up"
-        return Fenced(f"session {self.session} {why}; nothing more can be written to it from here")
+        return LeaseLost(f"session {self.session} {why}; nothing more can be written to it from here")
 
-    # The log file beside the database. It is a copy: when it cannot be written, the write is good all the same.
+    # The log file next to the database. It is a copy: if it cannot be written, the write to the database still counts.
 
     def _copy(self, records: list[Written]) -> None:
         if self._mirror is None:
@@ -94,8 +98,8 @@ class Lease:
         except OSError as error:
             self._miss(self._mirror, error)
 
-    def _copy_missing(self, mirror: Mirror) -> None:
-        """Bring the file up to date, whatever a crash or a full disk has left of it."""
+    def _copy_missing(self, mirror: LogFile) -> None:
+        """Bring the log file up to date, in whatever state a crash or a full disk left it."""
         known = head_of(self._connection, self.session)
         if known is None:
             return
@@ -113,14 +117,14 @@ class Lease:
         except (OSError, MachineryBroke) as error:
             self._miss(mirror, error)
 
-    def _miss(self, mirror: Mirror, error: OSError | MachineryBroke) -> None:
+    def _miss(self, mirror: LogFile, error: OSError | MachineryBroke) -> None:
         warning = f"{mirror.path} is behind the database: {error.strerror if isinstance(error, OSError) else error}"
         if warning not in self._warnings:
             self._warnings.append(warning)
         self._copied = -1
 
-    def _regain(self, mirror: Mirror, position: int) -> None:
-        """Records that only the file has: the database lost them."""
+    def _regain(self, mirror: LogFile, position: int) -> None:
+        """Restore records that the database lost from the log file."""
         with self._connection.transaction():
             count = restore_records(self._connection, self.session, mirror.records(position))
         self._warnings.append(f"{count} records of session {self.session} were taken back from {mirror.path}")

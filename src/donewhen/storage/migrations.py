@@ -1,6 +1,6 @@
-"""The schema, step by step. A step that was released is never edited; a change is a new step at the end.
+"""Database schema as a list of steps. A released step is never edited; a change is a new step at the end.
 
-Every step comes with a database of the schema before it in tests/storage/golden, which must still open.
+For every step, tests/storage/golden contains a database with the schema before it, which must still open.
 """
 
 from donewhen.errors import BadInput
@@ -41,12 +41,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
 
 @frozen
 class Schema:
-    """Some tables that change together. `{text}`, `{word_table}` and `{word_columns}` in a step are the database's."""
+    """Tables that change together. The connection supplies `{text}`, `{word_table}` and `{word_columns}` in a step."""
 
     what: str
-    """For people: what is kept in them."""
+    """The subject and verb of the error message about a newer schema."""
     table: str
-    """Which steps were made is written there."""
+    """The name of the table that lists the applied steps."""
     steps: tuple[tuple[str, ...], ...]
 
 
@@ -54,11 +54,11 @@ SESSIONS = Schema("the sessions were", "donewhen_migrations", STEPS)
 
 
 class NewerSchema(BadInput):
-    """A newer donewhen has written this database; an older one must not touch it."""
+    """A newer donewhen wrote this database; an older one must not change it."""
 
 
 def migrate(connection: Connection, schema: Schema = SESSIONS) -> None:
-    """Bring the schema up to date. Several processes may do so at once; one of them does it."""
+    """Apply the missing steps. Several processes may call this at once; only one of them applies a step."""
     if _version(connection, schema) == len(schema.steps):
         return
     words = {"word_table": connection.word_table, "word_columns": connection.word_columns}

@@ -1,4 +1,4 @@
-"""Who writes to a session: one process, told apart from all others of this machine, of other boots and other hosts."""
+"""Owner of a session: one process, identified uniquely among all processes of this machine, other boots and hosts."""
 
 import contextlib
 import json
@@ -11,24 +11,24 @@ from donewhen.errors import BadInput
 from donewhen.records import frozen
 
 _STATE, _START = 0, 19
-"""Fields 3 and 22 of /proc/PID/stat, counted from behind the name."""
+"""Fields 3 and 22 of /proc/PID/stat, as indexes into the fields after the program name."""
 
 
 @frozen
 class Owner:
     pid: int
     started: int
-    """In clock ticks after boot: a number that was given to another process does not match."""
+    """Start time in clock ticks after boot. It differs if the pid was reused for another process."""
     boot: str
     host: str
 
     @classmethod
     def here(cls) -> "Owner":
-        """This process."""
+        """Return the owner record of this process."""
         return cls(os.getpid(), _started(os.getpid()) or 0, _boot(), os.uname().nodename)
 
     def is_alive(self) -> bool:
-        """Whether it may still write. A process of another host cannot be seen from here and counts as living."""
+        """Return True if the process may still write. A process on another host is not visible and counts as alive."""
         if self.host != os.uname().nodename:
             return True
         return self.boot == _boot() and _started(self.pid) == self.started
@@ -38,7 +38,7 @@ class Owner:
 
     @classmethod
     def read(cls, text: str) -> "Owner | None":
-        """The way back; nothing for a session that nobody owns."""
+        """Parse the result of `text()`; None for a session without an owner, or for invalid text."""
         with contextlib.suppress(ValueError, TypeError):
             return cls(**json.loads(text)) if text else None
         return None
@@ -48,7 +48,7 @@ class Owner:
 
 
 class Owned(BadInput):
-    """Somebody who lives is at work on this session."""
+    """The session has an owner that is alive."""
 
     def __init__(self, session: str, owner: Owner) -> None:
         super().__init__(f"session {session} is being worked on by {owner}")
@@ -57,7 +57,7 @@ class Owned(BadInput):
 
 @cache
 def _boot() -> str:
-    """Empty where it is hidden; then the start time has to do."""
+    """Return the boot id; empty if it is hidden, and then only the start time is compared."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -65,7 +65,7 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """None for a process that is gone, or that is dead and only waits to be collected."""
+    """Return the start time of a process; None if it is gone or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

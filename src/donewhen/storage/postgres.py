@@ -1,6 +1,6 @@
-"""A connection to PostgreSQL. Import it only where an address asks for it: the driver is heavy, and an extra.
+"""PostgreSQL connection. Import it only if a PostgreSQL address is configured: the driver is large and optional.
 
-The server keeps its own journal and its own copies, so there is no log file beside it, and nothing here mends it.
+The server keeps its own journal and backups, so there are no log files and no rebuild here.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.storage.connection import PATIENCE, Busy, Connection, Value
 
 _SCHEMA_LOCK = 0x646F6E65
-"""Any number that every donewhen uses and others hardly do."""
+"""An arbitrary number: the same in every donewhen, and unlikely to be used by other programs."""
 
 
 class PostgresConnection(Connection):
@@ -40,7 +40,7 @@ class PostgresConnection(Connection):
 
     @property
     def _raw(self) -> psycopg.Connection[tuple[Any, ...]]:
-        """A server may have been restarted; a transaction is never continued on another connection."""
+        """Reconnect after a server restart, but never inside a transaction."""
         if self._connection.closed and not self._inside:
             self._connection = self._connect()
         return self._connection
@@ -93,7 +93,7 @@ class PostgresConnection(Connection):
 
 
 def _name(url: str) -> str:
-    """For people. No part of a password may be in it, nor in what is said about an address that cannot be read."""
+    """Return a name for messages. Neither it nor the error about an invalid address may contain part of a password."""
     refused = BadInput("storage.url is not a valid postgresql:// address (special characters must be escaped)")
     try:
         known = conninfo.conninfo_to_dict(url)
@@ -101,7 +101,7 @@ def _name(url: str) -> str:
         raise refused from None
     host, name = str(known.get("host", "the local server")), str(known.get("dbname", ""))
     if "@" in host + name or not str(known.get("port", "1")).replace(",", "").isdigit():
-        raise refused  # a password with a slash or a colon in it has been taken for something else
+        raise refused  # part of a password with an unescaped slash or colon was parsed as host, port or name
     return f"the database {name} at {host}"
 
 

@@ -1,7 +1,7 @@
-"""Examine a SQLite file that was not closed in order, and make it anew from the log files when it is damaged.
+"""Examination of a SQLite file that was not closed properly, and its rebuild from the log files if it is damaged.
 
-For somebody who is alone with the file. The damaged one is moved aside as it is, never opened for writing. The new
-one appears under its name only when it is complete, so a crash at any point here is followed by another try.
+The caller must be the only process that has the file open. The damaged file is moved aside unchanged and never opened
+for writing. The new file gets the real name only when it is complete, so after a crash the next start tries again.
 """
 
 import os
@@ -13,17 +13,17 @@ from pathlib import Path
 
 from donewhen.errors import MachineryBroke
 from donewhen.storage.connection import Damaged, SqliteConnection
+from donewhen.storage.log_file import LogFile, LogHeader, mirrors
 from donewhen.storage.migrations import migrate
-from donewhen.storage.mirror import Head, Mirror, mirrors
 from donewhen.storage.record import Written
 from donewhen.storage.tables import add_session, head_of, pages, restore_records, rows
 
 _PARTS = ("-wal", "-shm", "")
-"""The journal goes first: one that is left alone would be taken for the journal of whatever comes after."""
+"""File name suffixes. The journal is first: a remaining journal would be applied to the next database file."""
 
 
 def settle(database: Path, logs: Path) -> list[str]:
-    """Make sure that the file is sound, or that there is a sound one in its place; what had to be done, in words."""
+    """Ensure that the file is sound, or replace it by a sound one. Return warnings about what was done."""
     complete = _beside(database, "rebuilt")
     if complete.exists() and not database.exists():
         move_aside(database, "left")
@@ -37,7 +37,7 @@ def settle(database: Path, logs: Path) -> list[str]:
 
 
 def make_private(database: Path) -> None:
-    """A new, empty file that only its owner can read."""
+    """Create the file, if it does not exist, so that only its owner can read it."""
     os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
 
 
@@ -56,7 +56,7 @@ def _damage(database: Path, logs: Path) -> str:
 
 
 def _lack(connection: SqliteConnection, logs: Path) -> str:
-    """A journal that was cut or lost leaves a sound database, which has forgotten the newest records."""
+    """Return why the database is incomplete: a truncated or lost journal leaves a sound file without newest records."""
     knows = connection.has_table("donewhen_sessions")
     for mirror in mirrors(logs):
         known = head_of(connection, mirror.session) if knows else None
@@ -83,26 +83,26 @@ def _rebuild(database: Path, logs: Path, why: str) -> list[str]:
     return [f"{database} {why} and was rebuilt from {taken} records in {logs}{kept}", *warnings]
 
 
-def _take_from_mirror(connection: SqliteConnection, mirror: Mirror, warnings: list[str]) -> int:
+def _take_from_mirror(connection: SqliteConnection, mirror: LogFile, warnings: list[str]) -> int:
     entries = mirror.entries(warnings)
     first = next(entries, None)
     if first is None:
         return 0
-    head = replace(first, session=mirror.session) if isinstance(first, Head) else _head_from_records(mirror, first)
+    head = replace(first, session=mirror.session) if isinstance(first, LogHeader) else _head_from_records(mirror, first)
     add_session(connection, head, owner="")
-    rest = entries if isinstance(first, Head) else chain([first], entries)
+    rest = entries if isinstance(first, LogHeader) else chain([first], entries)
     return restore_records(connection, head.session, (entry for entry in rest if isinstance(entry, Written)))
 
 
-def _head_from_records(mirror: Mirror, first: Written) -> Head:
-    """The first line was lost: what the session said when it started will have to do."""
+def _head_from_records(mirror: LogFile, first: Written) -> LogHeader:
+    """Build the header from the `session_started` event, because the first line was lost."""
     said = (entry for entry in mirror.records(0) if entry.kind == "session_started")
     body = next(said, first).read(mirror.session).body
-    return Head(mirror.session, str(body.get("repo", "")), str(body.get("intent", "")), first.at)
+    return LogHeader(mirror.session, str(body.get("repo", "")), str(body.get("intent", "")), first.at)
 
 
 def _take_from_damaged(connection: SqliteConnection, database: Path) -> None:
-    """Whatever can still be read there, and is not in the log files. A copy is read: reading may write."""
+    """Add what is still readable there and missing in the log files. Use a copy: reading may write to the file."""
     if not database.exists():
         return
     place = _beside(database, "reading")
@@ -124,7 +124,7 @@ def _read_what_can_be(connection: SqliteConnection, copy: Path) -> None:
         return
     try:
         for row in rows(damaged, None, None):
-            add_session(connection, Head(row.id, row.repo, row.title, row.created_at), owner="")
+            add_session(connection, LogHeader(row.id, row.repo, row.title, row.created_at), owner="")
             restore_records(connection, row.id, _readable(damaged, row.id))
     except MachineryBroke:
         return
@@ -141,7 +141,7 @@ def _readable(damaged: SqliteConnection, session: str) -> Iterator[Written]:
 
 
 def move_aside(database: Path, word: str) -> Path | None:
-    """Out of the way, with its journal; where it lies now, None when there was nothing."""
+    """Move the file and its journal aside. Return the new path; None if there was nothing to move."""
     number = 1
     while any(os.path.lexists(f"{_beside(database, f'{word}-{number}')}{part}") for part in _PARTS):
         number += 1

@@ -1,7 +1,7 @@
-"""One record of a session's log, as it is read and as it is written. Plain data; nothing here knows a database.
+"""Record of a session's log, in its read and its written form. Plain data, independent of any database.
 
-A public event has a `seq` of its own, a private note has none; `position` counts both. The written form of a record
-carries a checksum over all of it, the same in the database and in the log file beside it.
+A public event has a `seq`; a private note has none; `position` counts both. The written form of a record is stored with
+a checksum over all of it, the same in the database and in the log file.
 """
 
 import json
@@ -15,7 +15,7 @@ from donewhen.errors import MachineryBroke
 from donewhen.records import frozen
 
 LONGEST = 8 * 1024 * 1024
-"""Bytes of one record's body. A log file is read line by line, and no line may fill the memory."""
+"""Maximum bytes of one record's body. A log file is read line by line, and no line may exhaust memory."""
 
 
 @frozen
@@ -27,16 +27,16 @@ class Record:
     body: dict[str, Any]
     seq: int | None
     generation: int = field(default=0, compare=False)
-    """Which of its owners wrote it."""
+    """The lease generation that wrote it."""
 
     def line(self) -> dict[str, Any]:
-        """As the public stream of events has it."""
+        """Return the record as one entry of the public event stream."""
         return {"seq": self.seq, "at": self.at, "session": self.session, "type": self.kind, **self.body}
 
 
 @frozen
-class Row:
-    """What a list of sessions says about one of them."""
+class SessionRow:
+    """One session in a list of sessions."""
 
     id: str
     repo: str
@@ -50,7 +50,7 @@ class Row:
 
 
 class Written(NamedTuple):
-    """A record in its written form, in the order of the columns; `body` is JSON text."""
+    """A record in its written form, in the order of the table columns; `body` is JSON text."""
 
     position: int
     seq: int | None
@@ -60,7 +60,7 @@ class Written(NamedTuple):
     body: str
 
     def payload(self) -> str:
-        """One line of JSON, and what the checksum is made of."""
+        """Return one line of JSON; the checksum is computed over it."""
         seq = "null" if self.seq is None else self.seq
         return (
             f'{{"position":{self.position},"seq":{seq},"at":"{self.at}","generation":{self.generation},'
@@ -76,7 +76,7 @@ def checksum(payload: str) -> int:
 
 
 def written(entry: Mapping[str, Any]) -> Written | None:
-    """The record that a line of a log file holds, if it is one."""
+    """Return the record in a log file line; None if the line is not a record."""
     match entry:
         case {"position": int(position), "seq": int() | None as seq, "at": str(at), "generation": int(generation)}:
             kind, body = entry.get("kind"), entry.get("body")
@@ -88,7 +88,7 @@ def written(entry: Mapping[str, Any]) -> Written | None:
 
 
 def encoded(body: Mapping[str, Any]) -> str:
-    """JSON in plain ASCII, so that lone surrogates and NUL pass every database; what is no number becomes null."""
+    """Encode as ASCII JSON, so that every database accepts lone surrogates and NUL. NaN and infinity become null."""
     try:
         text = _dumps(body)
     except ValueError:
@@ -99,7 +99,7 @@ def encoded(body: Mapping[str, Any]) -> str:
 
 
 def storable(text: str) -> str:
-    """A text that every database takes: what is not UTF-8, and NUL, as visible escapes."""
+    """Return a text that every database accepts: NUL and what is not valid UTF-8 become visible escapes."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
@@ -107,7 +107,7 @@ SUMMED_UP = ("state_changed", "session_finished")
 
 
 def summary(kind: str, body: Mapping[str, Any]) -> dict[str, str]:
-    """Which columns of a session's row an event changes."""
+    """Return the columns of the session's row that an event changes, with their new values."""
     if kind == "state_changed":
         state = str(body["to"])
         return {"state": state} if state == "finished" else {"state": state, "outcome": "", "reason": ""}
@@ -124,5 +124,5 @@ def _plain(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping of plain values
+        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping
     raise TypeError(f"{type(value).__name__} cannot be put into the log")

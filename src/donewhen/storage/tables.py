@@ -1,4 +1,4 @@
-"""The statements over the two tables, the same text for every database. No rule about who may write stands here."""
+"""SQL statements for the two tables, the same text for every database. Rules about who may write are not here."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
@@ -6,11 +6,11 @@ from typing import Any
 
 from donewhen.records import frozen
 from donewhen.storage.connection import Connection
-from donewhen.storage.mirror import Head
-from donewhen.storage.record import SUMMED_UP, Row, Written, checksum, summary
+from donewhen.storage.log_file import LogHeader
+from donewhen.storage.record import SUMMED_UP, SessionRow, Written, checksum, summary
 
 PAGE = 100
-"""How many records are in memory at a time."""
+"""Maximum number of records in memory at a time."""
 
 _ADD = (
     "INSERT INTO donewhen_records (session, position, seq, at, generation, kind, body, checksum)"
@@ -21,7 +21,7 @@ _ROW = "id, repo, title, created_at, last_at, state, outcome, reason, seq"
 
 @frozen
 class Batch:
-    """How many records one write brings, how many of them are events, and what they say about the session."""
+    """One write: the number of records, how many of them are events, and the changed columns of the session's row."""
 
     records: int
     events: int
@@ -29,8 +29,8 @@ class Batch:
     changes: Mapping[str, str]
 
 
-def add_session(connection: Connection, head: Head, owner: str) -> bool:
-    """False if there is one of that id."""
+def add_session(connection: Connection, head: LogHeader, owner: str) -> bool:
+    """Insert a session. Return False if the id already exists."""
     return bool(
         connection.run(
             "INSERT INTO donewhen_sessions (id, repo, title, created_at, last_at, state, outcome, reason, generation,"
@@ -51,7 +51,7 @@ def add_records(connection: Connection, session: str, records: Iterable[Written]
 
 
 def restore_records(connection: Connection, session: str, records: Iterator[Written]) -> int:
-    """Add those that are missing, with the numbers that they had. How many were offered."""
+    """Add the missing records with their original numbers. Return how many records were passed in."""
     offered, position, seq, at = 0, 0, 0, ""
     while batch := list(islice(records, PAGE)):
         rows = ((session, *record, checksum(record.payload())) for record in batch)
@@ -74,8 +74,10 @@ def restore_records(connection: Connection, session: str, records: Iterator[Writ
 
 
 def take_numbers(connection: Connection, session: str, generation: int, batch: Batch) -> tuple[int, int, str] | None:
-    """The last position and seq of a batch and its time; None if the generation is over. The row stays locked until
-    the transaction ends, so numbers become visible in their order."""
+    """Reserve numbers for a batch. Return its last position, its last seq and its time; None if the lease is lost.
+
+    The row stays locked until the transaction ends, so numbers become visible in order.
+    """
     columns = "".join(f", {name} = ?" for name in batch.changes)
     rows = connection.run(
         "UPDATE donewhen_sessions SET position = position + ?, seq = seq + ?,"
@@ -86,20 +88,20 @@ def take_numbers(connection: Connection, session: str, generation: int, batch: B
     return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
 
 
-def head_of(connection: Connection, session: str) -> tuple[Head, int] | None:
-    """What a session is, and its last position."""
+def head_of(connection: Connection, session: str) -> tuple[LogHeader, int] | None:
+    """Return the header of a session and its last position."""
     rows = connection.run("SELECT repo, title, created_at, position FROM donewhen_sessions WHERE id = ?", session)
-    return (Head(session, *rows[0][:3]), rows[0][3]) if rows else None
+    return (LogHeader(session, *rows[0][:3]), rows[0][3]) if rows else None
 
 
 def held(connection: Connection, session: str) -> tuple[int, str] | None:
-    """Generation and owner."""
+    """Return generation and owner text of a session; None if it does not exist."""
     rows = connection.run("SELECT generation, owner FROM donewhen_sessions WHERE id = ?", session)
     return (rows[0][0], rows[0][1]) if rows else None
 
 
 def hand_over(connection: Connection, session: str, held: tuple[int, str], owner: str) -> bool:
-    """To the next generation, if it is still held as it was when we looked."""
+    """Give the session to `owner` with the next generation. Return False if `held` is no longer current."""
     return bool(
         connection.run(
             "UPDATE donewhen_sessions SET generation = generation + 1, owner = ?"
@@ -114,14 +116,14 @@ def last_seq(connection: Connection, session: str) -> int | None:
     return rows[0][0] if rows else None
 
 
-def rows(connection: Connection, repo: str | None, limit: int | None) -> list[Row]:
-    """Newest first."""
+def rows(connection: Connection, repo: str | None, limit: int | None) -> list[SessionRow]:
+    """Return the sessions, newest first."""
     where, values = ("", ()) if repo is None else (" WHERE repo = ?", (repo,))
     most, count = ("", ()) if limit is None else (" LIMIT ?", (limit,))
     found = connection.run(
         f"SELECT {_ROW} FROM donewhen_sessions{where} ORDER BY created_at DESC, id{most}", *values, *count
     )
-    return [Row(*row) for row in found]
+    return [SessionRow(*row) for row in found]
 
 
 def beginning_with(connection: Connection, prefix: str, repo: str | None) -> list[str]:
@@ -136,8 +138,10 @@ def beginning_with(connection: Connection, prefix: str, repo: str | None) -> lis
 def pages(
     connection: Connection, session: str, by: str, after: int, kinds: Collection[str] | None = None
 ) -> Iterator[list[tuple[Written, bool]]]:
-    """Records in order of `position` or `seq`, each with whether its checksum holds. No statement stays open in
-    between, so a slow reader keeps nothing from being tidied."""
+    """Yield pages of records in order of `position` or `seq`, each with True if its checksum matches.
+
+    No statement stays open between pages, so a slow reader does not block database maintenance.
+    """
     if kinds is not None and not kinds:
         return
     only = "" if kinds is None else f" AND kind IN ({', '.join('?' * len(kinds))})"
@@ -148,7 +152,7 @@ def pages(
     while page := connection.run(statement, session, after, *(kinds or ())):
         yield [_checked(row) for row in page]
         behind = page[-1][0 if by == "position" else 1]
-        if not isinstance(behind, int) or behind <= after:  # only in a damaged file; it must not be read for ever
+        if not isinstance(behind, int) or behind <= after:  # only in a damaged file; prevents an endless loop
             return
         after = behind
 

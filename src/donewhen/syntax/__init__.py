@@ -1,5 +1,5 @@
-"""What source text says about itself: does it parse, what does it declare, how do two changes of it go together.
+"""Facts about source text: whether it parses, what it declares, and how two changes of it can be merged.
 
-Pure: text in, facts or text out. No file is opened here, no process started, and nothing is believed for long: what
-this room finds is advice for a gate, which then runs the checks.
+Pure functions: text in, facts or text out. This package opens no files and starts no processes. Its results are advice
+for a gate, which then runs the checks.
 """

@@ -1,10 +1,10 @@
-"""What changed between two versions of a file, told by symbols.
+"""The difference between two versions of a file, by symbol.
 
-A change inside a method is the method's, and its class' only if its header or a statement of its own changed. Comments
-inside a function are its own; those between declarations are trivia, as blank lines are. White space inside a
-declaration is no change, except in Python, where the text of functions and assignments is compared as it stands, so
-that a new indentation is a modification. A renamed symbol is one removed and one added. Nothing is said about meaning:
-a symbol that is not named here can behave differently all the same.
+A change inside a method belongs to the method. It also belongs to the class only if the class header or a statement of
+the class itself changed. Comments inside a function belong to the function; comments between declarations are trivia,
+like blank lines. White space inside a declaration is not a change, except in Python: there the text of functions and
+assignments is compared exactly, so that a new indentation is a modification. A renamed symbol is one removed and one
+added symbol. The result says nothing about meaning: a symbol that is not listed can still behave differently.
 """
 
 from bisect import bisect_left
@@ -16,18 +16,18 @@ from typing import TypeVar
 from donewhen.records import frozen
 from donewhen.syntax.declarations import Declaration, declared_in
 from donewhen.syntax.grammar import LanguageName, parsed
-from donewhen.syntax.pieces import Owner, Span, distribute, owners
 from donewhen.syntax.tables import TABLES
+from donewhen.syntax.word_owners import Span, TextOwner, distribute, owners
 
 _Item = TypeVar("_Item", bound=Hashable)
 
 
 @frozen
-class Outside:
-    """Which kinds of text outside of all declarations changed."""
+class OutsideChanges:
+    """Which kinds of text outside all declarations changed."""
 
     imports: bool = False
-    """Imports, includes and lists of exports."""
+    """Imports, includes and export lists."""
     statements: bool = False
     trivia: bool = False
     """Comments and blank lines, between declarations or between the members of one."""
@@ -41,12 +41,12 @@ class SymbolChanges:
     removed: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
-    """Stands elsewhere among its siblings, and is otherwise the same."""
-    outside: Outside = Outside()
+    """Names that are at another position among their siblings and are otherwise unchanged."""
+    outside: OutsideChanges = OutsideChanges()
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """All names whose declarations came, went or changed."""
+        """All names whose declarations were added, removed or modified."""
         return (*self.added, *self.removed, *self.modified)
 
     def __bool__(self) -> bool:
@@ -54,7 +54,8 @@ class SymbolChanges:
 
 
 def changed(language: LanguageName, before: bytes | None, after: bytes | None) -> SymbolChanges:
-    """The difference of two versions; None for a file that is not there. Raises `Unreadable` when one is too long."""
+    """Return the difference of two versions; None means that the file does not exist. Raise `SourceUnreadable` if a
+    version is too long."""
     if before == after:
         return SymbolChanges()
     old, new = _Version(language, before or b""), _Version(language, after or b"")
@@ -71,11 +72,11 @@ def changed(language: LanguageName, before: bytes | None, after: bytes | None) -
     statements = shuffled or old.outside.tokens != new.outside.tokens
     explained = bool(added or removed or modified or moved or imports or statements)
     trivia = old.comments(added, removed) != new.comments(added, removed) or not explained
-    return SymbolChanges(added, removed, tuple(modified), moved, Outside(imports, statements, trivia))
+    return SymbolChanges(added, removed, tuple(modified), moved, OutsideChanges(imports, statements, trivia))
 
 
 class _Version:
-    """One version of a file: its declarations, and what belongs to each."""
+    """One version of a file: its declarations, and the text that belongs to each."""
 
     def __init__(self, language: LanguageName, text: bytes) -> None:
         self._table = TABLES[language]
@@ -89,14 +90,14 @@ class _Version:
             self.by_name.setdefault(declaration.name, []).append(declaration)
 
     @property
-    def outside(self) -> Owner:
+    def outside(self) -> TextOwner:
         return next(iter(self._owners.values()))
 
-    def owner(self, declaration: Declaration) -> Owner:
+    def owner(self, declaration: Declaration) -> TextOwner:
         return self._owners[declaration.start, declaration.end]
 
     def raw(self, name: str) -> list[bytes]:
-        """The bytes of all declarations of a name. Those that share a span share the bytes."""
+        """Return the bytes of all declarations of a name. Declarations with the same span share the bytes."""
         found: list[bytes] = []
         for declaration in self.by_name[name]:
             span = (declaration.start, declaration.end)
@@ -110,7 +111,7 @@ class _Version:
         distribute(self._tree, self._table, self._text, self._owners, spans)
 
     def faces(self, name: str) -> list[Hashable]:
-        """What two declarations must have in common to be the same."""
+        """Return the values that must be equal for two declarations to be the same."""
         return [
             (one.kind, one.condition, raw if self._table.indented and not one.members else self._words(one))
             for one, raw in zip(self.by_name[name], self.raw(name), strict=True)
@@ -127,14 +128,15 @@ class _Version:
         return self._kept_words[span]
 
     def comments(self, *left_out: Sequence[str]) -> list[bytes]:
-        """All comments between declarations and members, but for those inside of what came or went as a whole."""
+        """Return all comments between declarations and members, except those inside declarations that were added or
+        removed."""
         names = {name for names in left_out for name in names}
         gone = {(one.start, one.end) for name in names for one in self.by_name.get(name, ())}
         return [comment for span, owner in self._owners.items() if span not in gone for comment in owner.comments]
 
     @cached_property
     def order(self) -> dict[str, list[str]]:
-        """The names directly inside each container, in order; under the empty name those of the file."""
+        """The names directly inside each container, in order; the file itself has the empty name."""
         names = {(one.start, one.end): one.name for one in reversed(self.declarations)}
         found: dict[str, list[str]] = defaultdict(list)
         for declaration in self.declarations:
@@ -144,7 +146,7 @@ class _Version:
 
     @cached_property
     def sequence(self) -> list[tuple[str, bytes]]:
-        """What stands in the file itself: names of declarations, and statements between them."""
+        """The top level of the file: names of declarations, and the statements between them."""
         tops = [(owner.span, owner) for owner in self.outside.children]
         names = {(one.start, one.end): one.name for one in reversed(self.declarations)}
         found = [(span[0], (names[span], b"")) for span, _ in tops]
@@ -160,7 +162,7 @@ class _Version:
 
 
 def _differing(old: _Version, new: _Version) -> set[str]:
-    """Names whose bytes or circumstances are not the same; all others need no closer look."""
+    """Return the names whose bytes, kind or condition differ; no other name needs a closer look."""
     common = [name for name in new.by_name if name in old.by_name]
     return {name for name in common if old.raw(name) != new.raw(name) or _around(old, name) != _around(new, name)}
 
@@ -170,7 +172,7 @@ def _around(version: _Version, name: str) -> list[tuple[str, str]]:
 
 
 def _modified(old: _Version, new: _Version, differing: set[str]) -> tuple[list[str], set[str]]:
-    """Which of these names changed, and which have only been put in another order among themselves."""
+    """Return which of these names changed, and which declarations of one name only changed their order."""
     modified: list[str] = []
     reordered: set[str] = set()
     for name in (name for name in new.by_name if name in differing):
@@ -183,7 +185,7 @@ def _modified(old: _Version, new: _Version, differing: set[str]) -> tuple[list[s
 
 
 def _displaced(old: _Version, new: _Version) -> tuple[set[str], bool]:
-    """Names that stand elsewhere among their siblings, and whether a statement of the file does."""
+    """Return the names that moved among their siblings, and whether a top-level statement moved."""
     moved: set[str] = set()
     for container, names in new.order.items():
         if container:
@@ -194,7 +196,7 @@ def _displaced(old: _Version, new: _Version) -> tuple[set[str], bool]:
 
 
 def _out_of_order(was: Sequence[_Item], now: Sequence[_Item]) -> list[_Item]:
-    """The fewest of the items in both that would have to be taken out for the rest to be in the same order."""
+    """Return the fewest common items that must be removed so that the rest is in the same order."""
     places: dict[tuple[_Item, int], int] = {item: place for place, item in enumerate(_numbered(was))}
     common = [item for item in _numbered(now) if item in places]
     in_order = _longest_rise([places[item] for item in common])
@@ -202,7 +204,7 @@ def _out_of_order(was: Sequence[_Item], now: Sequence[_Item]) -> list[_Item]:
 
 
 def _numbered(items: Sequence[_Item]) -> list[tuple[_Item, int]]:
-    """Each with the number of its equals before it, which makes all of them different."""
+    """Pair each item with the number of equal items before it, which makes all pairs different."""
     seen: Counter[_Item] = Counter()
     found: list[tuple[_Item, int]] = []
     for item in items:
@@ -212,7 +214,7 @@ def _numbered(items: Sequence[_Item]) -> list[tuple[_Item, int]]:
 
 
 def _longest_rise(numbers: Sequence[int]) -> set[int]:
-    """The positions of a longest rising subsequence, by keeping the smallest end for each length."""
+    """Return the positions of a longest increasing subsequence, by keeping the smallest end for each length."""
     ends: list[int] = []
     at_end: list[int] = []
     before: list[int] = []

@@ -1,7 +1,7 @@
-"""What a text declares: names with their containers, kinds and spans, in source order.
+"""The declarations in a text: names with their containers, kinds and spans, in source order.
 
-A text with errors gives what can be read of it. Only files, modules, types and their branches are looked into: what a
-function declares inside itself is its own affair. No type is resolved and no macro expanded.
+A text with errors gives the declarations that can be read. Only files, modules, types and their branches are searched;
+declarations inside functions are not reported. No type is resolved and no macro is expanded.
 """
 
 from bisect import bisect_right
@@ -12,15 +12,15 @@ from tree_sitter import Node, Tree
 from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName, parsed
 from donewhen.syntax.tables import TABLES
-from donewhen.syntax.tables.place import Into, Kind, Named, Onward, Place, Table
+from donewhen.syntax.tables.place import DeclaredName, Into, Kind, LanguageTable, NodePlace, Onward
 
 DEEPEST = 60
-"""So many containers and branches are looked into, one inside the other. Nobody means more than that."""
+"""How many nested containers and branches are searched. Real code does not nest deeper."""
 
 
 @frozen
 class Declaration:
-    """One declaration. `start` and `end` count bytes; decorators, attributes, `export`, `template<…>` are inside."""
+    """One declaration. `start` and `end` are byte offsets; decorators, `export`, `template<…>` etc. are included."""
 
     name: str
     """Qualified with dots: `Shop.Item.price`."""
@@ -29,27 +29,27 @@ class Declaration:
     end: int
     start_line: int
     signature: str = ""
-    """Parameter types, where they tell overloads apart: Java and C++."""
+    """Parameter types, if they distinguish overloads: Java and C++."""
     condition: str = ""
-    """The branches it stands in (`if`, `#if`, `try`, `#[cfg]`), outermost first; empty when it always counts."""
+    """The branches around it (`if`, `#if`, `try`, `#[cfg]`), outermost first; empty if it is unconditional."""
     scope: str = ""
-    """Opaque: declarations of one name clash only where this is the same."""
+    """Opaque: declarations of one name clash only if this is the same."""
     variant: str = ""
-    """What else keeps it apart from others of its name: `setter`, `static get`, the header of an `impl` block."""
+    """What else distinguishes it from others of its name: `setter`, `static get`, the header of an `impl` block."""
     repeats: bool = False
-    """Whether another of the same name may stand beside it: prototypes, overloads, reopened classes, assignments."""
+    """True if another declaration of the same name is allowed: prototypes, overloads, reopened classes, assignments."""
     members: bool = False
-    """Whether it can hold declarations of its own."""
+    """True if it can contain declarations."""
 
 
 def declared(language: LanguageName, text: bytes) -> list[Declaration]:
-    """All declarations of a text. Raises `Unreadable` for a text that is too long for a parser."""
+    """Return all declarations of a text. Raise `SourceUnreadable` if the text is too long for a parser."""
     return declared_in(parsed(language, text), TABLES[language], text)
 
 
-def declared_in(tree: Tree, table: Table, text: bytes) -> list[Declaration]:
-    """The same for a tree that has been read already."""
-    walk = _Walk(table, _line_starts(text))
+def declared_in(tree: Tree, table: LanguageTable, text: bytes) -> list[Declaration]:
+    """Return all declarations of a tree that is already parsed."""
+    walk = _DeclarationWalk(table, _line_starts(text))
     walk.through(tree.root_node)
     return sorted(walk.found, key=lambda declaration: (declaration.start, -declaration.end))
 
@@ -63,21 +63,21 @@ def _line_starts(text: bytes) -> list[int]:
     return starts
 
 
-class _Walk:
-    """One pass over the nodes that can hold declarations, with a stack instead of recursion."""
+class _DeclarationWalk:
+    """One pass over the nodes that can contain declarations, with a stack instead of recursion."""
 
-    def __init__(self, table: Table, line_starts: list[int]) -> None:
+    def __init__(self, table: LanguageTable, line_starts: list[int]) -> None:
         self.table = table
         self.line_starts = line_starts
         self.found: list[Declaration] = []
-        self._waiting: list[tuple[Node, Place]] = []
+        self._waiting: list[tuple[Node, NodePlace]] = []
 
     def through(self, root: Node) -> None:
-        self._waiting.append((root, Place()))
+        self._waiting.append((root, NodePlace()))
         while self._waiting:
             self._children(*self._waiting.pop())
 
-    def _children(self, node: Node, place: Place) -> None:
+    def _children(self, node: Node, place: NodePlace) -> None:
         marks: list[Node] = []
         for child in node.children:
             if child.type in self.table.marks:
@@ -86,15 +86,15 @@ class _Walk:
                 place = self._child(child, replace(place, marks=(*place.marks, *marks)) if marks else place) or place
                 marks = []
 
-    def _child(self, child: Node, place: Place) -> Place | None:
-        """Looks at one node. A place, when that is where its later siblings stand."""
+    def _child(self, child: Node, place: NodePlace) -> NodePlace | None:
+        """Process one node. Return a place if the node sets the place of its later siblings."""
         if child.type == "ERROR":
             self._later(Into(child, replace(place, unsure=True)))
             return None
         onward = None
         for step in self.table.read(child, place):
             match step:
-                case Named():
+                case DeclaredName():
                     self._name(step, place)
                 case Into():
                     self._later(step)
@@ -106,7 +106,7 @@ class _Walk:
         if step.place.depth < DEEPEST:
             self._waiting.append((step.node, replace(step.place, depth=step.place.depth + 1)))
 
-    def _name(self, named: Named, place: Place) -> None:
+    def _name(self, named: DeclaredName, place: NodePlace) -> None:
         if not named.name:
             return
         start, end = _span(named, place)
@@ -129,11 +129,11 @@ class _Walk:
         )
         if named.body is not None:
             own = f"{named.name} {named.variant}" if named.reopens else str(start)
-            inside = Place(name, named.kind, f"{place.scope}\n{own}", " / ".join(conditions), unsure=place.unsure)
+            inside = NodePlace(name, named.kind, f"{place.scope}\n{own}", " / ".join(conditions), unsure=place.unsure)
             self._later(Into(named.body, replace(inside, depth=place.depth)))
 
 
-def _span(named: Named, place: Place) -> tuple[int, int]:
+def _span(named: DeclaredName, place: NodePlace) -> tuple[int, int]:
     start, end = named.node.start_byte, named.node.end_byte
     if named.alone:
         starts = [start, *(mark.start_byte for mark in place.marks[:1])]

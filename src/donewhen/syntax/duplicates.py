@@ -1,8 +1,8 @@
-"""Declarations that stand twice in one scope, as two patches leave them that each added the same thing.
+"""Duplicate declarations in one scope, as they arise when two patches each add the same thing.
 
-What a language lets repeat is not told: overloads, prototypes, both sides of a condition, reopened classes. A clash
-counts only if the version before had fewer of its kind. Where the reading is unsure, and so for every text that does
-not parse, nothing is said: the checks follow, and they see what a compiler or an interpreter makes of it.
+Repetitions that a language allows are not reported: overloads, prototypes, both sides of a condition, reopened classes.
+A clash counts only if the earlier version had fewer of its kind. If the parse is uncertain, and therefore for every
+text with syntax errors, nothing is reported: the checks run later and show what a compiler or an interpreter does.
 """
 
 import re
@@ -28,7 +28,7 @@ class Duplicate:
 
 
 def new_duplicates(language: LanguageName, before: bytes | None, after: bytes | None) -> list[Duplicate]:
-    """Clashes in `after` that `before` did not have. Raises `Unreadable` when a text is too long."""
+    """Return clashes in `after` that `before` did not have. Raise `SourceUnreadable` if a text is too long."""
     now = _clashes(language, after or b"")
     if not now:
         return []
@@ -49,7 +49,7 @@ _Identity = tuple[str, str, str, str, str]
 
 
 def _clashes(language: LanguageName, text: bytes) -> dict[_Identity, list[list[Declaration]]]:
-    """What stands more than once in a scope, by what it has in common whichever scope that is."""
+    """Return declarations that occur more than once in a scope, by their identity without the scope."""
     tree = parsed(language, text)
     if tree.root_node.has_error:
         return {}
@@ -67,7 +67,7 @@ def _clashes(language: LanguageName, text: bytes) -> dict[_Identity, list[list[D
 
 
 def _space(language: LanguageName, kind: Kind) -> str:
-    """Kinds whose names may not be the same are one kind here."""
+    """Return one key for all kinds that share a namespace."""
     for number, kinds in enumerate(TABLES[language].one_namespace):
         if kind in kinds:
             return str(number)
@@ -75,7 +75,7 @@ def _space(language: LanguageName, kind: Kind) -> str:
 
 
 def _taken_back(language: LanguageName, text: bytes) -> set[str]:
-    """Names that the text itself removes or keeps under another name, to declare them again."""
+    """Return names that the text itself removes or aliases, in order to declare them again."""
     if language in ("c", "cpp"):
         return {name.decode("utf-8", "replace") for name in _UNDEFINED.findall(text)}
     if language == "ruby":

@@ -1,11 +1,11 @@
-"""Whether a text can be read as a program of its language, and whether a change broke it.
+"""Checks whether a text parses as a program of its language, and whether a change broke it.
 
-A grammar is lenient: it takes some texts that a compiler refuses. For Python our own parser is asked as well, but it
-can be older than the Python of the project. So its word counts only against a text whose earlier version it took, and
-in which nothing is written that came into the language after it: type parameters and `type` statements (3.12),
-f-strings with quotes or lines of their own inside (3.12), `except` with a bare list (3.14), t-strings (3.14). A new
-file has no earlier version, hence only the grammar speaks. What a project writes in syntax that is newer than the
-grammar too is reported as a fault: the grammars have to be kept up to date.
+A grammar is lenient: it accepts some texts that a compiler rejects. For Python, the parser of the running interpreter
+is used as well, but it can be older than the project's Python. So its error counts only if it accepted the earlier
+version and if the text uses no newer syntax: type parameters and `type` statements (3.12), f-strings with their own
+quotes or lines inside (3.12), `except` with a bare list (3.14), t-strings (3.14). A new file has no earlier version, so
+only the grammar decides. Syntax that is newer than the grammar is reported as a fault: the grammars have to be kept up
+to date.
 """
 
 import ast
@@ -24,7 +24,7 @@ _SHOWN = 60
 
 @frozen
 class Fault:
-    """Where reading stops making sense. Lines and columns count from 1, columns in bytes."""
+    """The position of a syntax error. Lines and columns count from 1, columns in bytes."""
 
     line: int
     column: int
@@ -33,15 +33,16 @@ class Fault:
 
 @frozen
 class Parse:
-    """What a change did to a text that should be a program."""
+    """The effect of a change on whether a text parses."""
 
     state: Literal["parses", "did not parse before either", "broke"]
     fault: Fault | None = None
-    """The first fault of the text as it is now."""
+    """The first fault of the current text."""
 
 
 def breaks(language: LanguageName, before: bytes | None, after: bytes | None) -> Parse:
-    """Whether a change made a text unreadable. None: there is no file. A template was never a program, and stays so."""
+    """Tell whether a change made a text unparsable. None means that there is no file. A file that did not parse before,
+    such as a template, is not reported as broken."""
     if after is None:
         return Parse("parses")
     fault = first_fault(language, after)
@@ -56,7 +57,7 @@ def breaks(language: LanguageName, before: bytes | None, after: bytes | None) ->
 
 
 def first_fault(language: LanguageName, text: bytes) -> Fault | None:
-    """The first place that the grammar cannot read. Raises `Unreadable` for a text that is too long."""
+    """Return the first fault that the grammar finds. Raise `SourceUnreadable` if the text is too long."""
     root = parsed(language, text).root_node
     if not root.has_error:
         return None
@@ -70,7 +71,7 @@ def first_fault(language: LanguageName, text: bytes) -> Fault | None:
 
 
 def _first_broken(root: Node) -> Node:
-    """The first node that is an error. If that is the text as a whole, what in it was begun and not ended."""
+    """Return the first error node. If that is the root, return its first unnamed child: an unclosed token."""
     cursor = root.walk()
     while True:
         node = cursor.node
@@ -90,7 +91,7 @@ def _excerpt(text: bytes) -> str:
 
 
 def _python_fault(text: bytes) -> Fault | None:
-    """What our own parser refuses. A text that is too much for it is not a fault."""
+    """Return the error of the interpreter's own parser. A text that is too large for it is not a fault."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -111,7 +112,7 @@ _PREFIX = re.compile(rb"[A-Za-z]*")
 
 
 def _is_newer_than_ours(text: bytes) -> bool:
-    """Whether a Python text has something in it that the Python we run on may not know."""
+    """Tell whether a Python text uses syntax that the running Python may not know."""
     ours = sys.version_info[:2]
     cursor = parsed("python", text).walk()
     while True:
@@ -127,7 +128,7 @@ def _is_newer_than_ours(text: bytes) -> bool:
 
 
 def _version_of(node: Node) -> tuple[int, int] | None:
-    """The version of Python that brought what this node stands for, where that is not long ago."""
+    """Return the Python version that introduced this node's syntax, if it is recent."""
     match node.type:
         case kind if kind in _NEW_NODES:
             return _NEW_NODES[kind]

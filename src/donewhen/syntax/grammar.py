@@ -1,7 +1,8 @@
-"""Grammars: which language a file is written in, and its text as a tree. Each one is loaded when it is first needed.
+"""Grammars: the language of a file, and its text as a syntax tree. Each grammar is loaded on first use.
 
-A file without a grammar is not an error: whoever asks is told so, and says so. A text that is made for it can keep a
-parser busy for minutes, or kill the process it runs in: what others wrote is read in a process that may die.
+A file without a grammar is not an error: `language_of` returns None and the caller handles it. A malicious text can
+keep a parser busy for minutes or crash the process, so untrusted text must be parsed in a separate process that may
+die.
 """
 
 import functools
@@ -33,24 +34,24 @@ _MODULES = {
     "tsx": ("tree_sitter_typescript", "language_tsx"),
     "php": ("tree_sitter_php", "language_php"),
 }
-"""Wheels whose names are not those of their languages."""
+"""Packages whose module or function name does not follow the language name."""
 
 
-class Unreadable(Exception):
-    """A text that cannot be taken for a program of its language; the message says why."""
+class SourceUnreadable(Exception):
+    """A text that cannot be parsed as a program of its language; the message says why."""
 
 
 def language_of(path: str) -> LanguageName | None:
-    """The language a path's ending stands for; None when there is no grammar for it."""
+    """Return the language for the file name extension; None if there is no grammar for it."""
     name = path.rsplit("/", 1)[-1].lower()
     dot = name.rfind(".")
     return _ENDINGS.get(name[dot:]) if dot > 0 else None
 
 
 def parsed(language: LanguageName, text: bytes) -> Tree:
-    """The tree of a text, with or without errors in it."""
+    """Return the syntax tree of a text, with or without errors in it."""
     if len(text) > MOST_BYTES:
-        raise Unreadable(f"{len(text)} bytes are more than a parser is given ({MOST_BYTES})")
+        raise SourceUnreadable(f"{len(text)} bytes are more than a parser is given ({MOST_BYTES})")
     return _parser(language).parse(text)
 
 

@@ -1,5 +1,5 @@
-"""How finished patches are put together: gated one by one, merged, judged as a union, and searched when it is red.
+"""Combination of finished patches: gate each one, merge them, judge the union, and search for culprits if it is red.
 
-Facts and checks decide here, no model and no opinion. This room never judges by itself: who needs a verdict is handed
-a callable that gives one, so that the same steps serve an engine and a command.
+Facts and checks decide, never a model or an opinion. This package does not run checks: the caller passes a callable
+that judges a tree. So an engine and a command use the same steps.
 """

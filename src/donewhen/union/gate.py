@@ -1,10 +1,10 @@
-"""The gate: one patch alone, accepted only with positive evidence. Cheap questions come first.
+"""The gate for a single patch. It accepts a patch only with positive evidence. Cheap tests come first.
 
-    applies, is not empty · parses · keeps to its footprint · declares nothing twice · has manners · breaks no check
+    applies, not empty · parses · stays in its footprint · no duplicate declaration · patch rules · breaks no check
 
-Whatever could not be asked does not speak for a patch. Whether the patches reach their goal together is asked of the
-union alone. Texts are compared with what the patch stands on, so that nobody answers for what others did before; checks
-judge the whole tree.
+A test that could not be made never counts in favour of a patch. Whether the patches together reach the goal is judged
+on the union only. Texts are compared with the tree on which the patch was made, so a patch is not blamed for earlier
+work of others. Checks judge the whole tree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,50 +14,50 @@ from typing import Any
 from donewhen.errors import DonewhenError
 from donewhen.records import frozen
 from donewhen.syntax.grammar import MOST_BYTES, language_of
-from donewhen.union import manners
-from donewhen.union.asking import Question, Reader
-from donewhen.union.legs import Judgement, Judging
+from donewhen.union import patch_rules
+from donewhen.union.check_delta import CheckDeltas, Judging
+from donewhen.union.parser_client import ParserClient, ParserRequest
 from donewhen.union.patch import Footprint, Patch
 from donewhen.union.reasons import Reason, Status
-from donewhen.workspace.objects import FILE, LINK, PROGRAM, Change, Entry
-from donewhen.workspace.store import Store
+from donewhen.workspace.git.objects import FILE, LINK, PROGRAM, Change, TreeEntry
+from donewhen.workspace.git.store import Store
 
 LARGEST_SCANNED = 16 << 20
-"""Of one file, for secrets."""
+"""Size limit of a file that is searched for secrets."""
 
 
 @frozen(kw_only=True)
 class Gated:
-    """What the gate says about one patch."""
+    """The gate's result for one patch."""
 
     patch: Patch
     status: Status
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
-    """What was not looked at, and why; one line each."""
+    """What was not examined, and why; one line each."""
     files: frozenset[str] = frozenset()
     symbols: frozenset[tuple[str, str]] = frozenset()
-    """(file, symbol) it changes, where there is a grammar."""
-    judgement: Judgement | None = None
+    """The (file, symbol) pairs that it changes, in files that have a grammar."""
+    judgement: CheckDeltas | None = None
 
 
 @frozen(kw_only=True)
-class Gate:
+class PatchGate:
     store: Store
     base: str
     """The base commit's tree id."""
-    reader: Reader
+    reader: ParserClient
     judging: Judging
     allowed: Callable[[str], bool] = field(default=lambda _: False)
-    """Paths that the contract declares editable."""
+    """Returns whether the contract declares a path editable."""
 
     async def gated(self, patch: Patch) -> Gated:
         (look,) = await self.looked([patch])
         return await self.judged(look)
 
-    async def looked(self, patches: Sequence[Patch]) -> list["Look"]:
-        """What the texts of patches say: parse errors, symbols, doubled declarations; one process reads them all."""
-        looks = [Look(patch, await self._changes(patch)) for patch in patches]
+    async def looked(self, patches: Sequence[Patch]) -> list["PatchFacts"]:
+        """Find parse errors, changed symbols and duplicate declarations of all patches, with one parser client call."""
+        looks = [PatchFacts(patch, await self._changes(patch)) for patch in patches]
         questions = [await self._questions(look) for look in looks]
         answers = iter(await self.reader.answers([one for some in questions for one in some]))
         for look, asked in zip(looks, questions, strict=True):
@@ -65,7 +65,7 @@ class Gate:
                 look.read(question.path, next(answers))
         return looks
 
-    async def judged(self, look: "Look") -> Gated:
+    async def judged(self, look: "PatchFacts") -> Gated:
         if look.patch.unfit:
             return look.refused([Reason("does_not_apply", look.patch.unfit)])
         if not look.changes:
@@ -78,9 +78,9 @@ class Gate:
     async def _changes(self, patch: Patch) -> Sequence[Change]:
         return await self.store.diff(patch.on or self.base, patch.tree) if patch.tree else ()
 
-    async def _questions(self, look: "Look") -> list[Question]:
+    async def _questions(self, look: "PatchFacts") -> list[ParserRequest]:
         sizes = await self._sizes(look.changes)
-        in_a_language = [c for c in look.changes if language_of(c.path) and not manners.is_link(c)]
+        in_a_language = [c for c in look.changes if language_of(c.path) and not patch_rules.is_link(c)]
         readable = [c for c in in_a_language if max(sizes[c.old], sizes[c.new]) <= MOST_BYTES]
         for change in in_a_language:
             if change not in readable:
@@ -89,13 +89,13 @@ class Gate:
         if others:
             look.notes.append(f"{others} of {len(look.changes)} changed files have no grammar; only checks judge them")
         texts = await self._texts(readable)
-        return [Question("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]
+        return [ParserRequest("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]
 
-    async def _manners(self, look: "Look") -> list[Reason]:
-        found = list(manners.offences(look.changes, self.allowed))
-        if any(manners.is_link(change) for change in look.changes):
+    async def _manners(self, look: "PatchFacts") -> list[Reason]:
+        found = list(patch_rules.offences(look.changes, self.allowed))
+        if any(patch_rules.is_link(change) for change in look.changes):
             before, after = look.patch.on or self.base, look.patch.tree
-            found += manners.bad_links(await self._links(before), await self._links(after))
+            found += patch_rules.bad_links(await self._links(before), await self._links(after))
         sizes = await self._sizes(look.changes)
         files = [change for change in look.changes if _is_text(change.new)]
         scanned = [c for c in files if max(sizes[c.old], sizes[c.new]) <= LARGEST_SCANNED]
@@ -103,10 +103,10 @@ class Gate:
             look.notes.append(f"{len(files) - len(scanned)} files are too large to look for secrets in")
         texts = await self._texts(scanned)
         for change in scanned:
-            found += manners.secrets(change.path, texts[change.old], texts[change.new])
+            found += patch_rules.secrets(change.path, texts[change.old], texts[change.new])
         return found
 
-    async def _evidence(self, look: "Look") -> Gated:
+    async def _evidence(self, look: "PatchFacts") -> Gated:
         try:
             judgement = await self.judging(look.patch.tree, "gate")
         except DonewhenError as error:
@@ -129,25 +129,25 @@ class Gate:
             return look.ended("inconclusive", [Reason("no_evidence", words)], judgement)
         return look.ended("accepted", [], judgement)
 
-    async def _sizes(self, changes: Sequence[Change]) -> dict[Entry | None, int]:
-        """How large each side is; what is no file has none."""
+    async def _sizes(self, changes: Sequence[Change]) -> dict[TreeEntry | None, int]:
+        """Return the size of each side of the changes; 0 for anything except a file."""
         sides = list(dict.fromkeys(side for change in changes for side in (change.old, change.new)))
         asked = [side for side in sides if side is not None and side.mode in (FILE, PROGRAM)]
         found = dict(zip(asked, await self.store.bare.sizes([side.id for side in asked]), strict=True))
         return {side: found.get(side, 0) if side is not None else 0 for side in sides}
 
-    async def _texts(self, changes: Sequence[Change]) -> dict[Entry | None, bytes | None]:
+    async def _texts(self, changes: Sequence[Change]) -> dict[TreeEntry | None, bytes | None]:
         entries = list(dict.fromkeys(side for c in changes for side in (c.old, c.new) if _is_text(side)))
         found = await self.store.bare.contents([entry.id for entry in entries if entry is not None])
-        texts: dict[Entry | None, bytes | None] = dict(zip(entries, found, strict=True))
+        texts: dict[TreeEntry | None, bytes | None] = dict(zip(entries, found, strict=True))
         for change in changes:
             texts.setdefault(change.old, None)
             texts.setdefault(change.new, None)
         return texts
 
     async def _links(self, tree: str) -> dict[bytes, bytes]:
-        """All links of a tree; asked only where a patch changes one."""
-        from donewhen.workspace.objects import listed
+        """Return all links of a tree. Needed only if a patch changes a link."""
+        from donewhen.workspace.git.objects import listed
 
         answer = await self.store.bare.run("ls-tree", "-r", "-z", "--full-tree", tree)
         links = {path: entry.id for path, entry in listed(answer) if entry.mode == LINK}
@@ -156,8 +156,8 @@ class Gate:
 
 
 @dataclass(slots=True)
-class Look:
-    """What has been seen of a patch so far."""
+class PatchFacts:
+    """What is known about a patch so far."""
 
     patch: Patch
     changes: Sequence[Change]
@@ -165,7 +165,7 @@ class Look:
     broken: list[Reason] = field(default_factory=list[Reason])
     doubled: list[Reason] = field(default_factory=list[Reason])
     touched: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    """By file: which symbols changed, as `syntax.changes` tells it."""
+    """By file: the changed symbols, in the form that `syntax.changes` returns."""
 
     def read(self, path: str, answer: Mapping[str, Any]) -> None:
         if "unreadable" in answer:
@@ -186,7 +186,7 @@ class Look:
         unread = bool(reasons) and all(reason.code == "unreadable" for reason in reasons)
         return self.ended("inconclusive" if unread else "rejected", reasons)
 
-    def ended(self, status: Status, reasons: Sequence[Reason], judgement: Judgement | None = None) -> Gated:
+    def ended(self, status: Status, reasons: Sequence[Reason], judgement: CheckDeltas | None = None) -> Gated:
         return Gated(
             patch=self.patch,
             status=status,
@@ -203,8 +203,8 @@ class Look:
         )
 
 
-def _strays(look: Look) -> list[Reason]:
-    """What was changed although it was not declared; a new symbol is judged by its file."""
+def _strays(look: PatchFacts) -> list[Reason]:
+    """Return changes outside the declared footprint. A new symbol only needs its file to be declared."""
     footprint = look.patch.footprint
     if footprint is None:
         return []
@@ -216,7 +216,7 @@ def _strays(look: Look) -> list[Reason]:
     found += [
         Reason("outside_footprint", "is or was a link, in which no symbol can be", change.path)
         for change in look.changes
-        if manners.is_link(change) and footprint.symbols_of(change.path)
+        if patch_rules.is_link(change) and footprint.symbols_of(change.path)
     ]
     for path, symbols in look.touched.items():
         if path in footprint.files:
@@ -237,9 +237,9 @@ def _stray_symbols(footprint: Footprint, path: str, symbols: Mapping[str, Any]) 
 
 
 def _covers(declared: str, name: str) -> bool:
-    """A declared class covers its members; a member that is named alone is found by its last part."""
+    """A declared class covers its members. A declared bare member name matches the last part of a qualified name."""
     return name == declared or name.startswith(f"{declared}.") or name.endswith(f".{declared}")
 
 
-def _is_text(side: Entry | None) -> bool:
+def _is_text(side: TreeEntry | None) -> bool:
     return side is not None and side.mode in (FILE, PROGRAM)

@@ -1,7 +1,7 @@
-"""Patches put together, as tree ids: nothing is on disk, so nothing can be half applied.
+"""Merging of patches as tree ids. No files are checked out, so nothing can be half applied.
 
-Git merges; where it finds the same lines changed twice, the syntax is asked; where that knows no answer either, the
-patches do not go together. Two patches that merge can still declare the same thing: that is an obstacle as well.
+Git merges first. If two patches change the same lines, the syntax merge tries. If that fails too, the patches cannot be
+combined. Two patches that merge can still declare the same name twice: that is an obstacle as well.
 """
 
 import base64
@@ -11,21 +11,21 @@ from typing import Any, Literal
 
 from donewhen.records import frozen
 from donewhen.syntax.grammar import language_of
-from donewhen.union.asking import Question, Reader
-from donewhen.union.known import Members, Merged
+from donewhen.union.oracle import Members, MergedTree
+from donewhen.union.parser_client import ParserClient, ParserRequest
 from donewhen.union.patch import Patch
-from donewhen.workspace.objects import FILE, PROGRAM, Change, Entry, shown
-from donewhen.workspace.store import Store
-from donewhen.workspace.store.merge import Merge, Sides, merge, settled
+from donewhen.workspace.git.objects import FILE, PROGRAM, Change, TreeEntry, shown
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.git.store.merge_trees import Merge, Sides, merge, settled
 
 
 @frozen
 class Obstacle:
-    """Why patches cannot be put together."""
+    """The reason why patches cannot be combined."""
 
     kind: Literal["patch_conflict", "duplicate_declaration"]
     patch: str
-    """The one that does not go on top of the others."""
+    """The patch that cannot be applied on top of the others."""
     files: tuple[str, ...]
     symbols: tuple[str, ...] = ()
     detail: str = ""
@@ -36,30 +36,30 @@ class Obstacle:
 class Together:
     tree: str
     reconciled: tuple[tuple[str, str], ...] = ()
-    """(file, how) where the syntax settled what lines could not."""
+    """(file, how) for each conflict of lines that the syntax merge resolved."""
     changed: frozenset[str] = frozenset()
-    """The paths at which it differs from what the patches stand on."""
+    """The paths that differ from the tree on which the patches are made."""
     obstacle: Obstacle | None = None
 
 
 @dataclass(slots=True)
 class Integration:
-    """All patches over one tree, in one order. Every union is put together once."""
+    """All patches on one tree, in one order. Each union is merged only once."""
 
     store: Store
     base: str
-    """The id of the tree that all of them stand on: the base, or the ground that others have made of it."""
-    reader: Reader
+    """The id of the tree on which all patches are made: the base, or the base with earlier patches applied."""
+    reader: ParserClient
     patches: Mapping[str, Patch]
-    """By id. More may come while it is in use; what an id means never changes."""
+    """By id. Patches may be added during use; the patch of an id never changes."""
     _made: dict[Members, Together] = field(default_factory=dict[Members, "Together"])
 
-    async def merged(self, members: Members) -> Merged:
+    async def merged(self, members: Members) -> MergedTree:
         made = await self.together(members)
-        return Merged(conflict=made.obstacle.files) if made.obstacle else Merged(tree=made.tree)
+        return MergedTree(conflict=made.obstacle.files) if made.obstacle else MergedTree(tree=made.tree)
 
     async def together(self, members: Members) -> Together:
-        """The patches applied in this order, or the first of them that cannot be."""
+        """Apply the patches in this order; stop at the first one that cannot be applied."""
         if not members:
             return Together(self.base)
         if members not in self._made:
@@ -83,7 +83,7 @@ class Integration:
         return Together(settling.tree, (*before.reconciled, *settling.how.items()), changed)
 
     async def _settled(self, patch: Patch, merged: Merge) -> "_Settled | Obstacle":
-        """A merge that git could not finish, finished by what the texts mean."""
+        """Finish a merge with conflicts by the syntax merge, or return the obstacle."""
         stuck = [sides for sides in merged.conflicts if not sides.lines_only]
         if stuck:
             files = tuple(sides.path for sides in stuck)
@@ -93,7 +93,7 @@ class Integration:
             return Obstacle(
                 "patch_conflict", patch.id, tuple(large), detail=f"{_listed(large)}: too large to be merged"
             )
-        questions = [Question("merge", sides.path, texts[sides.path]) for sides in merged.conflicts]
+        questions = [ParserRequest("merge", sides.path, texts[sides.path]) for sides in merged.conflicts]
         answers = await self.reader.answers(questions)
         found = dict(zip((sides.path for sides in merged.conflicts), answers, strict=True))
         refused = {path: answer for path, answer in found.items() if "text" not in answer}
@@ -108,7 +108,7 @@ class Integration:
         ids = list(dict.fromkeys(entry.id for entry in entries))
         contents = dict(zip(ids, await self.store.bare.readable_contents(ids), strict=True))
 
-        def text(entry: Entry | None) -> bytes | None:
+        def text(entry: TreeEntry | None) -> bytes | None:
             return contents[entry.id] if entry else b""
 
         return {
@@ -117,7 +117,7 @@ class Integration:
         }
 
     async def _read(self, changes: Sequence[Change]) -> dict[str, Mapping[str, Any]]:
-        """What is to be said about files that several patches have changed, where git could merge them."""
+        """Parse files that several patches changed and git merged without conflict."""
         texts = [
             (change.path, change.old.id, change.new.id)
             for change in changes
@@ -129,7 +129,7 @@ class Integration:
         ids = list(dict.fromkeys(id for _, old, new in texts for id in (old, new)))
         contents = dict(zip(ids, await self.store.bare.contents(ids), strict=True))
         questions = [
-            Question("change", path, {"before": contents[old], "after": contents[new]}) for path, old, new in texts
+            ParserRequest("change", path, {"before": contents[old], "after": contents[new]}) for path, old, new in texts
         ]
         answers = await self.reader.answers(questions)
         return dict(zip((path for path, _, _ in texts), answers, strict=True))
@@ -139,7 +139,7 @@ class Integration:
 class _Settled:
     tree: str
     how: Mapping[str, str] = field(default_factory=dict[str, str])
-    """By file, in which words its conflict was settled."""
+    """By file: a description of how its conflict was resolved."""
     doubled: Obstacle | None = None
 
 
@@ -156,7 +156,7 @@ def _conflict(patch: Patch, refused: Mapping[str, Mapping[str, Any]]) -> Obstacl
 
 
 def _doubling(patch: Patch, read: Mapping[str, Mapping[str, Any]]) -> Obstacle | None:
-    """What would be declared twice, if anything."""
+    """Return an obstacle for declarations that would exist twice, or None."""
     found = {path: [str(one["name"]) for one in answer.get("duplicates", ())] for path, answer in read.items()}
     files = tuple(path for path, names in found.items() if names)
     if not files:

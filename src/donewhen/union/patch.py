@@ -1,6 +1,6 @@
-"""A finished patch as data: what it is called, what it says it would touch, and the tree it makes of what it stands on.
+"""A finished patch as data: its id, its declared footprint, and the tree that results from applying it.
 
-Where it came from, a branch, a file or a worker of ours, is forgotten here.
+The records do not distinguish whether it came from a branch, a file or one of our workers.
 """
 
 from donewhen.records import frozen
@@ -10,14 +10,14 @@ WHOLE_FILE = "*"
 
 @frozen
 class Footprint:
-    """What a patch said beforehand that it would write: files, and in some of them only these symbols."""
+    """The files that a patch declared in advance it would write, and in some of them only these symbols."""
 
     files: frozenset[str]
     symbols: tuple[tuple[str, str], ...] = ()
-    """(file, symbol); a file that is not among them may be written as a whole."""
+    """(file, symbol) pairs. A declared file without a pair may be written as a whole."""
 
     def symbols_of(self, path: str) -> frozenset[str]:
-        """The symbols it may change there; empty when all of the file is meant."""
+        """Return the symbols that it may change in a file; empty if it may change the whole file."""
         named = frozenset(symbol for file, symbol in self.symbols if file == path)
         return frozenset() if WHOLE_FILE in named else named
 
@@ -26,13 +26,13 @@ class Footprint:
 class Patch:
     id: str
     tree: str
-    """The tree id of what it stands on with this patch alone."""
+    """Tree id after applying this patch alone to `on`."""
     on: str = ""
-    """The tree id of what it stands on: patches that are together already. Empty for the base."""
+    """Id of the tree on which the patch was made: patches that are already combined. Empty for the base."""
     title: str = ""
     """One line for people."""
     origin: str = ""
-    """The commit it was, where it was one."""
+    """The commit from which it was made, if there was one."""
     footprint: Footprint | None = None
     unfit: str = ""
-    """Why there is no such tree: it does not go onto what it should stand on. Empty for a patch that does."""
+    """Why `tree` is missing: the patch does not apply. Empty for a patch that applies."""

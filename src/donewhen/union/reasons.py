@@ -1,10 +1,10 @@
-"""Why a patch was not accepted, as data: a code for programs, words for people, and where."""
+"""Reasons why a patch was not accepted: a code for programs, a text for people, and the location."""
 
 from dataclasses import asdict
 from typing import Any, Literal
 
 from donewhen.records import frozen
-from donewhen.workspace.objects import shown
+from donewhen.workspace.git.objects import shown
 
 Code = Literal[
     "does_not_apply",
@@ -36,7 +36,7 @@ class Reason:
     path: str = ""
     symbol: str = ""
     check: str = ""
-    """The check that it is about."""
+    """The check that the reason is about."""
 
     def plain(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value}

@@ -1,11 +1,11 @@
-"""Which of several patches go together, and who is to blame for the rest: a red union searched in few judgements.
+"""Search of a red union: which patches work together, and which break it, with few judgements.
 
     found = await search(patches, probe)
 
-Patches are applied in the order given, always; they are tried in the order of their risk. The smallest red prefix of
-that order names a culprit, a second search names its partner, a trial decides (see `trial`), the culprit is left out,
-and what is left is judged. So what is kept was seen green as a whole, and everybody who is missing was seen to break
-what stood before it. Nothing is merged or run here: that is what the probe is for.
+Patches are always applied in the given order, but tried in the order of their risk. The smallest red prefix of that
+order gives a culprit. A second search gives its partner, and `blame.trial` confirms or rejects the result. The culprit
+is left out and the rest is judged again. So the kept patches were seen green together, and each dropped patch was seen
+to break the patches before it. This module does not merge or run anything: the probe does.
 """
 
 from collections.abc import Sequence
@@ -13,45 +13,45 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from donewhen.union.beliefs import Beliefs
-from donewhen.union.known import USUAL, Limits, Members, Probe, Questions, Spent
-from donewhen.union.ordering import Item, by_risk, components, lanes
-from donewhen.union.trial import Blame, first_red, retrial, trial
+from donewhen.union.blame import Blame, first_red, retrial, trial
+from donewhen.union.oracle import USUAL, CachedOracle, Members, Oracle, SearchExhausted, SearchLimits
+from donewhen.union.order import SearchItem, by_risk, components, lanes
+from donewhen.union.search_state import SearchState
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     kept: Members
-    """A maximal union that passes, in the order in which it is applied; seen green as it is, with every check."""
+    """A maximal green union, in the order of applying. It was seen green as a whole, with every check."""
     blames: tuple[Blame, ...]
     runs: int
-    """Judgements made to find something out."""
+    """Number of judgements of trees that had no answer yet."""
     confirmations: int
-    """Judgements made only to be sure."""
+    """Number of repeated judgements, made only to confirm an answer."""
     flaky: tuple[str, ...]
-    """Checks that gave two answers for one tree."""
+    """Checks that were both green and red on one tree."""
     left: Members = ()
-    """Neither kept nor blamed, because the judgements that the limits allow were used up."""
+    """Patches neither kept nor blamed, because the allowed number of judgements was used up."""
 
 
-async def search(patches: Sequence[Item], probe: Probe, *, limits: Limits = USUAL) -> Found:
-    """A maximal union of the patches that is green, given that none of them at all is green."""
+async def search(patches: Sequence[SearchItem], probe: Oracle, *, limits: SearchLimits = USUAL) -> SearchResult:
+    """Return a maximal green union of the patches. The empty union (the base) must be green."""
     order = by_risk(patches)
-    questions = Questions(probe, [item.id for item in patches], limits)
-    known = Beliefs(questions, [item.id for item in patches if item.green_alone])
+    questions = CachedOracle(probe, [item.id for item in patches], limits)
+    known = SearchState(questions, [item.id for item in patches if item.green_alone])
     salvage = Salvage(known, [item.id for item in order])
     try:
         if await salvage.is_red():
             await _lane_by_lane(salvage, lanes(components(order), limits.at_once))
         await salvage.finish()
         await salvage.offer_again()
-    except Spent:
+    except SearchExhausted:
         return _so_far(known, salvage)
     return _found(known, salvage, salvage.sequence)
 
 
-async def _lane_by_lane(whole: "Salvage", dealt: list[list[Item]]) -> None:
-    """Search the independent parts at the same time, each by itself; what they leave is still to be judged together."""
+async def _lane_by_lane(whole: "Salvage", dealt: list[list[SearchItem]]) -> None:
+    """Search independent groups at the same time. The remaining patches must still be judged together."""
     if len(dealt) < 2:
         return
     parts = [Salvage(whole.known, [id for id in whole.sequence if id in {item.id for item in lane}]) for lane in dealt]
@@ -60,8 +60,8 @@ async def _lane_by_lane(whole: "Salvage", dealt: list[list[Item]]) -> None:
             for part in parts:
                 tasks.start_soon(part.finish)
     except ExceptionGroup as group:
-        # What went wrong in one part comes before what another ran out of.
-        raise min(group.exceptions, key=lambda error: isinstance(error, Spent)) from group
+        # A real error takes precedence over an exhausted search.
+        raise min(group.exceptions, key=lambda error: isinstance(error, SearchExhausted)) from group
     finally:
         whole.blames += [blame for part in parts for blame in part.blames]
         whole.sequence = [id for id in whole.sequence if any(id in part.sequence for part in parts)]
@@ -69,22 +69,22 @@ async def _lane_by_lane(whole: "Salvage", dealt: list[list[Item]]) -> None:
 
 @dataclass
 class Salvage:
-    """What is left of some patches while those that break it are taken out, one after the other."""
+    """A set of patches from which culprits are removed one by one until the rest is green."""
 
-    known: Beliefs
+    known: SearchState
     sequence: list[str]
-    """In the order of trying; starts as everything."""
+    """The remaining patches in the order of trying; initially all."""
     blames: list[Blame] = field(default_factory=list[Blame])
     given: dict[str, int] = field(init=False)
     _spared: set[str] = field(default_factory=set[str])
-    """Partners that leaving out did not help."""
+    """Partners for which `_without` was already tried."""
     _thought_over: Members = ()
 
     def __post_init__(self) -> None:
         self.given = {id: place for place, id in enumerate(self.sequence)}
 
     async def is_red(self) -> bool:
-        """Whether what is left is red, twice: a search is not begun on account of a check's bad moment."""
+        """Return whether the remaining union is red, judged twice: one flaky result must not start a search."""
         union = self.known.union(self.sequence)
         if not union or not await self.known.seen_red(union):
             return False
@@ -92,7 +92,7 @@ class Salvage:
         return thought_over or await self.known.red_on_second_thought(union)
 
     async def finish(self) -> None:
-        """Take patches out until what is left is green."""
+        """Remove patches until the rest is green."""
         while await self.is_red():
             await self._take_one_out()
 
@@ -108,7 +108,7 @@ class Salvage:
             await self._without(blame.partner, self.sequence[:last])
 
     async def _without(self, hub: str, prefix: list[str]) -> None:
-        """Leave out one that fights with several, where that keeps more than it costs. Tried once for each."""
+        """Drop a partner of several culprits instead of them, if that keeps more patches. Tried once per partner."""
         victims = [blame for blame in self.blames if blame.partner == hub]
         if len(victims) < 2 or hub in self._spared:
             return
@@ -121,7 +121,7 @@ class Salvage:
         self.sequence = self._in_order([*(id for id in self.sequence if id != hub), *culprits])
 
     async def offer_again(self) -> None:
-        """Take back whoever was left out because of somebody who was left out later."""
+        """Add a culprit again if a patch of its witness was dropped later and the union with it is green."""
         for blame in list(self.blames):
             if set(blame.witness) - {blame.culprit} <= set(self.sequence):
                 continue
@@ -134,14 +134,14 @@ class Salvage:
         return sorted(ids, key=self.given.__getitem__)
 
 
-def _found(known: Beliefs, salvage: Salvage, kept: Sequence[str], left: Members = ()) -> Found:
+def _found(known: SearchState, salvage: Salvage, kept: Sequence[str], left: Members = ()) -> SearchResult:
     blames = tuple(blame for blame in salvage.blames if blame.culprit not in kept)
     asked = known.questions
-    return Found(known.union(kept), blames, asked.runs, asked.confirmations, known.flaky, left)
+    return SearchResult(known.union(kept), blames, asked.runs, asked.confirmations, known.flaky, left)
 
 
-def _so_far(known: Beliefs, salvage: Salvage) -> Found:
-    """The largest union that was seen green before the limit was reached."""
+def _so_far(known: SearchState, salvage: Salvage) -> SearchResult:
+    """Return the largest union that was seen green before the limit was reached."""
     kept = max(known.greens(), key=len, default=())
     blamed = {blame.culprit for blame in salvage.blames}
     left = known.union(id for id in salvage.given if id not in blamed and id not in kept)

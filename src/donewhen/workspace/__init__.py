@@ -1,5 +1,5 @@
-"""Files, git and processes: the ground that everything stands on. No model, no judge, no idea of a session.
+"""Files, git, processes and the sandbox: the lowest layer of the project. No model, no judge, no session.
 
-Import the module you need (`donewhen.workspace.process`, `.sandbox`, `.store`, …); nothing is re-exported here, so
-that no caller pays for what it does not use.
+Import the module you need (`donewhen.workspace.process.launch`, `donewhen.workspace.trees.trees`, …). Nothing is
+re-exported here, so that callers do not pay for what they do not use.
 """

@@ -1,14 +1,14 @@
-"""Open paths below a directory whose content comes from others: a repository, a git directory, a tree, a share.
+"""Link-safe access to paths below a directory whose content is not trusted: a repository, git directory, tree or share.
 
     root = Root(repo.common_dir)
     with root.directory("refs/heads", make=True) as fd: …
 
-No link is followed, at any component, so that nothing outside the directory is read or written. Files that only inform
-a decision may be read through links that lead to another place below the same directory (`read_inside`). `..` is never
-accepted. Mounts below the directory are part of it.
+No link is followed, at any path component. So nothing outside the directory is read or written. One exception: files
+that only inform a decision may be read through links that lead to another place below the same directory
+(`read_inside`). `..` is never accepted. Mounts below the directory are part of it.
 
-The kernel resolves the path (`openat2`). Where it cannot, every component is opened on its own, which is as safe and
-costs more calls. Standard library only: the launcher uses it too.
+The kernel resolves the path (`openat2`). Where it cannot, every component is opened separately. That is as safe and
+costs more calls. Standard library only: the launcher uses this module too.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
     Enter = Callable[[bytes], bool]
 
 SYS_OPENAT2 = 437
-"""The same number on every architecture."""
+"""The system call number, the same on every architecture."""
 NO_MAGICLINKS, NO_SYMLINKS, BENEATH = 0x02, 0x04, 0x08
 UNSUPPORTED = {errno.ENOSYS, errno.EPERM, errno.EINVAL}
-"""What an old kernel, or a filter around this process, answers to a call that it does not know."""
+"""Errors from an old kernel, or from a filter around this process, for a call that it does not know."""
 MOST_HOPS = 40
-"""As many links as the kernel follows."""
+"""The kernel follows the same number of links."""
 LONGEST = 4000
-"""The kernel takes no longer path in one call."""
+"""The kernel accepts no longer path in one call."""
 MOST_TRIES = 16
-"""How often a lookup is repeated that was disturbed by a rename elsewhere."""
+"""How often a lookup is tried when a rename elsewhere disturbs it."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""A pipe in place of a file must not hold us up."""
+"""Non-blocking: opening a pipe in place of a file must not block."""
 
 Parts = tuple[bytes, ...]
 AnyPath = str | bytes
-"""Of text, bytes that are no UTF-8 are surrogate escapes."""
+"""In text, bytes that are not valid UTF-8 are surrogate escapes."""
 
 LINK = "is a link, which is not followed here"
 kernel_resolves = True
-"""Whether this kernel has the call, as far as is known. Tests set it to False, to have every component opened alone."""
+"""False once `openat2` was found to be missing. Tests set it to False, so that every component is opened separately."""
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 
 class LeavesRoot(BadInput, OSError):
-    """A path goes through a link, or names a place outside the directory. Said as one line that names the path."""
+    """A path goes through a link, or is outside the directory. The message is one line that names the path."""
 
     def __str__(self) -> str:
         name = str(self.filename)
@@ -65,46 +65,62 @@ class LeavesRoot(BadInput, OSError):
 
 
 class Root:
-    """A directory. Paths are relative to it; `location` is for messages and for what has to be handed to the kernel."""
+    """A directory; all paths are relative to it.
 
-    __slots__ = ("_inner", "_top")
+    `location` is for messages and for paths that must be passed to the kernel. `shared` holds the modes that
+    `core.sharedRepository` requests in a git directory, see `share`. A `pinned` root raises `LeavesRoot` as soon as
+    another directory has its path.
+    """
 
-    def __init__(self, top: Path | str, inner: AnyPath = b"") -> None:
+    __slots__ = ("_identity", "_inner", "_shared", "_top")
+
+    def __init__(
+        self, top: Path | str, inner: AnyPath = b"", shared: int = 0, identity: tuple[int, int] | None = None
+    ) -> None:
         self._top = os.fspath(top)
         self._inner = _parts(inner)
+        self._shared = shared
+        self._identity = identity
 
     @property
     def location(self) -> Path:
-        from pathlib import Path  # the launcher does without
+        from pathlib import Path  # the launcher does not need it
 
         return Path(self._top, *map(os.fsdecode, self._inner))
 
     def place(self, path: AnyPath) -> str:
-        """The whole path as text, for a message; it is not to be opened."""
-        return os.fsdecode(os.path.join(os.fsencode(self._top), *self._inner, os.fsencode(path)))
+        """Return the whole path as text, for a message. Do not open it."""
+        return os.fsdecode(os.path.join(os.fsencode(self._top), *self._inner, _encoded(path)))
 
-    def below(self, path: AnyPath) -> Root:
-        """A directory below this one as a root; the way to it is looked up from here each time."""
-        return Root(self._top, b"/".join((*self._inner, *_parts(path))))
+    def below(self, path: AnyPath, shared: int | None = None) -> Root:
+        """Return a root for a directory below this one. Its path is resolved from this root each time."""
+        modes = self._shared if shared is None else shared
+        return Root(self._top, b"/".join((*self._inner, *_parts(path))), modes, self._identity)
 
     # -- opening --
 
     @contextlib.contextmanager
     def directory(self, path: AnyPath = b"", make: bool = False) -> Generator[int]:
-        """A descriptor of a directory; with `make`, directories that are missing are made."""
-        fd = _made(self._top, (*self._inner, *_parts(path))) if make else self.open_directory(path)
+        """Yield a descriptor of a directory. With `make`, create missing directories."""
+        if make:
+            fd = _made(self._top, self._identity, (*self._inner, *_parts(path)), self.share)
+        else:
+            fd = self.open_directory(path)
         try:
             yield fd
         finally:
             os.close(fd)
 
     def open_directory(self, path: AnyPath = b"") -> int:
-        """A descriptor of a directory, for the caller to close."""
-        return _opened(self._top, (*self._inner, *_parts(path)))
+        """Return a descriptor of a directory. The caller closes it."""
+        parts = (*self._inner, *_parts(path))
+        with _opened_top(self._top, self._identity) as top, _explained(self._top, parts):
+            found = _kernel_open(top, parts, DIRECTORY, BENEATH | NO_SYMLINKS | NO_MAGICLINKS)
+            return _step_by_step(top, parts) if found is None else found
 
     @contextlib.contextmanager
     def above(self, path: AnyPath, make: bool = False) -> Generator[tuple[int, bytes]]:
-        """A descriptor of the directory that holds a path, and the last name of it, for calls that take `dir_fd`."""
+        """Yield a descriptor of the parent directory and the last name of the path, for calls that take `dir_fd`."""
         parts = _parts(path)
         if not parts:
             raise IsADirectoryError(errno.EISDIR, "is the directory itself", self.place(b""))
@@ -112,15 +128,25 @@ class Root:
             yield fd, parts[-1]
 
     def open(self, path: AnyPath, flags: int, mode: int = 0o666) -> int:
-        """Open a path; a link at its end is refused as well."""
+        """Open a path. A link as the last component is refused as well."""
         with self.above(path) as (fd, name), _explained(self._top, (*self._inner, *_parts(path))):
             return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=fd)
 
+    def share(self, fd: int) -> None:
+        """Set the modes that git would give a new file or directory here. Do nothing if it belongs to another user."""
+        status = os.fstat(fd)
+        wanted = _shared_mode(status.st_mode, self._shared)
+        if self._shared and wanted != status.st_mode:
+            with contextlib.suppress(PermissionError):
+                os.fchmod(fd, stat.S_IMODE(wanted))
+
     @contextlib.contextmanager
     def file(self, path: AnyPath, inside: bool = False) -> Generator[BufferedReader]:
-        """A regular file, to read from; anything else is an OSError."""
-        whole = (*self._inner, *_parts(path))
-        fd = _opened_inside(self._top, whole) if inside else self.open(path, REGULAR)
+        """Open a regular file for reading. Anything else raises OSError."""
+        if inside:
+            fd = _opened_inside(self._top, self._identity, (*self._inner, *_parts(path)))
+        else:
+            fd = self.open(path, REGULAR)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise IsADirectoryError(errno.EISDIR, "is not a regular file", os.fsdecode(path))
@@ -130,7 +156,7 @@ class Root:
     # -- reading --
 
     def read(self, path: AnyPath, most: int) -> bytes | None:
-        """The first bytes of a regular file; None when there is no file. A link in the way is an error."""
+        """Return up to `most` bytes of a regular file; None if there is none. A link on the path is an error."""
         try:
             with self.file(path) as file:
                 return file.read(most)
@@ -138,7 +164,7 @@ class Root:
             return None
 
     def read_inside(self, path: AnyPath, most: int) -> bytes | None:
-        """The same for a file that only informs a decision: links that stay inside count; None for all trouble."""
+        """Like `read`, for a file that only informs a decision: follow links that stay inside; None on any error."""
         try:
             with self.file(path, inside=True) as file:
                 return file.read(most)
@@ -146,7 +172,7 @@ class Root:
             return None
 
     def status(self, path: AnyPath = b"") -> os.stat_result | None:
-        """What is at a path, a link at its end not followed; None when nothing is."""
+        """Return the status of a path without following a link at its end; None if nothing is there."""
         try:
             if not _parts(path):
                 with self.directory() as fd:
@@ -165,7 +191,7 @@ class Root:
         return found is not None and stat.S_ISDIR(found.st_mode)
 
     def target(self, path: AnyPath) -> bytes | None:
-        """Where the link at a path points; None when there is no link."""
+        """Return the target of the link at a path; None if there is no link."""
         try:
             with self.above(path) as (fd, name):
                 return os.readlink(name, dir_fd=fd)
@@ -177,7 +203,7 @@ class Root:
             raise
 
     def names(self, path: AnyPath = b"") -> list[str]:
-        """The names in a directory, sorted; none when there is no directory."""
+        """Return the sorted names in a directory; an empty list if there is no directory."""
         try:
             with self.directory(path) as fd:
                 return sorted(os.listdir(fd))
@@ -185,18 +211,18 @@ class Root:
             return []
 
     def files_below(self, path: AnyPath = b"", enter: Enter = lambda _: True) -> Iterator[bytes]:
-        """Everything below a directory that is not a directory itself, by its path from this root, in order."""
+        """Yield everything below a directory that is not a directory, in order. Paths are relative to this root."""
         return (inner for inner, is_directory in self.walk(path, enter) if not is_directory)
 
     def directories_below(self, path: AnyPath) -> list[bytes]:
-        """A directory and all directories below it, inner ones first; none when there is no directory."""
+        """Return a directory and all directories below it, inner ones first; an empty list if there is no directory."""
         if not self.is_directory(path):
             return []
         inner = [inner for inner, is_directory in self.walk(path) if is_directory]
         return [*reversed(inner), b"/".join(_parts(path))]
 
     def walk(self, path: AnyPath = b"", enter: Enter = lambda _: True) -> Iterator[tuple[bytes, bool]]:
-        """Everything below a directory by its path from this root, and whether it is a directory; outer ones first."""
+        """Yield path (from this root) and "is a directory" of everything below a directory, outer ones first."""
         waiting = [b"/".join(_parts(path))]
         while waiting:
             here = waiting.pop()
@@ -204,85 +230,119 @@ class Root:
                 with self.directory(here) as fd, os.scandir(fd) as found:
                     inner = sorted((os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in found)
             except (FileNotFoundError, NotADirectoryError):
-                continue  # removed while we looked
+                continue  # removed during the walk
             full = [(here + b"/" + name if here else name, is_directory) for name, is_directory in inner]
             yield from full
             waiting += [name for name, is_directory in reversed(full) if is_directory and enter(name)]
 
 
-# -- resolving: `top` is a directory of the host, `parts` are the names from there on --
+# -- path resolution: `top` is a directory of the host, `parts` are the names below it --
 
 
-def _opened(top: str, parts: Parts) -> int:
-    with _top_of(top) as fd, _explained(top, parts):
-        found = _kernel_open(fd, parts, DIRECTORY, BENEATH | NO_SYMLINKS | NO_MAGICLINKS)
-        return _step_by_step(fd, parts) if found is None else found
-
-
-def _opened_inside(top: str, parts: Parts) -> int:
-    """Open a file for reading; links are followed as long as they stay below the top."""
-    with _top_of(top) as fd, _explained(top, parts):
-        found = _kernel_open(fd, parts, REGULAR & ~os.O_NOFOLLOW, BENEATH | NO_MAGICLINKS)
-        return _following(fd, parts) if found is None else found
-
-
-def _made(top: str, parts: Parts) -> int:
-    """Open a directory; those that are missing are made."""
-    fd = os.open(top, DIRECTORY & ~os.O_NOFOLLOW)
-    for number, part in enumerate(parts, 1):
-        try:
-            with _explained(top, parts[:number]):
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, 0o777, dir_fd=fd)
-                inner = os.open(part, DIRECTORY, dir_fd=fd)
-        finally:
-            os.close(fd)
-        fd = inner
-    return fd
+def pinned(top: Path | str) -> Root:
+    """Return a root for the directory that has this path now, and for no other directory that has it later."""
+    found = os.stat(top)
+    return Root(top, identity=(found.st_dev, found.st_ino))
 
 
 @contextlib.contextmanager
-def _top_of(top: str) -> Generator[int]:
+def _opened_top(top: str, identity: tuple[int, int] | None) -> Generator[int]:
     fd = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        found = os.fstat(fd)
+        if identity not in (None, (found.st_dev, found.st_ino)):
+            raise LeavesRoot(errno.ESTALE, "was replaced by another directory", top)
         yield fd
     finally:
         os.close(fd)
 
 
+def _opened_inside(top: str, identity: tuple[int, int] | None, parts: Parts) -> int:
+    """Open a file for reading. Follow links as long as they stay below the top."""
+    with _opened_top(top, identity) as fd, _explained(top, parts):
+        found = _kernel_open(fd, parts, REGULAR & ~os.O_NOFOLLOW, BENEATH | NO_MAGICLINKS)
+        return _following(fd, parts) if found is None else found
+
+
+def _made(top: str, identity: tuple[int, int] | None, parts: Parts, share: Callable[[int], None]) -> int:
+    """Open a directory. Create missing directories."""
+    with _opened_top(top, identity) as above:
+        fd = os.open(b".", DIRECTORY, dir_fd=above)
+    for number, part in enumerate(parts, 1):
+        try:
+            with _explained(top, parts[:number]):
+                is_new = _make_directory(part, fd)
+                inner = os.open(part, DIRECTORY, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = inner
+        if is_new:
+            share(fd)
+    return fd
+
+
+def _make_directory(name: bytes, above: int) -> bool:
+    """Create a directory. Return False if the name already exists."""
+    try:
+        os.mkdir(name, 0o777, dir_fd=above)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _shared_mode(mode: int, shared: int) -> int:
+    """Return the mode as git computes it: `shared` adds bits or, if negative, replaces the permission bits."""
+    extra = abs(shared)
+    if not mode & stat.S_IWUSR:
+        extra &= ~0o222
+    if mode & stat.S_IXUSR:
+        extra |= (extra & 0o444) >> 2
+    wanted = (mode & ~0o777 | extra) if shared < 0 else mode | extra
+    return wanted | stat.S_ISGID if stat.S_ISDIR(mode) and wanted & 0o060 else wanted
+
+
 @contextlib.contextmanager
 def _explained(top: str, parts: Parts) -> Generator[None]:
-    """Raise errors again with the path in them; a link in the way is named as such."""
+    """Re-raise OSError with the whole path. Report a link on the path as `LeavesRoot`."""
     try:
         yield
     except OSError as error:
         number = error.errno or 0
-        places = [os.path.join(os.fsencode(top), *parts[:count]) for count in range(1, len(parts) + 1)]
+        whole = os.fsdecode(os.path.join(os.fsencode(top), *parts))
         if number in (errno.ELOOP, errno.EXDEV, errno.ENOTDIR):
-            link = next((os.fsdecode(place) for place in places if os.path.islink(place)), "")
-            if link:
+            if link := _first_link(top, parts):
                 raise LeavesRoot(errno.ELOOP, LINK, link) from error
             if number != errno.ENOTDIR:
-                raise LeavesRoot(
-                    errno.ELOOP, "goes through a link, which is not followed here", _shown(places)
-                ) from error
-        raise OSError(number, error.strerror or os.strerror(number), _shown(places) or top) from error
+                raise LeavesRoot(errno.ELOOP, "goes through a link, which is not followed here", whole) from error
+        raise OSError(number, error.strerror or os.strerror(number), whole) from error
 
 
-def _shown(places: list[bytes]) -> str:
-    return os.fsdecode(places[-1]) if places else ""
+def _first_link(top: str, parts: Parts) -> str:
+    place = os.fsencode(top)
+    for part in parts:
+        place = os.path.join(place, part)
+        if os.path.islink(place):
+            return os.fsdecode(place)
+    return ""
 
 
 def _parts(path: AnyPath) -> Parts:
-    plain = os.fsencode(path)
+    plain = _encoded(path)
     parts = tuple(part for part in plain.split(b"/") if part not in (b"", b"."))
     if plain.startswith(b"/") or b".." in parts or b"\0" in plain:
         raise LeavesRoot(errno.EXDEV, "is not a path below the directory", os.fsdecode(plain))
     return parts
 
 
+def _encoded(path: AnyPath) -> bytes:
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError:
+        raise LeavesRoot(errno.EINVAL, "has characters that no path can have", str(path)) from None
+
+
 def _kernel_open(top: int, parts: Parts, flags: int, resolve: int) -> int | None:
-    """`openat2`; None where this kernel has no such call, or the path is too long for one."""
+    """Call `openat2`. Return None if the kernel lacks the call or the path is too long for one call."""
     global kernel_resolves
     plain = b"/".join(parts) or b"."
     if not kernel_resolves or len(plain) > LONGEST:
@@ -327,14 +387,14 @@ def _step_by_step(top: int, parts: Parts) -> int:
 
 
 def _following(top: int, parts: Parts) -> int:
-    """Follow links by hand. The descriptors of all directories above are held: `..` goes back to one of them."""
+    """Resolve links in user space. Keep a descriptor of every parent directory: `..` returns to one of them."""
     held = [os.open(b".", DIRECTORY, dir_fd=top)]
     todo = list(reversed(parts))
     hops = 0
     try:
         while True:
-            part = todo.pop() if todo else b"."
-            if part in (b"", b".") and todo:
+            part = (todo.pop() if todo else b"") or b"."
+            if part == b"." and todo:
                 continue
             if part == b"..":
                 if len(held) == 1:
@@ -346,7 +406,7 @@ def _following(top: int, parts: Parts) -> int:
             except OSError as error:
                 if error.errno != errno.EINVAL:
                     raise
-                if not any(one not in (b"", b".") for one in todo):
+                if not todo:  # a name followed by "/" or "/." must be a directory
                     return os.open(part, REGULAR, dir_fd=held[-1])
                 held.append(os.open(part, DIRECTORY, dir_fd=held[-1]))
                 continue

@@ -1,6 +1,7 @@
-"""File operations that must not stop half-way: atomic writes, locks that die with their holder, removal."""
+"""Interruption-safe file operations: atomic writes, locks that end with their process, tree removal."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -10,10 +11,13 @@ from pathlib import Path
 
 import anyio
 
+NO_HARD_LINKS = {errno.EPERM, errno.EACCES, errno.EXDEV, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
+"""Errors of a file system that cannot make a hard link, or no further one."""
+
 
 @contextlib.asynccontextmanager
 async def locked(path: Path) -> AsyncGenerator[None]:
-    """Hold an exclusive lock that the kernel takes back if this process dies."""
+    """Hold an exclusive lock. The kernel releases it if this process dies."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         if not try_lock(descriptor):
@@ -41,7 +45,7 @@ def disk_use(directory: Path) -> int:
 
 
 def remove_tree(place: Path) -> None:
-    """Remove a file, a link or a directory, whatever modes its contents have; no link is followed."""
+    """Remove a file, a link or a directory, whatever modes its contents have. Follow no link."""
     if not os.path.lexists(place):
         return
     if place.is_symlink() or not place.is_dir():
@@ -55,7 +59,7 @@ def remove_tree(place: Path) -> None:
 
 
 def _flatten(place: Path) -> None:
-    """Put every directory below a place directly into it, open to us: however deep they were, they can be removed."""
+    """Move every directory below `place` directly into it and make it accessible, so that any depth can be removed."""
     os.chmod(place, 0o700)
     pending = [entry.name for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
     for name in pending:
@@ -76,3 +80,13 @@ def write_atomically(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Hard-link a file that is never written to, or copy it where hard links are not possible."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in NO_HARD_LINKS:
+            raise
+        shutil.copyfile(source, target)

@@ -1,8 +1,8 @@
-"""Regular expressions for path patterns with wildcards. Matching takes time in proportion to pattern times path.
+"""Regular expressions for path patterns with wildcards. Matching takes time proportional to pattern times path.
 
-The wildcards that a regular expression offers are tried in every combination when a path does not match. Here each one
-but the last is an atomic group: what follows it is taken where it first fits, and that choice is never revised. This
-gives the same answer, since a later wildcard can cover whatever an earlier one leaves out.
+Plain regular expression wildcards are tried in every combination if a path does not match. Here each wildcard but the
+last is an atomic group: the text after it is matched at the first position that fits, and that choice is never revised.
+The result is the same, because a later wildcard can match whatever an earlier one leaves.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ class Wildcard(Enum):
 
 
 Element = str | Wildcard
-"""A wildcard, or a regular expression for exactly one character. Only at the end it may stand for more."""
+"""A wildcard, or a regular expression for exactly one character. Only the last element may match more."""
 
 
 def expression(elements: Sequence[Element]) -> str:
-    """The regular expression, for `fullmatch` with DOTALL. DIRECTORIES must follow a slash or stand at the start."""
+    """Return the regular expression, for `fullmatch` with DOTALL. DIRECTORIES must follow a slash or come first."""
     first, *blocks = _split(elements, Wildcard.DIRECTORIES)
     found = _block(first)
     for block in blocks[:-1]:

@@ -14,10 +14,10 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from donewhen.engines.external.acp import AcpAgent, Manner
-from donewhen.engines.external.acp_wire import Ending
-from donewhen.engines.external.agent import Permit, Report, Task, Wish
-from donewhen.engines.external.happening import Happening, Raw
+from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
+from donewhen.engines.external.acp.json_rpc import ExitInfo
+from donewhen.engines.external.agent import AgentReport, AgentTask, PermissionRequest, Permit
+from donewhen.engines.external.agent_events import Happening, RawLine
 
 LONGEST_LINE = 64 << 20
 FAKE = (sys.executable, "-m", "donewhen.engines.external.fake_agent", "--acp", "--script")
@@ -45,9 +45,9 @@ class ProcessPipe:
         except anyio.IncompleteRead:
             raise anyio.EndOfStream from None
 
-    async def ended(self) -> Ending:
+    async def ended(self) -> ExitInfo:
         code = await self._process.wait()
-        return Ending(code if code >= 0 else 128 - code, self._stderr.read_text().strip())
+        return ExitInfo(code if code >= 0 else 128 - code, self._stderr.read_text().strip())
 
 
 @dataclass
@@ -56,24 +56,24 @@ class Told:
 
     happenings: list[Happening] = field(default_factory=list[Happening])
     sent: list[Any] = field(default_factory=list[Any])
-    wishes: list[Wish] = field(default_factory=list[Wish])
+    wishes: list[PermissionRequest] = field(default_factory=list[PermissionRequest])
 
     @property
     def raw(self) -> list[Any]:
-        return [one.value for one in self.happenings if isinstance(one, Raw)]
+        return [one.value for one in self.happenings if isinstance(one, RawLine)]
 
     @property
     def news(self) -> list[Happening]:
-        return [one for one in self.happenings if not isinstance(one, Raw)]
+        return [one for one in self.happenings if not isinstance(one, RawLine)]
 
     def params(self, method: str) -> list[Any]:
         return [one["params"] for one in self.sent if one.get("method") == method]
 
-    async def allow(self, wish: Wish) -> bool:
+    async def allow(self, wish: PermissionRequest) -> bool:
         self.wishes.append(wish)
         return True
 
-    async def deny(self, wish: Wish) -> bool:
+    async def deny(self, wish: PermissionRequest) -> bool:
         self.wishes.append(wish)
         return False
 
@@ -103,7 +103,7 @@ class Place:
         """The scripted agent; its script lies beside the directory, not in it."""
         file = self.root.parent / f"{self.root.name}.json"
         file.write_text(json.dumps(script))
-        return AcpAgent(lambda: self.start(*FAKE, str(file)), Manner(cwd=str(self.root), **manner))
+        return AcpAgent(lambda: self.start(*FAKE, str(file)), AcpOptions(cwd=str(self.root), **manner))
 
     async def work(
         self,
@@ -112,14 +112,14 @@ class Place:
         manner: Mapping[str, Any] | None = None,
         permit: Permit | None = None,
         **task: Any,
-    ) -> Report:
+    ) -> AgentReport:
         """One invocation of the scripted agent; what was heard is in `told`."""
         agent = self.agent({"invocations": [steps], "answers": answers or {}}, **(manner or {}))
         return await agent.work(self.task(permit, **task), self.told.happenings.append)
 
-    def task(self, permit: Permit | None = None, **task: Any) -> Task:
+    def task(self, permit: Permit | None = None, **task: Any) -> AgentTask:
         asked: dict[str, Any] = {"text": "Make it work.", "max_turns": 50, **task}
-        return Task(**asked, permit=permit or self.told.allow)
+        return AgentTask(**asked, permit=permit or self.told.allow)
 
 
 def alive(pid: int) -> bool:

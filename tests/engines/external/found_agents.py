@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from donewhen.engines.external.finding import Around, Found, Wanted, find
-from donewhen.engines.external.profile import Profile, Provider, SignIn, Way
+from donewhen.engines.external.discover.find import AgentQuery, DiscoveryContext, FoundAgent, find
+from donewhen.engines.external.discover.profile import AgentInterface, AgentProvider, Profile, SignIn
 
 ANSWERS = "echo 'robo 1.2.3 (test)'"
-MODEL_MAKER = Provider(name="openai", keys=("ROBO_KEY", "OPENAI_API_KEY"))
+MODEL_MAKER = AgentProvider(name="openai", keys=("ROBO_KEY", "OPENAI_API_KEY"))
 ACCOUNT = SignIn(
     files=(".robo/auth.json", ".robo/other.json"), expires="oauth.ends", refresh="oauth.refresh", login="robo login"
 )
@@ -21,7 +21,9 @@ def robo(**changes: object) -> Profile:
     known: dict[str, object] = {
         "name": "robo",
         "title": "Robo",
-        "ways": {"cli": Way(program="robo", argv=(), package="apt install robo", counted="all of it by nobody")},
+        "ways": {
+            "cli": AgentInterface(program="robo", argv=(), package="apt install robo", counted="all of it by nobody")
+        },
         "providers": (MODEL_MAKER,),
         "sign_in": ACCOUNT,
     }
@@ -58,16 +60,16 @@ class Scene:
         path = ":".join([*map(str, self.path), SYSTEM])
         return {"PATH": path, "HOME": str(self.home), **self.variables}
 
-    async def look(self, *wanted: Wanted) -> list[Found]:
-        around = Around(
+    async def look(self, *wanted: AgentQuery) -> list[FoundAgent]:
+        around = DiscoveryContext(
             environment=self.environment,
             state=self.home,
             repository=self.repository,
             now=lambda: self.now,
             timeout_secs=self.timeout_secs,
         )
-        return await find(wanted or [Wanted(robo())], around)
+        return await find(wanted or [AgentQuery(robo())], around)
 
-    async def one(self, profile: Profile | None = None, pin: str | Path = "", command: str = "") -> Found:
-        (found,) = await self.look(Wanted(profile or robo(), str(pin), command))
+    async def one(self, profile: Profile | None = None, pin: str | Path = "", command: str = "") -> FoundAgent:
+        (found,) = await self.look(AgentQuery(profile or robo(), str(pin), command))
         return found

@@ -10,28 +10,31 @@ import anyio
 import anyio.abc
 from proxy_world import everything, head_of
 
-from donewhen.engines.external.network.doorway import LIMITS, Limits
-from donewhen.engines.external.network.endpoints import ANYTHING, Wire
-from donewhen.engines.external.network.gateway import Request, serve_gateway
+from donewhen.engines.external.network.endpoints import AllowedEndpoint as Pattern
+from donewhen.engines.external.network.endpoints import WireEndpoints
+from donewhen.engines.external.network.gateway import RequestLog, serve_gateway
+from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits
 from donewhen.engines.external.network.upstream import Upstream
 
 PATIENCE_SECS = 60.0
 KEY = "sk-real-0123456789-abcdef"
+ANYTHING = WireEndpoints((Pattern(r".*", r".*", r".*"),), r".*")
+"""No list: what the gateway would forward without one."""
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
 @dataclass
 class Gate:
     port: int
-    log: list[Request] = field(default_factory=list[Request])
+    log: list[RequestLog] = field(default_factory=list[RequestLog])
     _more: anyio.Event = field(default_factory=anyio.Event)
 
-    def note(self, request: Request) -> None:
+    def note(self, request: RequestLog) -> None:
         self.log.append(request)
         self._more.set()
         self._more = anyio.Event()
 
-    async def entry(self, number: int = 0) -> Request:
+    async def entry(self, number: int = 0) -> RequestLog:
         """An entry of the log, once it is there."""
         while len(self.log) <= number:
             await self._more.wait()
@@ -53,7 +56,11 @@ class Gate:
 
 @contextlib.asynccontextmanager
 async def gateway_to(
-    base: str, header: str = "authorization", key: str = KEY, limits: Limits = LIMITS, wire: Wire = ANYTHING
+    base: str,
+    header: str = "authorization",
+    key: str = KEY,
+    limits: ConnectionLimits = LIMITS,
+    wire: WireEndpoints = ANYTHING,
 ) -> AsyncGenerator[Gate]:
     upstream = Upstream(base, header, key, wire)
     listener = socket.create_server(("127.0.0.1", 0))

@@ -15,11 +15,11 @@ import anyio
 import anyio.abc
 from anyio.streams.tls import TLSStream
 
-from donewhen.engines.external.network import outside
-from donewhen.engines.external.network.doorway import LIMITS, Limits
+from donewhen.engines.external.network import dial as outside
+from donewhen.engines.external.network.dial import Dialer
 from donewhen.engines.external.network.hosts import Rules
-from donewhen.engines.external.network.outside import Outside
-from donewhen.engines.external.network.proxy import Connection, serve_proxy
+from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits
+from donewhen.engines.external.network.proxy import ConnectionLog, serve_proxy
 
 PATIENCE_SECS = 60.0
 PUBLIC, PUBLIC_TOO, PUBLIC_V6 = "93.184.215.14", "1.1.1.1", "2606:4700:4700::1111"
@@ -49,8 +49,8 @@ class World:
         return await outside.dial(address, port)
 
     @property
-    def outside(self) -> Outside:
-        return Outside(self.resolve, self.dial)
+    def outside(self) -> Dialer:
+        return Dialer(self.resolve, self.dial)
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Door:
     """A proxy that is being served, as the agent reaches it."""
 
     port: int
-    log: list[Connection]
+    log: list[ConnectionLog]
     world: World
     logged: anyio.Event = field(default_factory=anyio.Event)
 
@@ -78,20 +78,20 @@ class Door:
             await stream.send(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("latin-1"))
             yield stream, await head_of(stream)
 
-    async def entry(self) -> Connection:
+    async def entry(self) -> ConnectionLog:
         """The first entry of the log, once it is there."""
         with anyio.fail_after(PATIENCE_SECS):
             await self.logged.wait()
         return self.log[0]
 
-    def note(self, connection: Connection) -> None:
+    def note(self, connection: ConnectionLog) -> None:
         self.log.append(connection)
         self.logged.set()
 
 
 @contextlib.asynccontextmanager
 async def proxying(
-    rules: Rules, world: World | None = None, limits: Limits = LIMITS, real: Outside | None = None
+    rules: Rules, world: World | None = None, limits: ConnectionLimits = LIMITS, real: Dialer | None = None
 ) -> AsyncGenerator[Door]:
     """The proxy in a world of the test's, or in the real one."""
     listener = socket.create_server(("127.0.0.1", 0))

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from donewhen.engines.external import streams
-from donewhen.engines.external.happening import Happening, Stopped, Totalled
-from donewhen.engines.external.lines import Lines, Value
+from donewhen.engines.external.agent_events import AgentStopped, AgentTotals, Happening
+from donewhen.engines.external.run.cli_agent import JsonLine, LineSplitter
 
 RECORDED = Path(__file__).parent / "recorded"
 FIELDS = (
@@ -32,10 +32,10 @@ def bytes_of(shape: str, case: str) -> bytes:
 
 def heard(shape: str, printed: bytes, exit_code: int | None = 0, stderr: str = "") -> list[Happening]:
     """What a reader makes of a whole invocation."""
-    reader, lines = streams.reader(shape), Lines()
+    reader, lines = streams.reader(shape), LineSplitter()
     happened: list[Happening] = []
     for line in (*lines.feed(printed), *lines.end()):
-        happened += reader.value(line.value) if isinstance(line, Value) else reader.text(line.text)
+        happened += reader.value(line.value) if isinstance(line, JsonLine) else reader.text(line.text)
     return [*happened, *reader.end(exit_code, stderr)]
 
 
@@ -53,4 +53,4 @@ def claims(shape: str, values: list[Any], text: str, exit_code: int | None) -> l
     reader = streams.reader(shape)
     happened = [one for value in values for one in reader.value(value)]
     happened += [*reader.text(text), *reader.end(exit_code, text)]
-    return [one for one in happened if isinstance(one, Stopped | Totalled)]
+    return [one for one in happened if isinstance(one, AgentStopped | AgentTotals)]

@@ -7,20 +7,20 @@ import anyio
 import pytest
 from acp_process import Place
 
-from donewhen.engines.external.agent import Report, Wish
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
+from donewhen.engines.external.agent import AgentReport, PermissionRequest
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
     Happening,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
-    Turned,
 )
 from donewhen.errors import NeedsPerson
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 pytestmark = pytest.mark.anyio
 WRITE = {"write": {"path": "made.txt", "content": "made\n"}}
@@ -34,22 +34,22 @@ def place(tmp_path: Path) -> Place:
 
 async def test_a_whole_task_is_heard_in_order_and_its_work_is_in_the_directory(place: Place) -> None:
     report = await place.work([WRITE, {"say": "It is done."}])
-    assert report == Report(end="stopped")
+    assert report == AgentReport(end="stopped")
     assert (place.root / "made.txt").read_text() == "made\n"
     assert place.told.news == [
-        Began("fake-1", "fake-model"),
-        Called("call_1", "edit", {"path": "made.txt", "content": "made\n"}),
-        Returned("call_1", True, "wrote made.txt"),
-        Turned(),
-        Spoke("It is done."),
-        Turned(),
-        Stopped("It is done."),
+        AgentStarted("fake-1", "fake-model"),
+        AgentToolCall("call_1", "edit", {"path": "made.txt", "content": "made\n"}),
+        AgentToolResult("call_1", True, "wrote made.txt"),
+        AgentTurn(),
+        AgentText("It is done."),
+        AgentTurn(),
+        AgentStopped("It is done."),
     ]
 
 
 async def test_the_agent_is_told_the_task_and_offered_neither_files_nor_terminals(place: Place) -> None:
     await place.work([{"task": True}], text="Say this.")
-    assert Spoke("Say this.") in place.told.news
+    assert AgentText("Say this.") in place.told.news
     (hello,) = place.told.params("initialize")
     assert hello["protocolVersion"] == 1
     assert hello["clientCapabilities"] == {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
@@ -70,19 +70,19 @@ async def test_a_refused_command_does_not_run_and_the_prompt_goes_on(place: Plac
     report = await place.work([{"shell": "touch ran"}, {"say": "Then not."}], permit=place.told.deny)
     assert report.end == "stopped"
     assert not (place.root / "ran").exists()
-    assert Returned("call_1", False, "refused") in place.told.news
-    assert Spoke("Then not.") in place.told.news
+    assert AgentToolResult("call_1", False, "refused") in place.told.news
+    assert AgentText("Then not.") in place.told.news
 
 
 async def test_a_wish_says_what_is_written_where(place: Place) -> None:
     await place.work([WRITE], permit=place.told.deny)
-    assert place.told.wishes == [Wish("write", "write", "", ("made.txt",), WRITE["write"])]
+    assert place.told.wishes == [PermissionRequest("write", "write", "", ("made.txt",), WRITE["write"])]
 
 
 async def test_a_person_may_take_time_to_answer(place: Place) -> None:
     asked, answered = anyio.Event(), anyio.Event()
 
-    async def ask(wish: Wish) -> bool:
+    async def ask(wish: PermissionRequest) -> bool:
         asked.set()
         await answered.wait()
         return True
@@ -99,7 +99,7 @@ async def test_a_person_may_take_time_to_answer(place: Place) -> None:
 
 
 async def test_what_a_person_is_needed_for_comes_out_as_it_was_raised(place: Place) -> None:
-    async def ask(wish: Wish) -> bool:
+    async def ask(wish: PermissionRequest) -> bool:
         raise NeedsPerson("a question")
 
     with pytest.raises(NeedsPerson, match="a question"):
@@ -111,7 +111,7 @@ async def test_a_listener_that_raises_ends_the_agent(place: Place) -> None:
         pass
 
     def hear(happening: Happening) -> None:
-        if isinstance(happening, Turned):
+        if isinstance(happening, AgentTurn):
             raise Enough
 
     agent = place.agent([[{"say": "one"}, {"shell": "true"}, {"shell": "touch more"}, {"hang": True}]])
@@ -123,7 +123,7 @@ async def test_a_listener_that_raises_ends_the_agent(place: Place) -> None:
 async def test_requests_that_we_do_not_serve_are_answered_with_an_error(place: Place) -> None:
     for method in ("fs/read_text_file", "terminal/create", "_vendor/thing"):
         await place.work([{"request": {"method": method, "params": {"path": "/etc/passwd"}}}])
-    spoken = [one.text for one in place.told.news if isinstance(one, Spoke)]
+    spoken = [one.text for one in place.told.news if isinstance(one, AgentText)]
     assert len(spoken) == 3
     assert all("-32601" in text for text in spoken)
 
@@ -140,7 +140,7 @@ async def test_a_mode_is_set_before_the_task_is_given(place: Place) -> None:
 
 async def test_without_the_mode_that_it_should_have_the_task_is_not_given(place: Place) -> None:
     report = await place.work([WRITE], manner={"mode": "plan"})
-    assert report == Report(end="not_started", detail="it has no mode 'plan'")
+    assert report == AgentReport(end="not_started", detail="it has no mode 'plan'")
     assert not (place.root / "made.txt").exists()
 
 
@@ -157,26 +157,26 @@ async def test_a_mode_and_a_model_may_be_options_of_the_session(place: Place) ->
         {"sessionId": "s", "configId": "m", "value": "ask"},
         {"sessionId": "s", "configId": "n", "value": "fake/small"},
     ]
-    assert place.told.news[0] == Began("s", "fake/small")
+    assert place.told.news[0] == AgentStarted("s", "fake/small")
 
 
 async def test_a_pinned_model_is_set_where_it_is_offered(place: Place) -> None:
     await place.work([], model="other-model")
     assert place.told.params("session/set_model") == [{"sessionId": "fake-1", "modelId": "other-model"}]
-    assert place.told.news[0] == Began("fake-1", "other-model")
+    assert place.told.news[0] == AgentStarted("fake-1", "other-model")
 
 
 async def test_a_model_that_is_not_offered_is_left_to_the_agent(place: Place) -> None:
     await place.work([], model="unheard-of")
     assert place.told.params("session/set_model") == []
-    assert place.told.news[0] == Began("fake-1", "fake-model")
+    assert place.told.news[0] == AgentStarted("fake-1", "fake-model")
 
 
 async def test_a_model_that_is_refused_is_a_complaint_and_the_work_goes_on(place: Place) -> None:
     report = await place.work([], {"session/set_model": {"error": {"code": 1, "message": "no"}}}, model="other-model")
     assert report.end == "stopped"
-    assert Complained("agent", "the model other-model was refused: no") in place.told.news
-    assert Began("fake-1", "fake-model") in place.told.news
+    assert AgentProblem("agent", "the model other-model was refused: no") in place.told.news
+    assert AgentStarted("fake-1", "fake-model") in place.told.news
 
 
 async def test_an_mcp_server_is_offered_to_an_agent_that_can_use_it(place: Place) -> None:
@@ -184,7 +184,7 @@ async def test_an_mcp_server_is_offered_to_an_agent_that_can_use_it(place: Place
     (opened,) = place.told.params("session/new")
     server: dict[str, Any] = {"type": "http", "name": "donewhen", "url": "http://127.0.0.1:1/mcp", "headers": []}
     assert opened["mcpServers"] == [server]
-    assert Called("call_1", "mcp", {"url": "http://127.0.0.1:1/mcp"}) in place.told.news
+    assert AgentToolCall("call_1", "mcp", {"url": "http://127.0.0.1:1/mcp"}) in place.told.news
 
 
 async def test_an_mcp_server_is_not_offered_to_an_agent_that_cannot_use_it(place: Place) -> None:
@@ -199,8 +199,8 @@ async def test_a_conversation_is_gone_on_with_and_keeps_its_name(place: Place) -
     agent = place.agent([[{"say": "first"}], [{"say": "second"}]])
     await agent.work(place.task(), place.told.happenings.append)
     await agent.work(place.task(conversation="fake-1"), place.told.happenings.append)
-    assert [one.text for one in place.told.news if isinstance(one, Spoke)] == ["first", "second"]
-    assert [one.conversation for one in place.told.news if isinstance(one, Began)] == ["fake-1", "fake-1"]
+    assert [one.text for one in place.told.news if isinstance(one, AgentText)] == ["first", "second"]
+    assert [one.conversation for one in place.told.news if isinstance(one, AgentStarted)] == ["fake-1", "fake-1"]
     assert place.told.params("session/resume") == [
         {"sessionId": "fake-1", "cwd": str(place.root), "mcpServers": []},
     ]
@@ -213,7 +213,7 @@ async def test_what_an_agent_tells_again_while_it_loads_is_not_heard_twice(place
     assert len(place.told.params("session/load")) == 1
     assert "told again" in str(place.told.raw)
     assert "and late" in str(place.told.raw)
-    assert [one for one in place.told.news if isinstance(one, Spoke | Turned)] == [Spoke("new"), Turned()]
+    assert [one for one in place.told.news if isinstance(one, AgentText | AgentTurn)] == [AgentText("new"), AgentTurn()]
 
 
 async def test_an_agent_that_cannot_resume_after_all_loads(place: Place) -> None:
@@ -221,7 +221,7 @@ async def test_an_agent_that_cannot_resume_after_all_loads(place: Place) -> None
     agent = place.agent({"invocations": [[], [{"say": "second"}]], "answers": missing})
     await agent.work(place.task(conversation="fake-1"), place.told.happenings.append)
     assert len(place.told.params("session/load")) == 1
-    assert Spoke("second") in place.told.news
+    assert AgentText("second") in place.told.news
 
 
 @pytest.mark.parametrize("can", [{"sessionCapabilities": {"resume": {}}}, {}], ids=["lost", "cannot"])
@@ -232,7 +232,7 @@ async def test_a_conversation_that_cannot_be_gone_on_with_becomes_a_new_one(plac
     }
     report = await place.work([WRITE], answers, conversation="lost")
     assert report.end == "stopped"
-    assert isinstance(place.told.news[0], Began)
+    assert isinstance(place.told.news[0], AgentStarted)
     assert place.told.news[0].conversation == "fake-1"
 
 
@@ -242,24 +242,24 @@ async def test_a_conversation_that_cannot_be_gone_on_with_becomes_a_new_one(plac
 async def test_tokens_and_money_are_told_as_sums(place: Place) -> None:
     used = {"input": 100, "output": 10, "usd": 0.25}
     await place.work([{"usage": used}, {"say": "a"}, {"shell": "true"}])
-    totals = [one for one in place.told.news if isinstance(one, Totalled)]
-    assert totals[-1] == Totalled(Usage(200, 20), 0.25)
+    totals = [one for one in place.told.news if isinstance(one, AgentTotals)]
+    assert totals[-1] == AgentTotals(Usage(200, 20), 0.25)
 
 
 async def test_what_an_agent_does_not_tell_stays_unknown(place: Place) -> None:
     await place.work([{"say": "a"}])
-    assert not any(isinstance(one, Totalled) for one in place.told.news)
+    assert not any(isinstance(one, AgentTotals) for one in place.told.news)
 
 
 @pytest.mark.parametrize(
     ("reason", "heard"),
     [
-        ("end_turn", Stopped("")),
-        ("max_tokens", Complained("limit", "the agent stopped at its limit of tokens")),
-        ("max_turn_requests", Complained("limit", "the agent stopped at its limit of turns")),
-        ("refusal", Complained("agent", "the model refused to go on")),
-        ("cancelled", Complained("agent", "the agent says that it was cancelled")),
-        ("boredom", Complained("agent", "the agent stopped for a reason of its own: 'boredom'")),
+        ("end_turn", AgentStopped("")),
+        ("max_tokens", AgentProblem("limit", "the agent stopped at its limit of tokens")),
+        ("max_turn_requests", AgentProblem("limit", "the agent stopped at its limit of turns")),
+        ("refusal", AgentProblem("agent", "the model refused to go on")),
+        ("cancelled", AgentProblem("agent", "the agent says that it was cancelled")),
+        ("boredom", AgentProblem("agent", "the agent stopped for a reason of its own: 'boredom'")),
     ],
 )
 async def test_each_reason_to_stop_is_told_for_what_it_is(place: Place, reason: str, heard: Happening) -> None:
@@ -270,27 +270,27 @@ async def test_each_reason_to_stop_is_told_for_what_it_is(place: Place, reason: 
 
 async def test_a_refused_key_is_a_matter_of_signing_in(place: Place) -> None:
     report = await place.work([{"say": "trying"}, {"unauthorized": True}])
-    assert report == Report(end="stopped", detail="API Error: 401 invalid x-api-key")
-    assert place.told.news[-1] == Complained("sign_in", "API Error: 401 invalid x-api-key")
-    assert Spoke("trying") in place.told.news
+    assert report == AgentReport(end="stopped", detail="API Error: 401 invalid x-api-key")
+    assert place.told.news[-1] == AgentProblem("sign_in", "API Error: 401 invalid x-api-key")
+    assert AgentText("trying") in place.told.news
 
 
 @pytest.mark.parametrize(
     ("error", "heard"),
     [
-        ({"code": -32603, "message": "Internal error"}, Complained("agent", "Internal error")),
+        ({"code": -32603, "message": "Internal error"}, AgentProblem("agent", "Internal error")),
         (
             {"code": -32603, "message": "Internal error", "data": {"details": "invalid\nAPI key"}},
-            Complained("sign_in", "Internal error: invalid API key"),
+            AgentProblem("sign_in", "Internal error: invalid API key"),
         ),
         (
             {"code": 429, "message": "Too many", "data": "usage limit reached"},
-            Complained("quota", "Too many: usage limit reached"),
+            AgentProblem("quota", "Too many: usage limit reached"),
         ),
-        ("no object", Complained("agent", "no object")),
-        ({}, Complained("agent", "an error without a message")),
+        ("no object", AgentProblem("agent", "no object")),
+        ({}, AgentProblem("agent", "an error without a message")),
     ],
 )
-async def test_an_error_of_the_agent_is_told_with_its_details(place: Place, error: Any, heard: Complained) -> None:
+async def test_an_error_of_the_agent_is_told_with_its_details(place: Place, error: Any, heard: AgentProblem) -> None:
     await place.work([], {"session/prompt": {"error": error}})
     assert place.told.news[-1] == heard

@@ -9,10 +9,19 @@ import anyio
 import pytest
 from acp_process import Place
 
-from donewhen.engines.external.acp import AcpAgent, Manner
-from donewhen.engines.external.agent import Report, Wish
-from donewhen.engines.external.happening import Called, Complained, Happening, Raw, Returned, Spoke, Stopped, Totalled
-from donewhen.model.base import Usage
+from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
+from donewhen.engines.external.agent import AgentReport, PermissionRequest
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    Happening,
+    RawLine,
+)
+from donewhen.model.interface import Usage
 
 pytestmark = pytest.mark.anyio
 AUTH = {"error": {"code": -32000, "message": "Authentication required"}}
@@ -48,26 +57,26 @@ def place(tmp_path: Path) -> Place:
 async def test_a_line_that_is_no_message_is_shown_and_passed_over(place: Place, line: str, raw: Any) -> None:
     report = await place.work([{"print": line + "\n"}, {"say": "on"}])
     assert report.end == "stopped"
-    assert Raw(raw) in place.told.happenings
-    assert Spoke("on") in place.told.news
+    assert RawLine(raw) in place.told.happenings
+    assert AgentText("on") in place.told.news
 
 
 async def test_bytes_that_are_no_text_are_shown_as_far_as_they_can_be(place: Place) -> None:
     await place.work([{"print": {"base64": base64.b64encode(b"a\xff\xfeb\n").decode()}}, {"say": "on"}])
-    assert Raw("a\ufffd\ufffdb") in place.told.happenings
-    assert Spoke("on") in place.told.news
+    assert RawLine("a\ufffd\ufffdb") in place.told.happenings
+    assert AgentText("on") in place.told.news
 
 
 async def test_a_line_of_16_mebibytes_is_one_line(place: Place) -> None:
     size = 16 << 20
     await place.work([{"flood": {"bytes": size, "line": size}}, {"say": "on"}])
     assert max(len(one) for one in place.told.raw if isinstance(one, str)) == size - 1
-    assert Spoke("on") in place.told.news
+    assert AgentText("on") in place.told.news
 
 
 async def test_a_message_of_16_mebibytes_is_understood_and_its_words_are_cut(place: Place) -> None:
     await place.work([{"say": "x" * (32 << 20)}, {"shell": "true"}, {"say": "on"}])
-    first, last = [one.text for one in place.told.news if isinstance(one, Spoke)]
+    first, last = [one.text for one in place.told.news if isinstance(one, AgentText)]
     assert len(first) == 1 << 20
     assert last == "on"
 
@@ -76,14 +85,14 @@ async def test_a_message_in_two_halves_is_one_message(place: Place) -> None:
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "whole"}}
     line = json.dumps({"method": "session/update", "params": {"sessionId": "fake-1", "update": update}}) + "\n"
     await place.work([{"print": line[:40]}, {"print": line[40:]}])
-    assert Spoke("whole") in place.told.news
+    assert AgentText("whole") in place.told.news
 
 
 async def test_news_of_another_session_is_not_ours(place: Place) -> None:
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "elsewhere"}}
     line = json.dumps({"method": "session/update", "params": {"sessionId": "other", "update": update}}) + "\n"
     await place.work([{"print": line}])
-    assert not any(isinstance(one, Spoke) for one in place.told.news)
+    assert not any(isinstance(one, AgentText) for one in place.told.news)
 
 
 # -- how it ends --
@@ -91,35 +100,39 @@ async def test_news_of_another_session_is_not_ours(place: Place) -> None:
 
 async def test_an_agent_that_exits_in_the_middle_has_died_and_what_it_said_is_kept(place: Place) -> None:
     report = await place.work([{"say": "so far"}, {"exit": 3}])
-    assert report == Report(end="died", exit_code=3, detail="it ended without an answer")
-    assert Spoke("so far") in place.told.news
-    assert not any(isinstance(one, Stopped) for one in place.told.news)
+    assert report == AgentReport(end="died", exit_code=3, detail="it ended without an answer")
+    assert AgentText("so far") in place.told.news
+    assert not any(isinstance(one, AgentStopped) for one in place.told.news)
 
 
 async def test_half_a_message_and_then_the_end_is_a_death(place: Place) -> None:
     report = await place.work([{"print": '{"jsonrpc": "2.0", "id"'}, {"exit": 0}])
-    assert report == Report(end="died", exit_code=0, detail="it ended without an answer")
+    assert report == AgentReport(end="died", exit_code=0, detail="it ended without an answer")
 
 
 async def test_a_signal_shows_in_the_exit_code(place: Place) -> None:
-    assert await place.work([{"signal": 9}]) == Report(end="died", exit_code=137, detail="it ended without an answer")
+    assert await place.work([{"signal": 9}]) == AgentReport(
+        end="died", exit_code=137, detail="it ended without an answer"
+    )
 
 
 async def test_a_program_that_is_no_agent_has_died_with_its_last_words(place: Place) -> None:
-    agent = AcpAgent(lambda: place.start("/bin/sh", "-c", "echo no such option >&2; exit 2"), Manner(cwd="/"))
+    agent = AcpAgent(lambda: place.start("/bin/sh", "-c", "echo no such option >&2; exit 2"), AcpOptions(cwd="/"))
     report = await agent.work(place.task(), place.told.happenings.append)
-    assert report == Report(end="died", exit_code=2, detail="no such option")
+    assert report == AgentReport(end="died", exit_code=2, detail="no such option")
 
 
 async def test_an_agent_that_closes_its_output_and_goes_on_is_not_waited_for(place: Place) -> None:
-    agent = AcpAgent(lambda: place.start("/bin/sh", "-c", "exec >/dev/null; exec tail -f /dev/null"), Manner(cwd="/"))
+    agent = AcpAgent(
+        lambda: place.start("/bin/sh", "-c", "exec >/dev/null; exec tail -f /dev/null"), AcpOptions(cwd="/")
+    )
     report = await agent.work(place.task(), place.told.happenings.append)
-    assert report == Report(end="died", detail="it closed its output and went on running")
+    assert report == AgentReport(end="died", detail="it closed its output and went on running")
 
 
 async def test_an_agent_that_no_longer_listens_is_heard_for_a_moment_and_given_up(place: Place) -> None:
     hello = """read line; exec <&-; echo '{"id": 1, "result": {"protocolVersion": 1}}'; echo bye"""
-    agent = AcpAgent(lambda: place.start("/bin/sh", "-c", f"{hello}; exec tail -f /dev/null"), Manner(cwd="/"))
+    agent = AcpAgent(lambda: place.start("/bin/sh", "-c", f"{hello}; exec tail -f /dev/null"), AcpOptions(cwd="/"))
     report = await agent.work(place.task(), place.told.happenings.append)
     assert report.end == "died"
     assert place.told.raw[-1] == "bye"
@@ -130,31 +143,31 @@ async def test_an_agent_that_no_longer_listens_is_heard_for_a_moment_and_given_u
 
 async def test_an_agent_that_never_answers_is_given_up(place: Place) -> None:
     report = await place.work([], {"initialize": None}, manner={"answer_secs": 0.5})
-    assert report == Report(end="not_started", detail="no answer to initialize within 0.5 s")
-    assert place.told.news == [Complained("agent", "no answer to initialize within 0.5 s")]
+    assert report == AgentReport(end="not_started", detail="no answer to initialize within 0.5 s")
+    assert place.told.news == [AgentProblem("agent", "no answer to initialize within 0.5 s")]
 
 
 async def test_an_agent_of_another_protocol_is_not_given_the_task(place: Place) -> None:
     report = await place.work([], {"initialize": {"result": {"protocolVersion": 2}}})
-    assert report == Report(end="not_started", detail="it speaks version 2 of the protocol, not 1")
+    assert report == AgentReport(end="not_started", detail="it speaks version 2 of the protocol, not 1")
 
 
 async def test_a_refused_session_is_told_with_its_reason(place: Place) -> None:
     report = await place.work([], {"session/new": {"error": {"code": -32603, "message": "no room"}}})
-    assert report == Report(end="not_started", detail="no room")
-    assert place.told.news == [Complained("agent", "no room")]
+    assert report == AgentReport(end="not_started", detail="no room")
+    assert place.told.news == [AgentProblem("agent", "no room")]
 
 
 async def test_a_session_without_an_id_is_none(place: Place) -> None:
     report = await place.work([], {"session/new": {"result": None}})
-    assert report == Report(end="not_started", detail="it opened a session without an id")
+    assert report == AgentReport(end="not_started", detail="it opened a session without an id")
 
 
 async def test_an_agent_that_wants_a_key_is_told_to_take_the_one_it_has(place: Place) -> None:
     report = await place.work([], {"session/new": AUTH})
     assert place.told.params("authenticate") == [{"methodId": "fake-api-key"}]
-    assert report == Report(end="not_started", detail="Authentication required")
-    assert place.told.news == [Complained("sign_in", "Authentication required")]
+    assert report == AgentReport(end="not_started", detail="Authentication required")
+    assert place.told.news == [AgentProblem("sign_in", "Authentication required")]
 
 
 async def test_a_sign_in_that_needs_a_browser_is_not_begun(place: Place) -> None:
@@ -163,7 +176,7 @@ async def test_a_sign_in_that_needs_a_browser_is_not_begun(place: Place) -> None
     report = await place.work([], {"initialize": hello, "session/new": AUTH})
     assert place.told.params("authenticate") == []
     assert report.end == "not_started"
-    assert place.told.news == [Complained("sign_in", "Authentication required")]
+    assert place.told.news == [AgentProblem("sign_in", "Authentication required")]
 
 
 # -- when we cancel --
@@ -178,7 +191,7 @@ async def test_a_cancelled_task_is_called_off_by_the_protocol_first(place: Place
 
         def hear(happening: Happening) -> None:
             heard.append(happening)
-            if isinstance(happening, Raw) and "in_progress" in str(happening.value):
+            if isinstance(happening, RawLine) and "in_progress" in str(happening.value):
                 scope.cancel()
 
         used = {"usage": {"input": 5, "output": 1}}
@@ -186,15 +199,15 @@ async def test_a_cancelled_task_is_called_off_by_the_protocol_first(place: Place
     assert scope.cancelled_caught
     assert place.told.params("session/cancel") == [{"sessionId": "fake-1"}]
     assert place.told.raw[-1]["result"]["stopReason"] == "cancelled"
-    assert any(isinstance(one, Returned) and not one.ok for one in place.told.news)
-    assert place.told.news[-1] == Totalled(Usage(5, 1))
+    assert any(isinstance(one, AgentToolResult) and not one.ok for one in place.told.news)
+    assert place.told.news[-1] == AgentTotals(Usage(5, 1))
     assert not (place.root / "later").exists()
 
 
 async def test_a_wish_that_is_still_open_is_called_off_with_the_task(place: Place) -> None:
     with anyio.CancelScope() as scope:
 
-        async def ask(wish: Wish) -> bool:
+        async def ask(wish: PermissionRequest) -> bool:
             scope.cancel()
             await anyio.sleep_forever()
             return True
@@ -211,7 +224,7 @@ async def test_an_agent_that_does_not_care_is_not_waited_for_long(place: Place) 
     with anyio.CancelScope() as scope:
 
         def hear(happening: Happening) -> None:
-            if isinstance(happening, Called):
+            if isinstance(happening, AgentToolCall):
                 scope.cancel()
 
         steps = [{"read": "nothing"}, {"hang": True}]

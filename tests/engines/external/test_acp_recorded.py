@@ -15,19 +15,19 @@ import anyio
 import pytest
 from acp_process import Told
 
-from donewhen.engines.external.acp import AcpAgent, Manner
-from donewhen.engines.external.acp_wire import Ending, Pipe
-from donewhen.engines.external.agent import Task
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
+from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
+from donewhen.engines.external.acp.json_rpc import ExitInfo, Pipe
+from donewhen.engines.external.agent import AgentTask
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
     Happening,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
-    Turned,
 )
 
 pytestmark = pytest.mark.anyio
@@ -67,8 +67,8 @@ class Replay:
             raise anyio.EndOfStream
         return json.dumps(self._left.pop(0)["agent"]).encode()
 
-    async def ended(self) -> Ending:
-        return Ending(0)
+    async def ended(self) -> ExitInfo:
+        return ExitInfo(0)
 
     @asynccontextmanager
     async def start(self) -> AsyncGenerator[Pipe]:
@@ -77,19 +77,19 @@ class Replay:
 
 def short(one: Happening) -> str:
     match one:
-        case Spoke(text):
+        case AgentText(text):
             return f"says {text[:20].strip()}"
-        case Called(_, tool):
+        case AgentToolCall(_, tool):
             return f"calls {tool}"
-        case Returned(_, ok):
+        case AgentToolResult(_, ok):
             return "ok" if ok else "failed"
-        case Turned():
+        case AgentTurn():
             return "turn"
-        case Totalled(usage):
+        case AgentTotals(usage):
             return f"used {usage.input} {usage.output}" if usage else "cost"
-        case Complained(trouble):
+        case AgentProblem(trouble):
             return f"complains: {trouble}"
-        case Stopped():
+        case AgentStopped():
             return "stopped"
         case _:
             return str(one)
@@ -98,8 +98,8 @@ def short(one: Happening) -> str:
 async def played(name: str) -> Told:
     told, replay = Told(), Replay(name)
     permit = told.deny if name.endswith("denied") else told.allow
-    task = Task(text="Write hello.txt", max_turns=50, permit=permit)
-    agent = AcpAgent(replay.start, Manner(cwd="/repository", mode="".join(replay.modes)))
+    task = AgentTask(text="Write hello.txt", max_turns=50, permit=permit)
+    agent = AcpAgent(replay.start, AcpOptions(cwd="/repository", mode="".join(replay.modes)))
     with anyio.fail_after(STANDSTILL_SECS), replay.cancelling:
         await agent.work(task, told.happenings.append)
     return told
@@ -141,4 +141,4 @@ EXPECTED: dict[str, list[str]] = {
 @pytest.mark.parametrize("name", [path.stem for path in sorted(RECORDED.glob("*.jsonl"))])
 async def test_a_recorded_agent_is_heard_as_it_was_meant(name: str) -> None:
     told = await played(name)
-    assert [short(one) for one in told.news if not isinstance(one, Began)] == EXPECTED[name]
+    assert [short(one) for one in told.news if not isinstance(one, AgentStarted)] == EXPECTED[name]

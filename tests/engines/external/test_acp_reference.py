@@ -9,10 +9,18 @@ from typing import Any
 import pytest
 from acp_process import Place
 
-from donewhen.engines.external.acp import AcpAgent, Manner
-from donewhen.engines.external.agent import Report
-from donewhen.engines.external.happening import Began, Called, Returned, Spoke, Stopped, Totalled, Turned
-from donewhen.model.base import Usage
+from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
+from donewhen.engines.external.agent import AgentReport
+from donewhen.engines.external.agent_events import (
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
+)
+from donewhen.model.interface import Usage
 
 pytestmark = pytest.mark.anyio
 REFERENCE = Path(__file__).with_name("reference_acp_agent.py")
@@ -25,18 +33,18 @@ def place(tmp_path: Path) -> Place:
 
 
 async def test_an_agent_made_with_the_official_library_is_understood(place: Place) -> None:
-    manner = Manner(cwd=str(place.root), mode="careful", mcp_url="http://127.0.0.1:1/mcp")
+    manner = AcpOptions(cwd=str(place.root), mode="careful", mcp_url="http://127.0.0.1:1/mcp")
     agent = AcpAgent(lambda: place.start(sys.executable, str(REFERENCE)), manner)
     report = await agent.work(place.task(text="Go."), place.told.happenings.append)
-    assert report == Report(end="stopped")
+    assert report == AgentReport(end="stopped")
     assert place.told.news == [
-        Began("reference", ""),
-        Spoke("Go. mode=careful servers=1"),
-        Called("c1", "execute", {"command": "ls"}),
-        Returned("c1", True, "chosen o"),
-        Turned(),
-        Totalled(Usage(10, 2), None),
-        Stopped("Go. mode=careful servers=1"),
+        AgentStarted("reference", ""),
+        AgentText("Go. mode=careful servers=1"),
+        AgentToolCall("c1", "execute", {"command": "ls"}),
+        AgentToolResult("c1", True, "chosen o"),
+        AgentTurn(),
+        AgentTotals(Usage(10, 2), None),
+        AgentStopped("Go. mode=careful servers=1"),
     ]
 
 

@@ -1,12 +1,12 @@
 """Calls over the protocol whose ids are used again: models give ids, and need not give new ones."""
 
-from donewhen.engines.external.acp_updates import Updates
-from donewhen.engines.external.happening import Called, Happening, Returned, Turned
+from donewhen.engines.external.acp.updates import UpdateReader
+from donewhen.engines.external.agent_events import AgentToolCall, AgentToolResult, AgentTurn, Happening
 
 
 def told(*updates: tuple[str, str]) -> list[Happening]:
     """Of updates about the one call, each a kind and a status."""
-    reader = Updates()
+    reader = UpdateReader()
     happened: list[Happening] = []
     for kind, status in updates:
         about = {"toolCallId": "call_0", "kind": "execute", "rawInput": {"command": "x"}, "status": status}
@@ -16,9 +16,9 @@ def told(*updates: tuple[str, str]) -> list[Happening]:
 
 def test_a_call_with_the_id_of_one_that_returned_is_another_turn() -> None:
     once = [("tool_call", "in_progress"), ("tool_call_update", "completed")]
-    assert [type(one) for one in told(*once, *once)] == [Called, Returned, Turned] * 2
+    assert [type(one) for one in told(*once, *once)] == [AgentToolCall, AgentToolResult, AgentTurn] * 2
 
 
 def test_what_is_still_said_about_a_call_that_returned_is_no_other_call() -> None:
     happened = told(("tool_call", "in_progress"), ("tool_call_update", "completed"), ("tool_call_update", "completed"))
-    assert [type(one) for one in happened] == [Called, Returned, Turned]
+    assert [type(one) for one in happened] == [AgentToolCall, AgentToolResult, AgentTurn]

@@ -7,11 +7,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.external.acp_leave import answer_to, wish_of
-from donewhen.engines.external.acp_updates import Updates, usage_of
-from donewhen.engines.external.agent import Wish
-from donewhen.engines.external.happening import Called, Happening, Returned, Spoke, Totalled, Turned
-from donewhen.model.base import Usage
+from donewhen.engines.external.acp.client import answer_to, wish_of
+from donewhen.engines.external.acp.updates import UpdateReader, usage_of
+from donewhen.engines.external.agent import PermissionRequest
+from donewhen.engines.external.agent_events import (
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
+    Happening,
+)
+from donewhen.model.interface import Usage
 
 WORDS = ("sessionUpdate", "toolCallId", "status", "rawInput", "content", "cost", "amount", "kind", "text", "usage")
 KINDS = (
@@ -55,13 +62,13 @@ def done(id: str) -> Mapping[str, Any]:
 
 
 def heard(updates: Sequence[Mapping[str, Any]], result: Mapping[str, Any] | None = None) -> list[Happening]:
-    reader = Updates()
+    reader = UpdateReader()
     happenings = [one for update in updates for one in reader.update(update)]
     return [*happenings, *(reader.end(result) if result is not None else reader.break_off())]
 
 
 def turns(updates: Sequence[Mapping[str, Any]]) -> int:
-    return sum(isinstance(one, Turned) for one in heard(updates))
+    return sum(isinstance(one, AgentTurn) for one in heard(updates))
 
 
 # -- turns --
@@ -87,11 +94,11 @@ def test_a_turn_is_what_a_model_puts_out_up_to_the_results_of_its_calls(updates:
 
 
 def test_a_turn_is_over_only_when_all_its_calls_have_returned() -> None:
-    reader = Updates()
+    reader = UpdateReader()
     for update in (call("1"), call("2")):
         list(reader.update(update))
-    assert not any(isinstance(one, Turned) for one in reader.update(done("1")))
-    assert list(reader.update(done("2")))[-1] == Turned()
+    assert not any(isinstance(one, AgentTurn) for one in reader.update(done("1")))
+    assert list(reader.update(done("2")))[-1] == AgentTurn()
 
 
 # -- calls --
@@ -99,46 +106,48 @@ def test_a_turn_is_over_only_when_all_its_calls_have_returned() -> None:
 
 def test_a_call_is_told_when_its_input_is_known() -> None:
     updates = [call("1", rawInput={}), news("1", title="`ls`", rawInput={"command": "ls"}), done("1")]
-    assert heard(updates)[:2] == [Called("1", "execute", {"command": "ls"}), Returned("1", True, "ok")]
+    assert heard(updates)[:2] == [AgentToolCall("1", "execute", {"command": "ls"}), AgentToolResult("1", True, "ok")]
 
 
 def test_a_call_without_input_is_told_when_it_runs_by_what_is_known_of_it() -> None:
     updates = [call("1", kind="edit", status="in_progress", title="Write a", locations=[{"path": "/r/a"}])]
-    assert heard(updates)[0] == Called("1", "edit", {"title": "Write a", "paths": ["/r/a"]})
+    assert heard(updates)[0] == AgentToolCall("1", "edit", {"title": "Write a", "paths": ["/r/a"]})
 
 
 def test_a_call_of_no_known_kind_goes_by_its_title() -> None:
-    assert heard([call("1", kind="other", title="ping\nmore", rawInput={"a": 1})])[0] == Called("1", "ping", {"a": 1})
+    assert heard([call("1", kind="other", title="ping\nmore", rawInput={"a": 1})])[0] == AgentToolCall(
+        "1", "ping", {"a": 1}
+    )
 
 
 def test_what_is_shown_when_leave_is_asked_has_not_come_of_the_call() -> None:
-    reader = Updates()
+    reader = UpdateReader()
     shown = [{"type": "content", "content": {"type": "text", "text": "would run in /r"}}]
     asked = list(reader.asked_leave({"toolCallId": "1", "kind": "execute", "title": "ls", "content": shown}))
-    assert asked == [Called("1", "execute", {"title": "ls"})]
-    assert next(iter(reader.update(news("1", status="completed", content=[])))) == Returned("1", True, "")
+    assert asked == [AgentToolCall("1", "execute", {"title": "ls"})]
+    assert next(iter(reader.update(news("1", status="completed", content=[])))) == AgentToolResult("1", True, "")
 
 
 def test_a_refused_call_of_which_no_more_is_told_has_failed_before_the_next_words() -> None:
-    reader = Updates()
+    reader = UpdateReader()
     list(reader.asked_leave({"toolCallId": "1", "kind": "edit"}))
     reader.refused("1")
-    assert list(reader.update(said("Then not."))) == [Returned("1", False, "refused"), Turned()]
-    assert list(reader.break_off()) == [Spoke("Then not."), Turned()]
+    assert list(reader.update(said("Then not."))) == [AgentToolResult("1", False, "refused"), AgentTurn()]
+    assert list(reader.break_off()) == [AgentText("Then not."), AgentTurn()]
 
 
 def test_a_refused_call_of_which_more_is_told_fails_with_what_is_told() -> None:
-    reader = Updates()
+    reader = UpdateReader()
     list(reader.asked_leave({"toolCallId": "1", "kind": "edit"}))
     reader.refused("1")
     came = list(reader.update(news("1", status="failed", rawOutput="you said no")))
-    assert came == [Returned("1", False, "you said no"), Turned()]
+    assert came == [AgentToolResult("1", False, "you said no"), AgentTurn()]
 
 
 def test_what_a_command_prints_may_come_in_pieces_of_a_terminal() -> None:
     pieces = [news("1", _meta={"terminal_output_delta": {"data": piece}}) for piece in ("o", "ut\n")]
     updates = [call("1", status="in_progress"), *pieces, news("1", status="failed")]
-    assert Returned("1", False, "out\n") in heard(updates)
+    assert AgentToolResult("1", False, "out\n") in heard(updates)
 
 
 def test_what_came_of_a_call_is_text_whatever_form_it_has() -> None:
@@ -151,12 +160,12 @@ def test_what_came_of_a_call_is_text_whatever_form_it_has() -> None:
         ({}, ""),
     ]
     for fields, text in forms:
-        assert Returned("1", False, text) in heard([call("1"), news("1", status="failed", **fields)])
+        assert AgentToolResult("1", False, text) in heard([call("1"), news("1", status="failed", **fields)])
 
 
 def test_words_are_told_whole_where_a_call_interrupts_them() -> None:
     updates = [said("I "), said("look."), call("1"), done("1"), said("Done.")]
-    assert [one.text for one in heard(updates) if isinstance(one, Spoke)] == ["I look.", "Done."]
+    assert [one.text for one in heard(updates) if isinstance(one, AgentText)] == ["I look.", "Done."]
 
 
 # -- tokens and money --
@@ -187,9 +196,9 @@ def test_tokens_may_come_as_a_quota() -> None:
 
 
 def test_what_a_conversation_cost_before_is_not_counted_again() -> None:
-    reader = Updates(usd_before=0.5)
+    reader = UpdateReader(usd_before=0.5)
     update = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": {"amount": 0.75, "currency": "USD"}}
-    assert list(reader.update(update)) == [Totalled(None, 0.25)]
+    assert list(reader.update(update)) == [AgentTotals(None, 0.25)]
 
 
 @pytest.mark.parametrize(
@@ -205,20 +214,31 @@ def test_no_other_money_is_taken_for_dollars(cost: Any) -> None:
 @pytest.mark.parametrize(
     ("asked", "wish"),
     [
-        ({"kind": "execute", "title": "ls", "rawInput": {"command": "ls -l"}}, Wish("ls", "execute", "ls -l")),
-        ({"kind": "execute", "title": "`rm -rf /`"}, Wish("`rm -rf /`", "execute", "rm -rf /")),
-        ({"kind": "execute", "rawInput": {"command": ["sh", "-c", "a b"]}}, Wish("execute", "execute", "sh -c 'a b'")),
-        ({"title": "odd", "rawInput": {"cmd": "ls"}}, Wish("odd", "execute", "ls")),
-        ({"kind": "delete", "locations": [{"path": "/r/a"}]}, Wish("delete", "write", "", ("/r/a",))),
-        ({"kind": "edit", "content": [{"type": "diff", "path": "/r/b"}]}, Wish("edit", "write", "", ("/r/b",))),
-        ({"kind": "search", "rawInput": {"path": "/r"}}, Wish("search", "read", "", ("/r",))),
-        ({"kind": "fetch", "title": "get"}, Wish("get", "fetch")),
-        ({"kind": "switch_mode"}, Wish("switch_mode", "other")),
-        ({}, Wish("tool", "other")),
+        (
+            {"kind": "execute", "title": "ls", "rawInput": {"command": "ls -l"}},
+            PermissionRequest("ls", "execute", "ls -l"),
+        ),
+        ({"kind": "execute", "title": "`rm -rf /`"}, PermissionRequest("`rm -rf /`", "execute", "rm -rf /")),
+        (
+            {"kind": "execute", "rawInput": {"command": ["sh", "-c", "a b"]}},
+            PermissionRequest("execute", "execute", "sh -c 'a b'"),
+        ),
+        ({"title": "odd", "rawInput": {"cmd": "ls"}}, PermissionRequest("odd", "execute", "ls")),
+        ({"kind": "delete", "locations": [{"path": "/r/a"}]}, PermissionRequest("delete", "write", "", ("/r/a",))),
+        (
+            {"kind": "edit", "content": [{"type": "diff", "path": "/r/b"}]},
+            PermissionRequest("edit", "write", "", ("/r/b",)),
+        ),
+        ({"kind": "search", "rawInput": {"path": "/r"}}, PermissionRequest("search", "read", "", ("/r",))),
+        ({"kind": "fetch", "title": "get"}, PermissionRequest("get", "fetch")),
+        ({"kind": "switch_mode"}, PermissionRequest("switch_mode", "other")),
+        ({}, PermissionRequest("tool", "other")),
     ],
 )
-def test_a_wish_is_read_from_whatever_says_it(asked: Mapping[str, Any], wish: Wish) -> None:
-    assert wish_of(asked) == Wish(wish.tool, wish.kind, wish.command, wish.paths, asked.get("rawInput", {}))
+def test_a_wish_is_read_from_whatever_says_it(asked: Mapping[str, Any], wish: PermissionRequest) -> None:
+    assert wish_of(asked) == PermissionRequest(
+        wish.tool, wish.kind, wish.command, wish.paths, asked.get("rawInput", {})
+    )
 
 
 OPTION = st.fixed_dictionaries(
@@ -250,11 +270,11 @@ def test_leave_that_could_only_be_given_for_ever_is_not_given() -> None:
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(OBJECTS, max_size=4), OBJECTS)
 def test_nothing_that_an_agent_sends_makes_the_reader_raise(updates: Any, result: Any) -> None:
-    reader = Updates()
+    reader = UpdateReader()
     for update in updates:
         list(reader.update(update))
         list(reader.asked_leave(update))
         wish_of(update)
     happenings = list(reader.end(result))
-    called = [one.id for one in happenings if isinstance(one, Called)]
+    called = [one.id for one in happenings if isinstance(one, AgentToolCall)]
     assert len(called) == len(set(called))

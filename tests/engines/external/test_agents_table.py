@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from donewhen.engines.external.profile import shipped
+from donewhen.engines.external.discover.profile import shipped
 
 ROOT = Path(__file__).parents[3]
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.engines.external.costs import Costs
-from donewhen.engines.external.happening import Totalled, Turned
+from donewhen.engines.external.agent_events import AgentTotals, AgentTurn
+from donewhen.engines.external.run.ledger import InvocationCosts
 from donewhen.events import Event, Spend
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 used = st.builds(Usage, input=st.integers(0, 1000), output=st.integers(0, 1000))
 
@@ -28,8 +28,8 @@ class Purse:
         return Spend(tokens=self.tokens, usd=self.usd)
 
 
-def costs(purse: Purse, earlier: Usage | None = None) -> Costs:
-    return Costs(purse, "", earlier or Usage())
+def costs(purse: Purse, earlier: Usage | None = None) -> InvocationCosts:
+    return InvocationCosts(purse, "", earlier or Usage())
 
 
 @given(turns=st.lists(used, max_size=6), total=used)
@@ -38,7 +38,7 @@ def test_a_sum_at_the_end_adds_only_what_the_turns_did_not_tell(turns: list[Usag
     counted = costs(purse)
     for one in turns:
         counted.turn(one, None)
-    counted.total(Totalled(total, 0.5))
+    counted.total(AgentTotals(total, 0.5))
     told = Usage(sum(one.input for one in turns), sum(one.output for one in turns))
     assert purse.tokens == max(told.input, total.input) + max(told.output, total.output)
     counted.close()
@@ -48,13 +48,13 @@ def test_a_sum_at_the_end_adds_only_what_the_turns_did_not_tell(turns: list[Usag
 def test_a_sum_of_the_whole_conversation_does_not_count_what_was_paid_before() -> None:
     purse = Purse()
     counted = costs(purse, earlier=Usage(800, 50))
-    counted.total(Totalled(Usage(900, 60), with_earlier=True))
+    counted.total(AgentTotals(Usage(900, 60), with_earlier=True))
     assert purse.tokens == 110
     assert counted.of_the_conversation == Usage(900, 60)
 
 
-@pytest.mark.parametrize("turn", [Turned(), Turned(Usage(5, 5))])
-def test_money_that_nobody_tells_is_unknown_in_the_end_and_not_nothing(turn: Turned) -> None:
+@pytest.mark.parametrize("turn", [AgentTurn(), AgentTurn(Usage(5, 5))])
+def test_money_that_nobody_tells_is_unknown_in_the_end_and_not_nothing(turn: AgentTurn) -> None:
     purse = Purse()
     counted = costs(purse)
     counted.turn(turn.usage, counted.price(turn, "some-model"))
@@ -63,7 +63,7 @@ def test_money_that_nobody_tells_is_unknown_in_the_end_and_not_nothing(turn: Tur
 
 
 def test_the_price_of_a_known_model_is_found_where_the_agent_tells_only_tokens() -> None:
-    known = Costs(Purse(), "anthropic", Usage())
-    assert (known.price(Turned(Usage(1000, 100)), "claude-sonnet-4-5") or 0) > 0
-    assert known.price(Turned(Usage(1000, 100)), "nobody-knows-it") is None
-    assert known.price(Turned(Usage(1000, 100), usd=0.1), "claude-sonnet-4-5") == 0.1
+    known = InvocationCosts(Purse(), "anthropic", Usage())
+    assert (known.price(AgentTurn(Usage(1000, 100)), "claude-sonnet-4-5") or 0) > 0
+    assert known.price(AgentTurn(Usage(1000, 100)), "nobody-knows-it") is None
+    assert known.price(AgentTurn(Usage(1000, 100), usd=0.1), "claude-sonnet-4-5") == 0.1

@@ -16,9 +16,17 @@ from typing import Any
 
 import pytest
 
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
+    Happening,
+)
+from donewhen.engines.external.discover.profile import shipped
 from donewhen.engines.external.fake_agent_voices import VOICES
-from donewhen.engines.external.happening import Called, Complained, Happening, Returned, Spoke, Totalled, Turned
-from donewhen.engines.external.profile import shipped
 from donewhen.engines.external.streams import reader
 
 MODULE = "donewhen.engines.external.fake_agent"
@@ -71,29 +79,29 @@ def the(kind: type[Any], happenings: list[Happening]) -> list[Any]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_words_are_heard_in_every_stream(tmp_path: Path, shape: str) -> None:
-    assert "Some words." in the(Spoke, heard(tmp_path, shape, {"say": "Some words."}))[-1].text
+    assert "Some words." in the(AgentText, heard(tmp_path, shape, {"say": "Some words."}))[-1].text
 
 
 @pytest.mark.parametrize("shape", TELLING)
 def test_a_command_and_its_result_are_heard_in_every_stream(tmp_path: Path, shape: str) -> None:
     happenings = heard(tmp_path, shape, {"shell": "echo good"}, {"shell": "echo bad; exit 3"})
-    good, bad = the(Returned, happenings)
+    good, bad = the(AgentToolResult, happenings)
     assert (good.ok, bad.ok) == (True, False)
     assert "good" in good.text
-    assert [one.id for one in the(Called, happenings)] == [good.id, bad.id]
-    assert "echo good" in str(the(Called, happenings)[0].input)
+    assert [one.id for one in the(AgentToolCall, happenings)] == [good.id, bad.id]
+    assert "echo good" in str(the(AgentToolCall, happenings)[0].input)
 
 
 @pytest.mark.parametrize("shape", TELLING)
 def test_a_refused_key_is_heard_as_a_matter_of_signing_in(tmp_path: Path, shape: str) -> None:
-    complaints = the(Complained, heard(tmp_path, shape, {"unauthorized": True}))
+    complaints = the(AgentProblem, heard(tmp_path, shape, {"unauthorized": True}))
     assert complaints
     assert {one.trouble for one in complaints} == {"sign_in"}
 
 
 @pytest.mark.parametrize("shape", TELLING)
 def test_an_error_is_heard_as_the_agents_own(tmp_path: Path, shape: str) -> None:
-    complaints = the(Complained, heard(tmp_path, shape, {"error": "it broke"}))
+    complaints = the(AgentProblem, heard(tmp_path, shape, {"error": "it broke"}))
     assert complaints
     assert {one.trouble for one in complaints} == {"agent"}
     assert any("it broke" in one.message for one in complaints)
@@ -103,8 +111,8 @@ def test_an_error_is_heard_as_the_agents_own(tmp_path: Path, shape: str) -> None
 def test_tokens_are_heard_where_the_stream_tells_them(tmp_path: Path, shape: str) -> None:
     used = {"usage": {"input": 100, "output": 10}}
     happenings = heard(tmp_path, shape, used, {"say": "a"}, {"say": "b"})
-    turns = [one.usage for one in the(Turned, happenings) if one.usage]
-    totals = [one.usage for one in the(Totalled, happenings) if one.usage]
+    turns = [one.usage for one in the(AgentTurn, happenings) if one.usage]
+    totals = [one.usage for one in the(AgentTotals, happenings) if one.usage]
     assert sum(one.total for one in turns) == 220 or totals[-1].total == 220
 
 

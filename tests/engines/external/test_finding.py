@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from found_agents import ANSWERS, Scene, program, robo, times_asked
 
-from donewhen.engines.external import profile as profiles
-from donewhen.engines.external.finding import Wanted
-from donewhen.engines.external.profile import Way
+from donewhen.engines.external.discover import profile as profiles
+from donewhen.engines.external.discover.find import AgentQuery
+from donewhen.engines.external.discover.profile import AgentInterface
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def test_an_agent_that_is_not_here_is_missing_and_comes_with_what_to_insta
 async def test_agents_come_in_the_order_in_which_they_were_asked_for(scene: Scene, programs: Path) -> None:
     program(programs)
     names = ["robo", *(f"robo-{number}" for number in range(6))]
-    found = await scene.look(*(Wanted(robo(name=name)) for name in names))
+    found = await scene.look(*(AgentQuery(robo(name=name)) for name in names))
     assert [one.name for one in found] == names
 
 
@@ -157,7 +157,10 @@ async def test_numbers_in_a_help_text_are_not_taken_for_a_version(scene: Scene, 
     environment = tmp_path / "environment"
     program(environment / "bin", "echo '--limit USD  at most so much [default: 0.5]'")
     scene.path = [environment / "bin"]
-    asked = robo(version=("--help",), ways={"cli": Way(program="robo", argv=(), package="pip install -U My-Robo more")})
+    asked = robo(
+        version=("--help",),
+        ways={"cli": AgentInterface(program="robo", argv=(), package="pip install -U My-Robo more")},
+    )
     assert (await scene.one(asked)).version == ""
     (environment / "lib" / "python3.11" / "site-packages" / "my_robo-2.4.6.dist-info").mkdir(parents=True)
     scene.now += 31
@@ -225,8 +228,8 @@ async def test_the_preferred_way_is_taken_when_its_program_runs_and_the_other_on
     scene: Scene, programs: Path
 ) -> None:
     ways = {
-        "acp": Way(program="robo-acp", argv=(), governance="full"),
-        "cli": Way(program="robo", argv=(), package="apt install robo"),
+        "acp": AgentInterface(program="robo-acp", argv=(), governance="full"),
+        "cli": AgentInterface(program="robo", argv=(), package="apt install robo"),
     }
     assert "apt install robo" in (await scene.one(robo(ways=ways))).reason
     program(programs)
@@ -240,7 +243,7 @@ async def test_the_preferred_way_is_taken_when_its_program_runs_and_the_other_on
 async def test_a_pin_goes_the_way_of_the_program_that_it_names(
     scene: Scene, tmp_path: Path, name: str, way: str
 ) -> None:
-    ways = {"acp": Way(program="robo-acp", argv=()), "cli": Way(program="robo", argv=())}
+    ways = {"acp": AgentInterface(program="robo-acp", argv=()), "cli": AgentInterface(program="robo", argv=())}
     assert (await scene.one(robo(ways=ways), program(tmp_path / "pins", name=name))).way == way
 
 

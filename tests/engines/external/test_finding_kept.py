@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from found_agents import ANSWERS, Scene, program, robo, times_asked
 
-from donewhen.engines.external.finding import CACHE
+from donewhen.engines.external.discover.find import CACHE
 
 pytestmark = pytest.mark.anyio
 

@@ -9,11 +9,11 @@ from found_agents import ACCOUNT, BEGAN, MODEL_MAKER, Scene, program, robo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.engines.external.profile import Provider, SignIn
-from donewhen.engines.external.readiness import Model, keyed, readiness
+from donewhen.engines.external.discover.profile import AgentProvider, SignIn
+from donewhen.engines.external.discover.readiness import ModelChoice, keyed, readiness
 
 PAST, FUTURE = BEGAN - 60, BEGAN + 60
-OTHER = Provider(name="anthropic", keys=("ANTHROPIC_API_KEY",))
+OTHER = AgentProvider(name="anthropic", keys=("ANTHROPIC_API_KEY",))
 
 
 def sign_in(home: Path, content: object, name: str = ".robo/auth.json") -> None:
@@ -90,18 +90,18 @@ def test_an_agent_that_needs_neither_is_ready(home: Path) -> None:
 def test_where_the_settings_name_a_provider_no_key_of_another_counts(home: Path) -> None:
     both = robo(providers=(OTHER, MODEL_MAKER), sign_in=SignIn())
     keys = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}
-    assert keyed(both, keys) == keyed(both, keys, Model("auto")) == (OTHER, "ANTHROPIC_API_KEY")
-    assert keyed(both, keys, Model("openai")) == keyed(both, keys, Model("openai-chat"))
-    assert keyed(both, keys, Model("openai")) == (MODEL_MAKER, "OPENAI_API_KEY")
-    assert keyed(both, {"ANTHROPIC_API_KEY": "a"}, Model("openai")) is None
+    assert keyed(both, keys) == keyed(both, keys, ModelChoice("auto")) == (OTHER, "ANTHROPIC_API_KEY")
+    assert keyed(both, keys, ModelChoice("openai")) == keyed(both, keys, ModelChoice("openai-chat"))
+    assert keyed(both, keys, ModelChoice("openai")) == (MODEL_MAKER, "OPENAI_API_KEY")
+    assert keyed(both, {"ANTHROPIC_API_KEY": "a"}, ModelChoice("openai")) is None
 
 
 def test_a_server_of_the_users_own_needs_no_key_where_its_provider_is_named(home: Path) -> None:
     variables = {"HOME": str(home)}
-    said = readiness(robo(), variables, BEGAN, Model("openai", "http://localhost:1/v1"))
+    said = readiness(robo(), variables, BEGAN, ModelChoice("openai", "http://localhost:1/v1"))
     assert (said.status, said.provider, said.key) == ("ready", "openai", "")
-    assert readiness(robo(), variables, BEGAN, Model("auto", "http://localhost:1/v1")).status == "not_configured"
-    assert readiness(robo(), variables, BEGAN, Model("openai")).status == "not_configured"
+    assert readiness(robo(), variables, BEGAN, ModelChoice("auto", "http://localhost:1/v1")).status == "not_configured"
+    assert readiness(robo(), variables, BEGAN, ModelChoice("openai")).status == "not_configured"
 
 
 @pytest.mark.anyio

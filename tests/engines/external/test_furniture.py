@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.engines.external.acp_room import INPUT, RoomPipe
-from donewhen.engines.external.furniture import put
+from donewhen.engines.external.acp.in_sandbox import INPUT, SandboxPipe
+from donewhen.engines.external.run.config_files import put
 
 pytestmark = pytest.mark.anyio
 VICTIM = "a file of the user's"
@@ -85,7 +85,7 @@ async def test_what_is_said_to_an_agent_goes_to_its_pipe_wherever_its_path_leads
     own: Path, victim: Path
 ) -> None:
     (own / INPUT).symlink_to(victim)
-    pipe = RoomPipe(own / INPUT)
+    pipe = SandboxPipe(own / INPUT)
     pipe.open()
     reader = os.open(own / INPUT, os.O_RDONLY | os.O_NONBLOCK)
     (own / INPUT).unlink()

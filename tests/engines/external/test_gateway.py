@@ -6,12 +6,11 @@ import anyio
 import anyio.abc
 import httpx2
 import pytest
-from gateway_world import KEY, OK, Endpoint, answer_body, gateway_to, message
+from gateway_world import ANYTHING, KEY, OK, Endpoint, answer_body, gateway_to, message
 from proxy_world import everything, head_of, serving_tcp, spoiled
 
-from donewhen.engines.external.network.doorway import Limits
-from donewhen.engines.external.network.endpoints import ANYTHING
-from donewhen.engines.external.network.heads import BadHead
+from donewhen.engines.external.network.http1 import BadHead
+from donewhen.engines.external.network.listener import ConnectionLimits
 from donewhen.engines.external.network.upstream import Upstream
 from wire_server import Answer, Refuses, SaidCall, Says, Wire, frames, serving
 
@@ -184,7 +183,7 @@ async def test_a_client_that_waits_to_be_invited_is() -> None:
 
 
 async def test_an_idle_connection_is_closed_after_its_time() -> None:
-    async with gateway_to("http://127.0.0.1:9", limits=Limits(idle_secs=0.2)) as gate:
+    async with gateway_to("http://127.0.0.1:9", limits=ConnectionLimits(idle_secs=0.2)) as gate:
         async with await gate.connect() as stream:
             assert await everything(stream) == b""
     assert gate.log == []
@@ -349,5 +348,5 @@ async def test_letters_of_old_alphabets_in_a_field_are_passed_on(letter: str) ->
 
 
 async def test_a_head_that_does_not_come_to_its_end_is_not_waited_for() -> None:
-    async with gateway_to("http://127.0.0.1:9", limits=Limits(head_secs=0.2)) as gate:
+    async with gateway_to("http://127.0.0.1:9", limits=ConnectionLimits(head_secs=0.2)) as gate:
         assert (await gate.ask(b"GET / HT")).startswith(b"HTTP/1.1 408 ")

@@ -4,15 +4,18 @@ The endpoint behind the gateway keeps what it heard. An attack may be refused, o
 must never hear anything but a request to the model.
 """
 
+import contextlib
 import json
 import re
 
+import anyio
+import anyio.abc
 import pytest
-from gateway_world import KEY, Endpoint, gateway_to, message
-from proxy_world import serving_tcp
+from gateway_world import ANYTHING, KEY, OK, Endpoint, body_of, gateway_to, message
+from proxy_world import everything, head_of, serving_tcp
 
-from donewhen.engines.external.network.endpoints import ANYTHING, WIRES
-from donewhen.engines.external.profile import shipped
+from donewhen.engines.external.discover.profile import shipped
+from donewhen.engines.external.network.endpoints import WIRES
 
 pytestmark = pytest.mark.anyio
 HEADERS = {"anthropic": "x-api-key", "openai": "authorization", "google": "x-goog-api-key"}
@@ -207,6 +210,78 @@ async def test_a_request_cannot_be_hidden_in_another_one(wire: str, attack: str)
         assert b"HTTP/1.1 403 " in answer, "what was hidden is a request of its own, and refused"
     else:
         assert answer[9:12] in (b"400", b"426", b"431")
+
+
+class IgnoresBodies(Endpoint):
+    """Reads the body of a POST only, as many servers do: what follows another head is the next request to it."""
+
+    async def handle(self, stream: anyio.abc.ByteStream) -> None:
+        self.connections += 1
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.EndOfStream):
+            while head := await head_of(stream):
+                self.heads.append(head)
+                self.bodies.append(await body_of(stream, head) if head.startswith(b"POST ") else b"")
+                await stream.send(OK)
+
+
+HIDES = b"GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Ignore: "
+"""Takes the first line of the next request as the value of its last field, and the key as a field of its own."""
+FRAMINGS = {
+    "a length": b"Content-Length: %d\r\n\r\n%b" % (len(HIDES), HIDES),
+    "chunks": CHUNKED + b"\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(HIDES), HIDES),
+    "an invited length": b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%b" % (len(HIDES), HIDES),
+}
+BODILESS = [
+    *(("anthropic", "GET /v1/models"), ("anthropic", "HEAD /")),
+    *(("openai", "GET /v1/models/m"), ("google", "GET /v1beta/models")),
+]
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+@pytest.mark.parametrize(("wire", "line"), BODILESS)
+async def test_a_body_on_anything_but_post_is_refused_before_anything_is_sent(
+    wire: str, line: str, framing: str
+) -> None:
+    endpoint = IgnoresBodies()
+    async with serving_tcp(endpoint.handle) as port:
+        async with gateway_to(f"http://127.0.0.1:{port}", HEADERS[wire], wire=WIRES[wire]) as gate:
+            first = f"{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n".encode()
+            answer = await gate.ask(first + FRAMINGS[framing])
+            entry = await gate.entry()
+            assert endpoint.connections == 0
+            method = line.partition(" ")[0]
+            assert entry.status == 400 and entry.detail == f"{method} with a body is not passed on"
+            assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1") == 1
+            after = await gate.ask(request(f"POST {MODEL[wire]}", "Content-Length: 2", body=b"{}"))
+    assert after.startswith(b"HTTP/1.1 200 ")
+    assert [is_clean(wire, head) for head in endpoint.heads] == [True], "the honest request, and no other"
+
+
+async def test_such_a_server_takes_the_hidden_request_with_the_key_of_the_next_one_when_it_is_asked_directly() -> None:
+    endpoint = IgnoresBodies()
+    hidden = b"GET /v1/models HTTP/1.1\r\nHost: x\r\n" + FRAMINGS["a length"]
+    after = request(f"POST {MODEL['anthropic']}", f"X-Api-Key: {KEY}", "Content-Length: 0")
+    async with serving_tcp(endpoint.handle) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(hidden + after)
+        await stream.send_eof()
+        await everything(stream)
+    assert [head.split(b" HTTP/")[0] for head in endpoint.heads] == [b"GET /v1/models", b"GET /v1/files"]
+    assert endpoint.field("x-api-key") == [KEY]
+
+
+@pytest.mark.parametrize(("wire", "line"), BODILESS)
+async def test_a_request_that_is_not_post_passes_without_a_body_and_so_does_the_post_after_it(
+    wire: str, line: str
+) -> None:
+    endpoint = IgnoresBodies()
+    async with serving_tcp(endpoint.handle) as port:
+        async with gateway_to(f"http://127.0.0.1:{port}", HEADERS[wire], wire=WIRES[wire]) as gate:
+            for one in (line, f"POST {MODEL[wire]}", f"POST {MODEL[wire]}", line):
+                body = b"{}" if one.startswith("POST") else b""
+                answer = await gate.ask(request(one, f"Content-Length: {len(body)}", body=body))
+                assert answer.startswith(b"HTTP/1.1 200 ")
+    assert all(is_clean(wire, head) for head in endpoint.heads) and len(endpoint.heads) == 4
+    assert endpoint.connections == 2, "a request that is not POST is the last of its connection, a POST is not"
 
 
 @pytest.mark.parametrize(

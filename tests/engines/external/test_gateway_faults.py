@@ -6,13 +6,12 @@ from pathlib import Path
 import anyio
 import anyio.abc
 import pytest
-from gateway_world import KEY, OK, Endpoint, Gate, gateway_to, message
+from gateway_world import ANYTHING, KEY, OK, Endpoint, Gate, gateway_to, message
 from proxy_certificates import certificate
 from proxy_world import everything, head_of, serving_tcp
 
-from donewhen.engines.external.network.doorway import Limits
-from donewhen.engines.external.network.endpoints import ANYTHING
-from donewhen.engines.external.network.gateway import Request, serve_gateway
+from donewhen.engines.external.network.gateway import RequestLog, serve_gateway
+from donewhen.engines.external.network.listener import ConnectionLimits
 from donewhen.engines.external.network.upstream import Upstream
 from wire_server import Answer, Cuts, Says, Stalls, serving
 
@@ -217,7 +216,7 @@ async def test_a_file_of_certificates_that_is_missing_is_a_bad_gateway(
 
 
 async def test_a_gateway_that_was_ended_is_a_closed_door() -> None:
-    log: list[Request] = []
+    log: list[RequestLog] = []
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     asked = anyio.Event()
@@ -244,7 +243,7 @@ async def test_a_gateway_that_was_ended_is_a_closed_door() -> None:
 async def test_more_connections_than_allowed_wait_for_a_place() -> None:
     endpoint = Endpoint(OK)
     async with serving_tcp(endpoint.handle) as port:
-        async with gateway_to(f"http://127.0.0.1:{port}", limits=Limits(connections=1)) as gate:
+        async with gateway_to(f"http://127.0.0.1:{port}", limits=ConnectionLimits(connections=1)) as gate:
             async with await gate.connect() as first:
                 async with await gate.connect() as second:
                     await second.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -4,12 +4,11 @@ import gzip
 import zlib
 
 import pytest
-from gateway_world import KEY, Echo, Endpoint, answer_body, gateway_to
+from gateway_world import ANYTHING, KEY, Echo, Endpoint, answer_body, gateway_to
 from hypothesis import given
 from hypothesis import strategies as st
 from proxy_world import serving_tcp
 
-from donewhen.engines.external.network.endpoints import ANYTHING
 from donewhen.engines.external.network.redaction import Redactor
 from donewhen.engines.external.network.upstream import Upstream
 from donewhen.errors import BadInput

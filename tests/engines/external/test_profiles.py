@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from donewhen.engines.external import streams
-from donewhen.engines.external.profile import GOVERNANCE, PLACEHOLDER, PREFERRED, Profile, from_table, shipped
+from donewhen.engines.external.discover.profile import GOVERNANCE, PLACEHOLDER, PREFERRED, Profile, from_table, shipped
 from donewhen.model.providers import PROVIDERS
 
 KNOWN = {"task", "config", "gateway", "key", "model", "turns", "mcp_url", "conversation", "provider"}
-TABLES = [one for one in files("donewhen.engines.external.profiles").iterdir() if one.name.endswith(".toml")]
+TABLES = [one for one in files("donewhen.engines.external.discover.profiles").iterdir() if one.name.endswith(".toml")]
 HOST = re.compile(r"(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 
@@ -38,7 +38,7 @@ def profile(request: pytest.FixtureRequest) -> Profile:
 
 @pytest.mark.parametrize("name", sorted(one.name for one in TABLES))
 def test_a_profile_uses_only_placeholders_that_are_known(name: str) -> None:
-    table = tomllib.loads((files("donewhen.engines.external.profiles") / name).read_text("utf-8"))
+    table = tomllib.loads((files("donewhen.engines.external.discover.profiles") / name).read_text("utf-8"))
     used = {found[1] for word in words_of(table) for found in PLACEHOLDER.finditer(word)}
     assert used <= KNOWN
     assert from_table(table).name == name.removesuffix(".toml")

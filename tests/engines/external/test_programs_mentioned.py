@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.engines.external.programs import mentioned
+from donewhen.engines.external.discover.programs import mentioned
 
 
 @pytest.fixture

@@ -23,9 +23,9 @@ from proxy_world import (
     spoiled,
 )
 
-from donewhen.engines.external.network.doorway import Limits
+from donewhen.engines.external.network.dial import OUTSIDE, Dialer
 from donewhen.engines.external.network.hosts import Rules
-from donewhen.engines.external.network.outside import OUTSIDE, Outside
+from donewhen.engines.external.network.listener import ConnectionLimits
 
 pytestmark = pytest.mark.anyio
 RULES = Rules(hosts=("api.example",))
@@ -260,14 +260,14 @@ async def test_a_head_that_is_too_long_is_refused() -> None:
 
 
 async def test_a_head_that_does_not_come_is_not_waited_for() -> None:
-    async with proxying(RULES, limits=Limits(head_secs=0.2)) as door:
+    async with proxying(RULES, limits=ConnectionLimits(head_secs=0.2)) as door:
         assert (await door.ask(b"GET http://api.ex")).startswith(b"HTTP/1.1 408 ")
 
 
 async def test_a_tunnel_in_which_nothing_is_said_is_ended() -> None:
     async with a_host() as host:
         world = World(NAMES, {PUBLIC: host.port})
-        async with proxying(RULES, world, Limits(head_secs=0.2)) as door:
+        async with proxying(RULES, world, ConnectionLimits(head_secs=0.2)) as door:
             async with door.tunnel("api.example:443") as (stream, _):
                 assert b" 403 " in await everything(stream)
     assert host.heard == b""
@@ -278,13 +278,15 @@ async def test_a_host_that_does_not_answer_in_time_is_given_up() -> None:
         await anyio.sleep_forever()
         return [host, str(port)]
 
-    async with proxying(RULES, limits=Limits(connect_secs=0.2), real=Outside(resolve=resolve_for_ever)) as door:
+    async with proxying(
+        RULES, limits=ConnectionLimits(connect_secs=0.2), real=Dialer(resolve=resolve_for_ever)
+    ) as door:
         answer = await door.ask(b"CONNECT api.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 504 ")
 
 
 async def test_more_connections_than_allowed_wait_until_one_has_ended() -> None:
-    async with proxying(RULES, limits=Limits(connections=1)) as door:
+    async with proxying(RULES, limits=ConnectionLimits(connections=1)) as door:
         async with await door.connect() as first:
             async with await door.connect() as second:
                 await second.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -320,7 +322,7 @@ async def test_no_bytes_at_all_break_the_proxy() -> None:
     good = b"GET http://api.example/x HTTP/1.1\r\nHost: api.example\r\nContent-Length: 0\r\n\r\n"
     tunnel = b"CONNECT api.example:443 HTTP/1.1\r\nHost: api.example:443\r\n\r\n" + client_hello("api.example")
     async with a_host() as host:
-        async with proxying(RULES, World(NAMES, {PUBLIC: host.port}), Limits(head_secs=0.5)) as door:
+        async with proxying(RULES, World(NAMES, {PUBLIC: host.port}), ConnectionLimits(head_secs=0.5)) as door:
             async with anyio.create_task_group() as tasks:
                 for _ in range(150):
                     tasks.start_soon(door.ask, spoiled(chance.choice([good, tunnel]), chance))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.engines.external.network.addresses import carried, is_own, refusal
+from donewhen.engines.external.network.dial import carried, is_own, refusal
 
 PRIVATE_V4 = (
     *("0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.254", "127.0.0.1", "127.255.255.254"),

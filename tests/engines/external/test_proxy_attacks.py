@@ -22,9 +22,9 @@ from proxy_world import (
     proxying,
 )
 
+from donewhen.engines.external.network.dial import OUTSIDE
 from donewhen.engines.external.network.hosts import Rules
-from donewhen.engines.external.network.outside import OUTSIDE
-from donewhen.engines.external.network.proxy import Connection, serve_proxy
+from donewhen.engines.external.network.proxy import ConnectionLog, serve_proxy
 
 pytestmark = pytest.mark.anyio
 RULES = Rules(hosts=("api.example", "*.cdn.example", "xn--bcher-kva.example"))
@@ -333,7 +333,7 @@ async def test_the_log_tells_how_much_went_to_which_host_and_which_address() -> 
 async def test_a_proxy_that_breaks_is_a_closed_door() -> None:
     """Here its log cannot be written; whatever nobody expected ends the door and with it every connection."""
 
-    def full(entry: Connection) -> None:
+    def full(entry: ConnectionLog) -> None:
         raise MemoryError(entry.host)
 
     listener = socket.create_server(("127.0.0.1", 0))

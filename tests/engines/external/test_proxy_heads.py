@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proxy_world import client_hello
 
-from donewhen.engines.external.network import heads
+from donewhen.engines.external.network import http1
 from donewhen.engines.external.network.client_hello import NotTls, server_name
-from donewhen.engines.external.network.heads import BadHead, Head
+from donewhen.engines.external.network.http1 import BadHead, RequestHead
 
 FINE = b"GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"
 REFUSED = {
@@ -47,7 +47,7 @@ REFUSED = {
     "no end": b"GET / HTTP/1.1\r\nHost: a\r\n",
     "nothing": b"",
     "an empty line": b"\r\n\r\n",
-    "too much": b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * heads.LARGEST + b"\r\n\r\n",
+    "too much": b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * http1.LARGEST + b"\r\n\r\n",
     "too many fields": b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 300 + b"\r\n",
 }
 SECOND_GRAMMAR = re.compile(
@@ -61,45 +61,45 @@ almost_heads = st.lists(st.sampled_from(PIECES), max_size=14).map(b"".join)
 
 
 def test_a_head_is_read_with_its_fields_in_order_and_in_lower_case() -> None:
-    head = heads.request(b"POST /x?y HTTP/1.1\r\nHost: a\r\nX-One:  1 \r\nx-one:2\r\nContent-Length: 12\r\n\r\n")
+    head = http1.request(b"POST /x?y HTTP/1.1\r\nHost: a\r\nX-One:  1 \r\nx-one:2\r\nContent-Length: 12\r\n\r\n")
     assert (head.method, head.target, head.minor, head.length) == ("POST", "/x?y", 1, 12)
     assert head.values("x-one") == ["1", "2"]
-    assert heads.request(b"GET / HTTP/1.0\r\n\r\n").fields == ()
+    assert http1.request(b"GET / HTTP/1.0\r\n\r\n").fields == ()
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_could_be_read_in_two_ways_is_refused(name: str) -> None:
     with pytest.raises(BadHead):
-        heads.request(REFUSED[name])
+        http1.request(REFUSED[name])
 
 
 def test_too_much_is_answered_as_too_much() -> None:
     for name in ("too much", "too many fields"):
         with pytest.raises(BadHead) as refused:
-            heads.request(REFUSED[name])
+            http1.request(REFUSED[name])
         assert refused.value.status == 431
 
 
 @given(st.binary(max_size=200) | almost_heads)
 def test_any_bytes_are_a_head_of_the_grammar_or_refused(data: bytes) -> None:
     try:
-        head = heads.request(data)
+        head = http1.request(data)
     except BadHead:
         return
     assert SECOND_GRAMMAR.fullmatch(data)
     assert len(head.values("content-length")) + len(head.values("transfer-encoding")) <= 1
     assert len(head.values("host")) == 1 or (head.minor == 0 and not head.values("host"))
-    assert heads.request(again(head)) == head
+    assert http1.request(again(head)) == head
 
 
-def again(head: Head) -> bytes:
-    return heads.written(f"{head.method} {head.target} HTTP/1.{head.minor}", head.fields)
+def again(head: RequestHead) -> bytes:
+    return http1.written(f"{head.method} {head.target} HTTP/1.{head.minor}", head.fields)
 
 
 @given(st.binary(max_size=100) | almost_heads.map(lambda data: b"HTTP/1.1 200 OK\r\n" + data))
 def test_any_bytes_are_the_head_of_an_answer_or_refused(data: bytes) -> None:
     try:
-        status, fields = heads.status(data)
+        status, fields = http1.status(data)
     except BadHead:
         return
     assert 100 <= status < 600
@@ -107,11 +107,11 @@ def test_any_bytes_are_the_head_of_an_answer_or_refused(data: bytes) -> None:
 
 
 def test_fields_between_neighbours_are_not_passed_on_nor_those_that_connection_names() -> None:
-    head = heads.request(
+    head = http1.request(
         b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nProxy-Authorization: x\r\n"
         b"TE: trailers\r\nProxy-Connection: y\r\nUpgrade: h2c\r\nKeep-Alive: 5\r\nX-End: 2\r\n\r\n"
     )
-    assert list(heads.end_to_end(head.fields)) == [("host", "a"), ("x-end", "2")]
+    assert list(http1.end_to_end(head.fields)) == [("host", "a"), ("x-end", "2")]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_fields_between_neighbours_are_not_passed_on_nor_those_that_connection_n
     ],
 )
 def test_a_connection_stays_open_as_the_request_says(text: bytes, stays: bool) -> None:
-    assert heads.request(text).stays_open is stays
+    assert http1.request(text).stays_open is stays
 
 
 # -- the first words of TLS --

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import anyio
 import pytest
-from gateway_world import KEY, Echo
+from gateway_world import ANYTHING, KEY, Echo
 from proxy_world import Host, a_host, own_address, serving_tcp
 
-from donewhen.engines.external.network.endpoints import ANYTHING
-from donewhen.engines.external.network.gateway import Request, serve_gateway
+from donewhen.engines.external.network.gateway import RequestLog, serve_gateway
 from donewhen.engines.external.network.hosts import Rules
-from donewhen.engines.external.network.proxy import Connection, serve_proxy
+from donewhen.engines.external.network.proxy import ConnectionLog, serve_proxy
 from donewhen.engines.external.network.upstream import Upstream
-from donewhen.workspace.command import Finished
-from donewhen.workspace.sandbox.guest import Door, Guest
-from donewhen.workspace.sandbox.room import Room, RoomConfig
+from donewhen.workspace.process.command import Finished
+from donewhen.workspace.sandbox.guest import Guest, InnerPort
+from donewhen.workspace.sandbox.sandbox import SandboxConfig, TreeSandbox
 from needs import needs
 from workspace.rooms import Yard, output, run, yard
 
@@ -39,12 +38,12 @@ async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
         yield found
 
 
-def with_proxy(place: Yard, rules: Rules, log: list[Connection], network: bool = False) -> Room:
+def with_proxy(place: Yard, rules: Rules, log: list[ConnectionLog], network: bool = False) -> TreeSandbox:
     async def serve(listener: socket.socket) -> None:
         await serve_proxy(listener, rules, log.append)
 
-    room = place.room(RoomConfig(network=network))
-    return room.hosting(Guest(env=ENV, doors=(Door(PROXY, serve),)))
+    room = place.room(SandboxConfig(network=network))
+    return room.hosting(Guest(env=ENV, doors=(InnerPort(PROXY, serve),)))
 
 
 def printed(finished: Finished) -> str:
@@ -53,7 +52,7 @@ def printed(finished: Finished) -> str:
 
 async def test_an_agent_reaches_an_endpoint_that_was_named_and_hears_why_it_does_not_reach_another(place: Yard) -> None:
     needs("curl")
-    log: list[Connection] = []
+    log: list[ConnectionLog] = []
     async with a_host() as host, a_host() as other:
         room = with_proxy(place, Rules(targets=frozenset({("localhost", host.port)})), log)
         assert await output(room, f"{CURL} --noproxy '' http://localhost:{host.port}/x") == "hello"
@@ -67,11 +66,11 @@ async def test_an_agent_reaches_an_endpoint_that_was_named_and_hears_why_it_does
 
 async def test_an_agent_talks_to_its_model_without_holding_the_key(place: Yard) -> None:
     needs("curl")
-    log: list[Request] = []
+    log: list[RequestLog] = []
     echo = Echo()
     async with serving_tcp(echo.handle) as port:
         upstream = Upstream(f"http://127.0.0.1:{port}/base", "x-api-key", KEY, ANYTHING)
-        door = Door(GATEWAY, partial(serve_gateway, upstream=upstream, log=log.append))
+        door = InnerPort(GATEWAY, partial(serve_gateway, upstream=upstream, log=log.append))
         room = place.room().hosting(Guest(env={"API_KEY": "stand-in"}, doors=(door,)))
         said = await output(
             room, f'{CURL} -i -H "x-api-key: $API_KEY" -d "a question" http://127.0.0.1:{GATEWAY}/v1/messages; env'
@@ -116,19 +115,19 @@ async def test_without_the_proxy_there_is_no_route(place: Yard, attack: str) -> 
 async def test_with_the_network_of_the_machine_the_same_attempt_succeeds(place: Yard, attack: str) -> None:
     async with serving_tcp(Host().handle, address="0.0.0.0") as port:
         command = WITHOUT_PROXY[attack].format(port=port, address=own_address())
-        assert (await run(place.room(RoomConfig(network=True)), command)).ok
+        assert (await run(place.room(SandboxConfig(network=True)), command)).ok
 
 
 async def test_a_proxy_that_breaks_takes_the_agent_with_it_and_opens_nothing(place: Yard) -> None:
     """The log breaks with the first connection; whoever runs the agent gets to know, and the agent is ended."""
 
-    def broken(entry: Connection) -> None:
+    def broken(entry: ConnectionLog) -> None:
         raise MemoryError(entry.host)
 
     async def serve(listener: socket.socket) -> None:
         await serve_proxy(listener, Rules(), broken)
 
-    room = place.room().hosting(Guest(env=ENV, doors=(Door(PROXY, serve),)))
+    room = place.room().hosting(Guest(env=ENV, doors=(InnerPort(PROXY, serve),)))
     with pytest.raises(ExceptionGroup) as broke, anyio.fail_after(60):
         await run(room, f"{CURL} http://evil.example/; while :; do {CURL} http://evil.example/ && touch reached; done")
     assert broke.group_contains(MemoryError)
@@ -140,6 +139,6 @@ async def test_a_proxy_that_has_ended_refuses_and_nothing_takes_its_place(place:
         with anyio.move_on_after(0):
             await serve_proxy(listener, Rules(anything_public=True), lambda _: None)
 
-    room = place.room(RoomConfig(network=True)).hosting(Guest(env=ENV, doors=(Door(PROXY, serve_one),)))
+    room = place.room(SandboxConfig(network=True)).hosting(Guest(env=ENV, doors=(InnerPort(PROXY, serve_one),)))
     finished = await run(room, f"{CURL} --retry 2 http://1.1.1.1/")
     assert finished.exit_code == 7, printed(finished)

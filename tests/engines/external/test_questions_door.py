@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.external.network.doorway import Limits
-from donewhen.engines.external.network.questions import serve_questions
+from donewhen.engines.external.network.listener import ConnectionLimits
+from donewhen.engines.external.network.question_server import serve_questions
 
 pytestmark = pytest.mark.anyio
-NOT_LONG = Limits(head_secs=0.3)
+NOT_LONG = ConnectionLimits(head_secs=0.3)
 
 
 async def yes(prompt: str) -> str:

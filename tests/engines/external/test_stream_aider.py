@@ -6,49 +6,56 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamed import anything, bytes_of, claims, heard
 
-from donewhen.engines.external.happening import Began, Called, Complained, Returned, Spoke, Turned
-from donewhen.model.base import Usage
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTurn,
+)
+from donewhen.model.interface import Usage
 
 
 def test_an_answer_is_a_turn_and_a_file_that_was_written_a_call() -> None:
     assert heard("aider", bytes_of("aider", "success")) == [
-        Began(model="fake-model"),
-        Spoke("I will write it.\nhello.txt\n```\nhello\n```"),
-        Turned(Usage(1500, 20)),
-        Called("edit-1", "edit", {"path": "hello.txt"}),
-        Returned("edit-1", True, "Applied edit to hello.txt"),
+        AgentStarted(model="fake-model"),
+        AgentText("I will write it.\nhello.txt\n```\nhello\n```"),
+        AgentTurn(Usage(1500, 20)),
+        AgentToolCall("edit-1", "edit", {"path": "hello.txt"}),
+        AgentToolResult("edit-1", True, "Applied edit to hello.txt"),
     ]
 
 
 def test_a_refused_key_is_a_complaint_although_the_exit_code_is_zero() -> None:
     began, complained = heard("aider", bytes_of("aider", "unauthorized"), exit_code=0)
-    assert began == Began(model="fake-model")
-    assert isinstance(complained, Complained)
+    assert began == AgentStarted(model="fake-model")
+    assert isinstance(complained, AgentProblem)
     assert complained.trouble == "sign_in"
 
 
 def test_an_error_before_an_answer_is_not_told() -> None:
     error = b"litellm.InternalServerError: OpenAIException - try again\nRetrying in 0.2 seconds...\n"
     happened = heard("aider", error + bytes_of("aider", "success"))
-    assert not [one for one in happened if isinstance(one, Complained)]
+    assert not [one for one in happened if isinstance(one, AgentProblem)]
 
 
 def test_tokens_and_the_price_of_one_message_are_read_as_they_are_rounded() -> None:
     line = b"Tokens: 12k sent, 1.5k cache write, 20k cache hit, 1.1k received. Cost: $0.06 message, $0.10 session.\n"
-    assert heard("aider", line) == [Turned(Usage(33500, 1100, 20000, 1500), 0.06)]
+    assert heard("aider", line) == [AgentTurn(Usage(33500, 1100, 20000, 1500), 0.06)]
 
 
 def test_words_about_tokens_that_are_no_count_are_words() -> None:
-    assert not [one for one in heard("aider", b"Tokens: many sent, few received.\n") if isinstance(one, Turned)]
+    assert not [one for one in heard("aider", b"Tokens: many sent, few received.\n") if isinstance(one, AgentTurn)]
 
 
 def test_json_in_an_answer_is_words_as_well() -> None:
     happened = heard("aider", b'{"name": "x"}\nTokens: 5 sent, 5 received.\n')
-    assert happened == [Spoke('{"name": "x"}'), Turned(Usage(5, 5))]
+    assert happened == [AgentText('{"name": "x"}'), AgentTurn(Usage(5, 5))]
 
 
 def test_an_exit_without_an_answer_is_a_complaint() -> None:
-    assert heard("aider", b"Unknown model\n", exit_code=0) == [Complained("agent", "Unknown model")]
+    assert heard("aider", b"Unknown model\n", exit_code=0) == [AgentProblem("agent", "Unknown model")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

@@ -7,119 +7,119 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamed import anything, bytes_of, claims, heard
 
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
-    Turned,
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
 )
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
-TURN = Turned(Usage(100, 1), None, "scripted")
+TURN = AgentTurn(Usage(100, 1), None, "scripted")
 """What is known of a turn when it begins: all of its input, next to nothing of its output."""
 WRITE = {"file_path": "/repo/hello.txt", "content": "hi\n"}
 
 
 def test_a_success_is_told_turn_by_turn_and_summed_up_at_its_end() -> None:
     began, *rest = heard("claude", bytes_of("claude", "success"))
-    assert isinstance(began, Began)
+    assert isinstance(began, AgentStarted)
     assert len(began.conversation) == 36
-    written = next(one.text for one in rest if isinstance(one, Returned))
+    written = next(one.text for one in rest if isinstance(one, AgentToolResult))
     assert written.startswith("File created successfully at: /repo/hello.txt")
     assert rest == [
         TURN,
-        Spoke("I write the file."),
-        Called("call_0_0", "Write", WRITE),
-        Returned("call_0_0", True, written),
+        AgentText("I write the file."),
+        AgentToolCall("call_0_0", "Write", WRITE),
+        AgentToolResult("call_0_0", True, written),
         TURN,
-        Called("call_1_0", "Bash", {"command": "cat hello.txt", "description": "read"}),
-        Called("call_1_1", "Bash", {"command": "false", "description": "fail"}),
-        *sorted((one for one in rest if isinstance(one, Returned) and one.id != "call_0_0"), key=rest.index),
+        AgentToolCall("call_1_0", "Bash", {"command": "cat hello.txt", "description": "read"}),
+        AgentToolCall("call_1_1", "Bash", {"command": "false", "description": "fail"}),
+        *sorted((one for one in rest if isinstance(one, AgentToolResult) and one.id != "call_0_0"), key=rest.index),
         TURN,
-        Spoke("All done."),
-        Totalled(Usage(300, 30), 0.0022500000000000003),
-        Stopped("All done."),
+        AgentText("All done."),
+        AgentTotals(Usage(300, 30), 0.0022500000000000003),
+        AgentStopped("All done."),
     ]
-    assert {one for one in rest if isinstance(one, Returned)} >= {
-        Returned("call_1_0", True, "hi"),
-        Returned("call_1_1", False, "Exit code 1"),
+    assert {one for one in rest if isinstance(one, AgentToolResult)} >= {
+        AgentToolResult("call_1_0", True, "hi"),
+        AgentToolResult("call_1_1", False, "Exit code 1"),
     }
 
 
 def test_a_denied_write_is_a_failed_call_of_a_run_that_ends_well() -> None:
     happened = heard("claude", bytes_of("claude", "denied"))
-    first = next(one for one in happened if isinstance(one, Returned))
+    first = next(one for one in happened if isinstance(one, AgentToolResult))
     assert (first.id, first.ok) == ("call_0_0", False)
     assert "haven't granted" in first.text
-    assert isinstance(happened[-1], Stopped)
+    assert isinstance(happened[-1], AgentStopped)
 
 
 def test_a_refused_key_is_a_complaint_although_its_subtype_says_success() -> None:
     _, *rest = heard("claude", bytes_of("claude", "unauthorized"), exit_code=1)
-    assert rest == [Complained("sign_in", "Invalid API key · Fix external API key")]
+    assert rest == [AgentProblem("sign_in", "Invalid API key · Fix external API key")]
 
 
 def test_nobody_signed_in_is_a_complaint_about_that() -> None:
     _, *rest = heard("claude", bytes_of("claude", "not_signed_in"), exit_code=1)
-    assert rest == [Complained("sign_in", "Not logged in · Please run /login")]
+    assert rest == [AgentProblem("sign_in", "Not logged in · Please run /login")]
 
 
 def test_an_empty_purse_is_a_quota() -> None:
     _, *rest = heard("claude", bytes_of("claude", "quota"), exit_code=1)
-    assert rest == [Complained("quota", "Credit balance is too low")]
+    assert rest == [AgentProblem("quota", "Credit balance is too low")]
 
 
 def test_a_rejected_limit_says_when_it_is_over() -> None:
     limited = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1794900000}}
     ended = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 429, "result": "no more"}
     printed = b"".join(json.dumps(one).encode() + b"\n" for one in (limited, ended))
-    assert heard("claude", printed, 1) == [Complained("quota", "no more", "2026-11-17T07:20:00Z")]
+    assert heard("claude", printed, 1) == [AgentProblem("quota", "no more", "2026-11-17T07:20:00Z")]
 
 
 def test_its_own_limit_of_turns_is_a_limit_and_no_end() -> None:
     happened = heard("claude", bytes_of("claude", "turns"), exit_code=1)
     assert happened[-2:] == [
-        Totalled(Usage(100, 10), 0.00075),
-        Complained("limit", "Reached maximum number of turns (1)"),
+        AgentTotals(Usage(100, 10), 0.00075),
+        AgentProblem("limit", "Reached maximum number of turns (1)"),
     ]
 
 
 def test_while_a_command_runs_in_the_background_a_result_is_not_the_end() -> None:
     happened = heard("claude", bytes_of("claude", "background"))
-    assert [one for one in happened if isinstance(one, Began | Turned | Totalled | Stopped)][1:] == [
+    assert [one for one in happened if isinstance(one, AgentStarted | AgentTurn | AgentTotals | AgentStopped)][1:] == [
         TURN,
         TURN,
-        Totalled(Usage(200, 20), 0.0015),
+        AgentTotals(Usage(200, 20), 0.0015),
         TURN,
-        Totalled(Usage(300, 30), 0.0022500000000000003),
-        Stopped("Now it is there."),
+        AgentTotals(Usage(300, 30), 0.0022500000000000003),
+        AgentStopped("Now it is there."),
     ]
 
 
 def test_a_conversation_that_is_gone_is_a_complaint_and_nothing_else() -> None:
     happened = heard("claude", bytes_of("claude", "no_such_conversation"), exit_code=1, stderr="No conversation found")
-    assert [type(one) for one in happened] == [Complained]
+    assert [type(one) for one in happened] == [AgentProblem]
 
 
 def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
     printed = bytes_of("claude", "success")
     happened = heard("claude", printed[: printed.index(b'"subtype":"success"')], exit_code=None)
-    assert not [one for one in happened if isinstance(one, Stopped | Totalled | Complained)]
-    assert happened[-1] == Spoke("All done.")
+    assert not [one for one in happened if isinstance(one, AgentStopped | AgentTotals | AgentProblem)]
+    assert happened[-1] == AgentText("All done.")
 
 
 def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
-    assert heard("claude", b"", exit_code=0) == [Complained("agent", "it ended without saying how")]
+    assert heard("claude", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
 
 
 def test_words_of_an_agent_that_it_called_are_not_its_own() -> None:
     message = {"id": "m", "model": "x", "content": [{"type": "text", "text": "sub"}], "usage": {"input_tokens": 5}}
     printed = json.dumps({"type": "assistant", "parent_tool_use_id": "call", "message": message}).encode()
-    assert heard("claude", printed, exit_code=None) == [Turned(Usage(5), None, "x")]
+    assert heard("claude", printed, exit_code=None) == [AgentTurn(Usage(5), None, "x")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

@@ -6,63 +6,72 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamed import anything, bytes_of, claims, heard
 
-from donewhen.engines.external.happening import Began, Called, Complained, Returned, Spoke, Stopped, Totalled, Turned
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
+)
 
-TURN = Turned(None, None, "scripted")
+TURN = AgentTurn(None, None, "scripted")
 
 
 def test_a_success_is_told_turn_by_turn_and_names_its_conversation_last() -> None:
     *happened, named, ended = heard("copilot", bytes_of("copilot", "success"))
     assert happened == [
-        Began("", "scripted"),
+        AgentStarted("", "scripted"),
         TURN,
-        Spoke("I write the file."),
-        Called("call_0_0", "create", {"path": "/repo/hello.txt", "file_text": "hi\n"}),
-        Returned("call_0_0", True, "Created file /repo/hello.txt with 3 characters"),
+        AgentText("I write the file."),
+        AgentToolCall("call_0_0", "create", {"path": "/repo/hello.txt", "file_text": "hi\n"}),
+        AgentToolResult("call_0_0", True, "Created file /repo/hello.txt with 3 characters"),
         TURN,
-        Called("call_1_0", "bash", {"command": "cat hello.txt", "description": "read"}),
-        Called("call_1_1", "bash", {"command": "false", "description": "fail"}),
-        Returned("call_1_0", True, "hi\n<shellId: 1 completed with exit code 0>"),
-        Returned("call_1_1", False, "\n<shellId: 0 completed with exit code 1>"),
+        AgentToolCall("call_1_0", "bash", {"command": "cat hello.txt", "description": "read"}),
+        AgentToolCall("call_1_1", "bash", {"command": "false", "description": "fail"}),
+        AgentToolResult("call_1_0", True, "hi\n<shellId: 1 completed with exit code 0>"),
+        AgentToolResult("call_1_1", False, "\n<shellId: 0 completed with exit code 1>"),
         TURN,
-        Spoke("All done."),
+        AgentText("All done."),
     ]
-    assert isinstance(named, Began)
+    assert isinstance(named, AgentStarted)
     assert len(named.conversation) == 36
-    assert ended == Stopped()
+    assert ended == AgentStopped()
 
 
 def test_a_denied_write_is_a_failed_call_of_a_run_that_ends_well() -> None:
     happened = heard("copilot", bytes_of("copilot", "denied"))
-    first = next(one for one in happened if isinstance(one, Returned))
+    first = next(one for one in happened if isinstance(one, AgentToolResult))
     assert (first.id, first.ok) == ("call_0_0", False)
     assert first.text.startswith("Permission denied")
-    assert happened[-1] == Stopped()
+    assert happened[-1] == AgentStopped()
 
 
 def test_a_refused_key_is_told_once_after_all_tries() -> None:
     happened = heard("copilot", bytes_of("copilot", "unauthorized"), exit_code=1)
-    assert [one.trouble for one in happened if isinstance(one, Complained)] == ["sign_in"]
-    assert not [one for one in happened if isinstance(one, Stopped | Turned)]
+    assert [one.trouble for one in happened if isinstance(one, AgentProblem)] == ["sign_in"]
+    assert not [one for one in happened if isinstance(one, AgentStopped | AgentTurn)]
 
 
 def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
     printed = bytes_of("copilot", "success")
     happened = heard("copilot", printed[: printed.index(b'"exitCode":0,"usage"')], exit_code=None)
-    assert happened[-1] == Spoke("All done.")
+    assert happened[-1] == AgentText("All done.")
 
 
 def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
-    assert heard("copilot", b"", exit_code=0) == [Complained("agent", "it ended without saying how")]
+    assert heard("copilot", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
 
 
 def test_a_result_with_another_code_is_a_complaint() -> None:
     assert heard("copilot", b'{"type":"result","exitCode":7}', 7) == [
-        Complained("agent", "it says that it ended with 7")
+        AgentProblem("agent", "it says that it ended with 7")
     ]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
 @settings(max_examples=60, deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
-    assert not [one for one in claims("copilot", values, text, code) if isinstance(one, Stopped | Totalled)]
+    assert not [one for one in claims("copilot", values, text, code) if isinstance(one, AgentStopped | AgentTotals)]

@@ -7,59 +7,59 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamed import anything, bytes_of, claims, heard
 
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
-    Turned,
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
 )
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 
 def test_a_success_is_told_turn_by_turn_with_the_sums_at_its_end() -> None:
     began, *rest = heard("gemini", bytes_of("gemini", "success"))
-    assert isinstance(began, Began)
+    assert isinstance(began, AgentStarted)
     assert began.conversation
     assert began.model == "gemini-2.5-pro"
     assert rest == [
-        Spoke("I will write it."),
-        Called("write_file__call_0_0", "write_file", {"file_path": "/repo/hello.txt", "content": "hello\n"}),
-        Returned("write_file__call_0_0", True, ""),
-        Turned(),
-        Called("run_shell_command__call_1_0", "run_shell_command", {"command": "cat nothing-here"}),
-        Called("run_shell_command__call_1_1", "run_shell_command", {"command": "echo a"}),
-        Returned("run_shell_command__call_1_0", True, "cat: nothing-here: No such file or directory"),
-        Returned("run_shell_command__call_1_1", True, "a"),
-        Turned(),
-        Spoke("It is written."),
-        Turned(),
-        Totalled(Usage(300, 30)),
-        Stopped("It is written."),
+        AgentText("I will write it."),
+        AgentToolCall("write_file__call_0_0", "write_file", {"file_path": "/repo/hello.txt", "content": "hello\n"}),
+        AgentToolResult("write_file__call_0_0", True, ""),
+        AgentTurn(),
+        AgentToolCall("run_shell_command__call_1_0", "run_shell_command", {"command": "cat nothing-here"}),
+        AgentToolCall("run_shell_command__call_1_1", "run_shell_command", {"command": "echo a"}),
+        AgentToolResult("run_shell_command__call_1_0", True, "cat: nothing-here: No such file or directory"),
+        AgentToolResult("run_shell_command__call_1_1", True, "a"),
+        AgentTurn(),
+        AgentText("It is written."),
+        AgentTurn(),
+        AgentTotals(Usage(300, 30)),
+        AgentStopped("It is written."),
     ]
 
 
 def test_a_conversation_that_goes_on_has_its_old_name() -> None:
     began, *_ = heard("gemini", bytes_of("gemini", "success"))
     again, *rest = heard("gemini", bytes_of("gemini", "resumed"))
-    assert isinstance(began, Began)
-    assert isinstance(again, Began)
-    assert rest == [Spoke("Again."), Turned(), Totalled(Usage(100, 10)), Stopped("Again.")]
+    assert isinstance(began, AgentStarted)
+    assert isinstance(again, AgentStarted)
+    assert rest == [AgentText("Again."), AgentTurn(), AgentTotals(Usage(100, 10)), AgentStopped("Again.")]
 
 
 def test_a_refused_key_is_one_complaint_whatever_the_exit_code() -> None:
     _, complained = heard("gemini", bytes_of("gemini", "unauthorized"), exit_code=145)
-    assert isinstance(complained, Complained)
+    assert isinstance(complained, AgentProblem)
     assert complained.trouble == "sign_in"
 
 
 def test_its_limit_of_turns_is_a_limit() -> None:
     happened = heard("gemini", bytes_of("gemini", "turns"), exit_code=53)
-    assert len([one for one in happened if isinstance(one, Turned)]) == 3
-    [complained] = [one for one in happened if isinstance(one, Complained)]
+    assert len([one for one in happened if isinstance(one, AgentTurn)]) == 3
+    [complained] = [one for one in happened if isinstance(one, AgentProblem)]
     assert complained.trouble == "limit"
 
 
@@ -68,29 +68,29 @@ def test_its_limit_of_turns_is_a_limit() -> None:
 )
 def test_exit_codes_speak_where_the_stream_did_not(exit_code: int, trouble: str) -> None:
     [complained] = heard("gemini", b"", exit_code=exit_code)
-    assert isinstance(complained, Complained)
+    assert isinstance(complained, AgentProblem)
     assert complained.trouble == trouble
 
 
 def test_a_tool_that_failed_says_why() -> None:
     result = b'{"type":"tool_result","tool_id":"a","status":"error","error":{"type":"x","message":"not allowed"}}\n'
-    assert heard("gemini", result, exit_code=None) == [Returned("a", False, "not allowed")]
+    assert heard("gemini", result, exit_code=None) == [AgentToolResult("a", False, "not allowed")]
 
 
 def test_thoughts_are_part_of_what_was_put_out() -> None:
     stats = b'"stats":{"total_tokens":150,"input_tokens":100,"output_tokens":10,"cached":60}'
     [totalled, _] = heard("gemini", b'{"type":"result","status":"success",' + stats + b"}")
-    assert totalled == Totalled(Usage(100, 50, 60))
+    assert totalled == AgentTotals(Usage(100, 50, 60))
 
 
 def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
     printed = bytes_of("gemini", "success")
     happened = heard("gemini", printed[: printed.index(b'"status":"success"')], exit_code=None)
-    assert [type(one) for one in happened] == [Began, Spoke, Called, Turned]
+    assert [type(one) for one in happened] == [AgentStarted, AgentText, AgentToolCall, AgentTurn]
 
 
 def test_an_exit_without_a_word_about_the_end_is_a_complaint() -> None:
-    assert heard("gemini", b"", exit_code=0) == [Complained("agent", "it ended without saying how")]
+    assert heard("gemini", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

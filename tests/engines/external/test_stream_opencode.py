@@ -6,63 +6,70 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamed import anything, bytes_of, claims, heard
 
-from donewhen.engines.external.happening import Began, Called, Complained, Returned, Spoke, Turned
-from donewhen.model.base import Usage
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTurn,
+)
+from donewhen.model.interface import Usage
 
-TURN = Turned(Usage(100, 10))
+TURN = AgentTurn(Usage(100, 10))
 
 
 def test_a_success_is_told_step_by_step() -> None:
     began, *rest = heard("opencode", bytes_of("opencode", "success"))
-    assert isinstance(began, Began)
+    assert isinstance(began, AgentStarted)
     assert began.conversation.startswith("ses_")
     assert rest == [
-        Spoke("I will write it."),
-        Called("call_0_0", "write", {"filePath": "/repo/hello.txt", "content": "hello\n"}),
-        Returned("call_0_0", True, "Wrote file successfully."),
+        AgentText("I will write it."),
+        AgentToolCall("call_0_0", "write", {"filePath": "/repo/hello.txt", "content": "hello\n"}),
+        AgentToolResult("call_0_0", True, "Wrote file successfully."),
         TURN,
-        Called("call_1_1", "bash", {"command": "touch made", "description": "make"}),
-        Returned("call_1_1", True, "(no output)"),
-        Called("call_1_0", "bash", {"command": "cat nothing-here", "description": "look"}),
-        Returned("call_1_0", False, "cat: nothing-here: No such file or directory\n"),
+        AgentToolCall("call_1_1", "bash", {"command": "touch made", "description": "make"}),
+        AgentToolResult("call_1_1", True, "(no output)"),
+        AgentToolCall("call_1_0", "bash", {"command": "cat nothing-here", "description": "look"}),
+        AgentToolResult("call_1_0", False, "cat: nothing-here: No such file or directory\n"),
         TURN,
-        Spoke("It is written."),
+        AgentText("It is written."),
         TURN,
     ]
 
 
 def test_a_refused_key_is_a_complaint() -> None:
     _, *rest = heard("opencode", bytes_of("opencode", "unauthorized"), exit_code=1)
-    assert rest == [Complained("sign_in", "Incorrect API key provided")]
+    assert rest == [AgentProblem("sign_in", "Incorrect API key provided")]
 
 
 def test_a_tool_that_is_denied_has_failed_although_the_exit_code_is_zero() -> None:
     happened = heard("opencode", bytes_of("opencode", "denied"), exit_code=0)
-    assert {one.ok for one in happened if isinstance(one, Returned)} == {False}
-    assert len([one for one in happened if isinstance(one, Turned)]) == 3
+    assert {one.ok for one in happened if isinstance(one, AgentToolResult)} == {False}
+    assert len([one for one in happened if isinstance(one, AgentTurn)]) == 3
 
 
 def test_a_price_of_nothing_is_a_price_that_is_not_known() -> None:
     printed = bytes_of("opencode", "success")
-    assert {one.usd for one in heard("opencode", printed) if isinstance(one, Turned)} == {None}
+    assert {one.usd for one in heard("opencode", printed) if isinstance(one, AgentTurn)} == {None}
     priced = printed.replace(b'"cost":0}', b'"cost":0.25}')
-    assert {one.usd for one in heard("opencode", priced) if isinstance(one, Turned)} == {0.25}
+    assert {one.usd for one in heard("opencode", priced) if isinstance(one, AgentTurn)} == {0.25}
 
 
 def test_tokens_from_a_cache_are_part_of_the_prompt_and_thoughts_of_the_answer() -> None:
     tokens = b'{"input":5,"output":6,"reasoning":7,"cache":{"write":20,"read":30}}'
     [turn] = heard("opencode", b'{"type":"step_finish","part":{"tokens":' + tokens + b',"cost":0}}')
-    assert turn == Turned(Usage(55, 13, 30, 20))
+    assert turn == AgentTurn(Usage(55, 13, 30, 20))
 
 
 def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
     printed = bytes_of("opencode", "success")
     happened = heard("opencode", printed[: printed.index(b'"type":"step-finish"')], exit_code=None)
-    assert happened[-1] == Returned("call_0_0", True, "Wrote file successfully.")
+    assert happened[-1] == AgentToolResult("call_0_0", True, "Wrote file successfully.")
 
 
 def test_an_exit_without_a_step_is_a_complaint() -> None:
-    assert heard("opencode", b"", exit_code=0, stderr="no such model") == [Complained("agent", "no such model")]
+    assert heard("opencode", b"", exit_code=0, stderr="no such model") == [AgentProblem("agent", "no such model")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

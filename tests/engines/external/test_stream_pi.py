@@ -6,38 +6,45 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamed import anything, bytes_of, claims, heard
 
-from donewhen.engines.external.happening import Began, Called, Complained, Returned, Spoke, Turned
-from donewhen.model.base import Usage
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTurn,
+)
+from donewhen.model.interface import Usage
 
-TURN = Turned(Usage(100, 10), 0.00011999999999999999, "scripted")
+TURN = AgentTurn(Usage(100, 10), 0.00011999999999999999, "scripted")
 
 
 def test_a_success_is_told_turn_by_turn_with_its_price() -> None:
     began, *rest = heard("pi", bytes_of("pi", "success"))
-    assert isinstance(began, Began)
+    assert isinstance(began, AgentStarted)
     assert rest == [
         TURN,
-        Spoke("I write the file."),
-        Called("call_0_0", "write", {"path": "hello.txt", "content": "hi\n"}),
-        Returned("call_0_0", True, "Successfully wrote 3 bytes to hello.txt"),
+        AgentText("I write the file."),
+        AgentToolCall("call_0_0", "write", {"path": "hello.txt", "content": "hi\n"}),
+        AgentToolResult("call_0_0", True, "Successfully wrote 3 bytes to hello.txt"),
         TURN,
-        Called("call_1_0", "bash", {"command": "cat hello.txt"}),
-        Called("call_1_1", "bash", {"command": "false"}),
-        Returned("call_1_0", True, "hi\n"),
-        Returned("call_1_1", False, "(no output)\n\nCommand exited with code 1"),
+        AgentToolCall("call_1_0", "bash", {"command": "cat hello.txt"}),
+        AgentToolCall("call_1_1", "bash", {"command": "false"}),
+        AgentToolResult("call_1_0", True, "hi\n"),
+        AgentToolResult("call_1_1", False, "(no output)\n\nCommand exited with code 1"),
         TURN,
-        Spoke("All done."),
+        AgentText("All done."),
     ]
 
 
 def test_a_refused_key_is_a_complaint_although_the_exit_code_is_zero() -> None:
     _, *rest = heard("pi", bytes_of("pi", "unauthorized"), exit_code=0)
-    assert rest == [Complained("sign_in", "401 Incorrect API key provided")]
+    assert rest == [AgentProblem("sign_in", "401 Incorrect API key provided")]
 
 
 def test_an_error_that_is_tried_again_is_told_once_when_no_try_is_left() -> None:
     _, *rest = heard("pi", bytes_of("pi", "quota"), exit_code=0)
-    assert rest == [Complained("quota", "429 You exceeded your current quota")]
+    assert rest == [AgentProblem("quota", "429 You exceeded your current quota")]
 
 
 def test_an_error_that_a_later_try_mended_is_not_told() -> None:
@@ -45,23 +52,23 @@ def test_an_error_that_a_later_try_mended_is_not_told() -> None:
     again = b'{"type":"auto_retry_start","attempt":1}\n'
     worked = bytes_of("pi", "success").partition(b"\n")[2]
     happened = heard("pi", failed + again + worked)
-    assert [one for one in happened if isinstance(one, Turned)] == [TURN] * 3
-    assert not [one for one in happened if isinstance(one, Complained)]
+    assert [one for one in happened if isinstance(one, AgentTurn)] == [TURN] * 3
+    assert not [one for one in happened if isinstance(one, AgentProblem)]
 
 
 def test_a_price_of_nothing_is_a_price_that_is_not_known() -> None:
     printed = bytes_of("pi", "success").replace(b'"total":0.00011999999999999999', b'"total":0')
-    assert {one.usd for one in heard("pi", printed) if isinstance(one, Turned)} == {None}
+    assert {one.usd for one in heard("pi", printed) if isinstance(one, AgentTurn)} == {None}
 
 
 def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
     printed = bytes_of("pi", "success")
     happened = heard("pi", printed[: printed.index(b'"type":"tool_execution_end"')], exit_code=None)
-    assert happened[-1] == Called("call_0_0", "write", {"path": "hello.txt", "content": "hi\n"})
+    assert happened[-1] == AgentToolCall("call_0_0", "write", {"path": "hello.txt", "content": "hi\n"})
 
 
 def test_a_program_that_does_not_start_says_why() -> None:
-    assert heard("pi", b"", exit_code=1, stderr="No API key found") == [Complained("sign_in", "No API key found")]
+    assert heard("pi", b"", exit_code=1, stderr="No API key found") == [AgentProblem("sign_in", "No API key found")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

@@ -7,57 +7,57 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamed import anything, bytes_of, claims, heard
 
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
-    Turned,
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
 )
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
-TURN = Turned(Usage(100, 10), None, "scripted")
+TURN = AgentTurn(Usage(100, 10), None, "scripted")
 CAT = {"command": "cat hello.txt", "description": "read", "is_background": False}
 FALSE = {"command": "false", "description": "fail", "is_background": False}
 
 
 def test_a_turn_is_counted_once_however_many_pieces_it_comes_in() -> None:
     began, *rest = heard("qwen", bytes_of("qwen", "success"))
-    assert isinstance(began, Began)
+    assert isinstance(began, AgentStarted)
     assert began.model == "scripted"
     assert rest == [
-        Spoke("I write the file."),
+        AgentText("I write the file."),
         TURN,
-        Called("call_0_0", "write_file", {"file_path": "/repo/hello.txt", "content": "hi\n"}),
-        Returned("call_0_0", True, "Successfully created and wrote to new file: /repo/hello.txt."),
+        AgentToolCall("call_0_0", "write_file", {"file_path": "/repo/hello.txt", "content": "hi\n"}),
+        AgentToolResult("call_0_0", True, "Successfully created and wrote to new file: /repo/hello.txt."),
         TURN,
-        Called("call_1_0", "run_shell_command", CAT),
-        Called("call_1_1", "run_shell_command", FALSE),
-        Returned("call_1_0", True, "hi"),
-        Returned("call_1_1", True, "Command exited with code: 1"),
+        AgentToolCall("call_1_0", "run_shell_command", CAT),
+        AgentToolCall("call_1_1", "run_shell_command", FALSE),
+        AgentToolResult("call_1_0", True, "hi"),
+        AgentToolResult("call_1_1", True, "Command exited with code: 1"),
         TURN,
-        Spoke("All done."),
-        Totalled(Usage(300, 30)),
-        Stopped("All done."),
+        AgentText("All done."),
+        AgentTotals(Usage(300, 30)),
+        AgentStopped("All done."),
     ]
 
 
 def test_a_denied_command_is_a_failed_call_of_a_run_that_ends_well() -> None:
     happened = heard("qwen", bytes_of("qwen", "denied"))
-    assert [(one.id, one.ok) for one in happened if isinstance(one, Returned)] == [
+    assert [(one.id, one.ok) for one in happened if isinstance(one, AgentToolResult)] == [
         ("call_0_0", True),
         ("call_1_0", False),
         ("call_1_1", False),
     ]
-    assert happened[-1] == Stopped("All done.")
+    assert happened[-1] == AgentStopped("All done.")
 
 
 def test_a_refused_key_is_a_complaint_although_everything_says_success() -> None:
     _, *rest = heard("qwen", bytes_of("qwen", "unauthorized"), exit_code=0)
-    assert rest == [Complained("sign_in", "401 Incorrect API key provided")]
+    assert rest == [AgentProblem("sign_in", "401 Incorrect API key provided")]
 
 
 def test_words_of_a_model_that_look_like_an_error_are_words() -> None:
@@ -66,17 +66,17 @@ def test_words_of_a_model_that_look_like_an_error_are_words() -> None:
     result = {"type": "result", "subtype": "success", "result": says["text"], "usage": message["usage"]}
     printed = b"\n".join(json.dumps(one).encode() for one in ({"type": "assistant", "message": message}, result))
     assert heard("qwen", printed) == [
-        Turned(Usage(3, 2), None, "x"),
-        Spoke("[API Error: 401 no]"),
-        Totalled(Usage(3, 2)),
-        Stopped("[API Error: 401 no]"),
+        AgentTurn(Usage(3, 2), None, "x"),
+        AgentText("[API Error: 401 no]"),
+        AgentTotals(Usage(3, 2)),
+        AgentStopped("[API Error: 401 no]"),
     ]
 
 
 def test_its_own_limit_of_turns_is_told_by_its_exit_code_alone() -> None:
     happened = heard("qwen", bytes_of("qwen", "turns"), exit_code=53, stderr="Reached max session turns")
-    assert happened[-1] == Complained("limit", "Reached max session turns")
-    assert not [one for one in happened if isinstance(one, Stopped)]
+    assert happened[-1] == AgentProblem("limit", "Reached max session turns")
+    assert not [one for one in happened if isinstance(one, AgentStopped)]
 
 
 def test_a_turn_without_usage_is_counted_all_the_same() -> None:
@@ -84,17 +84,21 @@ def test_a_turn_without_usage_is_counted_all_the_same() -> None:
     result = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "ok"}]}
     told = ({"type": "assistant", "message": message}, {"type": "user", "message": {"content": [result]}})
     printed = b"\n".join(json.dumps(one).encode() for one in told)
-    assert heard("qwen", printed, None) == [Called("c", "edit", {}), Turned(None, None, "x"), Returned("c", True, "ok")]
+    assert heard("qwen", printed, None) == [
+        AgentToolCall("c", "edit", {}),
+        AgentTurn(None, None, "x"),
+        AgentToolResult("c", True, "ok"),
+    ]
 
 
 def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
     printed = bytes_of("qwen", "success")
     happened = heard("qwen", printed[: printed.index(b'"result":"All done."')], exit_code=None)
-    assert not [one for one in happened if isinstance(one, Stopped | Totalled | Complained)]
+    assert not [one for one in happened if isinstance(one, AgentStopped | AgentTotals | AgentProblem)]
 
 
 def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
-    assert heard("qwen", b"", exit_code=0) == [Complained("agent", "it ended without saying how")]
+    assert heard("qwen", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

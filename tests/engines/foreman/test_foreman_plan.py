@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.foreman.plan import (
+from donewhen.engines.foreman.subtask_plan import (
     LONGEST_PROMPT,
     MOST_SUBTASKS,
     MOST_TOLD,
-    Place,
-    Plan,
+    SubtaskPlan,
+    SymbolRef,
     Unsound,
     plan_in,
     plan_of,
@@ -173,7 +173,7 @@ def test_ids_of_letters_digits_and_three_signs_are_taken(id: str) -> None:
 )
 def test_a_symbol_is_taken_by_the_name_that_declarations_have(told: str | None, taken: str) -> None:
     (one,) = plan_of([subtask("a") | {"writes": [{"file": "a.x", "symbol": told}]}]).subtasks
-    assert one.writes == (Place("a.x", taken),)
+    assert one.writes == (SymbolRef("a.x", taken),)
 
 
 def test_words_that_no_program_could_be_handed_are_taken_out_of_a_prompt() -> None:
@@ -330,7 +330,7 @@ plans = st.lists(plausible | odd | json_values, max_size=5)
 sound = st.lists(plausible, min_size=1, max_size=5, unique_by=lambda one: str(one["id"]))
 
 
-def plan_or_issues(reply: str) -> Plan | tuple[str, ...]:
+def plan_or_issues(reply: str) -> SubtaskPlan | tuple[str, ...]:
     try:
         return plan_in(reply)
     except Unsound as unsound:
@@ -345,7 +345,7 @@ def is_told_well(issues: tuple[str, ...]) -> bool:
 @given(st.text() | st.text(alphabet='{}[]":, \n\\subtask1') | plans.map(lambda told: json.dumps({"subtasks": told})))
 def test_whatever_text_comes_it_is_a_plan_or_lines_that_say_why_not(reply: str) -> None:
     found = plan_or_issues(reply)
-    assert isinstance(found, Plan) or is_told_well(found)
+    assert isinstance(found, SubtaskPlan) or is_told_well(found)
 
 
 @settings(deadline=None, max_examples=150)
@@ -361,7 +361,7 @@ def test_whatever_data_comes_it_is_a_plan_or_lines_that_say_why_not(told: list[A
 @given(sound)
 def test_every_subtask_is_in_one_level_and_what_it_needs_in_an_earlier_one(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
-    if not isinstance(found, Plan):
+    if not isinstance(found, SubtaskPlan):
         return
     level = {id: number for number, ids in enumerate(found.levels) for id in ids}
     assert sorted(id for ids in found.levels for id in ids) == sorted(one["id"] for one in told)
@@ -373,7 +373,7 @@ def test_every_subtask_is_in_one_level_and_what_it_needs_in_an_earlier_one(told:
 @given(sound)
 def test_a_plan_that_was_written_down_is_read_as_the_same_plan(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
-    if isinstance(found, Plan):
+    if isinstance(found, SubtaskPlan):
         again = plan_of(json.loads(json.dumps(found.plain())))
         assert (again, again.needs) == (found, found.needs)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from donewhen.engines.foreman.grounding import ungrounded
-from donewhen.engines.foreman.plan import MOST_TOLD, plan_of
+from donewhen.engines.foreman.plan_check import ungrounded
+from donewhen.engines.foreman.subtask_plan import MOST_TOLD, plan_of
 from donewhen.syntax.grammar import MOST_BYTES
-from donewhen.union.asking import BOOTED, Reader
+from donewhen.union.parser_client import BOOTED, ParserClient
 from donewhen.workspace.sandbox import level
-from donewhen.workspace.state import state_root
+from donewhen.workspace.state_dir import state_root
 from repositories import add_and_commit, git, opened, repository, write
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ async def issues_in(root: Path, *subtasks: dict[str, Any], boot: str = BOOTED) -
     told = [{**one, "files": list(one["files"])} for one in subtasks]
     async with opened(root, root.parent / "store") as store:
         probe = await level.recorded_probe(store.bare.launcher, state_root(os.environ))
-        reader = Reader(store.bare.launcher, probe, boot)
+        reader = ParserClient(store.bare.launcher, probe, boot)
         found = await ungrounded(plan_of(told), git(root, "rev-parse", "main^{tree}"), store, reader)
     assert all(issue.isprintable() for issue in found)
     return found, reader.asked

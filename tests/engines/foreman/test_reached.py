@@ -1,19 +1,19 @@
 """How far a plan has come, and the word for having come nowhere."""
 
-from donewhen.engines.foreman.reached import HELD_OUT, Again, Reached, Step
+from donewhen.engines.foreman.progress import HELD_OUT, Again, LevelResult, Progress
+from donewhen.union.combine import United
 from donewhen.union.gate import Gated
 from donewhen.union.integrate import Together
 from donewhen.union.patch import Patch
 from donewhen.union.reasons import Reason
-from donewhen.union.uniting import United
 
 
-def step(*kept: str, accepted: tuple[str, ...] = (), **missing: str) -> Step:
-    return Step(tree="new", kept=kept, accepted=(*kept, *accepted), missing=missing, again=())
+def step(*kept: str, accepted: tuple[str, ...] = (), **missing: str) -> LevelResult:
+    return LevelResult(tree="new", kept=kept, accepted=(*kept, *accepted), missing=missing, again=())
 
 
 def test_what_passed_the_gate_and_no_union_is_a_rejected_union_and_what_passed_no_gate_is_nothing_accepted() -> None:
-    rejected, nothing, something = Reached("base"), Reached("base"), Reached("base")
+    rejected, nothing, something = Progress("base"), Progress("base"), Progress("base")
     rejected.take(step(accepted=("a",), a="no union with it could be proven", b="changes nothing"))
     nothing.take(step(a="changes nothing"))
     something.take(step("a", b="changes nothing"))
@@ -23,7 +23,7 @@ def test_what_passed_the_gate_and_no_union_is_a_rejected_union_and_what_passed_n
 
 
 def test_who_comes_in_later_is_no_longer_missing_and_who_fails_twice_is_told_with_both_reasons() -> None:
-    reached = Reached("base")
+    reached = Progress("base")
     reached.take(step("a", b="broke c", c="strays"))
     reached.take(step("b"))
     reached.take(step(c="strays again"))
@@ -33,8 +33,10 @@ def test_who_comes_in_later_is_no_longer_missing_and_who_fails_twice_is_told_wit
 
 
 def test_a_step_survives_its_note() -> None:
-    one = Step(tree="t", kept=("a",), accepted=("a", "b"), missing={"b": "w"}, again=(Again("b", "w", "tree", "on"),))
-    assert Step.of(one.plain()) == one
+    one = LevelResult(
+        tree="t", kept=("a",), accepted=("a", "b"), missing={"b": "w"}, again=(Again("b", "w", "tree", "on"),)
+    )
+    assert LevelResult.of(one.plain()) == one
 
 
 def refused(*reasons: Reason) -> United:
@@ -54,7 +56,7 @@ def refused(*reasons: Reason) -> United:
 
 
 def told_to_b(*reasons: Reason, held_out: str) -> str:
-    (again,) = Step.from_union(refused(*reasons), frozenset({held_out}), stands=False).again
+    (again,) = LevelResult.from_union(refused(*reasons), frozenset({held_out}), stands=False).again
     return again.why
 
 

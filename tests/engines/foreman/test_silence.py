@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from donewhen.engines.base import Note
-from donewhen.engines.foreman.hearing import Heard, PatientAsker
+from donewhen.engines.foreman.run_workers import Heard, PatientAsker
+from donewhen.engines.interface import Note
 from donewhen.events import Event
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ import anyio
 import pytest
 from workshop import FILES, Crash, Heard, Pages, Person, Workshop, calls, done, fresh_tree, read, script, shell, write
 
-from donewhen.engines.base import Attempt, Note
-from donewhen.model.base import Answers, Assistant, Reply
+from donewhen.engines.interface import Attempt, Note
+from donewhen.model.interface import Answers, Assistant, Reply
 from donewhen.session.workplace import open_workplace
 
 pytestmark = pytest.mark.anyio

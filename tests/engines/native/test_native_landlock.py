@@ -10,9 +10,9 @@ import anyio
 import pytest
 from workshop import calls, done, read, script, shell, workshop, write
 
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.sandbox.level import Level, Probe, recorded_probe
-from donewhen.workspace.state import state_root
+from donewhen.workspace.process.launch import Launcher
+from donewhen.workspace.sandbox.level import Level, SandboxProbe, recorded_probe
+from donewhen.workspace.state_dir import state_root
 from needs import leave_out
 from program import donewhen
 from repositories import commit
@@ -30,7 +30,7 @@ NO_NAMESPACES = {
 }
 
 
-async def probed(state: Path) -> Probe:
+async def probed(state: Path) -> SandboxProbe:
     async with Launcher.open() as launcher:
         return await recorded_probe(launcher, state)
 

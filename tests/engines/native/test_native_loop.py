@@ -9,9 +9,9 @@ import anyio
 import pytest
 from workshop import Failing, Heard, Person, Purse, Until, calls, done, read, script, shell, workshop, write
 
-from donewhen.engines.base import NoChange
+from donewhen.engines.interface import NoChange
 from donewhen.events import PREVIEW_BYTES
-from donewhen.model.base import (
+from donewhen.model.interface import (
     Answers,
     Assistant,
     Bill,
@@ -27,13 +27,13 @@ from donewhen.model.base import (
     User,
 )
 from donewhen.model.recording import failure_from
-from donewhen.workspace.command import Finished
-from donewhen.workspace.maker import Maker
-from donewhen.workspace.merged import Files
-from donewhen.workspace.output import Watch
 from donewhen.workspace.policy import Policy
+from donewhen.workspace.process.command import Finished
+from donewhen.workspace.process.output import Watch
 from donewhen.workspace.sandbox.guest import Guest
-from donewhen.workspace.sandbox.room import Sandbox, ShellCommand
+from donewhen.workspace.sandbox.sandbox import Sandbox, ShellCommand
+from donewhen.workspace.trees.maker import Maker
+from donewhen.workspace.trees.overlay import Files
 
 pytestmark = pytest.mark.anyio
 

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from workshop import Workshop, workshop
 
-from donewhen.engines.native.instructions import (
+from donewhen.engines.native.prompt import system_text
+from donewhen.engines.native.repo_instructions import (
     FENCE,
     MOST_AT_ROOT,
     MOST_NESTED_IN_ALL,
     NESTED_DIRECTORIES,
     instructions,
 )
-from donewhen.engines.native.prompt import system_text
-from donewhen.engines.native.tools.nearest import explain_miss
+from donewhen.engines.native.tools.nearest_text import explain_miss
 from repositories import commit, write
 
 pytestmark = pytest.mark.anyio

@@ -16,6 +16,7 @@ async def put(shop: Workshop, path: str, content: str | bytes) -> None:
     shop.maker.files.write(path, content if isinstance(content, bytes) else content.encode())
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("tool", "given", "expected"),
     [

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from workshop import Workshop, calls, done, script, shell, workshop
 
-from donewhen.engines.base import NoSuchItem
-from donewhen.engines.native.tools import Outcome, Workbench, carry_out
-from donewhen.model.base import Call
-from donewhen.workspace.command import Finished
-from donewhen.workspace.sandbox.room import ShellCommand
+from donewhen.engines.interface import NoSuchItem
+from donewhen.engines.native.tools import ToolContext, ToolOutput, carry_out
+from donewhen.model.interface import Call
+from donewhen.workspace.process.command import Finished
+from donewhen.workspace.sandbox.sandbox import ShellCommand
 
 pytestmark = pytest.mark.anyio
 
@@ -36,8 +36,8 @@ class Book:
         raise AssertionError(text)
 
 
-async def use(shop: Workshop, book: Book | None, **input: Any) -> Outcome:
-    return await carry_out(Call("id", "update_tracker", input), Workbench(shop.maker, shop.rules, None, planned=book))
+async def use(shop: Workshop, book: Book | None, **input: Any) -> ToolOutput:
+    return await carry_out(Call("id", "update_tracker", input), ToolContext(shop.maker, shop.rules, None, planned=book))
 
 
 @pytest.mark.promise("tools.update-tracker")

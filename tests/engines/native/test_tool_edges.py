@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from workshop import Workshop, calls, done, read, script, shell, workshop
 
-from donewhen.engines.native.bounds import MOST_INPUT, MOST_TEXT, bounded
+from donewhen.engines.native.reply import MOST_INPUT, MOST_TEXT, bounded
 from donewhen.engines.native.tools.clip import clean, lines_of
-from donewhen.model.base import Call, Reply
+from donewhen.model.interface import Call, Reply
 from repositories import commit, write
 
 pytestmark = pytest.mark.anyio

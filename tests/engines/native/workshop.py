@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from donewhen.engines.base import Asker, Attempt, Job, NobodyAnswered, Note, OutOfBudget
+from donewhen.engines.interface import Asker, Attempt, Job, NobodyAnswered, Note, OutOfBudget
 from donewhen.engines.native.loop import NativeConfig, NativeEngine
-from donewhen.engines.native.tools import Outcome, Workbench, carry_out
+from donewhen.engines.native.tools import ToolContext, ToolOutput, carry_out
 from donewhen.events import Event, Spend
-from donewhen.model.base import Call, Model, ModelFailed, ModelWaits, Reply, Said, Turn, Usage
-from donewhen.model.scripted import Scripted, Step
+from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, Reply, Said, Turn, Usage
+from donewhen.model.scripted import Scripted, ScriptStep
 from donewhen.session.workplace import Workplace, open_workplace
-from donewhen.workspace.maker import Maker
 from donewhen.workspace.policy import Policy
-from donewhen.workspace.trees import Standing
+from donewhen.workspace.trees.maker import Maker
+from donewhen.workspace.trees.trees import TreeLayers
 
 FILES = {"a.txt": "one\ntwo\nthree\n", "src/app.py": "def add(a, b):\n    return a - b\n", ".gitignore": "built/\n"}
 
@@ -149,7 +149,9 @@ def done(text: str = "finished") -> Reply:
 
 def script(*replies: Reply | str) -> Heard:
     """A model with these replies; a string is an error."""
-    steps = tuple(Step(Reply(), error=reply) if isinstance(reply, str) else Step(reply) for reply in replies)
+    steps = tuple(
+        ScriptStep(Reply(), error=reply) if isinstance(reply, str) else ScriptStep(reply) for reply in replies
+    )
     return Heard(Scripted("scripted:test", {"maker": steps}))
 
 
@@ -183,9 +185,9 @@ class Workshop:
         engine = NativeEngine(model, NativeConfig(policy=self.rules, **(config or {})))
         return await engine.attempt(self.job(**job), emit=self.pages.events.append)
 
-    async def use(self, tool: str, **input: Any) -> Outcome:
+    async def use(self, tool: str, **input: Any) -> ToolOutput:
         """One tool by itself."""
-        return await carry_out(Call("id", tool, input), Workbench(self.maker, self.rules, self.person))
+        return await carry_out(Call("id", tool, input), ToolContext(self.maker, self.rules, self.person))
 
     async def said(self, tool: str, **input: Any) -> str:
         outcome = await self.use(tool, **input)
@@ -205,7 +207,7 @@ class Workshop:
 
 @asynccontextmanager
 async def fresh_tree(place: Workplace) -> AsyncGenerator[Workshop]:
-    tree = await place.trees.make("maker", place.repo.head, Standing())
+    tree = await place.trees.make("maker", place.repo.head, TreeLayers())
     try:
         yield Workshop(place, Maker(place.trees, tree, place.room(tree)))
     finally:

@@ -17,7 +17,7 @@ from donewhen.engines.planned.evaluation import (
     evaluation_of,
 )
 from donewhen.engines.planned.plan import Malformed
-from donewhen.engines.planned.reading import LONGEST_COMMAND
+from donewhen.engines.planned.reply_reader import LONGEST_COMMAND
 
 GOOD: dict[str, Any] = {
     "verdict": "pass",

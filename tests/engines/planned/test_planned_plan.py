@@ -15,15 +15,15 @@ from donewhen.engines.planned.plan import (
     MOST_FILES,
     MOST_ITEMS,
     STOCK_OUTCOME,
-    Item,
     Malformed,
     Plan,
+    PlanItem,
     one_item,
     plan_in,
     plan_of,
     uncovered,
 )
-from donewhen.engines.planned.reading import LONGEST_COMMAND, MOST_COMMANDS, MOST_TOLD
+from donewhen.engines.planned.reply_reader import LONGEST_COMMAND, MOST_COMMANDS, MOST_TOLD
 
 INTENT = "add paging to the list\n\nwith --page"
 DETECTED = ["make test", "ruff check"]
@@ -54,11 +54,11 @@ def issue_with(**changed: Any) -> str:
     return issue
 
 
-def item(description: str = "d", outcome: str = "o", *verify: str, is_detected: bool = False) -> Item:
-    return Item(description=description, outcome=outcome, verify=verify, is_detected=is_detected)
+def item(description: str = "d", outcome: str = "o", *verify: str, is_detected: bool = False) -> PlanItem:
+    return PlanItem(description=description, outcome=outcome, verify=verify, is_detected=is_detected)
 
 
-def with_items(*items: Item, checks: tuple[Any, ...] = (), unverified: tuple[str, ...] = ()) -> Plan:
+def with_items(*items: PlanItem, checks: tuple[Any, ...] = (), unverified: tuple[str, ...] = ()) -> Plan:
     return Plan(title="t", spec="s", contract_words="c", checks=checks, items=items, unverified=unverified)
 
 
@@ -72,7 +72,7 @@ def test_a_whole_plan_is_taken_as_it_is() -> None:
         spec="# Paging\n\n`list --page 2`",
         contract_words="It pages.",
         checks=({"name": "pages", "command": "sh pages.sh", "covers": [1], "timeout_secs": 30},),
-        items=(Item(description="add it", files=("a.py",), outcome="pages work", verify=("pytest -q",)),),
+        items=(PlanItem(description="add it", files=("a.py",), outcome="pages work", verify=("pytest -q",)),),
         unverified=("it is fast",),
         filled=(),
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.planned.shown import LEAST_SHOWN, LONGEST_NAME, shown_patch
+from donewhen.engines.planned.trim_patch import LEAST_SHOWN, LONGEST_NAME, shown_patch
 
 BOUND_PER_FILE = 2 * LONGEST_NAME + 60
 """The name of a file and the words about what was cut."""

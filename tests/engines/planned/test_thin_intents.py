@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.planned.thin import LONGEST, what_is_missing
+from donewhen.engines.planned.intent_check import LONGEST, what_is_missing
 
 THIN = [
     "", " \n", "???", "...", "🎉", "fix it", "Fix it.", "FIX IT!!!", "fix this please", "please fix the bug",

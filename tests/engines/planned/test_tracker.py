@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.planned.plan import Item, Plan, one_item
+from donewhen.engines.planned.plan import Plan, PlanItem, one_item
 from donewhen.engines.planned.tracker import (
     LONGEST_FILE,
     LONGEST_NOTE,
@@ -20,9 +20,11 @@ from donewhen.engines.planned.tracker import (
 )
 
 ITEMS = (
-    Item(description="add paging", files=("a.py", "b c.py"), outcome="pages work", verify=("pytest -q", "make\nlint")),
-    Item(description="say so in the docs", outcome="docs say so", verify=("make test",), is_detected=True),
-    Item(description="tidy", outcome="tidy"),
+    PlanItem(
+        description="add paging", files=("a.py", "b c.py"), outcome="pages work", verify=("pytest -q", "make\nlint")
+    ),
+    PlanItem(description="say so in the docs", outcome="docs say so", verify=("make test",), is_detected=True),
+    PlanItem(description="tidy", outcome="tidy"),
 )
 PLAN = Plan(title="Paging", spec="s", contract_words="c", checks=(), items=ITEMS)
 START = Tracker.of(PLAN)
@@ -246,7 +248,7 @@ def test_a_note_that_was_cut_is_not_new_at_the_next_reading() -> None:
 
 anything = st.text(alphabet=st.characters(exclude_categories=[]), max_size=12)
 some_items = st.builds(
-    Item,
+    PlanItem,
     description=anything | st.just("tidy"),
     files=st.lists(anything, max_size=2).map(tuple),
     outcome=anything,
@@ -256,7 +258,7 @@ some_items = st.builds(
 some_updates = st.lists(st.builds(Update, st.integers(1, 3), st.sampled_from(STATES), anything), max_size=5)
 
 
-def tracker_of(items: Iterable[Item], updates: Iterable[Update], title: str = "t") -> Tracker:
+def tracker_of(items: Iterable[PlanItem], updates: Iterable[Update], title: str = "t") -> Tracker:
     plan = Plan(title=title, spec="", contract_words="", checks=(), items=tuple(items))
     return after(*updates, start=Tracker.of(plan))
 

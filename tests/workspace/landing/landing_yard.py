@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from donewhen.workspace.landing.commits import commit_for
-from donewhen.workspace.objects import FILE, Entry
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import open_repo
-from donewhen.workspace.store import Store
-from donewhen.workspace.store.edit import with_changes
+from donewhen.workspace.git.landing.commits import commit_for
+from donewhen.workspace.git.objects import FILE, TreeEntry
+from donewhen.workspace.git.repo import open_repo
+from donewhen.workspace.git.store import Store
+from donewhen.workspace.git.store.edit_tree import with_changes
+from donewhen.workspace.process.launch import Launcher
 from repositories import git, try_git
 
 AT = datetime.datetime(2025, 6, 7, 8, 9, 10, tzinfo=datetime.UTC)
@@ -22,12 +22,12 @@ async def store_of(root: Path, state: Path) -> AsyncGenerator[Store]:
         yield await Store.open(launcher, await open_repo(launcher, root), state)
 
 
-async def work(store: Store, files: Mapping[bytes, bytes | Entry | None], parent: str = "") -> str:
+async def work(store: Store, files: Mapping[bytes, bytes | TreeEntry | None], parent: str = "") -> str:
     """A tree of our store in which these files are changed; None removes one."""
-    entries: dict[bytes, Entry | None] = {}
+    entries: dict[bytes, TreeEntry | None] = {}
     for path, content in files.items():
         is_content = isinstance(content, bytes)
-        entries[path] = Entry(FILE, store.bare.write("blob", content)) if is_content else content
+        entries[path] = TreeEntry(FILE, store.bare.write("blob", content)) if is_content else content
     return await with_changes(store.bare, await store.tree_of(parent or store.repo.head), entries)
 
 

@@ -1,27 +1,34 @@
 """The files and the index of a clean checkout: what git itself would have made of them, or nothing at all."""
 
+import contextlib
 import hashlib
 import os
+import re
 import shutil
+import stat
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
+from typing import IO
 
 import pytest
 from landing_yard import commit_of, is_sound, status, store_of, work
 
-from donewhen.workspace.landing.apply import apply_to_checkout, refuse_to_apply
-from donewhen.workspace.landing.delivery import deliver
-from donewhen.workspace.landing.refusals import Locked, NotClean, NotLanded
-from donewhen.workspace.objects import LINK, PROGRAM, Entry
-from donewhen.workspace.store import Store
-from needs import leave_out
+from donewhen.errors import BadInput
+from donewhen.workspace.git.landing.apply import apply_to_checkout, refuse_to_apply
+from donewhen.workspace.git.landing.deliver_objects import deliver
+from donewhen.workspace.git.landing.refusals import Locked, NotClean, NotLanded
+from donewhen.workspace.git.objects import LINK, PROGRAM, TreeEntry
+from donewhen.workspace.git.store import Store
+from needs import leave_out, needs_root
 from repositories import ODD_NAMES, commit, contents, digest, git, lfs_repository, pointer, repository, try_git, write
 
 pytestmark = pytest.mark.anyio
 
 BASE = {"a.txt": "a\n", "d/e": "e\n", "d/f": "f\n", "gone": "g\n", "turns": "t\n", ".gitignore": "*.o\nbuild/\n"}
-Files = Mapping[bytes, bytes | Entry | None]
+Files = Mapping[bytes, bytes | TreeEntry | None]
 
 
 async def delivered(store: Store, files: Files) -> tuple[str, str]:
@@ -65,7 +72,8 @@ async def test_files_and_index_become_what_git_would_have_made_of_them(tmp_path:
     head = git(root, "rev-parse", "HEAD")
     shutil.copytree(root, tmp_path / "before", symlinks=True)
     tree = await applied(root, tmp_path / "state", WORK[name])
-    shutil.copytree(root / ".git" / "objects", tmp_path / "before" / ".git" / "objects", dirs_exist_ok=True)
+    shutil.rmtree(tmp_path / "before" / ".git" / "objects")
+    shutil.copytree(root / ".git" / "objects", tmp_path / "before" / ".git" / "objects")
     witness = as_git_does(tmp_path / "before", tmp_path / "witness", tree)
     assert contents(root) == contents(witness)
     assert git(root, "write-tree") == tree
@@ -80,7 +88,11 @@ async def test_links_and_programs_are_put_into_the_checkout(tmp_path: Path, obje
     root = repository(tmp_path / "r", BASE, f"--object-format={object_format}")
     async with store_of(root, tmp_path / "state") as store:
         blob = store.bare.write("blob", b"../outside")
-        files: Files = {b"link": Entry(LINK, blob), b"run": Entry(PROGRAM, blob), b"turns": Entry(LINK, blob)}
+        files: Files = {
+            b"link": TreeEntry(LINK, blob),
+            b"run": TreeEntry(PROGRAM, blob),
+            b"turns": TreeEntry(LINK, blob),
+        }
         before, after = await delivered(store, files)
         await apply_to_checkout(store, store.repo, before, after)
     found = contents(root)
@@ -261,6 +273,7 @@ REFUSED: list[tuple[Callable[[Path], None], str]] = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("spoil", "line"), REFUSED)
 async def test_a_checkout_with_something_to_lose_is_left_exactly_as_it_is(
     tmp_path: Path, spoil: Callable[[Path], None], line: str
@@ -277,6 +290,31 @@ async def test_a_checkout_with_something_to_lose_is_left_exactly_as_it_is(
             await refuse_to_apply(store, store.repo, before, after)
     assert "\n" not in str(refusal.value)
     assert digest(root) == untouched
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("fresh", [True, False], ids=["git compares the files", "git compares the new files alone"])
+@pytest.mark.parametrize("name", [".gitattributes", "d/.gitattributes"])
+async def test_a_pipe_for_attribute_rules_is_refused_before_a_file_is_changed(
+    tmp_path: Path, name: str, fresh: bool
+) -> None:
+    root = repository(tmp_path / "r", BASE)
+    if not fresh:  # git believes the index about a file that is older than it
+        for path in BASE:
+            os.utime(root / path, (1e9, 1e9))
+        git(root, "update-index", "-q", "--refresh")
+    os.mkfifo(root / name)
+    before = contents(root)
+    async with store_of(root, tmp_path / "state") as store:
+        trees = await delivered(store, {b"d/e": b"changed\n"})
+        for attempt in (refuse_to_apply, apply_to_checkout):
+            with pytest.raises(BadInput, match=f"^{re.escape(name)} is a pipe or a device, and git would read from it"):
+                await attempt(store, store.repo, *trees)
+        assert contents(root) == before
+        (root / name).rename(root / "pipe")
+        await apply_to_checkout(store, store.repo, *trees)
+    assert (root / "d" / "e").read_text() == "changed\n"
+    is_sound(root)
 
 
 async def test_many_changed_paths_are_told_in_one_short_line(tmp_path: Path) -> None:
@@ -300,6 +338,47 @@ async def test_a_locked_index_is_told_and_the_lock_stays(tmp_path: Path) -> None
     assert (root / "a.txt").read_text() == "a\n"
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+async def test_what_is_put_in_the_place_of_the_new_index_is_replaced_and_not_written_to(
+    tmp_path: Path, kind: str
+) -> None:
+    root = repository(tmp_path / "r", BASE)
+    plant(root / ".git" / "index.donewhen", kind)
+    await applied(root, tmp_path / "state", {b"a.txt": b"changed\n"})
+    assert status(root) == ["M  a.txt"]
+    assert (root / ".git" / "index").is_file() and not os.path.lexists(root / ".git" / "index.donewhen")
+    assert (tmp_path / "private").read_text() == "private\n"
+    is_sound(root)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+async def test_a_lock_of_the_index_that_is_no_file_is_told_and_nothing_waits_for_it(tmp_path: Path, kind: str) -> None:
+    root = repository(tmp_path / "r", BASE)
+    lock = root / ".git" / "index.lock"
+    plant(lock, kind)
+    async with store_of(root, tmp_path / "state") as store:
+        trees = await delivered(store, {b"a.txt": b"changed\n"})
+        with pytest.raises(Locked, match=f"^another git is at work, or left {re.escape(str(lock))} behind$"):
+            await apply_to_checkout(store, store.repo, *trees)
+        assert status(root) == []
+        lock.unlink()
+        await apply_to_checkout(store, store.repo, *trees)
+    assert status(root) == ["M  a.txt"]
+    is_sound(root)
+
+
+def plant(path: Path, kind: str) -> None:
+    private = path.parents[2] / "private"
+    private.write_text("private\n")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to(private)
+    else:
+        needs_root()
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))  # every write to it fails
+
+
 async def test_a_file_that_needs_a_filter_is_not_written_without_it(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {**BASE, ".gitattributes": "*.key filter=crypt\n*.x filter=unknown\n"})
     git(root, "config", "filter.crypt.smudge", "cat")
@@ -311,6 +390,74 @@ async def test_a_file_that_needs_a_filter_is_not_written_without_it(tmp_path: Pa
         before, after = await delivered(store, {b"plain.x": b"nobody defined that filter\n"})
         await apply_to_checkout(store, store.repo, before, after)
     assert status(root) == ["A  plain.x"]
+
+
+EXCHANGE = """
+import os, sys
+git, outside = sys.argv[1:]
+sys.stdout.write("ready\\n"); sys.stdout.flush()
+while True:
+    try:
+        os.rename(f"{git}/donewhen-landing", f"{git}/moved-away")
+    except FileNotFoundError:
+        continue
+    os.symlink(outside, f"{git}/donewhen-landing")
+    sys.stdout.write("exchanged\\n"); sys.stdout.flush()
+    break
+"""
+
+
+@contextlib.contextmanager
+def exchanged_stage(root: Path, outside: Path) -> Generator[IO[bytes]]:
+    """As soon as files wait in the git directory for their places, a link to the outside is put there instead."""
+    process = subprocess.Popen([sys.executable, "-c", EXCHANGE, root / ".git", outside], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield process.stdout
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+async def test_a_link_in_the_place_of_waiting_files_leads_nowhere(tmp_path: Path) -> None:
+    root, outside = repository(tmp_path / "r", BASE), tmp_path / "outside"
+    write(outside, {"f0001": "precious\n"})
+    before = digest(outside)
+    with exchanged_stage(root, outside) as said:
+        await applied(root, tmp_path / "state", {b"f%04d" % number: b"work\n" for number in range(1000)})
+        assert said.readline() == b"exchanged\n"
+    assert digest(outside) == before
+    assert {(root / f"f{number:04}").read_text() for number in range(1000)} == {"work\n"}
+
+
+def test_the_same_link_bites_where_files_wait_in_a_directory_by_its_name(tmp_path: Path) -> None:
+    root, outside = repository(tmp_path / "r", BASE), tmp_path / "outside"
+    write(outside, {"f0001": "precious\n"})
+    with exchanged_stage(root, outside) as said:
+        (root / ".git" / "donewhen-landing").mkdir()
+        assert said.readline() == b"exchanged\n"
+        (root / ".git" / "donewhen-landing" / "f0001").write_text("work\n")
+    assert (outside / "f0001").read_text() == "work\n"
+
+
+async def test_what_stands_where_files_would_wait_is_removed_and_not_followed(tmp_path: Path) -> None:
+    root, outside = repository(tmp_path / "r", BASE), tmp_path / "outside"
+    write(outside, {"kept": "precious\n"})
+    before = digest(outside)
+    stage = root / ".git" / "donewhen-landing"
+    plants: list[Callable[[], object]] = [
+        lambda: stage.symlink_to(outside),
+        lambda: stage.touch(),
+        lambda: write(stage, {"old": "x"}),
+    ]
+    for plant in plants:
+        plant()
+        await applied(root, tmp_path / "state", WORK["add, change, delete"])
+        git(root, "reset", "-q", "--hard")
+    assert digest(outside) == before
+    assert not os.path.lexists(stage)
 
 
 async def test_an_edit_made_after_a_half_landing_is_not_overwritten(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Branches made, moved and removed by compare-and-swap, under git's own locks; the user's git is the witness."""
 
 import os
+import re
+import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +14,13 @@ from landing_yard import is_sound, status
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.landing import lockfile
-from donewhen.workspace.landing.branches import checked, held_branch, move_branch, remove_branch, tip, worktrees_on
-from donewhen.workspace.landing.refusals import Locked, Moved, NotLanded
-from donewhen.workspace.process import Launcher
-from donewhen.workspace.repo import Repo, open_repo
-from needs import needs
-from repositories import commit, environment, git, repository, try_git, write
+from donewhen.workspace.git.landing import lockfile
+from donewhen.workspace.git.landing.branches import checked, held_branch, move_branch, remove_branch, tip, worktrees_on
+from donewhen.workspace.git.landing.refusals import Locked, Moved, NotLanded
+from donewhen.workspace.git.repo import Repo, open_repo
+from donewhen.workspace.process.launch import Launcher
+from needs import needs, needs_root
+from repositories import commit, digest, environment, git, repository, try_git, write
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +40,22 @@ async def scene(tmp_path: Path, *options: str) -> tuple[Path, Repo, list[str]]:
     return root, await opened_repo(root), ids
 
 
+async def test_a_git_directory_that_was_replaced_by_another_one_is_not_written_to(tmp_path: Path) -> None:
+    root, repo, ids = await scene(tmp_path)
+    other = repository(tmp_path / "other", {"private": "0\n"})
+    (root / ".git").rename(tmp_path / "kept")
+    (root / ".git").symlink_to(other / ".git")
+    before = digest(other)
+    for act in (lambda: move_branch(repo, "new", None, ids[0]), lambda: remove_branch(repo, "main", ids[2])):
+        with pytest.raises(NotLanded, match=r"\.git was replaced by another directory"):
+            act()
+    assert digest(other) == before
+    (root / ".git").unlink()
+    (tmp_path / "kept").rename(root / ".git")
+    move_branch(repo, "new", None, ids[0])
+    assert git(root, "rev-parse", "new") == ids[0], "the control arm: the directory that was opened is written to"
+
+
 def packed(root: Path) -> None:
     git(root, "pack-refs", "--all")
 
@@ -47,6 +65,25 @@ def loose(root: Path) -> None:
 
 
 STORED = pytest.mark.parametrize("stored", [packed, loose])
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device(path: Path) -> None:
+    """Whatever is written to it is refused: the disk seems full."""
+    needs_root()
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+
+
+def link(path: Path) -> None:
+    private = path.parents[2] / "private"
+    private.write_text("private\n")
+    path.symlink_to(private)
+
+
+ODD_FILES = pytest.mark.parametrize("plant", [pipe, device, link])
 
 
 # -- making and moving --
@@ -107,6 +144,38 @@ async def test_a_symbolic_branch_is_not_written_through(tmp_path: Path) -> None:
     assert git(root, "rev-parse", "real") == ids[0]
 
 
+@pytest.mark.parametrize("target", ["{private}", "../../../private", "real", "nowhere"])
+async def test_a_branch_that_is_a_link_is_named_with_its_path_and_left(tmp_path: Path, target: str) -> None:
+    root, repo, ids = await scene(tmp_path)
+    private = tmp_path / "private"
+    private.write_text(f"{ids[0]}\n")
+    git(root, "branch", "real", ids[0])
+    path = root / ".git" / "refs" / "heads" / "work"
+    path.symlink_to(target.format(private=private))
+    for look in (
+        lambda: tip(repo, "work"),
+        lambda: move_branch(repo, "work", ids[0], ids[1]),
+        lambda: remove_branch(repo, "work", ids[0]),
+    ):
+        with pytest.raises(NotLanded) as refused:
+            look()
+        assert str(refused.value) == f"{path} is a link, which is not followed here"
+    assert path.is_symlink() and not path.with_name("work.lock").exists()
+    assert (private.read_text(), git(root, "rev-parse", "real")) == (f"{ids[0]}\n", ids[0])
+    path.unlink()
+    move_branch(repo, "work", None, ids[1])
+    assert git(root, "rev-parse", "work") == ids[1]
+
+
+async def test_a_directory_of_branches_that_is_a_link_is_named_and_nothing_is_written_behind_it(tmp_path: Path) -> None:
+    root, repo, ids = await scene(tmp_path)
+    (tmp_path / "private").mkdir()
+    (root / ".git" / "refs" / "heads" / "team").symlink_to(tmp_path / "private")
+    with pytest.raises(NotLanded, match=f"^{root}/.git/refs/heads/team is a link, which is not followed here$"):
+        move_branch(repo, "team/work", None, ids[1])
+    assert list((tmp_path / "private").iterdir()) == []
+
+
 async def test_a_damaged_branch_is_told_and_left(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     write(root, {".git/refs/heads/work": "no id\n"})
@@ -150,6 +219,7 @@ BAD_NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", BAD_NAMES)
 async def test_what_git_takes_for_no_branch_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
     _, repo, ids = await scene(tmp_path)
@@ -182,6 +252,69 @@ async def test_a_lock_of_somebody_else_s_is_told_and_never_removed(tmp_path: Pat
         move_branch(repo, "work", None, ids[0])
     assert lock.read_text() == ""
     assert try_git(root, "rev-parse", "--verify", "--quiet", "work").returncode != 0
+
+
+LOCKS = {"refs/heads/work.lock": move_branch, "packed-refs.lock": remove_branch}
+
+
+@pytest.mark.sample(2)
+@ODD_FILES
+@pytest.mark.parametrize("name", LOCKS)
+async def test_a_lock_that_is_no_file_is_told_and_nothing_waits_for_it(
+    tmp_path: Path, name: str, plant: Callable[[Path], None]
+) -> None:
+    root, repo, ids = await scene(tmp_path)
+    git(root, "branch", "work", ids[0])
+    packed(root)
+    lock = root / ".git" / name
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    plant(lock)
+    for _ in range(2):
+        with pytest.raises(Locked, match=f"^another git is at work, or left {re.escape(str(lock))} behind$"):
+            change(repo, name, ids)
+    assert git(root, "rev-parse", "work") == ids[0]
+    lock.unlink()
+    change(repo, name, ids)
+    is_sound(root)
+
+
+def change(repo: Repo, lock: str, ids: list[str]) -> None:
+    """What needs that lock."""
+    if LOCKS[lock] is move_branch:
+        move_branch(repo, "work", ids[0], ids[1])
+    else:
+        remove_branch(repo, "work", ids[0])
+
+
+@ODD_FILES
+@pytest.mark.parametrize("name", ["packed-refs.donewhen", "refs/heads/.work.lock"])
+async def test_what_is_put_in_the_place_of_a_new_file_is_replaced_and_not_written_to(
+    tmp_path: Path, name: str, plant: Callable[[Path], None]
+) -> None:
+    root, repo, ids = await scene(tmp_path)
+    git(root, "branch", "work", ids[0])
+    packed(root)
+    (root / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
+    plant(root / ".git" / name)
+    if name.startswith("packed"):
+        remove_branch(repo, "work", ids[0])
+        assert try_git(root, "rev-parse", "--verify", "--quiet", "refs/heads/work").returncode == 1
+    else:
+        move_branch(repo, "work", ids[0], ids[1])
+        assert git(root, "rev-parse", "work") == ids[1]
+    assert not os.path.lexists(root / ".git" / name)
+    assert all(one.read_text() == "private\n" for one in root.rglob("private"))
+    is_sound(root)
+
+
+async def test_a_pipe_as_the_lock_of_head_holds_nothing_up(tmp_path: Path) -> None:
+    """A landing does not move HEAD, so it needs no lock of it."""
+    root, _, ids = await scene(tmp_path)
+    os.mkfifo(root / ".git" / "HEAD.lock")
+    repo = await opened_repo(root)
+    assert f"another git is at work, or left {root}/.git/HEAD.lock behind" in repo.notes
+    move_branch(repo, "work", None, ids[1])
+    assert git(root, "rev-parse", "work") == ids[1]
 
 
 async def test_a_real_git_fails_against_our_lock_and_we_let_go_of_it(tmp_path: Path) -> None:
@@ -225,6 +358,51 @@ async def test_the_history_of_references_tells_of_the_move(tmp_path: Path) -> No
     told = git(root, "reflog", "show", "--format=%H %gs", "work").splitlines()
     assert told == [f"{ids[2]} donewhen: landed", f"{ids[0]} donewhen: landed"]
     assert git(root, "rev-parse", "work@{1}") == ids[0]
+
+
+@pytest.mark.parametrize("log", ["logs/HEAD", "logs/refs/heads/work"])
+async def test_a_history_with_another_name_is_written_on_and_the_other_name_stays_as_it_is(
+    tmp_path: Path, log: str
+) -> None:
+    root, _, ids = await scene(tmp_path)
+    git(root, "checkout", "--quiet", "-b", "work", ids[0])
+    git(root, "config", "core.sharedRepository", "0666")
+    history, backup = root / ".git" / log, tmp_path / "backup"
+    history.chmod(0o640)
+    os.link(history, backup)
+    before, mode = backup.read_bytes(), backup.stat().st_mode
+    with held_branch(await opened_repo(root), "work") as held:
+        held.move(ids[2])
+    assert (backup.read_bytes(), backup.stat().st_mode, backup.stat().st_nlink) == (before, mode, 1)
+    assert history.read_bytes().startswith(before)
+    assert git(root, "reflog", "show", "--format=%H %gs", "work").splitlines()[0] == f"{ids[2]} donewhen: landed"
+    assert not list((root / ".git" / "logs").rglob(".*"))  # nothing half-done is left
+
+
+async def test_a_copied_history_belongs_to_its_owner_still(tmp_path: Path) -> None:
+    needs_root()
+    root, repo, ids = await scene(tmp_path)
+    git(root, "branch", "work", ids[0])
+    history = root / ".git" / "logs" / "refs" / "heads" / "work"
+    history.chmod(0o640)
+    os.chown(history, 65534, 65534)
+    os.link(history, tmp_path / "backup")
+    move_branch(repo, "work", ids[0], ids[2])
+    status = history.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (65534, 65534, 0o640)
+
+
+async def test_a_history_with_another_name_that_is_too_large_to_copy_is_named_and_left(tmp_path: Path) -> None:
+    root, repo, ids = await scene(tmp_path)
+    git(root, "branch", "work", ids[0])
+    history = root / ".git" / "logs" / "refs" / "heads" / "work"
+    os.truncate(history, (64 << 20) + 1)
+    os.link(history, tmp_path / "backup")
+    with pytest.raises(MachineryBroke, match=f"has another name, and is too large to copy .{history}.$"):
+        with held_branch(repo, "work") as held:
+            held.move(ids[2])
+    assert history.stat().st_size == (64 << 20) + 1
+    assert tip(repo, "work") == ids[0]
 
 
 async def test_a_repository_without_a_history_of_references_gets_none(tmp_path: Path) -> None:

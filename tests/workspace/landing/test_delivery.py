@@ -2,16 +2,19 @@
 
 import hashlib
 import os
+import re
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 from landing_yard import commit_of, has, is_sound, store_of, work
 
-from donewhen.errors import MachineryBroke
-from donewhen.workspace.landing.branches import move_branch
-from donewhen.workspace.landing.delivery import deliver
-from donewhen.workspace.objects import FILE, GITLINK, LINK, PROGRAM, Entry
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.workspace.git.landing.branches import move_branch
+from donewhen.workspace.git.landing.deliver_objects import deliver
+from donewhen.workspace.git.landing.refusals import NotLanded
+from donewhen.workspace.git.objects import FILE, GITLINK, LINK, PROGRAM, TreeEntry
 from repositories import ODD_NAMES, commit, contents, git, lfs_repository, pointer, repository, write
 
 pytestmark = pytest.mark.anyio
@@ -61,8 +64,12 @@ async def test_links_programs_submodules_and_odd_names_arrive_in_both_formats(
     root = repository(tmp_path / "r", {"a": "a"}, f"--object-format={object_format}")
     async with store_of(root, tmp_path / "state") as store:
         blob = store.bare.write("blob", b"target")
-        files: dict[bytes, bytes | Entry | None] = dict.fromkeys(ODD_NAMES, b"odd")
-        files |= {b"link": Entry(LINK, blob), b"run": Entry(PROGRAM, blob), b"sub": Entry(GITLINK, store.repo.head)}
+        files: dict[bytes, bytes | TreeEntry | None] = dict.fromkeys(ODD_NAMES, b"odd")
+        files |= {
+            b"link": TreeEntry(LINK, blob),
+            b"run": TreeEntry(PROGRAM, blob),
+            b"sub": TreeEntry(GITLINK, store.repo.head),
+        }
         tree = await work(store, files)
         made = commit_of(store, tree)
         await deliver(store, store.repo, made)
@@ -189,7 +196,7 @@ async def test_an_object_that_is_damaged_in_the_store_is_never_delivered(tmp_pat
         good, bad = store.bare.write("blob", b"good"), store.bare.write("blob", b"evil")
         places = [store.bare.git_dir / "objects" / id[:2] / id[2:] for id in (good, bad)]
         os.replace(places[1], places[0])
-        made = commit_of(store, await work(store, {b"b": Entry(FILE, good)}))
+        made = commit_of(store, await work(store, {b"b": TreeEntry(FILE, good)}))
         with pytest.raises(MachineryBroke, match=f"object {good} is damaged in the store"):
             await deliver(store, store.repo, made)
         assert not has(root, made)
@@ -203,6 +210,80 @@ async def test_a_damaged_object_of_the_user_s_is_told_and_not_overwritten(tmp_pa
         with pytest.raises(MachineryBroke, match=f"damaged object where {made} should be"):
             await deliver(store, store.repo, made)
     assert (root / ".git" / "objects" / made[:2] / made[2:]).read_bytes() == b""
+
+
+# -- traps where an object should be --
+
+
+def objects_of(root: Path) -> set[str]:
+    """Every regular file below the object directory."""
+    return {str(path) for path in (root / ".git" / "objects").rglob("*") if path.is_file() and not path.is_symlink()}
+
+
+@pytest.mark.parametrize("target", ["the same object elsewhere", "another file", "nothing"])
+async def test_a_link_in_the_place_of_an_object_is_named_and_nothing_is_written(tmp_path: Path, target: str) -> None:
+    root, private = repository(tmp_path / "r"), tmp_path / "private"
+    async with store_of(root, tmp_path / "state") as store:
+        made = commit_of(store, await work(store, {b"b": b"b\n"}))
+        if target == "the same object elsewhere":
+            shutil.copyfile(store.bare.git_dir / "objects" / made[:2] / made[2:], private)
+        elif target == "another file":
+            private.write_text("private\n")
+        path = root / ".git" / "objects" / made[:2] / made[2:]
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(private)
+        before = objects_of(root), private.exists() and private.read_bytes()
+        with pytest.raises(NotLanded) as refused:
+            await deliver(store, store.repo, made)
+        assert str(refused.value) == f"{path} is a link, which is not followed here"
+        assert (objects_of(root), private.exists() and private.read_bytes()) == before
+        path.unlink()
+        await deliver(store, store.repo, made)
+    assert path.is_file() and not path.is_symlink()
+    is_sound(root)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["{fan}/{rest}", "pack/multi-pack-index", "info/alternates"])
+async def test_a_pipe_where_git_looks_for_objects_is_named_and_nothing_waits(tmp_path: Path, name: str) -> None:
+    root = repository(tmp_path / "r")
+    async with store_of(root, tmp_path / "state") as store:
+        made = commit_of(store, await work(store, {b"b": b"b\n"}))
+        path = root / ".git" / "objects" / name.format(fan=made[:2], rest=made[2:])
+        path.parent.mkdir(exist_ok=True)
+        os.mkfifo(path)
+        before = objects_of(root)
+        with pytest.raises(
+            BadInput, match=f"^{re.escape(str(path))} is a pipe or a device, and git would read from it"
+        ):
+            await deliver(store, store.repo, made)
+        assert objects_of(root) == before
+        path.rename(path.with_name("pipe"))
+        await deliver(store, store.repo, made)
+        path.with_name("pipe").unlink()
+    is_sound(root)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+async def test_a_trap_in_place_of_an_object_in_a_borrowed_directory_is_named(tmp_path: Path, kind: str) -> None:
+    root = repository(tmp_path / "r")
+    async with store_of(root, tmp_path / "state") as store:
+        made = commit_of(store, await work(store, {b"b": b"b\n"}))
+        path = tmp_path / "lent" / made[:2] / made[2:]
+        path.parent.mkdir(parents=True)
+        (root / ".git" / "objects" / "info" / "alternates").write_text(f"{tmp_path}/lent\n")
+        before = objects_of(root)
+        if kind == "link":
+            path.symlink_to(tmp_path / "private")
+        else:
+            os.mkfifo(path)
+        line = "is a link, which" if kind == "link" else "is a pipe or a device, and git would read from it"
+        with pytest.raises((NotLanded, BadInput), match=f"^{re.escape(str(path))} {line}"):
+            await deliver(store, store.repo, made)
+        assert objects_of(root) == before
+        path.unlink()
+        await deliver(store, store.repo, made)
+    is_sound(root)
 
 
 async def test_an_object_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from landing_yard import AT, commit_of, is_sound, store_of, work
 
-from donewhen.workspace.landing.branches import move_branch
-from donewhen.workspace.landing.commits import commit_for, stamp, who
-from donewhen.workspace.landing.delivery import deliver
+from donewhen.workspace.git.landing.branches import move_branch
+from donewhen.workspace.git.landing.commits import commit_for, stamp, who
+from donewhen.workspace.git.landing.deliver_objects import deliver
 from repositories import git, repository
 
 pytestmark = pytest.mark.anyio

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from landing_yard import commit_of, store_of, work
 
-from donewhen.workspace.landing.apply import apply_to_checkout
-from donewhen.workspace.landing.branches import held_branch, move_branch, remove_branch
-from donewhen.workspace.landing.delivery import deliver
-from donewhen.workspace.landing.refusals import NotLanded
+from donewhen.workspace.git.landing.apply import apply_to_checkout
+from donewhen.workspace.git.landing.branches import held_branch, move_branch, remove_branch
+from donewhen.workspace.git.landing.deliver_objects import deliver
+from donewhen.workspace.git.landing.refusals import NotLanded
 from repositories import git, repository, try_git, write
 
 pytestmark = pytest.mark.anyio

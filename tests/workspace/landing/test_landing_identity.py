@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from landing_yard import store_of
 
-from donewhen.workspace.landing import config_text
-from donewhen.workspace.landing.commits import who
-from donewhen.workspace.landing.config_text import entries
+from donewhen.workspace.git.landing import git_config
+from donewhen.workspace.git.landing.commits import who
+from donewhen.workspace.git.landing.git_config import entries
+from needs import needs_root
 from repositories import git, repository, try_git
 
 pytestmark = pytest.mark.anyio
@@ -44,6 +45,7 @@ SCENES: list[tuple[str, str]] = [
     ('[includeIf "hasconfig:remote.*.url:https://example.invalid/**"]\n path = person', "Included"),
     ('[includeIf "hasconfig:remote.*.url:https://other.invalid/**"]\n path = person\n' + OTHER, "Other"),
     ('[includeIf "phase-of-moon:full"]\n path = person\n' + OTHER, "Other"),
+    ("\ufeff[include]\n path = marked", "Included"),
 ]
 
 
@@ -56,6 +58,7 @@ async def test_an_included_identity_is_found_where_git_finds_it(
     git(root, "commit", "-q", "--allow-empty", "-m", "on main")
     git(root, "remote", "add", "origin", "https://example.invalid/some/where.git")
     (home / "person").write_text(PERSON)
+    (home / "marked").write_text("\ufeff" + PERSON)
     (home / "twice").write_text("[include]\npath = person\n")
     (home / ".gitconfig").write_text(text.format(home=home, root=root, above=tmp_path) + "\n")
     assert git(root, "config", "user.name") == name
@@ -156,4 +159,13 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
 
 
 def test_no_more_than_a_limit_is_read() -> None:
-    assert list(entries("[s]\n" + "#" * config_text.LONGEST + "\na = 1\n")) == []
+    assert list(entries("[s]\n" + "#" * git_config.LONGEST + "\na = 1\n")) == []
+
+
+async def test_an_included_file_of_the_kernel_that_would_have_us_wait_says_nothing(tmp_path: Path) -> None:
+    needs_root()
+    root = repository(tmp_path / "r")
+    git(root, "config", "include.path", "/proc/kmsg")
+    for _ in range(2):  # the first may still find something to read
+        async with store_of(root, tmp_path / "state") as store:
+            assert who(store.repo, "author")

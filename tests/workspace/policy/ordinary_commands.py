@@ -114,6 +114,8 @@ ORDINARY = [
     "python3 <<EOF\nprint('hi')\nEOF",
     "node -e 'console.log(process.version)'",
     "git status",
+    "git check-ref-format --branch topic",
+    "git show-branch --all",
     "git status --short && git diff --stat",
     "git diff HEAD -- src/a.py",
     "git log --oneline -10",

@@ -14,14 +14,14 @@ from donewhen.workspace.policy.paths import NOWHERE
 from donewhen.workspace.policy.policy import steps_of
 from donewhen.workspace.policy.rules.built_in import BUILT_IN
 from donewhen.workspace.policy.rules.rule import Rule, check
-from donewhen.workspace.policy.step import Place, Step
+from donewhen.workspace.policy.step import Step, WorkingDir
 
 PAGE = Path(__file__).parents[3] / "docs" / "policy.md"
 BY_ID = {rule.id: rule for rule in BUILT_IN}
 
 
 def read(example: str) -> Iterable[Step]:
-    return steps_of(example, Place(NOWHERE, NOWHERE))
+    return steps_of(example, WorkingDir(NOWHERE, NOWHERE))
 
 
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.id)

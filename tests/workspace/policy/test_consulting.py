@@ -21,11 +21,11 @@ from ordinary_commands import ORDINARY
 from stalling_text import SHORT, STALLING
 
 from donewhen.errors import MachineryBroke
-from donewhen.workspace.command import NOBODY, Command, Confinement, Ears, End, Finished
-from donewhen.workspace.consulting.answering import answer, last_answer, question
-from donewhen.workspace.consulting.asking import consult, reader
 from donewhen.workspace.policy import Decision, Policy, Ruling
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.policy_process.client import consult, reader
+from donewhen.workspace.policy_process.server import answer, last_answer, question
+from donewhen.workspace.process.command import NOBODY, Command, Confinement, End, Finished, OutputListeners
+from donewhen.workspace.process.launch import Launcher
 from program import donewhen
 
 ROOT = "/home/me/project"
@@ -40,7 +40,7 @@ def readers() -> list[int]:
     while waiting:
         pid = waiting.pop()
         try:
-            if b"donewhen.workspace.consulting" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"donewhen.workspace.policy_process" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
             tasks = list(Path(f"/proc/{pid}/task").iterdir())
             waiting += [int(child) for task in tasks for child in (task / "children").read_text().split()]
@@ -57,7 +57,7 @@ class Watching(Launcher):
     def heard(self, _: bytes) -> None:
         raise NotImplementedError
 
-    async def run(self, command: Command, ears: Ears = NOBODY) -> Finished:
+    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
         def started(pid: int) -> None:
             self.pid = pid
 
@@ -81,7 +81,7 @@ class Cancelling(Watching):
 class Uninstalled(Launcher):
     """Somebody removed the interpreter meanwhile."""
 
-    async def run(self, command: Command, ears: Ears = NOBODY) -> Finished:
+    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
         return await super().run(replace(command, argv=["/no/such/python", *command.argv[1:]]), ears)
 
 
@@ -90,7 +90,7 @@ class Fenced(Launcher):
 
     end: Finished
 
-    async def run(self, command: Command, ears: Ears = NOBODY) -> Finished:
+    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
         words = list(command.argv)
         boot = words.index("-c") + 1
         words[boot] = words[boot].replace(
@@ -103,6 +103,7 @@ class Fenced(Launcher):
         return self.end
 
 
+@pytest.mark.sample(0)
 @pytest.mark.anyio
 async def test_the_parser_by_itself_does_not_get_through_text_that_it_stalls_at() -> None:
     argv = [sys.executable, "-I", fenced_parsing.__file__, "guarded"]
@@ -112,6 +113,7 @@ async def test_the_parser_by_itself_does_not_get_through_text_that_it_stalls_at(
         assert (await launcher.run(command)).signal == signal.SIGKILL
 
 
+@pytest.mark.sample(1)
 @pytest.mark.anyio
 @pytest.mark.parametrize("command", [STALLING, SHORT, f"ls; sh -c '{STALLING}'"], ids=["plain", "eval", "sh"])
 async def test_text_that_the_parser_stalls_at_counts_as_unparsed(command: str) -> None:

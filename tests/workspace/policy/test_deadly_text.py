@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from donewhen.workspace.policy import Policy
 from donewhen.workspace.policy.grammar import harmless
-from donewhen.workspace.policy.step import Place
+from donewhen.workspace.policy.step import WorkingDir
 from donewhen.workspace.policy.walk import every_step
 
 DEADLY = ["{\u0100", "{…", "{\u2d6a", "{\U00031860", "{\U0010ffff", "echo {12…", "echo {1..…}", "echo {1..2…}"]
@@ -87,7 +87,7 @@ def test_what_the_parser_looks_up_is_always_in_its_table(text: str) -> None:
     ],
 )
 def test_a_large_character_behind_a_brace_stays_what_it_is(command: str, words: list[str]) -> None:
-    steps = list(every_step(command, Place("/tree", "/tree")))
+    steps = list(every_step(command, WorkingDir("/tree", "/tree")))
     assert [word.text for word in steps[-1].words] == words
 
 

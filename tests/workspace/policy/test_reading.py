@@ -3,14 +3,14 @@
 import pytest
 
 from donewhen.workspace.policy.paths import HOME
-from donewhen.workspace.policy.step import HOLE, Place, Step
+from donewhen.workspace.policy.step import HOLE, Step, WorkingDir
 from donewhen.workspace.policy.walk import every_step
 
 TREE = "/tree"
 
 
 def steps(command: str) -> list[Step]:
-    return list(every_step(command, Place(TREE, TREE)))
+    return list(every_step(command, WorkingDir(TREE, TREE)))
 
 
 def argv(command: str) -> list[list[str]]:
@@ -168,5 +168,5 @@ def test_a_script_file_is_run_without_a_doubt() -> None:
 def test_backslash_at_the_end_of_a_line_is_read_both_ways() -> None:
     from donewhen.workspace.policy.policy import steps_of
 
-    names = [step.name for step in steps_of("gi\\\nt push; # a \\\nls", Place(TREE, TREE))]
+    names = [step.name for step in steps_of("gi\\\nt push; # a \\\nls", WorkingDir(TREE, TREE))]
     assert {"git", "ls"} <= set(names)

@@ -1,13 +1,14 @@
-"""Other people's agents, in our walls: same contract, same judge, same cancel, same budget.
+"""External engine: agents of other vendors, under the same contract, judge, cancellation and budget as our engines.
 
-    engine        one round: an invocation, its happenings counted and told, its limits kept
-    agent         the seam; `cli` and `acp` are the two ways in
-    profile       what is known about an agent, as data in `profiles/`
-    streams/      readers of what agents print        happening   the one vocabulary they read it into
-    task          what an agent is told
-    quarters      what it finds inside: its files, its variables, its doors to the world
-    network/      those doors: a gateway that holds the key, a proxy that knows the hosts, one to a person
-    finding       which agents are here, and whether they are ready
+    engine         one round: an invocation, its counted events and its limits
+    agent          the interface of an agent: a task in, a report out
+    agent_events   what an agent can report, one vocabulary for all agents
+    json_values    typed access to JSON of unknown shape
+    discover/      which agents are installed and ready; `profile` describes an agent as data
+    run/           the agent's environment and task; agents driven by their command line; costs and limits
+    acp/           agents driven by the Agent Client Protocol
+    network/       the inner ports: a gateway that holds the key, a proxy that checks hosts, a question server
+    streams/       readers of what agents print, one per stream shape
 
-It makes a tree and claims nothing about it.
+It produces a tree and claims nothing about it.
 """

@@ -1,8 +1,8 @@
-"""The external engine: one round is one invocation of somebody else's agent in our walls; then the tree is judged.
+"""External engine: one round runs another vendor's agent in our sandbox; then the tree is judged.
 
-Before an invocation the tree is noted, so that one that was cut short by the death of this process is made again from
-there. What an agent says about its success is told and not believed; that it could not start, crashed, hung or hit a
-limit ends the invocation and nothing more.
+A checkpoint of the tree is noted before each invocation. If this process dies during an invocation, the resumed session
+restores that tree and repeats the invocation. What an agent reports about its own success is emitted as an event but
+not trusted. If the agent cannot start, crashes, hangs or reaches a limit, only the invocation ends.
 """
 
 import hashlib
@@ -13,33 +13,32 @@ from typing import Any
 
 import anyio
 
-from donewhen.engines.base import Attempt, Job, NobodyAnswered, Note
-from donewhen.engines.external import task as words
-from donewhen.engines.external.agent import Agent, Permit, Report, Task, Wish
-from donewhen.engines.external.costs import NOTHING
-from donewhen.engines.external.happening import Complained
-from donewhen.engines.external.ledger import Ledger
+from donewhen.engines.external.agent import Agent, AgentReport, AgentTask, PermissionRequest, Permit
+from donewhen.engines.external.agent_events import AgentProblem
 from donewhen.engines.external.network.endpoints import FORBIDDEN
-from donewhen.engines.external.network.gateway import Request
-from donewhen.engines.external.network.questions import Ask
-from donewhen.engines.external.quarters import Hired, Porters, Quarters, furnish
+from donewhen.engines.external.network.gateway import RequestLog
+from donewhen.engines.external.network.question_server import Ask
+from donewhen.engines.external.run import task as words
+from donewhen.engines.external.run.agent_environment import AgentCallbacks, AgentLaunchSpec, PreparedAgent, furnish
+from donewhen.engines.external.run.ledger import NOTHING, Ledger
+from donewhen.engines.interface import Attempt, Job, NobodyAnswered, Note
 from donewhen.engines.permission import refusal
 from donewhen.errors import NeedsPerson
 from donewhen.events import Emit, Error
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 from donewhen.records import frozen
 from donewhen.workspace.policy import Policy
-from donewhen.workspace.sandbox.room import Sandbox
+from donewhen.workspace.sandbox.sandbox import Sandbox
 
 Plain = Mapping[str, Any]
 
 INVOKED, RETURNED = "invoked", "returned"
 RETRIES = 2
-"""Of an agent that died; they do not count as rounds."""
+"""Retries after an agent died. They do not count as rounds."""
 BACK_OFF_SECS = 0.5
 REFUSED = (401, 403)
 REFUSALS = 2
-"""So many refused credentials at the gateway are no accident."""
+"""This many refused credentials at the gateway are not an accident."""
 
 
 @frozen(kw_only=True)
@@ -51,7 +50,7 @@ class ExternalConfig:
 
 @frozen
 class ExternalEngine:
-    hired: Hired
+    hired: AgentLaunchSpec
     config: ExternalConfig
 
     @property
@@ -59,18 +58,18 @@ class ExternalEngine:
         return "external"
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
-        del emit  # what is told here belongs to the notebook
+        del emit  # events are written through the notebook
         return await _Round(self.hired, self.config, job).to_its_end()
 
 
 @dataclass(slots=True)
 class _Round:
-    hired: Hired
+    hired: AgentLaunchSpec
     config: ExternalConfig
     job: Job
 
     async def to_its_end(self) -> Attempt:
-        """From whatever the notes say: what has returned is not done again, what was cut short is undone first."""
+        """Continue from the notes. Do not repeat an invocation that returned; undo one that was cut short first."""
         while True:
             returns = self._returns()
             if returns and not _calls_again(returns):
@@ -81,12 +80,12 @@ class _Round:
             await self._invoke(*_conversation(self.job.notebook.notes(), returns))
 
     def _returns(self) -> list[Plain]:
-        """How the invocations of this round ended."""
+        """Return how each invocation of this round ended."""
         notes = self.job.notebook.notes()
         return [one.body for one in notes if one.kind == RETURNED and one.body["iteration"] == self.job.iteration]
 
     async def _undo(self) -> None:
-        """Go back to the tree before an invocation that nobody saw the end of."""
+        """Restore the tree from before an invocation that has no recorded end."""
         last = next((one for one in reversed(self.job.notebook.notes()) if one.kind in (INVOKED, RETURNED)), None)
         if last is not None and last.kind == INVOKED and last.body["iteration"] == self.job.iteration:
             await self.job.maker.restore(str(last.body["tree"]))
@@ -97,9 +96,9 @@ class _Round:
         before, earlier = (conversation, earlier) if can_resume else ("", NOTHING)
         tree = await job.maker.checkpoint()
         job.notebook.write(Note(INVOKED, {"iteration": job.iteration, "agent": hired.profile.name, "tree": tree}))
-        scope, report = anyio.CancelScope(), Report(end="stopped")
+        scope, report = anyio.CancelScope(), AgentReport(end="stopped")
         ledger = Ledger(job, hired.profile.name, hired.provider, scope.cancel, earlier)
-        task = Task(
+        task = AgentTask(
             text=words.follow_up(job) if before and job.feedback else words.opening(job),
             conversation=before,
             model=hired.model,
@@ -131,14 +130,14 @@ class _Round:
             return Attempt(stop="model_failed", said=said, problem=f"{name} {returned['broke']}")
         return Attempt(stop="turns" if returned["end"] == "timed_out" else "done", said=said)
 
-    # -- what it may --
+    # -- permissions and callbacks --
 
     def _permit(self) -> Permit:
         job, launcher, ids = self.job, self.job.maker.trees.store.bare.launcher, self._question_ids()
 
-        async def permit(wish: Wish) -> bool:
+        async def permit(wish: PermissionRequest) -> bool:
             if wish.kind != "execute" or not wish.command:
-                return True  # where it may write and whom it may reach is decided by the walls
+                return True  # the sandbox decides where it may write and what it may reach
             refused = await refusal(launcher, self.config.policy, wish.command, job.asker, ids(wish.command))
             if refused is None:
                 return True
@@ -147,24 +146,28 @@ class _Round:
 
         return permit
 
-    def _porters(self, ledger: Ledger) -> Porters:
+    def _porters(self, ledger: Ledger) -> AgentCallbacks:
         refused = 0
 
-        def requested(request: Request) -> None:
-            nonlocal refused
-            refused += request.status in REFUSED and not request.detail
+        def show_denial(request: RequestLog) -> None:
             if request.status == FORBIDDEN and request.detail:
                 what = f"{request.method} {request.path}"
                 ledger.denials.add(what, what, "gateway", request.detail)
+
+        def requested(request: RequestLog) -> None:
+            nonlocal refused
+            refused += request.status in REFUSED and not request.detail
+            show_denial(request)
             if request.method == "POST" and request.status == 200:
                 ledger.requested()
             if refused >= REFUSALS:
-                ledger.take(Complained("sign_in", f"the model's endpoint refuses the key ({request.status})"))
+                ledger.take(AgentProblem("sign_in", f"the model's endpoint refuses the key ({request.status})"))
 
-        return Porters(requested, ledger.connected, self._ask(ledger))
+        return AgentCallbacks(requested, show_denial, ledger.connected, self._ask(ledger))
 
     def _ask(self, ledger: Ledger) -> Ask | None:
-        """By the tool that any agent can be given. What only a person can decide later ends the agent, too."""
+        """Return the function behind the question tool that any agent can be given; None without an asker. If a person
+        must decide later, the agent is ended, too."""
         asker, ids = self.job.asker, self._question_ids()
         if asker is None:
             return None
@@ -181,8 +184,8 @@ class _Round:
         return ask
 
     def _question_ids(self) -> Callable[[str], str]:
-        """Names for what is asked during one invocation. They stand for the words: one that is made again gets the
-        answers it had been given, and never one that was given to something else."""
+        """Return a function that makes question ids for one invocation. An id is derived from the question's text: a
+        repeated invocation gets the answers it was given before, and never the answer to another question."""
         asked: Counter[str] = Counter()
 
         def id_of(words: str) -> str:
@@ -193,20 +196,20 @@ class _Round:
         return id_of
 
 
-def _agent(hired: Hired, quarters: Quarters, room: Sandbox, root: str, timeout_secs: float) -> Agent:
+def _agent(hired: AgentLaunchSpec, quarters: PreparedAgent, room: Sandbox, root: str, timeout_secs: float) -> Agent:
     if hired.kind == "cli":
-        from donewhen.engines.external.cli import CliAgent
+        from donewhen.engines.external.run.cli_agent import CliAgent
 
         return CliAgent(room, quarters.argv, hired.way.stream, timeout_secs)
-    from donewhen.engines.external.acp import Manner
-    from donewhen.engines.external.acp_room import AcpInRoom
+    from donewhen.engines.external.acp.client import AcpOptions
+    from donewhen.engines.external.acp.in_sandbox import AcpInSandbox
 
-    manner = Manner(cwd=root, mode=hired.way.mode, mcp_url=quarters.mcp_url)
-    return AcpInRoom(room, quarters, manner, timeout_secs)
+    manner = AcpOptions(cwd=root, mode=hired.way.mode, mcp_url=quarters.mcp_url)
+    return AcpInSandbox(room, quarters, manner, timeout_secs)
 
 
 def _calls_again(returns: Sequence[Plain]) -> bool:
-    """Whether the last invocation of a round was none: it died, or did not know the conversation any more."""
+    """Return True if the last invocation must be repeated: it died, or it no longer knew the conversation."""
     last = returns[-1]
     if last["end"] == "died" and not last["ending"]:
         return sum(one["end"] == "died" for one in returns) <= RETRIES
@@ -219,15 +222,15 @@ def _forgot(returned: Plain) -> bool:
 
 
 def _conversation(notes: Sequence[Note], returns: Sequence[Plain]) -> tuple[str, Usage]:
-    """The one to go on with, and what it has used; none where the agent's memory of it is gone."""
+    """Return the conversation to resume and its usage so far; an empty id if there is none or the agent has lost it."""
     last = next((one.body for one in reversed(notes) if one.kind == RETURNED), None)
     if last is None or (returns and _forgot(returns[-1])):
         return "", NOTHING
     return str(last["conversation"]), Usage(**last["used"])
 
 
-def _problem(report: Report, timeout_secs: float) -> str:
-    """What went wrong with the invocation as such, for people; empty when it just ended."""
+def _problem(report: AgentReport, timeout_secs: float) -> str:
+    """Return what went wrong with the invocation itself, for people; empty if it just ended."""
     detail = f": {report.detail}" if report.detail else ""
     match report.end:
         case "not_started":

@@ -1,4 +1,4 @@
-"""JSON of unknown shape, taken as what it should be: an agent may send anything, and nothing of it may raise."""
+"""Typed access to JSON of unknown shape: an agent may send anything, and nothing here raises."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -13,7 +13,7 @@ def sequence(value: Any) -> Sequence[Any]:
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in a list; whatever else is in it is passed over."""
+    """Return the objects in a list; skip everything else."""
     return [mapping(one) for one in sequence(value) if isinstance(one, dict)]
 
 
@@ -22,6 +22,6 @@ def text(value: Any) -> str:
 
 
 def count(value: Any) -> int:
-    """A number of tokens; nothing that is not one counts."""
+    """Return a positive number of tokens; 0 for anything else."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     return cast("int", value) if is_count else 0

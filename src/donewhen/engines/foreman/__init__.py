@@ -1,1 +1,1 @@
-"""The foreman: an intent split into subtasks, worked on by many hands, gated one by one and proven together."""
+"""The foreman engine: splits an intent into subtasks for several workers, gates each patch, and proves the union."""

@@ -1,8 +1,9 @@
-"""The foreman: plan, let many hands work, gate every patch, prove the union, and only then touch the session's tree.
+"""The foreman engine: plan, run workers, gate every patch, prove the union, and only then change the session's tree.
 
-Level by level: those of a level stand on what the levels before have reached. Who was left out is offered the work
-again, once, on top of what the others made and with the evidence against it. Where there is nothing to win, no plan, or
-nothing that stands, the engine declines and the tree is as it was. Whether the goal is reached is not asked here.
+It works level by level: the subtasks of a level build on the result of the earlier levels. A subtask that was left out
+is offered once more, on top of the combined work and with the evidence against it. The engine declines and leaves the
+tree unchanged if several workers bring no advantage, if there is no plan, or if no work was accepted. It does not
+decide whether the goal is reached.
 """
 
 import time
@@ -12,23 +13,22 @@ from typing import Any
 
 import anyio
 
-from donewhen.engines.base import Attempt, Engine, Hands, Job, Note
-from donewhen.engines.foreman import words
-from donewhen.engines.foreman.farm import Farm, Worker
-from donewhen.engines.foreman.plan import Plan
-from donewhen.engines.foreman.planning import Interrupted, NoPlan, Planning
-from donewhen.engines.foreman.reached import Again, Reached, Step
-from donewhen.engines.foreman.tries import TRIES, Task
+from donewhen.engines.foreman import prompts
+from donewhen.engines.foreman.plan_request import LimitReached, NoPlan, Planning
+from donewhen.engines.foreman.progress import TRIES, Again, LevelResult, Progress, SubtaskAttempt
+from donewhen.engines.foreman.run_workers import Worker, WorkerPool
+from donewhen.engines.foreman.subtask_plan import SubtaskPlan
+from donewhen.engines.interface import Attempt, Engine, Job, Note, WorkerServices
 from donewhen.events import Emit, Event, PlanText, SubtaskGated, SubtasksFarmed
 from donewhen.records import frozen
 from donewhen.union.reasons import Reason
 
 UNITED, APPROVED = "united", "approved"
-"""Notes: what some of the subtasks came to; that a person has taken the plan."""
+"""Note kinds: the result of one step with some subtasks; the approval of the plan by a person."""
 FARMED, PASSED_OVER, SAID = "farmed", "passed_over", "said"
-"""Notes of what was told, so that it is told once."""
+"""Note kinds for events that are already reported, so that they are reported once."""
 TIME_TO_WORK = 0.85
-"""Of the minutes that are left: the rest is for putting together what was made by then."""
+"""Fraction of the remaining time for the workers. The rest is for combining what they made."""
 MOST_OF_A_DIFF = 20_000
 
 
@@ -37,7 +37,7 @@ class ForemanConfig:
     workers: int = 4
     plan_attempts: int = 3
     max_turns: int = 24
-    """Of each worker."""
+    """For each worker."""
 
 
 @frozen
@@ -51,38 +51,38 @@ class ForemanEngine:
         return "foreman"
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
-        assert job.hands is not None  # whoever calls the foreman gives it hands
+        assert job.hands is not None  # the caller always gives the foreman worker services
         try:
             plan = await self.planned(job, emit)
-            return await _Site(self, job, job.hands, plan).built()
-        except Interrupted:
+            return await _PlanRun(self, job, job.hands, plan).built()
+        except LimitReached:
             return Attempt(stop="budget")
         except NoPlan as none:
             return _declines("plan_invalid", str(none))
 
-    async def planned(self, job: Job, emit: Emit) -> Plan:
-        """The plan alone; `NoPlan` where there is none."""
+    async def planned(self, job: Job, emit: Emit) -> SubtaskPlan:
+        """Return only the plan. Raise `NoPlan` if there is none."""
         assert job.hands is not None
         return await Planning(self.planner, job, job.hands, self.config.plan_attempts, emit).plan()
 
 
 @dataclass(slots=True)
-class _Site:
-    """One plan while it is built."""
+class _PlanRun:
+    """One plan while it is being built."""
 
     engine: ForemanEngine
     job: Job
-    hands: Hands
-    plan: Plan
-    reached: Reached = field(init=False)
-    farm: Farm = field(init=False)
+    hands: WorkerServices
+    plan: SubtaskPlan
+    reached: Progress = field(init=False)
+    farm: WorkerPool = field(init=False)
 
     async def built(self) -> Attempt:
         if self.plan.prefer_single_session and not self._is_approved():
             many = len(self.plan.subtasks)
             why = "there is one subtask" if many == 1 else f"each of the {many} subtasks waits for the one before"
             return _declines("single_preferred", f"{why}: nothing is won by several hands")
-        self.reached, self.farm = Reached(await self.hands.base()), self._farm()
+        self.reached, self.farm = Progress(await self.hands.base()), self._farm()
         for number, level in enumerate(self.plan.levels):
             await self._level(number, level)
         reached = self.reached
@@ -96,9 +96,9 @@ class _Site:
     def _is_approved(self) -> bool:
         return any(note.kind == APPROVED for note in self.job.notebook.notes())
 
-    def _farm(self) -> Farm:
+    def _farm(self) -> WorkerPool:
         config, left = self.engine.config, self.hands.time().left_secs
-        return Farm(
+        return WorkerPool(
             worker=Worker(self.engine.worker, config.max_turns),
             job=self.job,
             hands=self.hands,
@@ -120,25 +120,26 @@ class _Site:
             await self._offer(number, again)
 
     def _pass_over(self, id: str) -> None:
-        """What a subtask builds on is not there; so it is not begun."""
+        """Skip a subtask because something that it needs is missing."""
         lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
         reason = Reason("need_missing", f"it needs {lacking}, which is not in")
         self.reached.missing[id] = str(reason)
         self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.plain(),)))
 
     async def _offer(self, level: int, again: Again) -> None:
-        """Offer a subtask once more, alone, on top of what stands and with the evidence against it."""
+        """Offer a subtask once more, alone, on top of the combined work and with the evidence against it."""
         name, task = f"again {again.id}", self._task(again.id, level)
         if self.farm.is_over() and self._noted(UNITED, name) is None:
             return
-        evidence = words.left_out(again.why, await self._diff(task.ground, again))
+        evidence = prompts.left_out(again.why, await self._diff(task.ground, again))
         await self._step(name, [replace(task, first_try=TRIES + 1, tries=1, evidence=evidence)])
 
-    async def _step(self, name: str, tasks: Sequence[Task]) -> Step:
-        """Some subtasks worked on, gated and put on top of what stands; what came of it is a note with what is told."""
+    async def _step(self, name: str, tasks: Sequence[SubtaskAttempt]) -> LevelResult:
+        """Run some subtasks, gate them and combine them with the existing work. Write the result as one note with its
+        events."""
         known = self._noted(UNITED, name)
         if known is not None:
-            step = Step.of(known)
+            step = LevelResult.of(known)
         else:
             self.farm.waiting = self._waiting(tasks)
             gated = await self.farm.gated(tasks)
@@ -150,7 +151,7 @@ class _Site:
             patches = {one.patch.id: one.patch for one in gated}
             uniting = await self.hands.uniting(self.reached.tree, patches, tuple(self.reached.inside))
             united = await replace(uniting, emit=told.append).combined(gated)
-            step = Step.from_union(united, self.hands.held_out, stands=bool(self.reached.inside))
+            step = LevelResult.from_union(united, self.hands.held_out, stands=bool(self.reached.inside))
             self.job.notebook.write(self._note(UNITED, name, **step.plain()), *told)
         self.reached.take(step)
         return step
@@ -161,7 +162,7 @@ class _Site:
         return Note(kind, {"round": self.job.iteration, "name": name, **more})
 
     def _noted(self, kind: str, name: str) -> Mapping[str, Any] | None:
-        """What was noted in this round."""
+        """Return the body of a note of this round, if there is one."""
         notes = [note.body for note in self.job.notebook.notes() if note.kind == kind]
         return next((one for one in notes if (one["round"], one["name"]) == (self.job.iteration, name)), None)
 
@@ -171,9 +172,9 @@ class _Site:
 
     # -- a subtask --
 
-    def _task(self, id: str, level: int) -> Task:
+    def _task(self, id: str, level: int) -> SubtaskAttempt:
         index = next(number for number, one in enumerate(self.plan.subtasks) if one.id == id)
-        return Task(
+        return SubtaskAttempt(
             subtask=self.plan.subtasks[index],
             index=index,
             level=level,
@@ -181,13 +182,13 @@ class _Site:
             ground=self.reached.tree,
         )
 
-    def _waiting(self, tasks: Sequence[Task]) -> int:
-        """How many subtasks have nothing to show yet."""
+    def _waiting(self, tasks: Sequence[SubtaskAttempt]) -> int:
+        """Return how many subtasks have no result yet."""
         ended = {*self.reached.inside, *self.reached.missing} - {task.subtask.id for task in tasks}
         return len(self.plan.subtasks) - len(ended)
 
     async def _diff(self, ground: str, again: Again) -> str:
-        """What a patch was, on the ground that it had; not the whole of it when it was long."""
+        """Return the earlier patch against the tree that it was based on, cut at `MOST_OF_A_DIFF` characters."""
         if not again.tree:
             return ""
         return self.job.redact(await self.hands.patch(again.on or ground, again.tree))[:MOST_OF_A_DIFF]

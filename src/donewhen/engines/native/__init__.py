@@ -1,11 +1,13 @@
-"""Our own tool loop on any LLM.
+"""The native engine: donewhen's own tool loop on any LLM.
 
-    loop           the engine: ask, carry out, tell, until the model stops calling tools; goes on from its notes
-    conversation   what was said and done, folded from notes
-    naming bounds  ids for calls; no more of them than can be kept
-    prompt         what the model is told (instructions: by the repository)
-    tools/         what it may use
+    loop               the engine: call the model, run its tool calls, return the results, until it calls no more tools;
+                       resumes from its notes
+    conversation       messages and state, folded from notes
+    reply              size limits for one reply, and ids for its calls
+    prompt             the text that the model gets
+    repo_instructions  the instruction files of the repository, for the prompt
+    tools/             the tools that the model may use
 
-It makes a tree and claims nothing about it: whether the work is done is decided elsewhere, by code that no engine can
-reach.
+The engine produces a tree and claims nothing about it. Other code, which no engine can reach, decides whether the work
+is done.
 """

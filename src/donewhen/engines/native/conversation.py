@@ -1,7 +1,7 @@
-"""What has been said and done, folded from notes: the same state in the process that wrote them and in any later one.
+"""The state of a conversation, folded from notes: the same in the process that wrote them and in any later process.
 
-Nothing is asked or run here. Between notes a conversation can stop anywhere; what is missing can be told from it, and
-a message with calls is followed by the answers to all of them before anything else is said.
+This module calls no model and runs no tool. A conversation can stop between any two notes, and its state shows what is
+still missing. A message with tool calls is always followed by the answers to all of them before the next message.
 """
 
 import json
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from donewhen.engines.base import NoChange, Note
+from donewhen.engines.interface import NoChange, Note
 from donewhen.engines.native.prompt import CUT_OFF, NO_WORDS
 from donewhen.engines.native.tools import ERROR
-from donewhen.model.base import Answers, Assistant, Call, Message, Reply, ToolAnswer, User
+from donewhen.model.interface import Answers, Assistant, Call, Message, Reply, ToolAnswer, User
 from donewhen.model.recording import reply_from
 
 INTERRUPTED = f"{ERROR}the round ended before this was answered; it may have been carried out in part"
@@ -20,27 +20,27 @@ INTERRUPTED = f"{ERROR}the round ended before this was answered; it may have bee
 
 @dataclass(slots=True)
 class Turns:
-    """What counts against limits."""
+    """Counters for the limits."""
 
     here: int = 0
-    """In this round, failed ones included."""
+    """Turns in this round, failed turns included."""
     replies: int = 0
-    """In this round, only those that came."""
+    """Turns in this round that returned a reply."""
     failures: int = 0
-    """In a row, over all rounds."""
+    """Failed turns in a row, over all rounds."""
     filled: int = 0
     """Tokens of the last prompt."""
 
 
 @dataclass(slots=True)
 class Repeated:
-    """The same failing call, again and again."""
+    """Counter for the same call failing several times in a row."""
 
     what: str = ""
     times: int = 0
 
     def times_with(self, call: Call) -> int:
-        """How many times it is if this one fails as well."""
+        """Return the count if this call fails as well."""
         return self.times + 1 if key_of(call) == self.what else 1
 
     def count(self, call: Call, failed: bool) -> None:
@@ -55,13 +55,13 @@ class Conversation:
     messages: list[Message] = field(default_factory=list[Message])
     turns: Turns = field(default_factory=Turns)
     model: str = ""
-    """The one that answered last; a change is told once."""
+    """The model that answered last; a change of model is reported once."""
     last: Reply | None = field(default=None, init=False)
     """The last reply of this round."""
     answers: dict[str, ToolAnswer] = field(default_factory=dict[str, ToolAnswer], init=False)
-    """To the calls of the last reply, so far."""
+    """Answers so far to the calls of the last reply."""
     snapshots: dict[str, str] = field(default_factory=dict[str, str], init=False)
-    """The tree before each of these calls, as far as they were begun."""
+    """The tree before each of these calls, for calls that have begun."""
     saved: str = field(default="", init=False)
     """The last tree that could be saved."""
     repeated: Repeated = field(default_factory=Repeated, init=False)
@@ -76,7 +76,7 @@ class Conversation:
         return conversation
 
     def take(self, note: Note) -> None:
-        """One step of the fold."""
+        """Apply one note to the state: one step of the fold."""
         match note.kind:
             case "system":
                 self.system = note.body["text"]
@@ -93,7 +93,7 @@ class Conversation:
             case "result":
                 self._take_result(note.body)
             case _:
-                pass  # a later version wrote it
+                pass  # written by a later version
 
     @property
     def unanswered(self) -> Sequence[Call]:
@@ -101,7 +101,7 @@ class Conversation:
 
     @property
     def closing_words(self) -> str | None:
-        """What the model said when it stopped calling tools; None while it has not."""
+        """The text of the reply in which the model stopped calling tools; None if it has not stopped."""
         if self.last is None or self.last.calls or self.last.stop == "length":
             return None
         return self.last.text
@@ -145,5 +145,5 @@ class Conversation:
 
 
 def key_of(call: Call) -> str:
-    """The same for calls that ask for the same."""
+    """Return a key that is equal for calls with the same name and input."""
     return json.dumps([call.name, call.problem, dict(call.input)], sort_keys=True, default=str)

@@ -1,8 +1,8 @@
-"""The native engine: ask the model, carry out what it calls for, tell it, until it stops calling tools.
+"""The native engine: call the model, run its tool calls, return the results, until the model calls no more tools.
 
-Everything that happens is a note before anybody relies on it. A round is always gone on with from what the notes say,
-be they from this process or from one that died: what was said is not asked again, what was done is not done again,
-and a change that was begun and not finished is undone and made anew. Whether the work is any good is not asked here.
+Every step is written as a note before any code relies on it. A round always continues from its notes, whether this
+process wrote them or one that died. Recorded replies are not requested again, and finished calls are not run again. A
+change that has begun and has no result is undone and made again. This module does not judge the work.
 """
 
 import json
@@ -14,24 +14,24 @@ from typing import Any, Literal
 import anyio
 import anyio.to_thread
 
-from donewhen.engines.base import Attempt, Job, Note, OutOfBudget
+from donewhen.engines.interface import Attempt, Job, Note, OutOfBudget
 from donewhen.engines.native import prompt
-from donewhen.engines.native.bounds import bounded
 from donewhen.engines.native.conversation import Conversation
-from donewhen.engines.native.naming import with_ids
-from donewhen.engines.native.tools import ERROR, Outcome, Workbench, carry_out, effect_of, offered
+from donewhen.engines.native.reply import bounded, with_ids
+from donewhen.engines.native.tools import ERROR, ToolContext, ToolOutput, carry_out, effect_of, offered
 from donewhen.engines.native.tools.clip import MOST_BYTES, clipped
 from donewhen.events import Emit, Error, Event, ModelFallback, ModelTurn, PlanText, ToolCall, ToolResult, preview
-from donewhen.model.base import Call, Model, ModelFailed, ModelWaits, Reply, Turn
+from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, Reply, Turn
 from donewhen.model.recording import failure_to_plain, to_plain
 from donewhen.records import frozen
-from donewhen.workspace.capture.refusals import CandidateRefused
 from donewhen.workspace.policy import Policy
+from donewhen.workspace.trees.capture.refusals import CandidateRefused
 
 FAILURES_IN_A_ROW = 3
 SAME_FAILURE_TOLD, SAME_FAILURE_ENDS = 3, 6
 SHARE_TO_CARRY, SHARE_TO_GO_ON = 0.7, 0.9
-"""Of the window: fuller than this, the next round starts afresh; or this one ends."""
+"""Fractions of the context window. Above the first one the next round starts a new conversation (context `auto`); above
+the second one this round ends."""
 
 Context = Literal["auto", "fresh", "carry"]
 
@@ -43,7 +43,7 @@ class NativeConfig:
     max_tokens_per_turn: int = 4096
     window_tokens: int = 120_000
     reads_only: bool = False
-    """For whoever is asked about the tree and changes nothing: the closing words are the answer."""
+    """For a role that only reads the tree and answers: the last text is the answer."""
     temperature: float = 0
 
 
@@ -57,21 +57,21 @@ class NativeEngine:
         return "native"
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
-        del emit  # every fact here belongs to a note, and is told with it
-        bench = Workbench(job.maker, self.config.policy, job.asker, self.config.reads_only, job.planned, job.probe)
-        return await Round(self.model, self.config, job, bench, Conversation.of(job.notebook.notes())).go_on()
+        del emit  # every event here belongs to a note and is written with it
+        bench = ToolContext(job.maker, self.config.policy, job.asker, self.config.reads_only, job.planned, job.probe)
+        return await NativeRound(self.model, self.config, job, bench, Conversation.of(job.notebook.notes())).go_on()
 
 
 @dataclass(slots=True)
-class Round:
+class NativeRound:
     model: Model
     config: NativeConfig
     job: Job
-    bench: Workbench
+    bench: ToolContext
     talk: Conversation
 
     async def go_on(self) -> Attempt:
-        """From whatever the notes say to the end of the round."""
+        """Run the round from the state of the notes to its end."""
         await self._open()
         while True:
             await self._answer_calls()
@@ -119,7 +119,7 @@ class Round:
             return Attempt(stop="turns", said=talk.last.text if talk.last else "")
         return None
 
-    # -- the model --
+    # -- model --
 
     def _turn(self) -> Turn:
         return Turn(
@@ -148,7 +148,7 @@ class Round:
         spent = [self.job.meter.spent(bill.usage, bill.usd)] if bill.usage.total else []
         self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)), *spent)
 
-    # -- the tools --
+    # -- tools --
 
     async def _answer_calls(self) -> None:
         for calls in _groups(self.talk.unanswered, self.bench):
@@ -156,13 +156,13 @@ class Round:
             for call, outcome in zip(calls, outcomes, strict=True):
                 self._take_outcome(call, outcome)
 
-    async def _run(self, calls: Sequence[Call]) -> Sequence[Outcome]:
-        """One call, or several that only read, side by side."""
+    async def _run(self, calls: Sequence[Call]) -> Sequence[ToolOutput]:
+        """Run one call, or several read-only calls concurrently."""
         if effect_of(calls[0], self.bench) == "changes":
             await self._save_or_undo(calls[0])
         if len(calls) == 1:
             return [await carry_out(calls[0], self.bench)]
-        outcomes: dict[str, Outcome] = {}
+        outcomes: dict[str, ToolOutput] = {}
 
         async def run(call: Call) -> None:
             outcomes[call.id] = await carry_out(call, self.bench)
@@ -176,7 +176,7 @@ class Round:
         return [outcomes[call.id] for call in calls]
 
     async def _save_or_undo(self, call: Call) -> None:
-        """Before a change: save the tree. If that was done before and the change has no result: start from there."""
+        """Before a change: save the tree. If it was saved before and the change has no result: restore that state."""
         if call.id in self.talk.snapshots:
             await self.job.maker.restore(self.talk.snapshots[call.id])
             return
@@ -191,7 +191,7 @@ class Round:
         maker = self.job.maker
         return await maker.trees.store.tree_of(maker.tree.facts.base)
 
-    def _take_outcome(self, call: Call, outcome: Outcome) -> None:
+    def _take_outcome(self, call: Call, outcome: ToolOutput) -> None:
         reproach = self._reproach(call, outcome)
         text = clipped(self.job.redact(outcome.text), MOST_BYTES - len(reproach)) + reproach
         body: dict[str, Any] = {"call_id": call.id, "text": text, "ok": outcome.ok, "failed": outcome.failed}
@@ -200,7 +200,7 @@ class Round:
         told = ToolResult(id=call.id, tool=call.name, ok=outcome.ok, preview=preview(text))
         self._write(Note("result", body), *outcome.events, told)
 
-    def _reproach(self, call: Call, outcome: Outcome) -> str:
+    def _reproach(self, call: Call, outcome: ToolOutput) -> str:
         times = self.talk.repeated.times_with(call) if outcome.failed else 0
         if times < SAME_FAILURE_TOLD:
             return ""
@@ -212,12 +212,12 @@ class Round:
 
 
 def _prefix(role: str) -> str:
-    """Of the ids of calls, so that those of several who work at the same time differ."""
+    """Return the prefix for call ids that keeps the ids of concurrent workers different."""
     return "" if role == "maker" else f"{role.removeprefix('worker:')}-"
 
 
 def _told(role: str, reply: Reply, spent: Event, before: str) -> Iterator[Event]:
-    """What a reply is to those who watch."""
+    """Return the events for one reply."""
     yield ModelTurn(
         role=role,
         usage=asdict(reply.usage),
@@ -235,8 +235,9 @@ def _told(role: str, reply: Reply, spent: Event, before: str) -> Iterator[Event]
         yield ToolCall(id=call.id, tool=call.name, params_preview=preview(given))
 
 
-def _groups(calls: Sequence[Call], bench: Workbench) -> Iterator[list[Call]]:
-    """What may run together, in order: calls that only read, one after the other in the reply; any other by itself."""
+def _groups(calls: Sequence[Call], bench: ToolContext) -> Iterator[list[Call]]:
+    """Group calls that may run together, in order: consecutive read-only calls form a group; any other call is
+    alone."""
     for reads, group in groupby(calls, key=lambda call: effect_of(call, bench) == "reads"):
         if reads:
             yield list(group)
@@ -244,5 +245,5 @@ def _groups(calls: Sequence[Call], bench: Workbench) -> Iterator[list[Call]]:
             yield from ([call] for call in group)
 
 
-def _not_now(call: Call) -> Outcome:
-    return Outcome(f"{ERROR}{call.name[:80]} was not carried out: the work has ended", ok=False)
+def _not_now(call: Call) -> ToolOutput:
+    return ToolOutput(f"{ERROR}{call.name[:80]} was not carried out: the work has ended", ok=False)

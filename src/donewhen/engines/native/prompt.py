@@ -1,12 +1,12 @@
-"""What the model is told before it begins: who it is, the rules, the contract; and what it is asked to do.
+"""Prompt of the native engine: the role, the rules and the contract as the system text; the task as the first message.
 
-The system text is made once in a session and then kept, so that a provider's cache holds from turn to turn. What the
-repository says about itself enters as data, fenced and bounded; it cannot change the rules.
+The system text is built once in a session and then kept, so that the provider's cache stays valid from turn to turn.
+Instruction files of the repository enter as data, fenced and limited in size; they cannot change the rules.
 """
 
-from donewhen.engines.base import Job
-from donewhen.engines.native.instructions import instructions
-from donewhen.workspace.merged import Files
+from donewhen.engines.interface import Job
+from donewhen.engines.native.repo_instructions import instructions
+from donewhen.workspace.trees.overlay import Files
 
 RULES = """\
 You are a software engineer who works alone in a git repository until a task is done. You work through tools.
@@ -31,7 +31,7 @@ CUT_OFF = (
     " or say in a few sentences that you are finished."
 )
 NO_WORDS = "(no text)"
-"""Stands for an empty reply, which some providers do not take back."""
+"""Replaces an empty reply, which some providers reject when it is sent back."""
 
 
 def system_text(job: Job, files: Files) -> str:
@@ -41,17 +41,17 @@ def system_text(job: Job, files: Files) -> str:
 
 
 def opening(job: Job) -> str:
-    """The first message of a conversation: the task, what failed, at most one hint."""
+    """Return the first message of a conversation: the task, what failed, at most one hint."""
     return "\n\n".join([TASK + job.intent.strip(), *_found(job)])
 
 
 def follow_up(job: Job) -> str:
-    """The next message of a conversation that goes on."""
+    """Return the next message of a conversation that continues."""
     return "\n\n".join(_found(job)) or "The work is not done yet. Go on."
 
 
 def _found(job: Job) -> list[str]:
-    heading = "" if job.rules else FAILING  # whoever works by other rules is judged by others than the checks
+    heading = "" if job.rules else FAILING  # with other rules, the feedback does not come from the checks
     failing = [heading + job.feedback.strip()] if job.feedback.strip() else []
     hint = [HINT + job.hint.strip()] if job.hint.strip() else []
     return failing + hint

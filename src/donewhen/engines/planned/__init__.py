@@ -1,1 +1,1 @@
-"""Plan, build, evaluate: a planner writes down what is to be done, a builder does it, an evaluator has an opinion."""
+"""Plan, build, evaluate: a planner writes the plan, a builder works on it, and an evaluator reviews the result."""

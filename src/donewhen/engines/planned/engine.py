@@ -1,8 +1,8 @@
-"""Whoever builds what was planned: another engine, told of the plan, with a tracker that it may update.
+"""The builder of a plan: another engine that gets the plan and a tracker that it may update.
 
-Our own engine updates the tracker with a tool. An agent of others edits a file in its tree, which is put there for the
-attempt, read back as data and taken away again: it is never a part of what was made. Neither the plan nor the verdict
-is made here.
+The native engine updates the tracker with a tool. An agent edits a file in its tree: the file is written for the
+attempt, read back as data and removed again. It is never part of the candidate. This module makes neither the plan nor
+the verdict.
 """
 
 import contextlib
@@ -13,21 +13,21 @@ from typing import Literal
 
 import anyio
 
-from donewhen.engines.base import Attempt, Engine, Job, Planned
-from donewhen.engines.planned import words
+from donewhen.engines.interface import Attempt, Engine, Job, PlanTracker
+from donewhen.engines.planned import prompts
 from donewhen.events import Emit
 from donewhen.records import frozen
-from donewhen.workspace.maker import Maker
-from donewhen.workspace.merged import FileProblem
-from donewhen.workspace.sandbox.room import ShellCommand
-from donewhen.workspace.store import edit
+from donewhen.workspace.git.store import edit_tree
+from donewhen.workspace.sandbox.sandbox import ShellCommand
+from donewhen.workspace.trees.maker import Maker
+from donewhen.workspace.trees.overlay import FileProblem
 
 FILES = (".donewhen/tracker.md", ".donewhen/tracker-of-this-session.md")
-"""The second where the repository has the first."""
+"""The second name is used if the repository already has the first one."""
 LONGEST_FILE = 1024 * 1024
 REMOVAL_SECS = 30
 How = Literal["tool", "file", "words"]
-"""In which way a builder says how far the items are."""
+"""How a builder reports the states of the items."""
 
 
 @frozen
@@ -41,25 +41,25 @@ class PlannedEngine:
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
         plan = job.planned
-        assert plan is not None  # whoever has something built by a plan gives it to the job
+        assert plan is not None  # the caller always sets the plan of the job
         if self.how == "tool":
-            return await self.builder.attempt(_told(job, plan, words.BY_TOOL), emit)
+            return await self.builder.attempt(_told(job, plan, prompts.BY_TOOL), emit)
         if self.how == "words":
-            return await self.builder.attempt(replace(_told(job, plan, words.BY_WORDS), planned=None), emit)
+            return await self.builder.attempt(replace(_told(job, plan, prompts.BY_WORDS), planned=None), emit)
         async with _as_file(job.maker, plan) as path:
-            told = replace(_told(job, plan, words.BY_FILE.format(file=path)), planned=None)
+            told = replace(_told(job, plan, prompts.BY_FILE.format(file=path)), planned=None)
             return await self.builder.attempt(told, emit)
 
 
-def _told(job: Job, plan: Planned, how: str) -> Job:
-    return replace(job, intent=words.building(job.intent, plan.spec, plan.tracker(), how))
+def _told(job: Job, plan: PlanTracker, how: str) -> Job:
+    return replace(job, intent=prompts.building(job.intent, plan.spec, plan.tracker(), how))
 
 
 @contextlib.asynccontextmanager
-async def _as_file(maker: Maker, plan: Planned) -> AsyncGenerator[str]:
-    """The tracker as a file of the tree, for as long as the block runs."""
+async def _as_file(maker: Maker, plan: PlanTracker) -> AsyncGenerator[str]:
+    """Write the tracker as a file of the tree while the block runs."""
     path = await _free_name(maker)
-    # What one whose process died has written there is not read: its work is undone, and so is what it said of it.
+    # A file left by a process that died is not read: its work is undone, so its item states are dropped too.
     maker.files.write(path, plan.tracker().encode())
     try:
         yield path
@@ -73,9 +73,9 @@ async def _as_file(maker: Maker, plan: Planned) -> AsyncGenerator[str]:
 async def _free_name(maker: Maker) -> str:
     store = maker.trees.store
     base = await store.tree_of(maker.tree.facts.base)
-    return FILES[0] if await edit.file_in(store.bare, base, FILES[0]) is None else FILES[1]
+    return FILES[0] if await edit_tree.file_in(store.bare, base, FILES[0]) is None else FILES[1]
 
 
-def _read_back(maker: Maker, plan: Planned, path: str) -> None:
-    with contextlib.suppress(FileProblem):  # it was removed, or is no text any more: then it says nothing
+def _read_back(maker: Maker, plan: PlanTracker, path: str) -> None:
+    with contextlib.suppress(FileProblem):  # it was removed, or is not text any more: nothing to read
         plan.read_back(maker.files.read_text(path, LONGEST_FILE))

@@ -1,14 +1,14 @@
-"""An evaluator's opinion as data, and the rules by which it counts as a pass.
+"""An evaluator's opinion as data, and the rules that decide whether it is a pass.
 
-Pure. A reply that is not whole is no opinion at all: it is malformed and asked for again, never a pass and never a
-refusal. An opinion can stop a landing; it cannot turn a red contract green.
+No I/O. An incomplete reply is not an opinion: it is malformed and is asked for again. It never counts as a pass or as a
+fail. An opinion can stop a landing; it cannot turn a red contract green.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from donewhen.engines.planned.reading import Malformed, Reading, is_whole
-from donewhen.engines.typed_reply import Unreadable, cleaned, cut, one_line, only_object_in, quoted
+from donewhen.engines.planned.reply_reader import Malformed, ReplyReader, is_whole
+from donewhen.engines.typed_reply import ReplyUnreadable, cleaned, cut, one_line, only_object_in, quoted
 from donewhen.records import frozen
 
 SCORES = ("contract_fidelity", "functionality", "code_quality", "verification_integrity")
@@ -27,7 +27,7 @@ class Finding:
     title: str
     detail: str = ""
     command: str = ""
-    """What shows it when it is run; may be empty."""
+    """A command that shows the finding when it is run; may be empty."""
 
     def plain(self) -> dict[str, str]:
         return {"severity": self.severity, "title": self.title, "detail": self.detail, "command": self.command}
@@ -45,7 +45,7 @@ class Evaluation:
     tracker_updates: tuple[str, ...] = ()
 
     def failed_rules(self) -> tuple[str, ...]:
-        """Every rule that stands against a pass, in words."""
+        """Return a line for every rule that prevents a pass."""
         return tuple(self._failed_rules())
 
     def _failed_rules(self) -> Iterator[str]:
@@ -66,7 +66,7 @@ class Evaluation:
         return not self.failed_rules()
 
     def told(self) -> str:
-        """The summary, and every failed rule after it."""
+        """Return the summary, followed by every failed rule."""
         rules = self.failed_rules()
         return f"{self.summary} (not passed: {'; '.join(rules)})" if rules else self.summary
 
@@ -75,7 +75,7 @@ class Evaluation:
         return tuple(dict.fromkeys(finding.command for finding in self.findings if finding.command))
 
     def rendered(self, number: int) -> str:
-        """The file that people read, in Markdown."""
+        """Return the evaluation file for people, in Markdown."""
         rows = [f"| {name} | {self.scorecard[name]:g} |" for name in SCORES]
         parts = [
             [f"# Evaluation {number}: {'passed' if self.passed else 'not passed'}"],
@@ -91,7 +91,7 @@ class Evaluation:
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
     def plain(self) -> dict[str, Any]:
-        """In the form of a reply."""
+        """Return the evaluation in the form of a reply."""
         return {
             "verdict": self.verdict,
             "summary": self.summary,
@@ -116,7 +116,7 @@ def _lines_of(finding: Finding) -> Iterator[str]:
 
 
 def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
-    """The evaluation that `Evaluation.plain` gave."""
+    """Return the evaluation from the form of `Evaluation.plain`."""
     return Evaluation(
         verdict=plain["verdict"],
         summary=plain["summary"],
@@ -130,15 +130,15 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
 
 
 def evaluation_in(reply: str) -> Evaluation:
-    """The evaluation that a reply holds; `Malformed` with every reason why it is none."""
+    """Return the evaluation in a reply. Raise `Malformed` with every reason why it is invalid."""
     try:
         told = only_object_in(reply, ["verdict", "scorecard"], WANTED)
-    except Unreadable as unreadable:
+    except ReplyUnreadable as unreadable:
         raise Malformed(unreadable.issues) from None
     return _Evaluations().evaluation(told)
 
 
-class _Evaluations(Reading):
+class _Evaluations(ReplyReader):
     def evaluation(self, told: Mapping[str, Any]) -> Evaluation:
         verdict, summary = self._verdict(told.get("verdict")), self.required(told.get("summary"), "summary")
         count, scorecard = self._count(told.get("high_severity_findings")), self._scorecard(told.get("scorecard"))
@@ -210,7 +210,8 @@ class _Evaluations(Reading):
         return "high"
 
     def _unmet(self, told: object) -> tuple[str, ...]:
-        """What is unmet stops a landing, so nothing that was meant to be one is passed over."""
+        """Return the unmet items. An unmet item stops a landing, so an entry that cannot be read is an issue and is not
+        skipped."""
         entries = self._must_list(told, "unmet_contract_items")
         worded = [_line(entry) for entry in entries]
         for number, (entry, words) in enumerate(zip(entries, worded, strict=True)):
@@ -228,7 +229,7 @@ def _line(told: object) -> str:
 
 
 def _in_words(told: object, depth: int) -> str:
-    """What somebody put into an object where a sentence was asked for."""
+    """Return text for a value that should be a sentence but may be an object or a list."""
     if isinstance(told, str):
         return told
     if told is None or depth == 0:

@@ -1,7 +1,8 @@
 """A plan as data: a specification, proposed checks, and items that a builder works on one by one.
 
-Pure. What a planner leaves out is filled in and said; what it says wrongly is told in lines that it can act on, all of
-them at once. Whether a proposed check may become one is decided by the session, which reads it as donewhen.toml.
+No I/O. Parts that the planner left out are filled in and listed. Errors are returned to the planner as lines that it
+can act on, all at once. The session decides whether a proposed check becomes a check of the contract; it parses the
+proposal like donewhen.toml.
 """
 
 import math
@@ -10,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from donewhen.engines.planned.reading import MOST_COMMANDS, Malformed, Reading, is_whole
-from donewhen.engines.typed_reply import Unreadable, cleaned, cut, object_in, one_line, quoted
+from donewhen.engines.planned.reply_reader import MOST_COMMANDS, Malformed, ReplyReader, is_whole
+from donewhen.engines.typed_reply import ReplyUnreadable, cleaned, cut, object_in, one_line, quoted
 from donewhen.records import frozen
 
 MOST_ITEMS = 40
@@ -29,13 +30,13 @@ WANTED = 'one JSON object, {"spec_markdown", "items": [{"description", "files", 
 
 
 @frozen(kw_only=True)
-class Item:
+class PlanItem:
     description: str
     files: tuple[str, ...] = ()
     outcome: str
     verify: tuple[str, ...] = ()
     is_detected: bool = False
-    """Whether `verify` is what the repository was found to have, and not what the planner said."""
+    """True if `verify` holds commands detected in the repository, not commands from the planner."""
 
     def plain(self) -> dict[str, Any]:
         lists = {"files": list(self.files), "verify": list(self.verify)}
@@ -48,12 +49,12 @@ class Plan:
     spec: str
     contract_words: str
     checks: tuple[Mapping[str, Any], ...]
-    """As the planner proposed them; `covers` holds the numbers of items, from 1."""
-    items: tuple[Item, ...]
+    """As the planner proposed them; `covers` holds item numbers, from 1."""
+    items: tuple[PlanItem, ...]
     unverified: tuple[str, ...] = ()
-    """What no check covers by the planner's own word."""
+    """What no check covers, according to the planner."""
     filled: tuple[str, ...] = ()
-    """What the planner left out or overdid and should not have, and what stands there now."""
+    """What the planner left out or made too long, and what replaces it."""
 
     def plain(self) -> dict[str, Any]:
         words = {"title": self.title, "spec": self.spec, "contract_words": self.contract_words}
@@ -64,7 +65,7 @@ class Plan:
 
 
 def plan_of(plain: Mapping[str, Any]) -> Plan:
-    """The plan that `Plan.plain` gave."""
+    """Return the plan from the form of `Plan.plain`."""
     return Plan(
         title=plain["title"],
         spec=plain["spec"],
@@ -76,9 +77,9 @@ def plan_of(plain: Mapping[str, Any]) -> Plan:
     )
 
 
-def _item_of(plain: Mapping[str, Any]) -> Item:
+def _item_of(plain: Mapping[str, Any]) -> PlanItem:
     files, verify = tuple(plain["files"]), tuple(plain["verify"])
-    return Item(
+    return PlanItem(
         description=plain["description"],
         files=files,
         outcome=plain["outcome"],
@@ -88,21 +89,21 @@ def _item_of(plain: Mapping[str, Any]) -> Item:
 
 
 def plan_in(reply: str, intent: str, detected: Sequence[str]) -> Plan:
-    """The plan that a reply holds, with what it lacks filled in; `Malformed` with every issue."""
+    """Return the plan in a reply, with missing parts filled in. Raise `Malformed` with every issue."""
     try:
         told = object_in(reply, KEYS, WANTED)
-    except Unreadable as unreadable:
+    except ReplyUnreadable as unreadable:
         raise Malformed(unreadable.issues) from None
     return _Plans(intent, detected).plan(told)
 
 
 def one_item(intent: str, detected: Sequence[str]) -> Plan:
-    """The plan of whoever has none: do what was asked for."""
+    """Return a plan with the intent as its only item, for when no plan could be read."""
     return replace(_Plans(intent, detected).plan({}), filled=("no plan could be read: the intent is the only item",))
 
 
-class _Plans(Reading):
-    """Reads one plan. A part that is absent or blank is made from the intent and from what was detected."""
+class _Plans(ReplyReader):
+    """Reads one plan. A missing or blank part is made from the intent and from the detected commands."""
 
     def __init__(self, intent: str, detected: Sequence[str]) -> None:
         super().__init__()
@@ -145,7 +146,7 @@ class _Plans(Reading):
     def _generic_spec(self) -> str:
         return self._long(f"# What is asked for\n\n{self._intent}\n\nNothing else changes.", "spec")
 
-    def _items(self, told: object) -> tuple[Item, ...]:
+    def _items(self, told: object) -> tuple[PlanItem, ...]:
         entries = self.entries(told, "items", "a list of objects", MOST_ITEMS)
         if entries:
             return tuple(self._item(entry, number) for number, entry in enumerate(entries))
@@ -154,11 +155,11 @@ class _Plans(Reading):
         self.filled[before:] = ["no items: one made from the intent"]
         return (only,)
 
-    def _item(self, told: object, number: int) -> Item:
+    def _item(self, told: object, number: int) -> PlanItem:
         path, name = f"items[{number}]", f"item {number + 1}"
         if not isinstance(told, dict):
             self.issues.append(f"{path} must be an object, not {quoted(told)}")
-            return Item(description="", outcome="")
+            return PlanItem(description="", outcome="")
         entry = cast("Mapping[str, object]", told)
         description = one_line(self.text(entry.get("description"), f"{path}.description"))
         description = description or self.fill(f"{name}: described by the intent", one_line(self._intent))
@@ -169,7 +170,7 @@ class _Plans(Reading):
             self.filled.append(
                 f"{name}: verify {'as detected' if self._detected else 'is empty, nothing was detected'}"
             )
-        return Item(
+        return PlanItem(
             description=self.short(description, LONGEST_LINE, f"{name}: description"),
             files=self._paths(entry.get("files"), f"{path}.files"),
             outcome=self.short(outcome, LONGEST_LINE, f"{name}: outcome"),
@@ -210,7 +211,8 @@ class _Plans(Reading):
         return list(dict.fromkeys(found))
 
     def _passed_on(self, value: Any, path: str, depth: int) -> Any:
-        """A value as it is, but for what could not be written down."""
+        """Return the value unchanged, except for characters that cannot be written. Values that cannot be used become
+        issues."""
         if isinstance(value, str):
             return cleaned(value)
         if isinstance(value, float) and not math.isfinite(value):
@@ -226,8 +228,8 @@ class _Plans(Reading):
         return {one_line(key): self._passed_on(one, path, depth - 1) for key, one in entries.items()}
 
 
-def contract_words(items: Sequence[Item]) -> str:
-    """The contract of a plan whose planner has no words for it."""
+def contract_words(items: Sequence[PlanItem]) -> str:
+    """Return the contract text for a plan whose planner gave none."""
     lines = ["# Done when", ""]
     for number, item in enumerate(items, 1):
         lines.append(f"{number}. {item.description}: {item.outcome}")
@@ -238,13 +240,15 @@ def contract_words(items: Sequence[Item]) -> str:
 # -- coverage --
 
 WORD = re.compile(
-    r"""'[^']*+' | "(?:[^"\\]|\\.)*+" | \\. | [<>]&[0-9-] | (?P<link>&&) | (?P<else>[;|&\n()`'"] | (?<!\S)\#)""",
+    r"""'[^']*+' | "(?>(?:[^"\\]++|\\.?)*)(?:"|(?P<open>\Z)) | \\. | [<>]&[0-9-] | (?P<link>&&)
+    | (?P<else>[;|&\n()`'] | (?<!\S)\#)""",
     re.VERBOSE | re.DOTALL,
 )
 
 
 def uncovered(plan: Plan, commands: Iterable[str]) -> tuple[str, ...]:
-    """What is required and no check covers: outcomes of items, and what the planner says itself."""
+    """Return what is required and covered by no check: outcomes of items, and what the planner lists as not
+    verified."""
     run = {_plain(link) for command in commands for link in (command, *_links(command))}
     covered = {number for check in plan.checks for number in cast("Sequence[int]", check.get("covers") or ())}
     found: list[str] = []
@@ -261,10 +265,10 @@ def _plain(command: str) -> str:
 
 
 def _links(command: str) -> list[str]:
-    """The commands of a chain in which each must succeed; none when anything else is in it."""
+    """Return the commands of a chain in which each must succeed; empty if the chain contains anything else."""
     links, end = list[str](), 0
     for word in WORD.finditer(command.strip()):
-        if word["else"]:
+        if word["else"] or word["open"] is not None:
             return []
         if word["link"]:
             links.append(command.strip()[end : word.start()])

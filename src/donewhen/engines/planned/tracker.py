@@ -1,7 +1,7 @@
-"""The tracker: which items of a plan are done by the word of whoever builds, as data and as a file that people read.
+"""The tracker: the builder's claims about which plan items are done, as data and as a file that people read.
 
-Pure. A state is a claim and nothing is judged by it. The file is written from the tracker; what others make of it is
-read back as data, and only states and new notes of known items count.
+No I/O. A state is a claim, and no verdict depends on it. The file is written from the tracker. An edited file is read
+back as data, and only states and new notes of known items count.
 """
 
 import re
@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from donewhen.engines.base import NoSuchItem
-from donewhen.engines.planned.plan import Item, Plan
-from donewhen.engines.planned.reading import is_whole
+from donewhen.engines.interface import NoSuchItem
+from donewhen.engines.planned.plan import Plan, PlanItem
+from donewhen.engines.planned.reply_reader import is_whole
 from donewhen.engines.typed_reply import cut, one_line
 from donewhen.records import frozen
 
@@ -21,15 +21,15 @@ MARKS: Mapping[State, str] = {"pending": " ", "in_progress": "/", "completed": "
 STATES: Mapping[str, State] = {
     " ": "pending", "/": "in_progress", "x": "completed", "X": "completed", "!": "blocked"
 }  # fmt: skip
-HEADING = re.compile(r"[ ]{0,3}[-*+][ ]\[(?P<mark>[^]]?)\][ ](?P<number>[0-9]{1,6})[.)](?:\s+(?P<description>.*))?")
+HEADING = re.compile(r"[ ]{0,3}[-*+][ ]\[(?P<mark>[^]]?)\][ ](?P<number>[0-9]{1,6})[.)](?:\s++(?P<description>.*))?")
 DETAIL = re.compile(r"\s+(?:[-*+]\s+)?(?P<key>files|outcome|verify|verify \(detected\)|note):(?P<value>.*)")
 NUMBER = re.compile(r"(?:item\s*)?#?(?P<number>[0-9]{1,6})\.?", re.IGNORECASE)
 LARGEST = 1_000_000
 LONGEST_NOTE = 1000
 LONGEST_FILE = 1_000_000
-"""So much may a file be longer than the one that was written."""
+"""How many characters longer than the written file an edited file may be."""
 MOST_NOTES = 20
-"""So many new notes of one item are taken from one reading."""
+"""How many new notes of one item are accepted from one reading."""
 MOST_NAMED = 20
 WIDTH = 60
 
@@ -44,7 +44,7 @@ class Update:
 @frozen
 class Tracker:
     title: str
-    items: tuple[Item, ...]
+    items: tuple[PlanItem, ...]
     states: tuple[State, ...]
     notes: tuple[tuple[str, ...], ...]
 
@@ -60,7 +60,7 @@ class Tracker:
         return replace(self, states=states, notes=(*self.notes[:at], notes, *self.notes[at + 1 :]))
 
     def number_of(self, item: object) -> int:
-        """The number of an item that is named by it, or by its exact description."""
+        """Return the number of an item that is named by its number or by its exact description."""
         number = _number(item)
         if 1 <= number <= len(self.items):
             return number
@@ -81,7 +81,7 @@ class Tracker:
         return tuple(at for at, state in enumerate(self.states, 1) if state != "completed")
 
     def rendered(self) -> str:
-        """The file, in Markdown."""
+        """Return the tracker file, in Markdown."""
         lines = [f"# {one_line(self.title)}".rstrip(), ""]
         for number, (item, state, notes) in enumerate(zip(self.items, self.states, self.notes, strict=True), 1):
             lines.append(f"- [{MARKS[state]}] {number}. {one_line(item.description)}".rstrip())
@@ -89,7 +89,7 @@ class Tracker:
         return "\n".join(lines) + "\n"
 
     def read_back(self, text: str) -> tuple[tuple[Update, ...], tuple[str, ...]]:
-        """What somebody else's edit of the file says: updates, and what is ignored, one line each."""
+        """Read an edited file. Return the updates, and what is ignored, one line each."""
         written = self.rendered()
         if len(text) > len(written) + LONGEST_FILE:
             return (), (f"the file has {len(text):,} characters; nothing of it was taken",)
@@ -125,7 +125,7 @@ class Tracker:
 
 
 def _number(item: object) -> int:
-    """The number that is meant; 0 when none is."""
+    """Return the item number that is meant; 0 if there is none."""
     if is_whole(item):
         return int(item) if 0 < item < LARGEST else 0
     match = NUMBER.fullmatch(one_line(item)) if isinstance(item, str) else None
@@ -136,7 +136,7 @@ def _note(text: str) -> str:
     return cut(one_line(text), LONGEST_NOTE)
 
 
-def _details(item: Item, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _details(item: PlanItem, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
     if item.files:
         yield "files", one_line(", ".join(item.files))
     yield "outcome", one_line(item.outcome)
@@ -151,14 +151,14 @@ def _details(item: Item, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 @dataclass(slots=True)
 class _Entry:
-    """An item as a file has it."""
+    """An item as it is in the file."""
 
     mark: str
     number: int
     description: str
     details: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     strange: list[str] = field(default_factory=list[str])
-    """Lines below it that say nothing known."""
+    """Lines below it that are not understood."""
 
     def values(self, key: str) -> list[str]:
         return [value for name, value in self.details if name == key and value]
@@ -167,7 +167,7 @@ class _Entry:
 @dataclass(slots=True)
 class _Sheet:
     outside: list[str]
-    """Lines that belong to no item, the title among them."""
+    """Lines that belong to no item, including the title."""
     entries: list[_Entry]
 
     @classmethod
@@ -190,9 +190,9 @@ class _Sheet:
 
 
 def _meant(own: Sequence[_Entry], told: Sequence[_Entry]) -> dict[int, int]:
-    """For entries of a file, by position, the numbers of the items that they mean.
+    """Return for entries of a file, by position, the numbers of the items that they mean.
 
-    Somebody who puts an item in between gives others its number: a description says more than a number does.
+    An editor that inserts an item changes the numbers of others, so a description counts more than a number.
     """
     meant: dict[int, int] = {}
     left = {one.number: one for one in own}

@@ -1,16 +1,16 @@
-"""JavaScript and TypeScript: the scripts of package.json, called through the project's own package manager.
+"""Finder for JavaScript and TypeScript: scripts of package.json, called through the package manager of the project.
 
-A `test` script that only strings other scripts together is taken apart, so that tests, types and lint are separate
-checks. Nothing is fetched: tools are called from node_modules or not at all.
+A `test` script that only calls other scripts is split, so that tests, types and lint become separate checks. Nothing is
+downloaded: tools are called from node_modules or not at all.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
+from donewhen.judge.detect.ci_commands import plain_commands
 from donewhen.judge.detect.package import Package, quoted, shown
-from donewhen.judge.detect.proposal import Found, Hint, Kind
+from donewhen.judge.detect.proposal import FoundCheck, Hint, Kind
 from donewhen.judge.detect.recognise import recognise
-from donewhen.judge.detect.said import plain_commands
 from donewhen.judge.detect.survey import Table, joined, table, text, texts
 
 MANIFESTS = ("package.json",)
@@ -36,7 +36,7 @@ RUNNERS = {"vitest": ("vitest", "run"), "jest": ("jest",), "mocha": ("mocha",), 
 Scripts = Mapping[str, str]
 
 
-def find(package: Package) -> Iterator[Found | Hint]:
+def find(package: Package) -> Iterator[FoundCheck | Hint]:
     manifest = package.json("package.json")
     scripts: Scripts = {
         name: body for name, body in table(manifest, "scripts").items() if isinstance(body, str) and body.strip()
@@ -52,7 +52,7 @@ def find(package: Package) -> Iterator[Found | Hint]:
 
 
 def manager_of(package: Package, manifest: Table) -> str:
-    """The package manager that the project names or that its lock file belongs to; npm when that one is not here."""
+    """Return the package manager that the project names or whose lock file exists; npm if it is not installed."""
     named = [text(manifest, "packageManager").partition("@")[0]]
     for above in package.upward():
         named += [manager for lock, manager in LOCKS.items() if package.survey.has(joined(above, lock))]
@@ -62,7 +62,7 @@ def manager_of(package: Package, manifest: Table) -> str:
 
 
 def covers_members(package: Package) -> bool:
-    """Whether the root's own test script runs the tests of its workspaces as well."""
+    """Return True if the test script of the root also runs the tests of its workspaces."""
     body = text(table(package.json("package.json"), "scripts"), "test")
     return bool(RUNS_ALL.search(body))
 
@@ -70,7 +70,7 @@ def covers_members(package: Package) -> bool:
 # -- scripts --
 
 
-def _from_scripts(package: Package, scripts: Scripts, manager: str) -> Iterator[Found]:
+def _from_scripts(package: Package, scripts: Scripts, manager: str) -> Iterator[FoundCheck]:
     seen: set[str] = set()
     for name in _wanted(scripts):
         for part, kind in _taken_apart(name, scripts, frozenset()):
@@ -80,10 +80,10 @@ def _from_scripts(package: Package, scripts: Scripts, manager: str) -> Iterator[
             seen.add(part)
             runner = next((tool.runner for tool in map(recognise, plain_commands(body)) if tool), manager)
             why = _why(package, part, body)
-            yield Found(kind=kind, runner=runner, command=_call(manager, part), dir=package.dir, why=why)
+            yield FoundCheck(kind=kind, runner=runner, command=_call(manager, part), dir=package.dir, why=why)
     if "build" in scripts:
         why = _why(package, "build", scripts["build"])
-        yield Found(kind="build", runner=manager, command=_call(manager, "build"), dir=package.dir, why=why)
+        yield FoundCheck(kind="build", runner=manager, command=_call(manager, "build"), dir=package.dir, why=why)
 
 
 def _why(package: Package, script: str, body: str) -> str:
@@ -93,7 +93,7 @@ def _why(package: Package, script: str, body: str) -> str:
 
 
 def _wanted(scripts: Scripts) -> Iterator[str]:
-    """The scripts to look at: one way to test, one to check types, one to lint."""
+    """Yield the scripts to examine: one for tests, one for types, one for lint."""
     real = {name: body for name, body in scripts.items() if PLACEHOLDER not in body and not CHANGES_FILES.search(body)}
     for names in (TESTS, TYPES, LINT):
         chosen = next((name for name in names if name in real), "")
@@ -102,7 +102,7 @@ def _wanted(scripts: Scripts) -> Iterator[str]:
 
 
 def _taken_apart(name: str, scripts: Scripts, seen: frozenset[str]) -> Iterator[tuple[str, Kind]]:
-    """The scripts that a script strings together, each with its kind; itself when it does anything else."""
+    """Yield the scripts that a script calls, each with its kind; the script itself if it does anything else."""
     parts = [_script_called(words, scripts) for words in plain_commands(scripts[name])]
     whole = len(parts) == len(re.split(r"&&|;", scripts[name]))
     if name in seen or not parts or not whole or not all(parts) or len(seen) > 5:
@@ -113,7 +113,7 @@ def _taken_apart(name: str, scripts: Scripts, seen: frozenset[str]) -> Iterator[
 
 
 def _script_called(words: tuple[str, ...], scripts: Scripts) -> str:
-    """`npm run lint` and its like in the other managers; nothing when it is another command, or has arguments."""
+    """Return the script that a command like `npm run lint` calls; empty for other commands or with arguments."""
     if words[0] not in ("npm", "pnpm", "yarn", "bun"):
         return ""
     rest = [word for word in words[1:] if word not in ("run", "run-script", "-s", "--silent")]
@@ -144,8 +144,8 @@ def _call(manager: str, script: str) -> str:
 # -- without scripts --
 
 
-def _from_runners(package: Package, manifest: Table) -> Iterator[Found]:
-    """A runner that is installed or configured although no script calls it."""
+def _from_runners(package: Package, manifest: Table) -> Iterator[FoundCheck]:
+    """Yield a check for a runner that is installed or configured although no script calls it."""
     tests = next(package.below(*TEST_FILES), "") or next(iter(package.survey.named(package.path("test"), "*.*js")), "")
     wanted = {**table(manifest, "dependencies"), **table(manifest, "devDependencies")}
     for runner, words in RUNNERS.items():
@@ -155,24 +155,24 @@ def _from_runners(package: Package, manifest: Table) -> Iterator[Found]:
             if spelled := package.spelled(runner):
                 words, why = (runner, *spelled[1].arguments), f"{spelled[0].where} runs {shown(spelled[0].words)}"
             command = quoted("npx", "--no-install", *words)
-            yield Found(kind="tests", runner=runner, command=command, dir=package.dir, why=why)
+            yield FoundCheck(kind="tests", runner=runner, command=command, dir=package.dir, why=why)
             return
     if path := package.which_hold("node:test", *TEST_FILES, "test*.js", "test*.mjs"):
-        yield Found(
+        yield FoundCheck(
             kind="tests", runner="node:test", command="node --test", dir=package.dir, why=f"{path} uses node:test"
         )
 
 
-def _from_tsconfig(package: Package, manifest: Table) -> Iterator[Found]:
+def _from_tsconfig(package: Package, manifest: Table) -> Iterator[FoundCheck]:
     wanted = {**table(manifest, "dependencies"), **table(manifest, "devDependencies")}
     if not package.has("tsconfig.json") or "typescript" not in wanted:
         return
-    # The file may hold comments, so it is no JSON.
+    # The file may contain comments, so it is not parsed as JSON.
     if match := re.search(r'"noEmit"\s*:\s*true', package.text("tsconfig.json")):
         path = package.path("tsconfig.json")
         why = f"{path}:{package.survey.line_of(path, match[0])} sets noEmit: it is there to check types"
         command = "npx --no-install tsc --noEmit"
-        yield Found(kind="types", runner="tsc", command=command, dir=package.dir, why=why)
+        yield FoundCheck(kind="types", runner="tsc", command=command, dir=package.dir, why=why)
 
 
 def _about_dependencies(package: Package, manifest: Table, manager: str, found: bool) -> Iterator[Hint]:
@@ -186,10 +186,10 @@ def _about_dependencies(package: Package, manifest: Table, manager: str, found: 
 
 
 def members(package: Package) -> tuple[str, ...]:
-    """The patterns that name the workspaces of a root package."""
+    """Return the patterns that name the workspaces of a root package."""
     declared = package.json("package.json").get("workspaces")
     named = texts(declared) or texts(table(package.json("package.json"), "workspaces").get("packages"))
     lines = package.text("pnpm-workspace.yaml").splitlines()
-    listed = [bare_item for line in lines if (bare_item := re.sub(r"^\s*-\s*|[\"']|\s+#.*$", "", line).strip())]
+    listed = [bare_item for line in lines if (bare_item := re.sub(r"^\s*-\s*|[\"']|(?<!\s)\s++#.*", "", line).strip())]
     inside = listed[listed.index("packages:") + 1 :] if "packages:" in listed else []
     return (*named, *(item for item in inside if not item.endswith(":")))

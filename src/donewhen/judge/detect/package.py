@@ -1,19 +1,19 @@
-"""One directory with a manifest, as the finders of each language see it: its files, and what is said about them."""
+"""One directory with a manifest, as the finders of each language see it: its files, and commands that use them."""
 
 import os
 import posixpath
 import shlex
 from collections.abc import Callable, Iterator
 
-from donewhen.judge.detect.recognise import Tool, recognise
-from donewhen.judge.detect.said import Said
+from donewhen.judge.detect.ci_commands import CiCommand
+from donewhen.judge.detect.recognise import RecognisedTool, recognise
 from donewhen.judge.detect.survey import Survey, Table, is_within, joined
 from donewhen.records import frozen
 
 Programs = Callable[[str], bool]
 LONG_TESTS = ("integration", "e2e", "functional", "acceptance", "smoke", "slow", "bench", "benchmark")
 TELLING_FILES = 40
-"""How many files are opened to learn what a project's tests are written with."""
+"""Maximum number of files that are opened to find out which test framework a project uses."""
 
 
 @frozen
@@ -21,8 +21,8 @@ class Package:
     survey: Survey
     dir: str
     nested: tuple[str, ...]
-    """Directories of other packages inside this one."""
-    said: tuple[Said, ...]
+    """Directories of other packages inside of this one."""
+    said: tuple[CiCommand, ...]
     programs: Programs
 
     def path(self, name: str) -> str:
@@ -32,7 +32,7 @@ class Package:
         return self.survey.has(self.path(name))
 
     def first(self, *names: str) -> str:
-        """The path of the first of these files that is there, or nothing."""
+        """Return the path of the first of these files that exists; empty if none does."""
         return next((self.path(name) for name in names if self.has(name)), "")
 
     def text(self, name: str) -> str:
@@ -45,18 +45,18 @@ class Package:
         return self.survey.json(self.path(name))
 
     def exists(self, path: str) -> bool:
-        """Whether something is at a path as a command in this directory would write it; never outside."""
+        """Return True if a path, written relative to this directory, exists. Paths outside of the repository do not."""
         full = posixpath.normpath(posixpath.join(self.dir, path))
         return not full.startswith(("..", "/")) and self.survey.exists(full)
 
     def below(self, *patterns: str) -> Iterator[str]:
-        """Paths of this package's own files whose names match."""
+        """Yield the paths of matching files of this package, without nested packages."""
         for path in self.survey.below(self.dir, *patterns):
             if not any(is_within(path, inner) for inner in self.nested):
                 yield path
 
     def upward(self) -> Iterator[str]:
-        """This directory and those above it, up to the root."""
+        """Yield this directory and those above it, up to the root."""
         yield self.dir
         if self.dir != ".":
             parts = self.dir.split("/")
@@ -64,16 +64,16 @@ class Package:
             yield "."
 
     def above(self, *names: str) -> str:
-        """The nearest of these files, here or upward, or nothing."""
+        """Return the nearest of these files, here or upward; empty if there is none."""
         here = (joined(place, name) for place in self.upward() for name in names)
         return next((path for path in here if self.survey.has(path)), "")
 
     def relative(self, path: str) -> str:
-        """A path of the repository as a command in this directory writes it."""
+        """Return a path of the repository relative to this directory, for use in a command."""
         return os.path.relpath(path, self.dir)
 
     def which_hold(self, words: str, *patterns: str, nested: bool = False) -> str:
-        """The first of this package's matching files that holds these words, or nothing."""
+        """Return the first matching file of this package that contains these words; empty if there is none."""
         paths = self.survey.below(self.dir, *patterns) if nested else self.below(*patterns)
         for number, path in enumerate(paths):
             if number >= TELLING_FILES:
@@ -82,8 +82,8 @@ class Package:
                 return path
         return ""
 
-    def spelled(self, runner: str) -> tuple[Said, Tool] | None:
-        """How the project itself calls a tool here; quick tests rather than long ones."""
+    def spelled(self, runner: str) -> tuple[CiCommand, RecognisedTool] | None:
+        """Return how the project itself calls a tool here. Quick tests are preferred to long ones."""
         found = [
             (said, tool)
             for said in self.said
@@ -98,5 +98,5 @@ def quoted(*words: str) -> str:
 
 
 def shown(words: tuple[str, ...]) -> str:
-    """A command as it is quoted in a reason."""
+    """Return a command as it is quoted in a reason."""
     return f"`{' '.join(words)}`"

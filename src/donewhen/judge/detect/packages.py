@@ -1,14 +1,14 @@
-"""The packages of a repository: every directory with a manifest, without those that another one already speaks for."""
+"""Finds the packages of a repository: every directory with a manifest that no other package already covers."""
 
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from donewhen.judge.detect import compiled, javascript, python, rust, scripted
+from donewhen.judge.detect import go_jvm_dotnet, javascript, php_ruby_elixir, python, rust
+from donewhen.judge.detect.ci_commands import CiCommand
 from donewhen.judge.detect.package import Package, Programs
-from donewhen.judge.detect.proposal import Found, Hint
-from donewhen.judge.detect.said import Said
+from donewhen.judge.detect.proposal import FoundCheck, Hint
 from donewhen.judge.detect.survey import Survey, is_within, table, texts
 from donewhen.records import frozen
 
@@ -18,11 +18,11 @@ NO_PACKAGES = {
     "test", "tests", "__tests__", "spec", "testdata", "fixtures", "fixture", "examples", "example", "samples", "docs",
     "doc", "templates", "template", "third_party", "external", "bench", "benches", "benchmark", "benchmarks", "demo",
 }  # fmt: skip
-"""Directories whose manifests are material, not packages of the project."""
+"""Directories whose manifests are test data or examples, not packages of the project."""
 WHOLE_BUILDS = {"gradle": ("settings.gradle", "settings.gradle.kts"), "dotnet": ("*.sln", "*.slnx")}
-"""Files that make one build of everything below them."""
+"""Files that make everything below them one build."""
 
-Finder = Callable[[Package], Iterator[Found | Hint]]
+Finder = Callable[[Package], Iterator[FoundCheck | Hint]]
 
 
 @frozen
@@ -35,18 +35,18 @@ ECOSYSTEMS: Mapping[str, Ecosystem] = {
     "python": Ecosystem(python.MANIFESTS, python.find),
     "javascript": Ecosystem(javascript.MANIFESTS, javascript.find),
     "rust": Ecosystem(rust.MANIFESTS, rust.find),
-    "go": Ecosystem(compiled.GO_MANIFESTS, compiled.find_go),
-    "maven": Ecosystem(compiled.MAVEN_MANIFESTS, compiled.find_maven),
-    "gradle": Ecosystem(compiled.GRADLE_MANIFESTS, compiled.find_gradle),
-    "dotnet": Ecosystem(compiled.DOTNET_MANIFESTS, compiled.find_dotnet),
-    "php": Ecosystem(scripted.PHP_MANIFESTS, scripted.find_php),
-    "ruby": Ecosystem(scripted.RUBY_MANIFESTS, scripted.find_ruby),
-    "elixir": Ecosystem(scripted.ELIXIR_MANIFESTS, scripted.find_elixir),
+    "go": Ecosystem(go_jvm_dotnet.GO_MANIFESTS, go_jvm_dotnet.find_go),
+    "maven": Ecosystem(go_jvm_dotnet.MAVEN_MANIFESTS, go_jvm_dotnet.find_maven),
+    "gradle": Ecosystem(go_jvm_dotnet.GRADLE_MANIFESTS, go_jvm_dotnet.find_gradle),
+    "dotnet": Ecosystem(go_jvm_dotnet.DOTNET_MANIFESTS, go_jvm_dotnet.find_dotnet),
+    "php": Ecosystem(php_ruby_elixir.PHP_MANIFESTS, php_ruby_elixir.find_php),
+    "ruby": Ecosystem(php_ruby_elixir.RUBY_MANIFESTS, php_ruby_elixir.find_ruby),
+    "elixir": Ecosystem(php_ruby_elixir.ELIXIR_MANIFESTS, php_ruby_elixir.find_elixir),
 }
 
 
-def find_all(survey: Survey, said: tuple[Said, ...], programs: Programs) -> Iterator[Found | Hint]:
-    """What the packages of every ecosystem have to offer, the root first."""
+def find_all(survey: Survey, said: tuple[CiCommand, ...], programs: Programs) -> Iterator[FoundCheck | Hint]:
+    """Yield the checks and hints of the packages of every ecosystem, the root first."""
     for name, ecosystem in ECOSYSTEMS.items():
         places = _places(survey, ecosystem)
         if name == "python" and "." not in places and _is_plain_python(survey):
@@ -67,7 +67,7 @@ def _places(survey: Survey, ecosystem: Ecosystem) -> list[str]:
 
 
 def _is_plain_python(survey: Survey) -> bool:
-    """Tests without any manifest: a directory of scripts."""
+    """Return True for tests without any manifest: a directory of scripts."""
     at_top = survey.named(".", *python.TEST_FILES)
     in_tests = (path for place in ("tests", "test") for path in survey.below(place, *python.TEST_FILES))
     return bool(next(at_top, "") or next(in_tests, ""))
@@ -78,7 +78,7 @@ def _inside(place: str, places: list[str]) -> tuple[str, ...]:
 
 
 def _speaks_for(ecosystem: str, package: Package, places: list[str]) -> Iterator[str]:
-    """The packages whose checks are already part of this one's."""
+    """Yield the packages whose checks are already part of the checks of this one."""
     inner = _inside(package.dir, places)
     if ecosystem == "rust":
         yield from _matching(package, inner, rust.members(package))
@@ -106,7 +106,7 @@ def _matching(package: Package, places: tuple[str, ...], patterns: tuple[str, ..
 
 
 def _covers(package: Package, pattern: str, place: str) -> bool:
-    """Whether a path that pytest is told to collect lies in a package, or holds it."""
+    """Return True if a path that pytest collects is inside of a package, or contains it."""
     path = posixpath.relpath(place, package.dir)
     parts, pattern_parts = path.split("/"), pattern.removeprefix("./").rstrip("/").split("/")
     shorter = min(len(parts), len(pattern_parts))

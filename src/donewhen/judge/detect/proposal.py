@@ -1,4 +1,4 @@
-"""A proposed contract as data: checks with the reason for each, and what the workspace needs for them."""
+"""A proposed contract as data: checks with the reason for each, and the workspace settings that they need."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -9,25 +9,25 @@ from donewhen.records import frozen
 
 Kind = Literal["tests", "types", "lint", "build"]
 KINDS: tuple[Kind, ...] = ("tests", "types", "lint", "build")
-"""In the order in which they matter."""
+"""In order of importance."""
 
 
 @frozen(kw_only=True)
-class Found:
-    """Something in a repository that could be a check."""
+class FoundCheck:
+    """A possible check, found in a repository."""
 
     kind: Kind
     runner: str
     command: str
     dir: str
     why: str
-    """One sentence that names the file and the line or key that says so."""
+    """One sentence that names the file, and the line or key, from which this follows."""
     timeout_secs: float = 120
 
 
 @frozen
 class Hint:
-    """Something a person should know about the proposal, in one line."""
+    """A note about the proposal for a person, in one line."""
 
     text: str
 
@@ -46,6 +46,6 @@ class Proposal:
     """Keys of `[workspace]` that the checks need."""
     hints: tuple[str, ...]
     offers: tuple[str, ...]
-    """When no tests were found: what else there is, each as the lines of a check to paste."""
+    """If no tests were found: other possible checks, each as lines of a check to paste."""
     wider: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Keys of `[workspace]` that open a door to the host; only a person says yes to them."""
+    """Keys of `[workspace]` that give access to the host. Only a person may approve them."""

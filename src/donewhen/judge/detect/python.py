@@ -1,7 +1,7 @@
-"""Python: pytest or unittest, and the checkers that are configured, called through the project's own environment.
+"""Finder for Python: pytest or unittest, and the configured checkers, called through the environment of the project.
 
-tox and nox build environments from the network, so they are never proposed; what they would run is how the project
-spells its tests.
+tox and nox build environments from the network, so they are never proposed. The commands that they would run show how
+the project calls its tests.
 """
 
 import configparser
@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from donewhen.judge.detect.package import Package, quoted, shown
-from donewhen.judge.detect.proposal import Found, Hint
-from donewhen.judge.detect.recognise import Tool
+from donewhen.judge.detect.proposal import FoundCheck, Hint
+from donewhen.judge.detect.recognise import RecognisedTool
 from donewhen.judge.detect.survey import joined, table, texts
 from donewhen.records import frozen
 
@@ -33,7 +33,7 @@ MENTIONS = (
 WITH_VALUE = ("-m", "-k", "-p", "-W", "-c")
 KEPT = re.compile(r"--(?:ignore|deselect|doctest-modules|doctest-glob|import-mode|pyargs|rootdir|strict)\b.*")
 OTHER_WORK = {"--fix", "format", "--exit-zero", "--install-types", "server", "clean"}
-"""Words that make something else than a check of a checker's call."""
+"""Arguments that make a call of a checker do something other than checking."""
 LOCKS = {"poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
 
 
@@ -42,10 +42,10 @@ class Environment:
     """How Python is called in a package."""
 
     prefix: tuple[str, ...]
-    """Before the name of a tool, such as `uv run --no-sync`; nothing when tools are called by path or from PATH."""
+    """Words before the name of a tool, such as `uv run --no-sync`; empty if tools are called by path or from PATH."""
     python: str
     place: str
-    """The virtual environment below the root, or nothing."""
+    """The virtual environment below the root; empty if there is none."""
 
 
 def environment_of(package: Package) -> Environment:
@@ -71,12 +71,12 @@ def environment_of(package: Package) -> Environment:
     return Environment((), "python3" if package.programs("python3") else "python", "")
 
 
-def find(package: Package) -> Iterator[Found | Hint]:
+def find(package: Package) -> Iterator[FoundCheck | Hint]:
     environment = environment_of(package)
     found = [*_tests(package, environment)]
     yield from found
     yield from _checkers(package, environment)
-    if any(isinstance(one, Found) for one in found) and not environment.place:
+    if any(isinstance(one, FoundCheck) for one in found) and not environment.place:
         yield Hint(_about_no_environment(package, environment))
 
 
@@ -93,7 +93,7 @@ def _about_no_environment(package: Package, environment: Environment) -> str:
 # -- tests --
 
 
-def _tests(package: Package, environment: Environment) -> Iterator[Found | Hint]:
+def _tests(package: Package, environment: Environment) -> Iterator[FoundCheck | Hint]:
     files = list(package.below(*TEST_FILES))
     configured = _pytest_configured(package)
     if not files:
@@ -110,7 +110,7 @@ def _tests(package: Package, environment: Environment) -> Iterator[Found | Hint]
     yield from _without_pytest(package, environment, files)
 
 
-def _without_pytest(package: Package, environment: Environment, files: list[str]) -> Iterator[Found | Hint]:
+def _without_pytest(package: Package, environment: Environment, files: list[str]) -> Iterator[FoundCheck | Hint]:
     spelled = package.spelled("unittest")
     if spelled:
         said, tool = spelled
@@ -127,7 +127,7 @@ def _without_pytest(package: Package, environment: Environment, files: list[str]
 
 
 def _pytest_configured(package: Package) -> str:
-    """Where pytest's settings stand, in words; nothing when there are none."""
+    """Return a text that states where pytest is configured; empty if it is not."""
     if "ini_options" in table(package.toml("pyproject.toml"), "tool", "pytest"):
         path = package.path("pyproject.toml")
         return f"set up in {path}:{package.survey.line_of(path, '[tool.pytest')} ([tool.pytest.ini_options])"
@@ -147,8 +147,8 @@ def _pytest_mentioned(package: Package) -> str:
     return f"{path} imports pytest" if path else ""
 
 
-def _kept_arguments(package: Package, tool: Tool) -> Iterator[str]:
-    """Of the project's own call what says which tests; how to report and how fast is ours."""
+def _kept_arguments(package: Package, tool: RecognisedTool) -> Iterator[str]:
+    """Yield the arguments of the call of the project that select tests. Report and speed options are dropped."""
     words = iter(tool.arguments)
     for word in words:
         if word in WITH_VALUE:
@@ -160,7 +160,11 @@ def _kept_arguments(package: Package, tool: Tool) -> Iterator[str]:
 
 
 def _discovery_start(package: Package, test: str) -> tuple[str, ...]:
-    """unittest finds only what it can import: tests in a directory that is no package are found from within it."""
+    """Return the arguments for test discovery.
+
+    unittest finds only what it can import, so tests in a directory that is not a package are discovered from inside of
+    it.
+    """
     directory, name = test.rpartition("/")[0] or ".", test.rpartition("/")[2]
     pattern = () if name.startswith("test") else ("-p", "*_test.py")
     if directory == package.dir or package.survey.has(joined(directory, "__init__.py")):
@@ -174,14 +178,14 @@ def _module(environment: Environment, module: str, *arguments: str) -> str:
     return quoted(*environment.prefix, environment.python, "-m", module, *arguments)
 
 
-def _found(package: Package, command: str, runner: str, why: str) -> Found:
-    return Found(kind="tests", runner=runner, command=command, dir=package.dir, why=why)
+def _found(package: Package, command: str, runner: str, why: str) -> FoundCheck:
+    return FoundCheck(kind="tests", runner=runner, command=command, dir=package.dir, why=why)
 
 
 # -- checkers --
 
 
-def _checkers(package: Package, environment: Environment) -> Iterator[Found | Hint]:
+def _checkers(package: Package, environment: Environment) -> Iterator[FoundCheck | Hint]:
     for runner, arguments, why in _configured_checkers(package):
         command = _tool(package, environment, runner)
         if not command:
@@ -191,11 +195,11 @@ def _checkers(package: Package, environment: Environment) -> Iterator[Found | Hi
         if spelled and not OTHER_WORK & set(spelled[1].arguments):
             arguments, why = spelled[1].arguments, f"{spelled[0].where} runs {shown(spelled[0].words)}"
         kind = "types" if runner in ("mypy", "pyright") else "lint"
-        yield Found(kind=kind, runner=runner, command=quoted(*command, *arguments), dir=package.dir, why=why)
+        yield FoundCheck(kind=kind, runner=runner, command=quoted(*command, *arguments), dir=package.dir, why=why)
 
 
 def _configured_checkers(package: Package) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """(tool, arguments, where it is set up) of each checker that has settings here."""
+    """Yield (tool, arguments, where it is configured) for each checker that is configured here."""
     tools = table(package.toml("pyproject.toml"), "tool")
     manifest = package.path("pyproject.toml")
     for runner, files, sections in (
@@ -236,7 +240,7 @@ def _mypy_names_its_files(package: Package) -> bool:
 
 
 def _tool(package: Package, environment: Environment, name: str) -> tuple[str, ...]:
-    """How an installed tool is called; nothing when it is not there."""
+    """Return how an installed tool is called; empty if it is not installed."""
     if environment.place and package.survey.exists(f"{environment.place}/bin/{name}"):
         program = package.relative(f"{environment.place}/bin/{name}")
         return (*environment.prefix, name) if environment.prefix else (program,)

@@ -1,6 +1,6 @@
-"""Which tool a command line calls: the test runner, type checker or linter behind prefixes such as `uv run` or `npx`.
+"""Recognises the tool that a command line calls: test runner, type checker or linter, also after `uv run` or `npx`.
 
-Words in, a name out. A command that is not recognised is not guessed at.
+The input is words, the output is a name. A command that is not recognised is not guessed.
 """
 
 import re
@@ -34,7 +34,7 @@ RUN_PREFIXES: Mapping[tuple[str, ...], frozenset[str]] = {
     ("nyc",): frozenset({"-r", "--reporter"}),
     ("coverage", "run"): frozenset({"--source", "--rcfile", "--omit", "--include"}),
 }
-"""Words that only say how the rest is run → their options that take a value."""
+"""Words that only state how the rest is run → their options that take a value."""
 BY_NAME: Mapping[str, tuple[Kind, str]] = {
     "pytest": ("tests", "pytest"),
     "py.test": ("tests", "pytest"),
@@ -103,31 +103,31 @@ BY_SUBCOMMAND: Mapping[tuple[str, str], tuple[Kind, str]] = {
 
 
 @frozen
-class Tool:
+class RecognisedTool:
     kind: Kind
     runner: str
     arguments: tuple[str, ...]
-    """What follows the tool's own words."""
+    """The words after the words of the tool itself."""
 
 
-def recognise(words: Sequence[str]) -> Tool | None:
-    """The tool that a command calls in the end."""
+def recognise(words: Sequence[str]) -> RecognisedTool | None:
+    """Return the tool that a command finally calls; None if it is not recognised."""
     rest = bare(words)
     if not rest:
         return None
     name = rest[0].rpartition("/")[2]
     if name in BY_NAME:
         kind, runner = BY_NAME[name]
-        return Tool(kind, runner, tuple(rest[1:]))
+        return RecognisedTool(kind, runner, tuple(rest[1:]))
     subcommand = next((word for word in rest[1:] if not word.startswith("-") or word == "--test"), "")
     found = BY_SUBCOMMAND.get((name, subcommand))
     if found is None:
         return None
-    return Tool(*found, tuple(word for word in rest[1:] if word != subcommand))
+    return RecognisedTool(*found, tuple(word for word in rest[1:] if word != subcommand))
 
 
 def bare(words: Sequence[str]) -> list[str]:
-    """A command without everything that only says how it is run."""
+    """Return a command without the words that only state how it is run."""
     rest = list(words)
     before: list[str] | None = None
     while rest and rest != before:

@@ -1,21 +1,21 @@
-"""Rust: `cargo test`, always offline; clippy and rustfmt where the project asks for them."""
+"""Finder for Rust: `cargo test`, always offline; clippy and rustfmt if the project uses them."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from donewhen.judge.detect.package import Package, quoted, shown
-from donewhen.judge.detect.proposal import Found, Hint, Kind
+from donewhen.judge.detect.proposal import FoundCheck, Hint, Kind
 from donewhen.judge.detect.survey import Table, as_table, table, texts
 
 MANIFESTS = ("Cargo.toml",)
 COMPILING_SECS = 600
 WHICH_TESTS = {"--workspace", "--all", "--all-features", "--no-default-features", "--all-targets", "--lib", "--tests"}
-"""Of the project's own call what says which tests; only these are taken over."""
+"""Arguments that select tests. The call of the project is used only if it has no others."""
 DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
-def find(package: Package) -> Iterator[Found | Hint]:
+def find(package: Package) -> Iterator[FoundCheck | Hint]:
     manifest = package.toml("Cargo.toml")
     if not manifest:
         return
@@ -42,12 +42,12 @@ def find(package: Package) -> Iterator[Found | Hint]:
 
 
 def _first_test(package: Package, nested: bool) -> str:
-    """A test, or an example in a comment, which cargo runs as one; of all members where there is a workspace."""
+    """Return a file with a test, or with a doc example, which cargo runs as a test. Includes workspace members."""
     inside = (package.which_hold(words, "*.rs", nested=nested) for words in ("#[test]", "/// ```"))
     return next(filter(None, inside), "")
 
 
-def _clippy(package: Package, manifest: Table, scope: tuple[str, ...]) -> Iterator[Found]:
+def _clippy(package: Package, manifest: Table, scope: tuple[str, ...]) -> Iterator[FoundCheck]:
     path = package.path("Cargo.toml")
     config = package.first("clippy.toml", ".clippy.toml")
     why = f"clippy is set up in {config}" if config else ""
@@ -62,7 +62,7 @@ def _clippy(package: Package, manifest: Table, scope: tuple[str, ...]) -> Iterat
 
 
 def _needs_fetching(package: Package, manifest: Table) -> bool:
-    """Whether crates are wanted that are neither vendored nor in cargo's own store."""
+    """Return True if crates are needed that are neither vendored nor in the cache of cargo."""
     if not any(_wants_crates(table_) for table_ in _all_tables(package, manifest)):
         return False
     vendored = package.survey.has_directory(package.path("vendor")) and "vendor" in (
@@ -83,7 +83,7 @@ def _all_tables(package: Package, manifest: Table) -> Iterator[Table]:
 
 
 def _wants_crates(manifest: Table) -> bool:
-    """Dependencies by path and those of the workspace itself need nothing from elsewhere."""
+    """Return True if a manifest needs external crates. Dependencies by path or of the workspace are not external."""
     for kind in DEPENDENCIES:
         for wanted in table(manifest, kind).values():
             details = as_table(wanted)
@@ -93,9 +93,9 @@ def _wants_crates(manifest: Table) -> bool:
 
 
 def members(package: Package) -> tuple[str, ...]:
-    """The patterns that name the members of a workspace."""
+    """Return the patterns that name the members of a workspace."""
     return texts(table(package.toml("Cargo.toml"), "workspace").get("members"))
 
 
-def _found(package: Package, kind: Kind, runner: str, command: str, why: str) -> Found:
-    return Found(kind=kind, runner=runner, command=command, dir=package.dir, why=why, timeout_secs=COMPILING_SECS)
+def _found(package: Package, kind: Kind, runner: str, command: str, why: str) -> FoundCheck:
+    return FoundCheck(kind=kind, runner=runner, command=command, dir=package.dir, why=why, timeout_secs=COMPILING_SECS)

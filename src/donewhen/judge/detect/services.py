@@ -1,4 +1,4 @@
-"""Databases and queues that a project's tests may want: told to a person, never opened unasked."""
+"""Databases and queues that the tests of a project may need. They are reported to a person, never opened unasked."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -27,17 +27,17 @@ SERVICES: Mapping[str, tuple[str, int]] = {
 
 
 @frozen
-class Service:
+class DetectedService:
     name: str
     port: int
     where: str
     variable: str = ""
-    """The variable that says where it is, if one does."""
+    """The environment variable with its address; empty if there is none."""
 
 
-def services(survey: Survey) -> tuple[Service, ...]:
-    """Each service that files of the repository name, once, with the variable for it if there is one."""
-    found: dict[str, Service] = {}
+def services(survey: Survey) -> tuple[DetectedService, ...]:
+    """Return each service that files of the repository name, once, with its variable if there is one."""
+    found: dict[str, DetectedService] = {}
     for service in _named(survey):
         known = found.get(service.name)
         if known is None or (service.variable and not known.variable):
@@ -45,7 +45,7 @@ def services(survey: Survey) -> tuple[Service, ...]:
     return tuple(found.values())
 
 
-def _named(survey: Survey) -> Iterator[Service]:
+def _named(survey: Survey) -> Iterator[DetectedService]:
     workflows = [*survey.named(".github/workflows", "*.yml", "*.yaml"), *survey.named(".", ".gitlab-ci.yml")]
     for path in (*survey.named(".", *COMPOSE), *workflows):
         yield from _matching(survey, path, IMAGE)
@@ -53,7 +53,7 @@ def _named(survey: Survey) -> Iterator[Service]:
         yield from _matching(survey, path, ASSIGNED)
 
 
-def _matching(survey: Survey, path: str, pattern: re.Pattern[str]) -> Iterator[Service]:
+def _matching(survey: Survey, path: str, pattern: re.Pattern[str]) -> Iterator[DetectedService]:
     for number, line in enumerate(survey.text(path).splitlines(), 1):
         match = pattern.match(line)
         if match is None:
@@ -61,18 +61,18 @@ def _matching(survey: Survey, path: str, pattern: re.Pattern[str]) -> Iterator[S
         kind = match.groups()[-1].lower()
         if kind in SERVICES:
             name, port = SERVICES[kind]
-            yield Service(name, port, f"{path}:{number}", match[1] if pattern is ASSIGNED else "")
+            yield DetectedService(name, port, f"{path}:{number}", match[1] if pattern is ASSIGNED else "")
 
 
-def hint(service: Service) -> str:
+def hint(service: DetectedService) -> str:
     lines = f'reach = ["localhost:{service.port}"]'
     if service.variable:
         lines += f', env = ["{service.variable}"]'
     return f"{service.where} names {service.name}; if the checks need it, add to [workspace]: {lines}"
 
 
-def wider(found: tuple[Service, ...]) -> dict[str, tuple[str, ...]]:
-    """What `[workspace]` would need for all of them."""
+def wider(found: tuple[DetectedService, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of `[workspace]` that all of these services need."""
     keys = {
         "reach": tuple(f"localhost:{service.port}" for service in found),
         "env": tuple(service.variable for service in found if service.variable),

@@ -1,7 +1,7 @@
-"""What a repository holds, looked at once and within bounds. Files are read; nothing is started or followed out.
+"""The files of a repository, read once and within limits. Nothing is started, and no link is followed out of it.
 
-Directories that tools fill (environments, dependencies, build results) are seen but not entered. Everything here comes
-from strangers: a file may be huge, broken, a pipe or a link to elsewhere, and is then simply not there.
+Directories that tools fill (environments, dependencies, build results) are recorded but not entered. The content is
+untrusted: a file that is huge, broken, a pipe or a link to the outside is treated as missing.
 """
 
 import contextlib
@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
 
-from donewhen.judge.short_lines import short_lines
 from donewhen.records import frozen
+from donewhen.short_lines import short_lines
 from donewhen.toml import parse_toml
 from donewhen.workspace.beneath import Root
 
@@ -37,13 +37,13 @@ NOTHING: Table = {}
 class Survey:
     root: Path
     files: Mapping[str, tuple[str, ...]]
-    """Directory → names of the files in it, sorted; the root is "."."""
+    """Directory → sorted names of the files in it. The root is "."."""
     set_aside: frozenset[str]
-    """Directories that were seen and not entered."""
+    """Directories that were seen but not entered."""
     complete: bool
-    """False when there was more than is ever looked at."""
+    """False if the repository has more entries than the limit."""
     broken: set[str] = field(default_factory=set[str])
-    """Files that should have been read and cannot be parsed, found on the way."""
+    """Files that could not be parsed. Filled while files are read."""
 
     def has(self, path: str) -> bool:
         directory, name = os.path.split(path)
@@ -53,19 +53,19 @@ class Survey:
         return path in self.files or path in self.set_aside
 
     def named(self, directory: str, *patterns: str) -> Iterator[str]:
-        """Paths of the files in one directory whose names match."""
+        """Yield the paths of the files in one directory whose names match."""
         for name in self.files.get(directory, ()):
             if any(fnmatchcase(name, pattern) for pattern in patterns):
                 yield joined(directory, name)
 
     def below(self, directory: str, *patterns: str) -> Iterator[str]:
-        """The same in a directory and everything below it."""
+        """Yield the paths of matching files in a directory and everything below it."""
         for inner in self.files:
             if is_within(inner, directory):
                 yield from self.named(inner, *patterns)
 
     def text(self, path: str) -> str:
-        """What a file says; nothing when it is missing, no file, too big, or a link to outside."""
+        """Return the text of a file; empty if it is missing, not a file, too large, or a link to the outside."""
         return short_lines(self._text(path))
 
     def _text(self, path: str) -> str:
@@ -79,12 +79,12 @@ class Survey:
         return self._parsed(path, json.loads)
 
     def line_of(self, path: str, words: str) -> int:
-        """The first line of a file that holds these words, for a person to look at."""
+        """Return the number of the first line of a file that contains these words; 1 if none does."""
         lines = self.text(path).splitlines()
         return next((number for number, line in enumerate(lines, 1) if words in line), 1)
 
     def exists(self, path: str) -> bool:
-        """For paths in directories that were not entered. A link at the end counts, one on the way does not."""
+        """Return True if a path exists, also in directories not entered. It may be a link but not lie behind one."""
         try:
             return self.tree.status(path) is not None
         except OSError:
@@ -110,7 +110,7 @@ class Survey:
 
 
 def survey(root: Path, most_entries: int = MOST_ENTRIES) -> Survey:
-    """Look around below a directory, what is near the top first."""
+    """Survey the files below a directory, starting near the top."""
     files: dict[str, tuple[str, ...]] = {}
     set_aside: set[str] = set()
     left = most_entries
@@ -133,7 +133,7 @@ def survey(root: Path, most_entries: int = MOST_ENTRIES) -> Survey:
 
 
 def _listed(root: Path, directory: str) -> tuple[list[str], list[str]]:
-    """Names of files and of directories. A link counts as the file that it leads to; one to a directory is left out."""
+    """Return names of files and of directories. A link to a file counts as a file; a link to a directory is skipped."""
     names: list[str] = []
     below: list[str] = []
     with contextlib.suppress(OSError), Root(root).directory(directory) as fd, os.scandir(fd) as entries:
@@ -150,7 +150,7 @@ def _listed(root: Path, directory: str) -> tuple[list[str], list[str]]:
 
 
 def _is_text(name: str) -> bool:
-    """A contract is text: a name that is not cannot be written into one."""
+    """Return True if a name is printable text. Other names cannot be written into a contract."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -174,7 +174,7 @@ def as_table(value: object) -> Table:
 
 
 def table(value: Table, *keys: str) -> Table:
-    """An inner table, empty when there is none."""
+    """Return an inner table; empty if there is none."""
     for key in keys:
         value = as_table(value.get(key))
     return value
@@ -186,7 +186,7 @@ def text(value: Table, key: str) -> str:
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """A list of texts, or one text as a list of one; anything else is no text."""
+    """Return a list of texts, or one text as a list of one. Other values are skipped."""
     if isinstance(value, str):
         return (value,)
     items = cast("list[object]", value) if isinstance(value, list) else []

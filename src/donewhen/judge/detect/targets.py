@@ -1,7 +1,7 @@
 """Make and just targets, tox and nox: what they run, read as text. Nothing is expanded.
 
-A target that only calls a tool we know is a way to spell that tool, not a check of its own. Only a target whose
-commands are not understood is one, and only where nothing more direct was found.
+A target that only calls known tools shows how the project calls those tools. It does not become a check. A target
+becomes a check only if its commands are not recognised, and only if nothing more direct was found.
 """
 
 import configparser
@@ -9,16 +9,17 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from donewhen.judge.detect.ci_commands import CiCommand, plain_commands
 from donewhen.judge.detect.package import Package
-from donewhen.judge.detect.proposal import Found, Hint, Kind
+from donewhen.judge.detect.proposal import FoundCheck, Hint, Kind
 from donewhen.judge.detect.recognise import recognise
-from donewhen.judge.detect.said import Said, plain_commands
 from donewhen.judge.detect.survey import Survey, joined
 from donewhen.records import frozen
 
 TARGET = re.compile(r"^(?P<names>[A-Za-z0-9_.-]+(?:\s+[A-Za-z0-9_.-]+)*)\s*::?(?!=)(?P<needs>[^=]*)$")
-RECIPE = re.compile(r"^@?(?P<names>[A-Za-z0-9_-]+)(?:\s+[^:]*)?:(?!=)(?P<needs>.*)$")
+RECIPE = re.compile(r"^@?(?P<names>[A-Za-z0-9_-]+)(?:\s[^:]*)?:(?!=)(?P<needs>.*)$")
 SESSION_RUN = re.compile(r"session\.run\(\s*((?:[\"'][^\"']*[\"']\s*,?\s*)+)")
+POSARGS = re.compile(r"\{posargs[^}]*(\}?)")
 KIND_OF: dict[str, Kind] = {
     "test": "tests",
     "tests": "tests",
@@ -44,7 +45,7 @@ class Target:
 
 
 def targets(survey: Survey, directory: str) -> dict[str, Target]:
-    """The targets of a directory's make and just files, the first of a name."""
+    """Return the targets of the make and just files of a directory. The first target of a name wins."""
     found: dict[str, Target] = {}
     for names, pattern, runner in ((MAKEFILES, TARGET, "make"), (JUSTFILES, RECIPE, "just")):
         for name in names:
@@ -68,7 +69,7 @@ def read_targets(file: str, text: str, pattern: re.Pattern[str], runner: str) ->
 
 
 def _recipe(lines: list[str], start: int) -> Iterator[tuple[int, str]]:
-    """The indented lines from here on, with continued ones put together."""
+    """Yield the following indented lines, with continued lines joined."""
     held, held_at = "", 0
     for at in range(start, len(lines)):
         line = lines[at]
@@ -86,27 +87,31 @@ def _recipe(lines: list[str], start: int) -> Iterator[tuple[int, str]]:
         yield held_at, held.lstrip("@-+")
 
 
-def said_by_targets(survey: Survey, directory: str) -> Iterator[Said]:
-    """Plain commands of the targets that check something."""
+def said_by_targets(survey: Survey, directory: str) -> Iterator[CiCommand]:
+    """Yield the plain commands of the targets that check something."""
     known = targets(survey, directory)
     for name in KIND_OF:
         if name in known:
             for line, command in known[name].recipe:
                 for words in plain_commands(command):
-                    yield Said(known[name].file, line, words, directory)
+                    yield CiCommand(known[name].file, line, words, directory)
 
 
-def said_by_environments(survey: Survey, directory: str) -> Iterator[Said]:
-    """What tox and nox would run, were their environments here."""
+def said_by_environments(survey: Survey, directory: str) -> Iterator[CiCommand]:
+    """Yield the commands that tox and nox would run in their environments."""
     tox, nox = joined(directory, "tox.ini"), joined(directory, "noxfile.py")
     for line in _tox_commands(survey.text(tox)):
-        plain = re.sub(r"\{posargs[^}]*\}", "", line).replace("{envpython}", "python").strip()
+        plain = POSARGS.sub(_unless_closed, line).replace("{envpython}", "python").strip()
         for words in plain_commands(plain):
-            yield Said(tox, survey.line_of(tox, line), words, directory)
+            yield CiCommand(tox, survey.line_of(tox, line), words, directory)
     for match in SESSION_RUN.finditer(survey.text(nox)):
         words = tuple(re.findall(r"[\"']([^\"']+)[\"']", match[1]))
         if words:
-            yield Said(nox, survey.text(nox).count("\n", 0, match.start()) + 1, words, directory)
+            yield CiCommand(nox, survey.text(nox).count("\n", 0, match.start()) + 1, words, directory)
+
+
+def _unless_closed(posargs: re.Match[str]) -> str:
+    return "" if posargs[1] else posargs[0]
 
 
 def _tox_commands(text: str) -> Iterator[str]:
@@ -121,8 +126,8 @@ def _tox_commands(text: str) -> Iterator[str]:
             yield from (line.strip() for line in commands.splitlines() if line.strip())
 
 
-def find(package: Package) -> Iterator[Found | Hint]:
-    """Targets that are checks of their own: what they run is not recognised."""
+def find(package: Package) -> Iterator[FoundCheck | Hint]:
+    """Yield the targets that become checks because their commands are not recognised."""
     known = targets(package.survey, package.dir)
     for name, target in known.items():
         kind = KIND_OF.get(name)
@@ -130,11 +135,11 @@ def find(package: Package) -> Iterator[Found | Hint]:
             continue
         why = f"{target.file}:{target.line} has the target '{name}'"
         command = shlex.join([target.runner, name])
-        yield Found(kind=kind, runner=target.runner, command=command, dir=package.dir, why=why, timeout_secs=300)
+        yield FoundCheck(kind=kind, runner=target.runner, command=command, dir=package.dir, why=why, timeout_secs=300)
 
 
 def _is_understood(target: Target, known: dict[str, Target], seen: frozenset[str]) -> bool:
-    """Whether everything that a target runs is a tool that is found by itself; an empty target checks nothing."""
+    """Return True if a target runs only known tools, which other finders propose. An empty target checks nothing."""
     if target.name in seen:
         return True
     seen |= {target.name}

@@ -1,19 +1,19 @@
-"""How a test runner is asked for evidence, how that evidence is read, and how a runner is shown a test that must fail.
+"""Test runners: how they are made to write a report, how results are read, how a test that must fail is added.
 
-    shell      a command cut into simple commands
-    scripts    what a script or target of the base runs
-    calls      which runners a command calls
-    asks       variables and words that make them write a report outside of the tree
-    reads      the reports or the printed text of a run, as one reading
-    testfiles  where the base keeps its tests
-    canaries   a test that must fail
+    split_command   splits a command into simple commands
+    script_text     what a script or target of the base runs
+    calls           which runners a command calls
+    instrument      variables and arguments that make runners write a report outside of the tree
+    read_results    the reports or the printed text of a run, as one result
+    test_files      where the base keeps its tests
+    canary          a test that must fail
 
-What is recognised and chosen comes from the check's command and from files of the base. What the candidate wrote
-decides nothing here, and nothing is started.
+Every decision here depends on the command of the check and on files of the base only. What the candidate wrote has no
+influence, and no process is started.
 """
 
-from donewhen.judge.runners.asks import Ask, ask
-from donewhen.judge.runners.canaries import Canary, canary
-from donewhen.judge.runners.reads import in_tree_reports, read
+from donewhen.judge.runners.canary import Canary, canary
+from donewhen.judge.runners.instrument import InstrumentedCommand, ask
+from donewhen.judge.runners.read_results import in_tree_reports, read
 
-__all__ = ["Ask", "Canary", "ask", "canary", "in_tree_reports", "read"]
+__all__ = ["Canary", "InstrumentedCommand", "ask", "canary", "in_tree_reports", "read"]

@@ -1,19 +1,19 @@
-"""Which test runners a command calls, through the wrappers and scripts that people put around them.
+"""Finds the test runners that a command calls, also through wrappers and scripts.
 
-A call also says how words reach the runner when they are added at the end of the whole command, if they do.
+A call also states how arguments reach the runner if they are added at the end of the whole command.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
-from donewhen.judge.runners.scripts import just_recipe, make_recipe, package_script, text_of
-from donewhen.judge.runners.shell import split
+from donewhen.judge.runners.script_text import just_recipe, make_recipe, package_script, text_of
+from donewhen.judge.runners.split_command import split
 from donewhen.records import frozen
 from donewhen.workspace.beneath import LeavesRoot, Root
 
 MOST_STEPS = 150
-"""Scripts may call each other in rings, and wrappers wrap wrappers; somewhere it is enough."""
+"""Limit of steps for one command: scripts may call each other in cycles, and wrappers may wrap wrappers."""
 BY_NAME = {
     **dict.fromkeys(["pytest", "py.test"], "pytest"),
     **dict.fromkeys(["jest", "jest.js", "react-scripts"], "jest"),
@@ -24,17 +24,17 @@ BY_NAME = {
     **dict.fromkeys(["mvn", "mvnw"], "maven"),
     **dict.fromkeys(["gradle", "gradlew"], "gradle"),
 }
-"""Programs that are a runner, whatever follows."""
+"""Programs that are a runner, whatever arguments follow."""
 BY_VERB = {"cargo": ("cargo", {"test", "t"}), "go": ("go", {"test"}), "dotnet": ("dotnet", {"test"})}
 RUNS_ANOTHER = {
     "uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "pixi": "run",
     "bundle": "exec", "npx": "", "bunx": "", "c8": "", "nyc": "", "cross-env": "", "env": "", "time": "", "exec": "",
     "command": "", "nice": "", "xvfb-run": "", "timeout": "", "dotenv": "",
 }  # fmt: skip
-"""Program → the word after which another command follows; none when it follows at once."""
+"""Program → the word after which another command follows; empty if the command follows directly."""
 PACKAGE_MANAGERS = ("npm", "pnpm", "yarn", "bun")
 ELSEWHERE = ("-w", "--workspace", "--prefix", "--cwd", "-C", "--dir", "--filter", "-F", "-r", "--recursive")
-"""Options with which a package manager works in other packages than that of the directory."""
+"""Options that make a package manager work in another package than that of the directory."""
 TAKES_VALUE = {
     "--with",
     "--extra",
@@ -55,44 +55,44 @@ Steps = Iterator[int]
 
 
 @frozen
-class Call:
+class RunnerCall:
     runner: str
     arguments: tuple[str, ...]
     joint: str | None
-    """What stands between the command and words added at its end; None when they would not reach the runner."""
+    """The text between the command and arguments added at its end; None if they would not reach the runner."""
 
 
-def calls(command: str, directory: Root) -> tuple[Call, ...]:
+def calls(command: str, directory: Root) -> tuple[RunnerCall, ...]:
     return tuple(_in_text(command, directory, iter(range(MOST_STEPS))))
 
 
-def _in_text(text: str, directory: Root, steps: Steps) -> Iterator[Call]:
+def _in_text(text: str, directory: Root, steps: Steps) -> Iterator[RunnerCall]:
     line = split(text)
     for words in line.commands:
         if words[0] == "cd" and len(words) == 2:
             directory = _below(directory, words[1])
         for call in _in_words(words, directory, steps):
-            yield call if line.is_simple else Call(call.runner, call.arguments, None)
+            yield call if line.is_simple else RunnerCall(call.runner, call.arguments, None)
 
 
 def _below(directory: Root, relative: str) -> Root:
-    """Another directory of the same tree; a path that leads out of it changes nothing."""
+    """Return another directory of the same tree. A path that leads out of the tree changes nothing."""
     try:
         return directory.below(relative)
     except LeavesRoot:
         return directory
 
 
-def _in_words(words: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
+def _in_words(words: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[RunnerCall]:
     if not words or next(steps, None) is None:
         return
     program, rest = PurePosixPath(words[0]).name, words[1:]
     if program in BY_NAME:
-        yield Call(BY_NAME[program], rest, _joint(rest))
+        yield RunnerCall(BY_NAME[program], rest, _joint(rest))
     elif program in BY_VERB:
         runner, verbs = BY_VERB[program]
         if verbs & set(rest):
-            yield Call(runner, rest, _joint(rest))
+            yield RunnerCall(runner, rest, _joint(rest))
     elif program in RUNS_ANOTHER:
         yield from _in_words(_after(RUNS_ANOTHER[program], rest), directory, steps)
     elif program in PACKAGE_MANAGERS:
@@ -106,12 +106,12 @@ def _in_words(words: tuple[str, ...], directory: Root, steps: Steps) -> Iterator
 
 
 def _joint(rest: tuple[str, ...]) -> str | None:
-    """After a bare `--` options are no options any more."""
+    """Return the joint of a call. After a bare `--`, added options would not be read as options."""
     return None if "--" in rest else ""
 
 
 def _after(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that a wrapper runs: what follows its verb and its own options."""
+    """Return the command that a wrapper runs: what follows its verb and its own options."""
     if verb:
         rest = rest[rest.index(verb) + 1 :] if verb in rest else ()
     while rest and (rest[0].startswith("-") or re.fullmatch(r"\w+=.*|[\d.]+[smh]?", rest[0])):
@@ -119,35 +119,35 @@ def _after(verb: str, rest: tuple[str, ...]) -> tuple[str, ...]:
     return rest
 
 
-def _of_python(program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
+def _of_python(program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[RunnerCall]:
     if program == "coverage":
         rest = rest[1:] if rest[:1] == ("run",) else ()
     if "-m" in rest[:-1]:
         at = rest.index("-m")
         module, arguments = rest[at + 1], rest[at + 2 :]
         if module == "unittest":
-            yield Call("unittest", arguments, _joint(arguments))
+            yield RunnerCall("unittest", arguments, _joint(arguments))
         else:
             yield from _in_words((module, *arguments), directory, steps)
         return
     words = _without_options(rest)
     if words and PurePosixPath(words[0]).name in ("manage.py", "runtests.py", "setup.py") and "test" in words[1:2]:
-        yield Call("unittest", words[2:], None)
+        yield RunnerCall("unittest", words[2:], None)
     elif words and words[0].endswith(".py") and "unittest.main(" in text_of(directory, words[0]):
-        yield Call("unittest", words, None)
+        yield RunnerCall("unittest", words, None)
     elif words and PurePosixPath(words[0]).name in BY_NAME:
         yield from _in_words(words, directory, steps)
 
 
-def _of_interpreter(rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
+def _of_interpreter(rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[RunnerCall]:
     if any(word == "--test" or word.startswith("--test-") for word in rest):
-        yield Call("node:test", rest, None)
+        yield RunnerCall("node:test", rest, None)
         return
     words = _without_options(rest)
     if words and PurePosixPath(words[0]).name in BY_NAME:
         yield from _in_words(words, directory, steps)
     elif words and re.search(r"""['"]node:test['"]""", text_of(directory, words[0])):
-        yield Call("node:test", rest, None)
+        yield RunnerCall("node:test", rest, None)
 
 
 def _without_options(rest: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _without_options(rest: tuple[str, ...]) -> tuple[str, ...]:
     return rest[at:]
 
 
-def _of_package_manager(program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
+def _of_package_manager(program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[RunnerCall]:
     if not rest or any(word.startswith(ELSEWHERE) for word in rest):
         return
     verb, rest = rest[0], rest[1:]
@@ -170,20 +170,20 @@ def _of_package_manager(program: str, rest: tuple[str, ...], directory: Root, st
         between = " --" if program == "npm" and "--" not in rest else ""
         for call in _through(script, between, rest, directory, steps):
             is_handed_on = program == "npm" or "--" not in rest
-            yield call if is_handed_on else Call(call.runner, call.arguments, None)
+            yield call if is_handed_on else RunnerCall(call.runner, call.arguments, None)
     elif program != "npm":
         yield from _in_words((verb, *rest), directory, steps)
 
 
-def _through(text: str, between: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
-    """The calls of a script to which the words after its name are handed on."""
+def _through(text: str, between: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[RunnerCall]:
+    """Yield the calls of a script that gets the arguments after its name."""
     given = tuple(word for word in rest if word != "--")
     for call in _in_text(text, directory, steps):
         joint = None if call.joint is None else between + call.joint
-        yield Call(call.runner, (*call.arguments, *given) if call.joint is not None else call.arguments, joint)
+        yield RunnerCall(call.runner, (*call.arguments, *given) if call.joint is not None else call.arguments, joint)
 
 
-def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[Call]:
+def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Root, steps: Steps) -> Iterator[RunnerCall]:
     if rest[:1] == ("-C",) and len(rest) > 1:
         directory, rest = _below(directory, rest[1]), rest[2:]
     target = next((word for word in rest if not word.startswith("-") and "=" not in word), "")
@@ -204,12 +204,15 @@ def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Root, 
     elif program in tables or path.endswith(".sh"):
         text = tables[program]() if program in tables else text_of(directory, path)
         for call in _in_text(text, directory, steps):
-            yield Call(call.runner, call.arguments, None)
+            yield RunnerCall(call.runner, call.arguments, None)
 
 
 MENTIONS = {"pytest": re.compile(r"\bpytest\b"), "python -m unittest": re.compile(r"\bunittest\b")}
 
 
 def _mentioned(text: str) -> str:
-    """Files of Python's environment managers: only whether they speak of a runner."""
+    """Return the runners that a file of a Python environment manager mentions.
+
+    Such a file is only searched for the names of runners.
+    """
     return "\n".join(runner for runner, pattern in MENTIONS.items() if pattern.search(text))

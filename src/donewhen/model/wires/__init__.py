@@ -1,1 +1,1 @@
-"""How each provider wants to be asked and how it answers: one codec per wire, without any network of its own."""
+"""Wire formats of the providers: one codec per wire for requests and answers, without network access."""

@@ -1,24 +1,15 @@
-"""Anthropic's messages: blocks of content, thinking that comes signed, and marks that say what is worth caching."""
+"""Wire of Anthropic's messages API: content blocks, signed thinking, and marks for the provider's cache."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from donewhen.model.base import Answers, Assistant, Message, Said, Usage, User
-from donewhen.model.draft import LARGEST_INPUT, Draft, Stop, Wish
-from donewhen.model.setback import Setback, of_stream_error
+from donewhen.model.interface import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.partial_reply import LARGEST_INPUT, PartialCall, PartialReply, Stop
+from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.base import (
-    NOTHING_SAID,
-    Opening,
-    begun,
-    encoded,
-    event_object,
-    own_items,
-    wire_id,
-    wire_name,
-)
+from donewhen.model.wires.wire import NOTHING_SAID, Opening, begun, encoded, event_object, own_items, wire_id, wire_name
 from donewhen.readers.json import count, fields, words
 from donewhen.records import frozen
 
@@ -31,12 +22,12 @@ STOPS: Mapping[str, Stop] = {
     "model_context_window_exceeded": "length",
 }
 NO_TEMPERATURE = re.compile(r"claude-opus-4-[789]|claude-[a-z]+-(?:[5-9]|\d\d)(?!\d)")
-"""Models that refuse to be told one; any other that does is asked without it after its first refusal."""
+"""Models that refuse a temperature. For any other model that does, it is left out after the first refusal."""
 MARK = {"cache_control": {"type": "ephemeral"}}
 MARK_BYTES = b"," + encoded(MARK)[1:-1]
 USER = b'{"role":"user"'
 MARKED_MESSAGES = 2
-"""The last one, and the one that was the last before it: there the provider finds what it kept in the turn before."""
+"""The last message and the previous last one: there the provider finds what it cached in the previous turn."""
 DELTAS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
 
 
@@ -109,7 +100,7 @@ def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
 
 
 def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
-    """The blocks in their order, the calls among them with the ids and inputs that they have here."""
+    """Return the original blocks in order, with the ids and inputs of our calls."""
     calls = iter(message.calls)
     made: list[dict[str, Any]] = []
     for block in own_items(message, TAG, model) or ():
@@ -210,27 +201,29 @@ class AnthropicListener:
             if self.said and kind == "text_delta":
                 self.said(piece)
 
-    def draft(self) -> Draft:
+    def draft(self) -> PartialReply:
         blocks = [block for _, block in sorted(self._blocks.items())]
         if not self.done or not self.stop or not all(block.ended for block in blocks):
             raise BrokenStream("it ended before its end")
         if self.stop == "refusal":
-            raise Setback("the model refused to answer", "refused")
+            raise RequestError("the model refused to answer", "refused")
         if self.stop not in STOPS:
-            raise BrokenStream(f"it finished for an unknown reason, {self.stop[:40]!r}")
+            raise BrokenStream(f"it finished for an unknown reason, {self.stop!r}")
         text = "".join(block.content for block in blocks if block.kind == "text")
         wishes = [_wish(block) for block in blocks if block.kind == "tool_use"]
         stop = STOPS[self.stop]
         if stop != "length":
             stop = "calls" if wishes else "done"
         plain = all(block.kind in ("text", "tool_use") for block in blocks)
-        return Draft(text, wishes, self.usage or Usage(), stop, None if plain else [block.raw() for block in blocks])
+        return PartialReply(
+            text, wishes, self.usage or Usage(), stop, None if plain else [block.raw() for block in blocks]
+        )
 
 
-def _wish(block: _Block) -> Wish:
+def _wish(block: _Block) -> PartialCall:
     given = block.start.get("input")
     arguments = "".join(block.pieces) or (encoded(given).decode() if given else "")
-    return Wish(words(block.start.get("id")), words(block.start.get("name")), arguments)
+    return PartialCall(words(block.start.get("id")), words(block.start.get("name")), arguments)
 
 
 def usage_of(usage: Mapping[str, object]) -> Usage:
@@ -244,7 +237,7 @@ def usage_of(usage: Mapping[str, object]) -> Usage:
 
 
 def later_usage(before: Usage, usage: Mapping[str, object]) -> Usage:
-    """The counts of a later event are sums, not additions; it may leave out those of the prompt."""
+    """Return the updated usage. A later event has totals, not increments, and may leave out those of the prompt."""
     if "input_tokens" in usage:
         return replace(usage_of(usage), output=count(usage.get("output_tokens")) or before.output)
     return replace(before, output=count(usage.get("output_tokens")) or before.output)

@@ -1,4 +1,4 @@
-"""Google's Gemini: parts of content, and signatures of thoughts that belong to the part that they came with."""
+"""Wire of Google's Gemini API: content parts, and thought signatures that belong to the part they came with."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,20 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from donewhen.model.base import Answers, Assistant, Call, Message, Said, Usage, User
-from donewhen.model.draft import Draft, Stop, Wish
-from donewhen.model.setback import Setback, of_stream_error
+from donewhen.model.interface import Answers, Assistant, Call, Message, Said, Usage, User
+from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
+from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.base import (
-    NOTHING_SAID,
-    Opening,
-    begun,
-    encoded,
-    event_object,
-    own_items,
-    wire_id,
-    wire_name,
-)
+from donewhen.model.wires.wire import NOTHING_SAID, Opening, begun, encoded, event_object, own_items, wire_id, wire_name
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
 
@@ -90,7 +81,7 @@ def _function_call(call: Call) -> dict[str, Any]:
 
 
 def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
-    """The parts in their order, the calls among them with the ids and inputs that they have here."""
+    """Return the original parts in order, with the ids and inputs of our calls."""
     calls = iter(message.calls)
     found = own_items(message, TAG, model) or ()
     return [{**part, "functionCall": _function_call(next(calls))} if "functionCall" in part else part for part in found]
@@ -98,7 +89,7 @@ def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class GoogleListener:
-    """This wire has no event that ends it: it is complete when a reason to finish was given and the bytes end."""
+    """Listener for a wire without a final event: a reply is complete if it has a finish reason when the bytes end."""
 
     said: Said | None = None
     done: bool = False
@@ -111,7 +102,7 @@ class GoogleListener:
         if "error" in chunk:
             raise of_stream_error(fields(chunk["error"]))
         if blocked := words(fields(chunk.get("promptFeedback")).get("blockReason")):
-            raise Setback(f"the provider refused the prompt: {blocked[:40]}", "refused", final=True)
+            raise RequestError(f"the provider refused the prompt: {blocked}", "refused", final=True)
         if usage := fields(chunk.get("usageMetadata")):
             self.usage = usage_of(usage)
         for candidate in map(fields, items(chunk.get("candidates"))[:1]):
@@ -136,25 +127,25 @@ class GoogleListener:
         else:
             self._parts.append(dict(part))
 
-    def draft(self) -> Draft:
+    def draft(self) -> PartialReply:
         if not self.finish:
             raise BrokenStream("it ended before its end")
         if self.finish in REFUSALS:
-            raise Setback(f"the provider stopped the answer: {self.finish}", "refused")
+            raise RequestError(f"the provider stopped the answer: {self.finish}", "refused")
         if self.finish not in STOPS:
-            raise BrokenStream(f"it finished for an unknown reason, {self.finish[:40]!r}")
+            raise BrokenStream(f"it finished for an unknown reason, {self.finish!r}")
         wishes = [_wish(fields(part["functionCall"])) for part in self._parts if "functionCall" in part]
         text = "".join(words(part.get("text")) for part in self._parts)
         stop = STOPS[self.finish]
         if stop != "length":
             stop = "calls" if wishes else "done"
         signed = any("thoughtSignature" in part for part in self._parts)
-        return Draft(text, wishes, self.usage, stop, self._parts if signed else None)
+        return PartialReply(text, wishes, self.usage, stop, self._parts if signed else None)
 
 
-def _wish(call: Mapping[str, object]) -> Wish:
+def _wish(call: Mapping[str, object]) -> PartialCall:
     arguments = call.get("args", {})
-    return Wish(words(call.get("id")), words(call.get("name")), json.dumps(arguments, ensure_ascii=False))
+    return PartialCall(words(call.get("id")), words(call.get("name")), json.dumps(arguments, ensure_ascii=False))
 
 
 def usage_of(usage: Mapping[str, object]) -> Usage:

@@ -1,15 +1,15 @@
-"""OpenAI's chat completions, which Ollama, vLLM, llama.cpp and most other servers speak as well."""
+"""Wire of OpenAI's chat completions API, which Ollama, vLLM, llama.cpp and most other servers also support."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from donewhen.model.base import Answers, Assistant, Message, Said, Usage, User
-from donewhen.model.draft import LARGEST_INPUT, Draft, Stop, Wish
-from donewhen.model.setback import Setback, of_stream_error
+from donewhen.model.interface import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.partial_reply import LARGEST_INPUT, PartialCall, PartialReply, Stop
+from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.base import Opening, arguments_of, begun, encoded, event_object, listed, wire_id, wire_name
 from donewhen.model.wires.openai_models import thinks
+from donewhen.model.wires.wire import Opening, arguments_of, begun, encoded, event_object, listed, wire_id, wire_name
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
 
@@ -21,7 +21,7 @@ STOPS: Mapping[str, Stop] = {"stop": "done", "tool_calls": "calls", "function_ca
 class OpenAIChat:
     model: str
     at_home: bool = False
-    """Whether the server is OpenAI's own: it has newer names for some fields, which others do not know."""
+    """True if the server is OpenAI's own: it has newer names for some fields, which other servers do not know."""
     tag: str = TAG
     optional: tuple[str, ...] = (
         "temperature",
@@ -60,7 +60,7 @@ class OpenAIChat:
         return begun(body, "messages", [{"role": "system", "content": opening.system}])
 
     def _limit(self, opening: Opening) -> dict[str, Any]:
-        """Each server knows one of two names; the other is tried when the first was refused."""
+        """Return the token limit. Each server knows one of two names; the other is used if the first was refused."""
         names = ["max_tokens", "max_completion_tokens"]
         if self.at_home:
             names.reverse()
@@ -105,8 +105,8 @@ class ChatListener:
     finish: str = ""
     usage: Usage = field(default_factory=Usage)
     text: list[str] = field(default_factory=list[str])
-    wishes: list[Wish] = field(default_factory=list[Wish])
-    _at: dict[int, Wish] = field(default_factory=dict[int, Wish], init=False)
+    wishes: list[PartialCall] = field(default_factory=list[PartialCall])
+    _at: dict[int, PartialCall] = field(default_factory=dict[int, PartialCall], init=False)
 
     def hear(self, event: ServerEvent) -> bool:
         if event.data.strip() == "[DONE]":
@@ -138,28 +138,28 @@ class ChatListener:
         if len(wish.arguments) <= LARGEST_INPUT:
             wish.arguments += words(function.get("arguments"))
 
-    def _wish(self, call: Mapping[str, object]) -> Wish:
-        """The call that a piece belongs to. Some servers give no index, or the same one to every call."""
+    def _wish(self, call: Mapping[str, object]) -> PartialCall:
+        """Return the call that a piece belongs to. Some servers send no index, or the same one for every call."""
         id, index = words(call.get("id")), call.get("index")
         place = index if isinstance(index, int) else len(self.wishes) - (0 if id else 1)
         known = self._at.get(place)
         if known is None or (id and known.id and id != known.id):
-            known = Wish()
+            known = PartialCall()
             self.wishes.append(known)
             self._at[place] = known
         return known
 
-    def draft(self) -> Draft:
+    def draft(self) -> PartialReply:
         if not self.done or not self.finish:
             raise BrokenStream("it ended before its end")
         if self.finish == "content_filter":
-            raise Setback("the provider's filter stopped the answer", "refused")
+            raise RequestError("the provider's filter stopped the answer", "refused")
         if self.finish not in STOPS:
-            raise BrokenStream(f"it finished for an unknown reason, {self.finish[:40]!r}")
+            raise BrokenStream(f"it finished for an unknown reason, {self.finish!r}")
         stop = STOPS[self.finish]
         if stop != "length":
             stop = "calls" if self.wishes else "done"
-        return Draft("".join(self.text), self.wishes, self.usage, stop)
+        return PartialReply("".join(self.text), self.wishes, self.usage, stop)
 
 
 def usage_of(usage: Mapping[str, object]) -> Usage:

@@ -1,4 +1,4 @@
-"""What the names of OpenAI's models tell about the fields that they take. Unknown names do not reason."""
+"""Properties of OpenAI models, derived from their names. Unknown names count as models without reasoning."""
 
 import re
 
@@ -6,5 +6,5 @@ REASONING = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9]|gpt-\d\d|codex|computer-use)(?
 
 
 def thinks(model: str) -> bool:
-    """Whether the model reasons first: it then refuses a temperature, and wants its reasoning back."""
+    """Return True for a reasoning model: it refuses a temperature and needs its reasoning sent back."""
     return REASONING.match(model) is not None

@@ -1,14 +1,15 @@
-"""OpenAI's responses, the newer of its wires: nothing is stored there, reasoning comes encrypted and is sent back."""
+"""Wire of OpenAI's responses API, the newer one: OpenAI stores nothing; encrypted reasoning is sent back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from donewhen.model.base import Answers, Assistant, Message, Said, Usage, User
-from donewhen.model.draft import Draft, Stop, Wish
-from donewhen.model.setback import Setback, of_stream_error
+from donewhen.model.interface import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
+from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.base import (
+from donewhen.model.wires.openai_models import thinks
+from donewhen.model.wires.wire import (
     NOTHING_SAID,
     Opening,
     arguments_of,
@@ -20,7 +21,6 @@ from donewhen.model.wires.base import (
     wire_id,
     wire_name,
 )
-from donewhen.model.wires.openai_models import thinks
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
 
@@ -100,7 +100,7 @@ def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
 
 
 def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
-    """The items in their order, the calls among them with the ids and inputs that they have here."""
+    """Return the original items in order, with the ids and inputs of our calls."""
     calls = iter(message.calls)
     made: list[dict[str, Any]] = []
     for item in own_items(message, TAG, model) or ():
@@ -143,27 +143,27 @@ class ResponsesListener:
     def usage(self) -> Usage:
         return usage_of(fields(self.final.get("usage")))
 
-    def draft(self) -> Draft:
+    def draft(self) -> PartialReply:
         if not self.done:
             raise BrokenStream("it ended before its end")
         found = [fields(item) for item in items(self.final.get("output"))]
         found = found or [item for _, item in sorted(self._items.items())]
         wishes = [
-            Wish(words(item.get("call_id")), words(item.get("name")), words(item.get("arguments")))
+            PartialCall(words(item.get("call_id")), words(item.get("name")), words(item.get("arguments")))
             for item in found
             if item.get("type") == "function_call"
         ]
         text = "".join(_texts(found))
-        return Draft(text, wishes, self.usage, self._stop(bool(wishes)), _raw(found))
+        return PartialReply(text, wishes, self.usage, self._stop(bool(wishes)), _raw(found))
 
     def _stop(self, calls: bool) -> Stop:
         if self.final.get("status") == "completed":
             return "calls" if calls else "done"
         reason = words(fields(self.final.get("incomplete_details")).get("reason"))
         if reason == "content_filter":
-            raise Setback("the provider's filter stopped the answer", "refused")
+            raise RequestError("the provider's filter stopped the answer", "refused")
         if reason != "max_output_tokens":
-            raise BrokenStream(f"it finished for an unknown reason, {reason[:40]!r}")
+            raise BrokenStream(f"it finished for an unknown reason, {reason!r}")
         return "length"
 
 
@@ -173,7 +173,7 @@ def _texts(found: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def _raw(found: Sequence[Mapping[str, object]]) -> list[dict[str, object]] | None:
-    """Everything, when there is reasoning in it: its items are only taken back in the company that they came in."""
+    """Return all items if there is reasoning: its items are accepted only together with those they came with."""
     kept = [item for item in found if item.get("type") != "reasoning" or item.get("encrypted_content")]
     if not any(item.get("type") == "reasoning" for item in kept):
         return None

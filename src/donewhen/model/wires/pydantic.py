@@ -1,14 +1,13 @@
-"""Every other provider that pydantic-ai knows, through its direct requests. Loaded only when such a model is opened.
+"""Models of all other providers, through the direct requests of pydantic-ai. Loaded only when such a model is opened.
 
-It serialises the whole conversation anew for each turn, which our own wires do not. Deadlines, retries and the kinds of
-failure are ours here, too; keys are read from the environment by the library itself, and so are addresses unless one is
-configured.
+Unlike the native wires, the library serialises the whole conversation again for each turn. Deadlines, retries and error
+kinds are those of donewhen. The library itself reads keys from the environment, and addresses unless one is configured.
 """
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -37,32 +36,34 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from donewhen.errors import BadInput
-from donewhen.model.asking import Answerer, Asking
-from donewhen.model.base import Answers, Assistant, Message, Reply, Said, Turn, Usage, User
-from donewhen.model.draft import Draft, Stop, Wish
-from donewhen.model.limits import Deadlines
-from donewhen.model.retrying import Retries
-from donewhen.model.setback import Setback, of_response
-from donewhen.model.wires.base import arguments_of, own_items, wire_id, wire_name
-from donewhen.model.wires.pydantic_address import provider_at
+from donewhen.model.deadlines import Deadlines
+from donewhen.model.interface import Answers, Assistant, Message, Reply, Said, Turn, Usage, User
+from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
+from donewhen.model.request_error import LONGEST_MESSAGE, RequestError, of_response, without
+from donewhen.model.retries import Retries
+from donewhen.model.turn import Answerer, TurnRunner
+from donewhen.model.wires.pydantic_address import provider_at, secrets_at
+from donewhen.model.wires.wire import arguments_of, own_items, wire_id, wire_name
 
 TAG = "pydantic"
 STOPS: Mapping[str, Stop] = {"stop": "done", "tool_call": "calls", "length": "length"}
 
 
 def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries) -> "OtherModel":
-    """A model of a provider that has no wire of ours; `BadInput` when the library does not know or cannot use it."""
+    """Return a model of a provider without a native wire. Raise `BadInput` if the library cannot use it."""
     provider = name.partition(":")[0]
     try:
         infer_provider_class(provider)
     except ImportError:
-        pass  # it is known; what has to be installed is told below
+        pass  # the provider is known; the code below reports what must be installed
     except ValueError:
         raise BadInput(f"{name}: there is no provider '{provider}'; `donewhen models` names some") from None
     try:
-        return OtherModel(name, infer_model(name, provider_at(base_url)), deadlines, retries)
+        library = infer_model(name, provider_at(base_url))
     except (ImportError, exceptions.UserError, OpenAIError, ValueError) as error:
-        raise BadInput(f"{name}: {' '.join(str(error).split())[:300]}") from error
+        told = without(secrets_at(base_url), " ".join(str(error).split()))
+        raise BadInput(f"{name}: {told[:LONGEST_MESSAGE]}") from error
+    return OtherModel(name, library, deadlines, retries, secrets_at(base_url, library))
 
 
 @dataclass(slots=True)
@@ -71,29 +72,30 @@ class OtherModel:
     library: LibraryModel
     deadlines: Deadlines
     retries: Retries
+    secrets: frozenset[str] = field(repr=False)
     takes_temperature: bool = True
 
     async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
         provider, _, model = self.name.partition(":")
         by = Answerer(self.name, model, provider)
-        asking = Asking(by, self.retries, self.retries.outside, self.deadlines.total)
+        asking = TurnRunner(by, self.retries, self.retries.outside, self.deadlines.total, self.secrets)
         known_ids = {call.id for message in turn.messages if isinstance(message, Assistant) for call in message.calls}
         await asking.settle(lambda: self._ask(turn, said), known_ids - {""}, self._gives_way)
         return asking.reply(TAG)
 
     async def close(self) -> None:
         async with self.library:
-            pass  # leaving it closes the connections that the library keeps
+            pass  # leaving the context closes the connections of the library
 
-    async def _ask(self, turn: Turn, said: Said | None) -> Draft:
+    async def _ask(self, turn: Turn, said: Said | None) -> PartialReply:
         begun: list[StreamedResponse] = []
         try:
             return await self._answer(turn, said, begun.append)
-        except Setback as setback:
+        except RequestError as setback:
             setback.usage = _usage(begun[-1].usage) if begun else Usage()
             raise
 
-    async def _answer(self, turn: Turn, said: Said | None, begins: Callable[[StreamedResponse], None]) -> Draft:
+    async def _answer(self, turn: Turn, said: Said | None, begins: Callable[[StreamedResponse], None]) -> PartialReply:
         limits = self.deadlines
         watch = anyio.CancelScope(deadline=anyio.current_time() + limits.first_event)
         with anyio.move_on_after(limits.total), watch, _setbacks():
@@ -111,7 +113,7 @@ class OtherModel:
                     if said and piece:
                         said(piece)
                 return self._draft(stream.get())
-        raise Setback("the answer did not come in time", "timeout", retry=True)
+        raise RequestError("the answer did not come in time", "timeout", retry=True)
 
     def _settings(self, turn: Turn) -> ModelSettings:
         settings = ModelSettings(max_tokens=turn.max_tokens)
@@ -119,7 +121,7 @@ class OtherModel:
             settings["temperature"] = turn.temperature
         return settings
 
-    def _gives_way(self, setback: Setback) -> bool:
+    def _gives_way(self, setback: RequestError) -> bool:
         if setback.kind == "bad_request" and self.takes_temperature and "temperature" in setback.message:
             self.takes_temperature = False
             return True
@@ -144,20 +146,20 @@ class OtherModel:
                 said = [TextPart(text)] if text or not calls else []
                 return ModelResponse(parts=[*said, *_call_parts(message)])
 
-    def _draft(self, response: ModelResponse) -> Draft:
+    def _draft(self, response: ModelResponse) -> PartialReply:
         wishes = [
-            Wish(part.tool_call_id, part.tool_name, part.args_as_json_str())
+            PartialCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
             for part in response.parts
             if isinstance(part, ToolCallPart)
         ]
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         reason = response.finish_reason
         if reason == "content_filter":
-            raise Setback("the provider's filter stopped the answer", "refused")
+            raise RequestError("the provider's filter stopped the answer", "refused")
         if reason not in STOPS and (wishes or reason is not None):
-            raise Setback(f"the answer finished for an unknown reason, {reason!r}", "malformed", retry=True)
+            raise RequestError(f"the answer finished for an unknown reason, {reason!r}", "malformed", retry=True)
         stop: Stop = "length" if reason == "length" else "calls" if wishes else "done"
-        return Draft(text, wishes, _usage(response.usage), stop, _raw(response))
+        return PartialReply(text, wishes, _usage(response.usage), stop, _raw(response))
 
 
 def _usage(told: RequestUsage) -> Usage:
@@ -186,7 +188,7 @@ def _call_parts(message: Assistant) -> list[ModelResponsePart]:
 
 
 def _as_it_came(items: list[dict[str, Any]], message: Assistant) -> ModelResponse:
-    """The library's own form, the calls in it with the ids and inputs that they have here."""
+    """Return the message in the library's form, with the ids and inputs of our calls."""
     (response,) = ModelMessagesTypeAdapter.validate_python(items)
     assert isinstance(response, ModelResponse)
     calls = iter(_call_parts(message))
@@ -200,14 +202,14 @@ def _as_it_came(items: list[dict[str, Any]], message: Assistant) -> ModelRespons
 
 
 def _raw(response: ModelResponse) -> list[Any] | None:
-    """All of it, when there is more in it than text and calls."""
+    """Return the complete response if it contains more than text and calls; else None."""
     plain = all(type(part) in (TextPart, ToolCallPart) and not part.provider_details for part in response.parts)
     return None if plain else ModelMessagesTypeAdapter.dump_python([response], mode="json")
 
 
 @contextmanager
 def _setbacks() -> Generator[None]:
-    """The library's errors in our kinds."""
+    """Convert errors of the library into `RequestError`."""
     try:
         yield
     except exceptions.ModelHTTPError as error:
@@ -215,14 +217,14 @@ def _setbacks() -> Generator[None]:
         body = json.dumps({"error": error.body}, default=str).encode() if error.body else str(error).encode()
         raise of_response(error.status_code, headers, body, now=0.0) from error
     except exceptions.ContentFilterError as error:
-        raise Setback(str(error), "refused") from error
+        raise RequestError(str(error), "refused") from error
     except exceptions.ModelAPIError as error:
-        raise Setback(str(error), "network", retry=True, after=error.retry_after) from error
+        raise RequestError(str(error), "network", retry=True, after=error.retry_after) from error
     except exceptions.UnexpectedModelBehavior as error:
-        raise Setback(str(error), "malformed", retry=True) from error
+        raise RequestError(str(error), "malformed", retry=True) from error
     except exceptions.UserError as error:
-        raise Setback(str(error), "bad_request", final=True) from error
+        raise RequestError(str(error), "bad_request", final=True) from error
     except httpx2.HTTPError as error:
-        raise Setback(str(error), "network", retry=True) from error
+        raise RequestError(str(error), "network", retry=True) from error
     except ValueError as error:
-        raise Setback(f"the answer cannot be read: {error}"[:300], "malformed", retry=True) from error
+        raise RequestError(f"the answer cannot be read: {error}", "malformed", retry=True) from error

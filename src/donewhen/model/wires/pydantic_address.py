@@ -1,7 +1,11 @@
-"""A provider of pydantic-ai, made for one server and with its own variables only. What is asked is not known here."""
+"""Construction of a pydantic-ai provider for one server, with only its own variables, and the secrets it may send.
+
+This module does not make requests.
+"""
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -9,17 +13,20 @@ from typing import Any
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from donewhen.errors import BadInput
-from donewhen.model.providers import checked_url
+from donewhen.model.providers import checked_url, passwords
 
 ADDRESSES = ("base_url", "api_base", "azure_endpoint")
-"""What the providers of the library call the place where they ask."""
+"""Parameter names that the providers of the library use for their address."""
 OPENAI = "OPENAI_"
 NOT_SENT = "OPENAI_API_VERSION"
-"""Azure's provider reads it, and it is no secret."""
+"""Not hidden: Azure's provider reads it, and it is not a secret."""
+SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)(?:_ID)?$", re.IGNORECASE)
+"""Names of variables that contain secrets. Each client of the library stores its key differently, some not readably, so
+the values of all these variables count as secrets."""
 
 
 def provider_at(base_url: str) -> Callable[[str], Provider[Any]]:
-    """How to make a provider of the library that asks at this address, or where it always does when there is none."""
+    """Return a factory for providers of the library that use this address, or their default if it is empty."""
     url = checked_url(base_url, "model.base_url") if base_url else ""
 
     def made(name: str) -> Provider[Any]:
@@ -29,10 +36,18 @@ def provider_at(base_url: str) -> Callable[[str], Provider[Any]]:
     return made
 
 
+def secrets_at(base_url: str, library: object = None) -> frozenset[str]:
+    """Return secrets that a server could repeat: the client's key, keys of the environment, a password."""
+    provider = getattr(library, "provider", None)
+    keys: list[object] = [getattr(one, "api_key", None) for one in (provider, getattr(library, "client", None))]
+    named = [value.strip() for name, value in os.environ.items() if SECRET.search(name)]
+    return frozenset({*named, *passwords(base_url), *(key for key in keys if isinstance(key, str))} - {""})
+
+
 def _at(name: str, url: str) -> Provider[Any]:
     kind = infer_provider_class(name)
     takes = inspect.signature(kind.__init__).parameters
-    # The class of `gateway/NAME` is that of NAME, which would send its own key and not the gateway's.
+    # `gateway/NAME` has the class of NAME, which would send its own key instead of the gateway's.
     if not name.startswith("gateway/"):
         if address := next((one for one in ADDRESSES if one in takes), ""):
             return kind(**{address: url})

@@ -1,1 +1,1 @@
-"""What failed, out of what tools print: one pure reader for each kind of tool, all giving the same plain data."""
+"""Shared parts of the failure readers, which extract from the output of tools what failed, as the same plain data."""

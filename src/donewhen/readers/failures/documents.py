@@ -1,4 +1,4 @@
-"""JSON that a tool printed into a log, found among other lines. What is in it is for the reader of the tool."""
+"""JSON documents that a tool printed into a log among other lines. The tool's reader interprets them."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from donewhen.readers.failures import logs, sources
 from donewhen.readers.failures.findings import without_front
 
 MOST_TRIES = 8
-"""Each try may read on to the end of the log."""
+"""Each try may read to the end of the log."""
 
 
 def documents(log: str, opening: re.Pattern[str]) -> Iterator[object]:
-    """The values that begin with an opening, read where they stand; what is broken or cut off is passed over.
+    """Yield the JSON values that begin with `opening`. Skip invalid or truncated ones.
 
-    Long lines are not cut here, for a document often is a single one.
+    Long lines are not cut here, because a document is often a single line.
     """
     text = "\n".join(whole_lines(log))
     at = 0
@@ -27,12 +27,12 @@ def documents(log: str, opening: re.Pattern[str]) -> Iterator[object]:
 
 
 def whole_lines(log: str) -> list[str]:
-    """Lines that are not cut, without what stands in front of them. Nothing else is taken out of them."""
+    """Return lines without their prefixes. They are not cut, and nothing else is removed."""
     return sources.apart([_bare(line) for line in logs.few(logs.plain(log).split("\n"))])
 
 
 def one(line: str) -> object:
-    """The value of a line that is a document of its own."""
+    """Return the value of a line that is a whole document; None if it is invalid."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A failure as a tool tells it. Plain data; what is the same failure in two runs is decided elsewhere."""
+"""A failure as a tool reports it. Plain data; which failures of two runs are the same is decided elsewhere."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ Phase = Literal["setup", "collect", "build", "lint", "test", "timeout"]
 
 @frozen
 class Frame:
-    """A place in a trace, the innermost last."""
+    """A place in a trace. Traces have the innermost frame last."""
 
     file: str
     line: int | None = None
@@ -24,14 +24,14 @@ class Failure:
     kind: str = ""
     """The exception, the error code or the rule, as the tool writes it."""
     message: str = ""
-    """The first words of it, in one line, as the tool writes them."""
+    """The beginning of the message, in one line, as the tool writes it."""
     file: str = ""
     line: int | None = None
     frames: tuple[Frame, ...] = ()
 
 
 @frozen
-class Told:
+class FailureReport:
     """What one reader found in a log."""
 
     reader: str

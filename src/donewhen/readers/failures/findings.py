@@ -1,8 +1,8 @@
-"""What tools find in files, collected: each finding once, with its place, and no more of them than are of use.
+"""Collected findings of tools in files: each once, with its place, and at most `MOST`.
 
-Shared by the readers of compilers, type checkers and linters. A tool that makes something, or stands for one that does
-(tsc), is of the phase `build`; one that only looks at the source (eslint, ruff, mypy, pyright) is `lint`. A log in
-which a reader finds nothing is none of its tool: there is no difference between a green run and another tool's text.
+Shared by the readers of compilers, type checkers and linters. A tool that builds something, or stands for one that does
+(tsc), has the phase `build`; one that only checks the source (eslint, ruff, mypy, pyright) has `lint`. If a reader
+finds nothing, it does not know whether the log is a green run of its tool or another tool's output.
 """
 
 import re
@@ -11,25 +11,25 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from donewhen.readers.failures import logs
-from donewhen.readers.failures.failure import Failure, Phase, Told
+from donewhen.readers.failures.failure import Failure, FailureReport, Phase
 from donewhen.readers.failures.project_paths import in_project, is_absolute, roots
 
 MOST = 500
 LONGEST_MESSAGE = 500
 MOST_WORDS = 6
 IN_FRONT = re.compile(
-    r"(?:\[[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?\] ?)?"  # the bare time of day
-    r"(?:Error: (?=[^\s:(]+[:(][0-9])"  # GitHub, about a line in which it knew an error
+    r"(?:\[[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?\] ?)?"  # only the time of day
+    r"(?:Error: (?=[^\s:(]+[:(][0-9])"  # GitHub, for a line that it recognised as an error
     r"|(?:@[\w.-]{1,80}/)?[\w.-]{1,80}:(?:build|compile|lint|type-?check|check(?:-types)?|test)(?::\w{1,40})?: )?"
 )
-"""What stands before a tool's own line: also the package and the task, as Turborepo writes them."""
+"""The prefix of a tool's own line, including the package and the task as Turborepo writes them."""
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`']*[`']|‘[^’]*’|\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]")
 PLAIN_WORD = re.compile(r"([A-Z]?[a-z]+(?:['-][a-z]+)?)[,;.:!?]?")
 
 
 @dataclass(slots=True)
 class Findings:
-    """Errors, and warnings that count only when the tool says that it failed because of them."""
+    """Errors, and warnings that count only if the tool says that it failed because of them."""
 
     reader: str
     phase: Phase
@@ -43,7 +43,7 @@ class Findings:
         return len(self.errors) >= MOST
 
     def error(self, file: str, line: str | int | None, kind: str, message: str, name: str = "") -> None:
-        """`name` says what failed where no file does: a library, a symbol, a target."""
+        """Add an error. `name` says what failed if there is no file: a library, a symbol, a target."""
         if not self.is_full:
             self.errors[self._failure(file, line, kind, message, name)] = None
 
@@ -51,9 +51,9 @@ class Findings:
         if len(self.warnings) < MOST:
             self.warnings[self._failure(file, line, kind, message, "")] = None
 
-    def told(self, *, with_warnings: bool = False) -> Told | None:
+    def told(self, *, with_warnings: bool = False) -> FailureReport | None:
         found = self.errors | self.warnings if with_warnings else self.errors
-        return Told(self.reader, self.phase, tuple(found)[:MOST]) if found else None
+        return FailureReport(self.reader, self.phase, tuple(found)[:MOST]) if found else None
 
     def _failure(self, file: str, line: str | int | None, kind: str, message: str, name: str) -> Failure:
         place = self._in_project(file) if file else ""
@@ -74,7 +74,7 @@ class Findings:
 
 @lru_cache(maxsize=1)
 def lines(log: str) -> list[str]:
-    """The lines of a log as the tools printed them, shared by all readers of findings: not to be changed."""
+    """Return the lines of a log as the tools printed them. All readers share the cached list: do not change it."""
     return [without_front(line) for line in logs.lines(log)]
 
 
@@ -84,7 +84,7 @@ def without_front(line: str) -> str:
 
 
 def phrase(message: str, known: Mapping[str, str] | None = None) -> str:
-    """A short stable word for a message that has no code: a known one, or its first words without names and values."""
+    """Return a short stable name for a message without a code: a known one, or its first words, no names or values."""
     for part, word in (known or {}).items():
         if part in message:
             return word

@@ -1,15 +1,15 @@
-"""A log in clean lines: without colours, control characters and what a CI service puts in front of every line.
+"""A log as clean lines: without colours, control characters and the prefix that a CI service puts on every line.
 
-It does not say what a line means. What is looked at is bounded: the beginning and the end of a long log (what failed
-mostly stands near the end, a failed set-up at the beginning), and the beginning of a long line. What lies between is
-not looked at.
+The meaning of a line is not interpreted here. The amount read is bounded: the beginning and the end of a long log
+(failures are mostly near the end, a failed set-up is at the beginning), and the beginning of a long line. The rest is
+ignored.
 """
 
 import codecs
 import re
 from functools import lru_cache
 
-from donewhen.readers import printed
+from donewhen.readers import printed_lines
 from donewhen.readers.failures.sources import apart
 
 BEGINNING = 512 * 1024
@@ -25,13 +25,13 @@ MARK = re.compile(r"##\[(?:error|warning|group|debug|command)\]")
 BUILD_STEP = re.compile(r"#\d{1,4} \d{1,6}\.\d{1,3} ")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 CHARACTER_SET = re.compile(r"\x1b(?:[()*+./-][0-9A-Za-z]|[0-9=>])")
-"""Escapes of old terminals: `tput sgr0` has one, so that tools which ask terminfo for colours print it."""
+"""Escape sequences of old terminals. `tput sgr0` has one, so tools that take colours from terminfo print it."""
 WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 PROBED = 4_096
 
 
 def text_of(content: bytes) -> str:
-    """What is looked at of a log, as text, whatever bytes are in it. Windows writes two bytes for a letter."""
+    """Return the part of a log that is read, as text, whatever its bytes. Windows may write two bytes per character."""
     coding = _wide(content)
     width = 2 if coding else 1
     beginning, end = BEGINNING * width, len(content) - END * width
@@ -42,8 +42,8 @@ def text_of(content: bytes) -> str:
 
 
 def _wide(content: bytes) -> str:
-    """Where every other byte is a zero, as it is of plain letters. With a mark in front some are enough, but not none:
-    any two bytes may stand there."""
+    """Return the UTF-16 variant of the content, or an empty string. In plain text every other byte is zero. After a
+    byte order mark some zeros are enough, but there must be some: any two bytes may look like a mark."""
     if content[:2] in WIDE and content[:PROBED].count(0) * 20 > len(content[:PROBED]):
         return WIDE[content[:2]]
     even, odd = content[:PROBED:2], content[1:PROBED:2]
@@ -55,17 +55,17 @@ def _wide(content: bytes) -> str:
 
 @lru_cache(maxsize=1)
 def lines(log: str) -> list[str]:
-    """The lines of a log, shared by the readers that look at the same log one after the other: not to be changed."""
-    return apart([_clean(line) for line in few(printed.lines(plain(log).encode("utf-8", "replace")))])
+    """Return the lines of a log. The cached list is shared by the readers of the same log: do not change it."""
+    return apart([_clean(line) for line in few(printed_lines.lines(plain(log).encode("utf-8", "replace")))])
 
 
 def few(lines: list[str]) -> list[str]:
-    """The first and the last of very many lines, for short ones cost as much as long ones."""
+    """Return only the first and last of very many lines: a short line costs as much as a long one."""
     return lines if len(lines) <= FIRST + LAST else [*lines[:FIRST], *lines[-LAST:]]
 
 
 def plain(log: str) -> str:
-    """What is looked at, with line ends that were doubled on their way made single again."""
+    """Return the part of a log that is read, with doubled line ends made single."""
     return CHARACTER_SET.sub("", looked_at(log)).replace("\r\r\n", "\n").replace("\r\n", "\n")
 
 

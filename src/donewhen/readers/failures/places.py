@@ -1,4 +1,4 @@
-"""Whose code a file in a trace is, told from its path alone, and its path without the machine it was on."""
+"""Classification of files in a trace by path: project code or not, and the path without the machine's directories."""
 
 import re
 from collections.abc import Sequence
@@ -22,20 +22,21 @@ ROOTS = re.compile(
 
 
 def is_of_project(file: str) -> bool:
-    """Whether a file is of neither a library nor the language. A path that says nothing is the project's."""
+    """Return True if a file belongs to neither a library nor the language. An unknown path is the project's."""
     return bool(file) and not OTHERS.search(file.replace("\\", "/"))
 
 
 def top_of_project(frames: Sequence[Frame]) -> Frame | None:
-    """The innermost frame of the project; frames have the innermost last. Java tells only by the name of a package."""
+    """Return the project's innermost frame. Frames have the innermost last. For Java, the package name decides."""
     own = (frame for frame in reversed(frames) if is_of_project(frame.file) and not JAVA.match(frame.function))
     return next(own, None)
 
 
 def portable(file: str) -> str:
-    """A path that two checkouts share: as it is where it is relative, else from where sources mostly begin.
+    """Return a path that is the same in two checkouts: a relative path as it is, else from a typical source directory
+    on.
 
-    An absolute path without such a directory keeps its last part only, since its root is not known.
+    An absolute path without such a directory keeps only its last part, because its root is not known.
     """
     plain = file.replace("\\", "/").removeprefix("file://").removeprefix("./")
     if not (plain.startswith(("/", "../")) or plain[1:3] == ":/"):
@@ -46,5 +47,5 @@ def portable(file: str) -> str:
 
 
 def _without_system(root: str) -> str:
-    """Where machines keep checkouts there are such directories too: /usr/src, /home/me/src, /app."""
+    """Remove directories in which machines keep checkouts, which look the same: /usr/src, /home/me/src, /app."""
     return re.sub(r"^/(?:usr/src(?:/app)?|app|go/src|(?:home|Users)/[^/]{1,80}/(?:src|apps?))(?=/|$)", "", root)

@@ -1,9 +1,8 @@
-"""Paths of files as a project knows them, whatever directory a build ran in.
+"""File paths relative to the project, whatever directory a build ran in.
 
-A relative path stays as it is, tidied. Of an absolute one the front is taken off where it can be told: a directory
-that the log itself names as the root of a build, or the place where a CI service or a container keeps a checkout.
-Anything else stays absolute, also below a temporary directory, where a checkout may be at any depth. No file is looked
-at.
+A relative path is only normalised. From an absolute path the front is removed if it is known: a directory that the log
+itself names as the root of a build, or the place where a CI service or a container keeps a checkout. Any other path
+stays absolute, also below a temporary directory, where a checkout may be at any depth. No file is read.
 """
 
 import re
@@ -14,7 +13,7 @@ ABSOLUTE = r"(?:[A-Za-z]:)?[/\\]"
 NAMED_ROOT = re.compile(
     rf"\s*(?:Compiling|Checking) \S+ v\S+ \(({ABSOLUTE}[^)]+)\)"  # cargo
     rf"|\[INFO\] Compiling [0-9]+ source files? [^/\\]*?({ABSOLUTE}.+?)[/\\]target[/\\]"  # maven
-    rf"|rootdir: ({ABSOLUTE}[^,]+)"  # pytest, in front of what was run besides
+    rf"|rootdir: ({ABSOLUTE}[^,]+)"  # pytest, before other values on the line
     rf"|> \S{{1,100}}@\S{{1,50}} [\w:.-]+ ({ABSOLUTE}.+)"  # npm before 7
     rf"|-- Build files have been written to: ({ABSOLUTE}.+)/(?:cmake-)?build[^/]*"
 )
@@ -29,7 +28,7 @@ LONGEST = 1_000
 
 
 def roots(printed: Iterable[str]) -> tuple[str, ...]:
-    """The directories that a log names as what was built, the shortest first."""
+    """Return the directories that a log names as build roots, the shortest first."""
     found = set[str]()
     for line in printed:
         if (named := NAMED_ROOT.match(line)) and named.lastindex and len(found) < MOST_ROOTS:
@@ -42,7 +41,7 @@ def is_absolute(path: str) -> bool:
 
 
 def in_project(path: str, roots: tuple[str, ...]) -> str:
-    """The path from the root of the project on, as far as that can be told."""
+    """Return the path relative to the project's root, if the root is known."""
     tidy = _tidy(path)
     if not is_absolute(tidy):
         return tidy
@@ -54,7 +53,7 @@ def in_project(path: str, roots: tuple[str, ...]) -> str:
 
 
 def _tidy(path: str) -> str:
-    """Maven writes a drive as `/C:/`, and Kotlin a file as an address."""
+    """Normalise a path. Maven writes a drive as `/C:/`, and Kotlin a file as a URL."""
     plain = path[:LONGEST].strip().removeprefix("file://").replace("\\", "/")
     if re.match(r"/[A-Za-z]:/", plain):
         plain = plain[1:]

@@ -1,8 +1,8 @@
-"""The lines of programs that ran side by side, put back behind one another by the name in front of each line.
+"""Interleaved output of programs that ran in parallel, separated by the name at the start of each line.
 
-Docker Compose, concurrently, Turborepo and pnpm write such names. Where most lines of a stretch have one, they are
-taken off and the lines of each program come together, for a report that is torn apart by another program's lines is
-none. Names of log levels are no programs. What a line says is not looked at.
+Docker Compose, concurrently, Turborepo and pnpm write such names. If most lines of a section have one, the names are
+removed and the lines of each program are put together: a report cannot be read if lines of another program interrupt
+it. Names of log levels are not program names. The content of a line is not interpreted.
 """
 
 import re
@@ -25,13 +25,13 @@ LEVEL = re.compile(
     re.IGNORECASE,
 )
 FEWEST, FEWEST_AT_ALL = 5, 2
-"""Lines that a program must have, for there are brackets and bars in other lines too; fewer where all lines have a
-name."""
+"""Minimum numbers of lines, because other lines have brackets and bars too: of a program, and in all. The second is
+enough if all lines have a name."""
 MOST_PARTS = 8
 
 
 def apart(lines: list[str]) -> list[str]:
-    """The lines as they are, or ordered by program where a style is found."""
+    """Return the lines unchanged, or ordered by program if a style is found."""
     for style in STYLES:
         found = [_named(style, line) for line in lines]
         if span := _span(found):
@@ -46,7 +46,7 @@ def _named(style: re.Pattern[str], line: str) -> tuple[str, str]:
 
 
 def _span(found: Sequence[tuple[str, str]]) -> tuple[int, int] | None:
-    """From the first to the last line of a program that says much, if at most one in eight between has no name."""
+    """Return the section from the first to the last line of frequent programs; None if over 1/8 of it has no name."""
     counted = Counter(name for name, _ in found if name)
     nameless = sum(1 for name, rest in found if not name and rest)
     often = {name for name, count in counted.items() if count >= FEWEST} or (set(counted) if not nameless else set())
@@ -59,7 +59,7 @@ def _span(found: Sequence[tuple[str, str]]) -> tuple[int, int] | None:
 
 
 def _by_program(found: Sequence[tuple[str, str]]) -> list[str]:
-    """A line without a name is of the program that spoke last."""
+    """Group lines by program. A line without a name belongs to the program before it."""
     said = dict[str, list[str]]()
     speaker = ""
     for name, rest in found:

@@ -1,4 +1,4 @@
-"""Traces and error lines in the forms that several tools share. Which of them a tool prints is known to its reader."""
+"""Parsers for traces and error lines in forms that several tools share. The tool's reader chooses the form."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,23 +23,23 @@ COMPARED = re.compile(r"\s*(?:\+ actual - expected|- Expected|\+ Received|\+ exp
 DIFFERENT = re.compile(r"[+-] .*")
 FARTHEST_DIFFERENCE, MOST_DIFFERENCES = 40, 6
 NUMBERS = re.compile(r"\d+")
-LAST_PART = re.compile(r"\w+$")
+LAST_PART = re.compile(r"\b\w+$")
 
 
 def python_frames(body: Iterable[str]) -> tuple[Frame, ...]:
-    """Python's order is ours: the innermost comes last."""
+    """Return Python frames. Python prints the innermost last, as we need it."""
     found = (PYTHON.fullmatch(line) for line in body)
     return last_ones(Frame(frame[1], int(frame[2]), frame[3] or "") for frame in found if frame)
 
 
 def script_frames(body: Iterable[str]) -> tuple[Frame, ...]:
-    """JavaScript's traces begin with the innermost."""
+    """Return JavaScript frames. JavaScript prints the innermost first."""
     found = (_script_frame(line.removesuffix(" {")) for line in body)
     return innermost_first(frame for frame in found if frame)
 
 
 def _script_frame(line: str) -> Frame | None:
-    """`at function (file:1:2)`, `at file:1:2` or `❯ function file:1:2`."""
+    """Parse `at function (file:1:2)`, `at file:1:2` or `❯ function file:1:2`."""
     called, position = SCRIPT.fullmatch(line), POSITION.search(line[-30:])
     if called is None or position is None:
         return None
@@ -48,7 +48,7 @@ def _script_frame(line: str) -> Frame | None:
 
 
 def _called(text: str) -> tuple[str, str]:
-    """Function and file. A directory may have a blank in its name; without brackets it is taken for a function then."""
+    """Return function and file. Without brackets, a directory with a space in its name is misread as a function."""
     if " (" in text:
         function, _, file = text.partition(" (")
         return function, file
@@ -59,7 +59,7 @@ def _called(text: str) -> tuple[str, str]:
 
 
 def java_frames(body: Iterable[str]) -> tuple[Frame, ...]:
-    """As JavaScript's, the innermost first. The file has no directory; the function has its package."""
+    """Return Java frames; Java prints the innermost first. The file has no directory; the function has its package."""
     found = (JAVA.fullmatch(line) for line in body)
     return innermost_first(Frame(frame[2], int(frame[3]), frame[1]) for frame in found if frame)
 
@@ -73,7 +73,7 @@ def innermost_first(frames: Iterable[Frame]) -> tuple[Frame, ...]:
 
 
 def error(line: str) -> tuple[str, str] | None:
-    """Kind and message of a line such as `KeyError: 'name'` or `TypeError [ERR_X]: …`."""
+    """Return kind and message of a line such as `KeyError: 'name'` or `TypeError [ERR_X]: …`."""
     found = ERROR.fullmatch(line.strip())
     if found is None or not _is_kind(found[1]) or (found[3] is None and not _is_alone(found[1])):
         return None
@@ -86,22 +86,22 @@ def _is_kind(word: str) -> bool:
 
 
 def _is_alone(kind: str) -> bool:
-    """An exception without a message is one word on a line, as many other things are."""
+    """Return True if a single word can be an exception without a message: many other lines are one word too."""
     return kind.endswith(("Error", "Exception", "Exit", "Interrupt", "Failure"))
 
 
 def kind_and_message(line: str, kind: str = "") -> tuple[str, str]:
-    """The same, with the whole line as the message where it names no kind."""
+    """Like `error`, but return the whole line as the message if it names no kind."""
     return error(line) or (kind, line.strip())
 
 
 def first_words(body: Iterable[str]) -> str:
-    """The first line that says anything."""
+    """Return the first line that is not blank."""
     return next((line.strip() for line in body if line.strip()), "")
 
 
 def whole_message(body: Sequence[str]) -> str:
-    """The first line that says anything, and the next one where it ends in a colon, as assertions do."""
+    """Return the first line that is not blank, and the next one if it ends in a colon, as assertions do."""
     said = (line.strip() for line in body if line.strip())
     first = next(said, "")
     return (
@@ -110,7 +110,7 @@ def whole_message(body: Sequence[str]) -> str:
 
 
 def differences(body: Sequence[str]) -> str:
-    """What is there and should not be, and the other way round, of two values that were compared line by line."""
+    """Return the lines that differ between two values that were compared line by line."""
     begin = next((at + 1 for at, line in enumerate(body[:FARTHEST_DIFFERENCE]) if COMPARED.match(line)), len(body))
     lines = (line.strip() for line in body[begin : begin + FARTHEST_DIFFERENCE])
     found = (line for line in lines if DIFFERENT.fullmatch(line) and not COMPARED.match(line))
@@ -118,12 +118,16 @@ def differences(body: Sequence[str]) -> str:
 
 
 def bounded(found: Iterable[Failure]) -> Iterator[Failure]:
-    """Not more than are of use, where each costs a look at many lines: a log may tell of one failure without end."""
+    """Return at most `MOST_TOLD` failures where each is expensive: a log may report one failure endlessly."""
     return islice(found, MOST_TOLD)
 
 
 def one_each(found: Iterable[Failure]) -> tuple[Failure, ...]:
-    """Every id once, within bounds. Of several tellings, as of the parameters of a test, the same one in any order."""
+    """Return every id once, within bounds.
+
+    If an id was reported several times (for example for the parameters of a test), the choice does not depend on the
+    order.
+    """
     kept: dict[str, Failure] = {}
     for failure in found:
         if len(kept) >= MOST_FAILURES:
@@ -135,12 +139,12 @@ def one_each(found: Iterable[Failure]) -> tuple[Failure, ...]:
 
 
 def _rank(failure: Failure) -> tuple[bool, str, str]:
-    """The fullest first, then by its words: numbers differ from run to run."""
+    """Sort key: failures with a message first, then by text without numbers, which differ from run to run."""
     return not failure.message, failure.kind, NUMBERS.sub("", failure.message[:LONGEST_MESSAGE])
 
 
 def blocks(lines: Sequence[str], begins: re.Pattern[str]) -> list[tuple[re.Match[str], int, int]]:
-    """What stands under every line that matches as a whole: the heading, where its body begins and where it ends."""
+    """Return heading, start and end of the body below every line that matches as a whole."""
     heads = [(at, found) for at, line in enumerate(lines) if (found := begins.fullmatch(line))]
     ends = [*(at for at, _ in heads), len(lines)][1:]
     return [(found, at + 1, end) for (at, found), end in zip(heads, ends, strict=True)]

@@ -1,4 +1,5 @@
-"""Two changes of one file put together: by lines first, and by what the lines mean where lines alone conflict.
+"""Merges two changes of one file: by lines first, and by syntax where the lines alone conflict.
 
-What comes out is a proposal. It parses and it loses nothing that was declared, but whether it works, the checks say.
+The result is a proposal. If all versions parse, it parses too and loses no declaration. Only the checks show whether it
+works.
 """

@@ -1,9 +1,9 @@
-"""Changelogs and their like: headings, and bullets below them. Prose between bullets is left alone."""
+"""Changelogs and similar files as rows: headings, and the bullets below them. Prose between bullets is not merged."""
 
 import re
 from functools import partial
 
-from donewhen.syntax.merging.entries import Entry, lines_with_offsets, row_of
+from donewhen.syntax.merging.entries import ListEntry, lines_with_offsets, row_of
 from donewhen.syntax.merging.pieces import Items, Piece, plain
 
 _HEADING = re.compile(rb"^(#{1,6})\s+\S")
@@ -13,7 +13,7 @@ _LEVELS = b"=-~^*"
 
 
 def is_sound(text: bytes) -> bool:
-    """Any text will do."""
+    """Accept any text."""
     del text
     return True
 
@@ -23,10 +23,10 @@ def piece(text: bytes) -> Piece:
 
 
 def _sections(text: bytes) -> Items:
-    """All headings in one row, each known by those above it as well."""
+    """Return all headings in one row; the key of each includes the headings above it."""
     lines = lines_with_offsets(text, 0)
     found = [(at, *heading) for at in range(len(lines)) if (heading := _heading(lines, at))]
-    entries: list[Entry] = []
+    entries: list[ListEntry] = []
     if text[: lines[found[0][0]][0] if found else None].strip():
         entries.append(_section(text, 0, lines[found[0][0]][0] if found else len(text), 0, b"", False))
     above: list[tuple[int, bytes]] = []
@@ -41,7 +41,7 @@ def _sections(text: bytes) -> Items:
 
 
 def _heading(lines: list[tuple[int, bytes]], at: int) -> tuple[int, bytes, int] | None:
-    """Level, title, and how many lines it takes."""
+    """Return level, title, and the number of lines of a heading."""
     line = lines[at][1]
     if marks := _HEADING.match(line):
         return len(marks[1]), line.strip(b"# \t"), 1
@@ -51,15 +51,15 @@ def _heading(lines: list[tuple[int, bytes]], at: int) -> tuple[int, bytes, int] 
     return None
 
 
-def _section(text: bytes, start: int, end: int, head: int, key: bytes, free: bool) -> Entry:
+def _section(text: bytes, start: int, end: int, head: int, key: bytes, free: bool) -> ListEntry:
     core = text[start:end].rstrip()
     head = min(head, len(core))
     head -= len(core[:head]) - len(core[:head].rstrip())
-    return Entry(Piece(core, "section", start, partial(_bullets, core, start, head), addable=True), key, True, free)
+    return ListEntry(Piece(core, "section", start, partial(_bullets, core, start, head), addable=True), key, True, free)
 
 
 def _bullets(text: bytes, offset: int, head: int) -> Items:
-    """Paragraphs and bullets; a bullet takes along the lines that are indented below it."""
+    """Return paragraphs and bullets; a bullet includes the lines that are indented below it."""
     starts: list[tuple[int, bool]] = []
     goes_on, margin = False, 0
     for at, line in lines_with_offsets(text[head:], offset + head):
@@ -72,9 +72,9 @@ def _bullets(text: bytes, offset: int, head: int) -> Items:
         if not starts or not (indent > margin or (goes_on and not bullet)):
             starts.append((at + indent, bullet))
         goes_on = True
-    entries: list[Entry] = []
+    entries: list[ListEntry] = []
     for number, (start, bullet) in enumerate(starts):
         end = starts[number + 1][0] if number + 1 < len(starts) else offset + len(text)
         core = text[start - offset : end - offset].rstrip()
-        entries.append(Entry(plain(core, start, "bullet" if bullet else "prose"), core, False, bullet))
+        entries.append(ListEntry(plain(core, start, "bullet" if bullet else "prose"), core, False, bullet))
     return row_of("bullets", text, offset, head, entries)

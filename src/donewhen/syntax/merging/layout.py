@@ -1,15 +1,16 @@
-"""A merged row as text again: white space and separators as the file has them. What is in the row is decided before."""
+"""Writes a merged row as text, with the white space and separators of the file. It does not decide what is in the
+row."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from donewhen.records import frozen
-from donewhen.syntax.merging.pieces import Item, Items
+from donewhen.syntax.merging.pieces import Items, RowItem
 
 
 @frozen
 class Placed:
-    """A thing of the result: the texts it brings, and the version and place its white space comes from."""
+    """One item of the result: its texts, and the version and index from which its white space comes."""
 
     source: Items
     at: int
@@ -19,7 +20,7 @@ class Placed:
     rest: bytes
 
     @property
-    def item(self) -> Item:
+    def item(self) -> RowItem:
         return self.source.items[self.at]
 
 
@@ -42,12 +43,12 @@ def laid_out(placed: Sequence[Placed], base: Items, ours: Items, theirs: Items) 
 
 
 def _is_broken(row: Items) -> bool:
-    """Whether the things stand on lines of their own."""
+    """Tell whether the items are on separate lines."""
     return any(b"\n" in item.gap for item in row.items)
 
 
 def _gap(thing: Placed, first: bool, model: Items, rows: Sequence[Items]) -> bytes:
-    """The white space before a thing: its own, unless it was the first and is not any more, or the other way round."""
+    """Return the white space before an item: its own, unless it became the first item or is no longer the first."""
     if first == (thing.at == 0):
         return thing.gap
     if first:
@@ -58,7 +59,7 @@ def _gap(thing: Placed, first: bool, model: Items, rows: Sequence[Items]) -> byt
 
 
 def _unexampled_gap(thing: Placed, model: Items, rows: Sequence[Items]) -> bytes:
-    """No two things stand next to each other anywhere: definitions of several lines get an empty line."""
+    """Return the gap if no version has two adjacent items: definitions of several lines get an empty line."""
     usual = _usual_gap(rows)
     if usual or model.what == "bullets":
         return usual or model.between
@@ -71,7 +72,7 @@ def _unexampled_gap(thing: Placed, model: Items, rows: Sequence[Items]) -> bytes
 
 
 def _usual_gap(rows: Sequence[Items]) -> bytes:
-    """The white space that most often stands between two things."""
+    """Return the most frequent white space between two items."""
     for row in rows:
         if gaps := [item.gap for item in row.items[1:]]:
             return Counter(gaps).most_common(1)[0][0]

@@ -1,7 +1,7 @@
-"""Which lines two texts have in common. Lines only: what they mean is not asked here.
+"""Finds the lines that two texts have in common. It does not interpret the lines.
 
-Unique common lines are the anchors, Myers' search fills what lies between them. The search has a budget: a text made
-to be expensive gets a coarser answer, which is still a true one.
+Unique common lines are the anchors; Myers' algorithm fills the ranges between them. The search has a budget: a text
+made to be expensive gets a coarser result, which is still correct.
 """
 
 import bisect
@@ -25,20 +25,20 @@ class Hunk:
 
 
 def split(text: bytes) -> list[bytes]:
-    """The lines with their ends; together they are the text again."""
+    """Return the lines with their ends; joined they are the text again."""
     lines = [line + b"\n" for line in text.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
 
 
 def numbered(*texts: Sequence[bytes]) -> list[list[int]]:
-    """One number for each different line, the same in all texts: numbers are quicker to compare."""
+    """Replace each distinct line by a number that is the same in all texts: numbers are faster to compare."""
     numbers: dict[bytes, int] = {}
     return [[numbers.setdefault(line, len(numbers)) for line in text] for text in texts]
 
 
 def changes(old: Sequence[int], new: Sequence[int]) -> list[Hunk]:
-    """How `old` became `new`, in order; two hunks never touch."""
+    """Return how `old` became `new`, in order; two hunks never touch."""
     found: list[Hunk] = []
     steps = MOST_STEPS
     waiting = [(0, len(old), 0, len(new), 0)]
@@ -67,7 +67,7 @@ def _trimmed(old: Sequence[int], new: Sequence[int], a: int, a_end: int, b: int,
 
 
 def _anchors(old: Sequence[int], new: Sequence[int], span: Hunk) -> list[tuple[int, int]]:
-    """Lines that occur once on each side, as many as can be taken in one order."""
+    """Return lines that occur once on each side, as many as fit in one order."""
     there = _once(new, span.new_start, span.new_end)
     pairs = [
         (at, there[line])
@@ -85,7 +85,7 @@ def _once(lines: Sequence[int], start: int, end: int) -> dict[int, int]:
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs that rises on both sides (patience sorting)."""
+    """Return the longest sequence of pairs that increases on both sides (patience sorting)."""
     tops: list[int] = []
     last: list[int] = []
     before = [-1] * len(pairs)
@@ -110,7 +110,7 @@ def _between(anchors: list[tuple[int, int]], span: Hunk) -> list[tuple[int, int,
 
 
 def _searched(old: Sequence[int], new: Sequence[int], steps: int) -> tuple[list[Hunk], int]:
-    """The shortest way from old to new, and what the search cost; one big hunk when it would cost too much."""
+    """Return the shortest edit from old to new, and the cost of the search; one big hunk if it would cost too much."""
     reach = {1: 0}
     trail: list[dict[int, int]] = []
     used = 0

@@ -1,4 +1,4 @@
-"""What a node is called, and whether two such may be added side by side. It looks at one node, not at a tree."""
+"""Names of nodes, and whether two such nodes may be added next to each other. It looks at one node, not at a tree."""
 
 from tree_sitter import Node
 
@@ -31,7 +31,7 @@ def is_import(node: Node) -> bool:
 
 
 def import_key(node: Node) -> tuple[bytes, bool]:
-    """What two imports have in common when they could be one, and whether that is more than their whole text."""
+    """Return the key that two imports share if they could be one, and whether the key is more than their whole text."""
     source = node.child_by_field_name("module_name") or node.child_by_field_name("source")
     if node.type in ("import_from_statement", "import_statement") and source is not None:
         kind = b" type" if any(child.type in ("type", "typeof") for child in node.children) else b""
@@ -42,7 +42,7 @@ def import_key(node: Node) -> tuple[bytes, bool]:
 
 
 def declared_name(node: Node) -> bytes | None:
-    """The name that a statement or member declares; None for one that declares nothing, or several things."""
+    """Return the name that a statement or member declares; None if it declares nothing, or several names."""
     prefix = b""
     for _ in range(MOST_WRAPPERS):
         if node.type == "impl_item":
@@ -76,7 +76,7 @@ def _inner(node: Node) -> Node | None:
 
 
 def _accessor(node: Node) -> bytes:
-    """What tells a getter from a setter of the same name."""
+    """Return a prefix that distinguishes a getter from a setter of the same name."""
     if node.type == "method_definition":
         return next((text_of(child) + b" " for child in node.children if child.type in ("get", "set", "static")), b"")
     if node.type == "decorated_definition":
@@ -92,7 +92,7 @@ def _accessor(node: Node) -> bytes:
 
 
 def item_key(node: Node, rule: Rule, broken: bool) -> tuple[bytes, bool, bool]:
-    """The key of a thing in a row, whether it is a name, and whether the thing is free."""
+    """Return the key of a row item, whether the key is a name, and whether the item is free."""
     text = text_of(node)
     if is_import(node):
         key, named = import_key(node)
@@ -145,7 +145,7 @@ def _case_key(node: Node, text: bytes) -> tuple[bytes, bool, bool]:
 
 
 def _ends(node: Node, text: bytes) -> bool:
-    """Whether control cannot fall from this case into one that is put after it."""
+    """Tell whether control cannot fall through from this case into one that is added after it."""
     if node.type not in ("switch_case", "case_statement", "switch_block_statement_group"):
         return True
     last = text.rstrip().rstrip(b"}; \n").rsplit(b"\n", 1)[-1].strip()
@@ -153,13 +153,13 @@ def _ends(node: Node, text: bytes) -> bool:
 
 
 def _is_no_position(node: Node, text: bytes) -> bool:
-    """Numbers and options of a command line mean something by their place in a list."""
+    """Tell whether an element has no meaning by position. Numbers and command-line options may have one."""
     number = node.type in ("integer", "float", "number", "unary_operator", "unary_expression", "number_literal")
     return not number and not text.startswith((b"*", b"...", b'"-', b"'-"))
 
 
 def _parameter_key(node: Node, text: bytes) -> tuple[bytes, bool, bool]:
-    """Parameters and arguments that are given by name can stand in any order; all others are a matter of place."""
+    """Return the key of a parameter or argument. Those given by name can be in any order; all others are positional."""
     by_name = ("default_parameter", "typed_default_parameter", "keyword_argument", "keyword_parameter", "pair")
     name = node.child_by_field_name("name") or node.child_by_field_name("key")
     if name is not None and node.type in by_name:

@@ -1,21 +1,21 @@
-"""Files of entries for which there is no grammar: which outline a path has, and what an outline can do."""
+"""Outlines for structured files without a grammar: which outline a path has, and what an outline can do."""
 
 import json
 import re
 from collections.abc import Callable
 
 from donewhen.records import frozen
-from donewhen.syntax.grammar import Unreadable, parsed
+from donewhen.syntax.grammar import SourceUnreadable, parsed
 from donewhen.syntax.merging import changelog, toml, yaml
 from donewhen.syntax.merging.pieces import Piece
-from donewhen.syntax.merging.trees import Reader
+from donewhen.syntax.merging.trees import NodeReader
 
 _CHANGELOG = re.compile(r"^(changelog|changes|news|history)[^/]*$", re.IGNORECASE)
 
 
 @frozen
 class Outline:
-    """`is_sound` tells whether a text is what its name says; `piece` takes a sound text apart."""
+    """`is_sound` tells whether a text is valid in its format; `piece` splits a valid text."""
 
     is_sound: Callable[[bytes], bool]
     piece: Callable[[bytes], Piece]
@@ -38,11 +38,11 @@ def outline_of(path: str) -> Outline | None:
 
 
 def _is_json(text: bytes) -> bool:
-    """JSON without a key that occurs twice, which some readers take and others do not."""
+    """Accept JSON without duplicate keys, which some readers accept and others reject."""
     try:
         json.loads(text, object_pairs_hook=_without_doubles)
         return not parsed("python", text).root_node.has_error
-    except (ValueError, RecursionError, Unreadable):
+    except (ValueError, RecursionError, SourceUnreadable):
         return False
 
 
@@ -54,5 +54,5 @@ def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _json_piece(text: bytes) -> Piece:
-    """The grammar of Python reads JSON as well: its dictionaries and lists are written alike."""
-    return Reader("python", text).whole(parsed("python", text).root_node)
+    """Parse JSON with the Python grammar: dictionaries and lists are written the same way."""
+    return NodeReader("python", text).whole(parsed("python", text).root_node)

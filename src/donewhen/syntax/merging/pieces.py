@@ -1,7 +1,7 @@
-"""A text in pieces: what a merge needs to know about a stretch of a file, whatever language it is written in.
+"""A text in pieces: what a merge needs to know about a range of a file, in any language.
 
-A piece tells its shape only when asked, because only what both sides changed is ever opened. The bytes of a shape,
-put together in order, are the piece's text.
+A piece computes its shape only on request, because only what both sides changed is ever opened. The bytes of a shape,
+joined in order, are the text of the piece.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +13,19 @@ Sorting = Callable[[bytes], tuple[int, bytes]]
 
 @frozen
 class Piece:
-    """Some text, where it starts, what it is, and how it can be taken apart."""
+    """A text, its start, its kind, and a function that splits it."""
 
     text: bytes
     kind: str
     start: int
     opened: "Callable[[], Items | Parts | None]"
     addable: bool = False
-    """Two that were added by both sides may become one: imports from one module, say."""
+    """True if two pieces added by both sides may become one, for example imports from one module."""
 
 
 @frozen
-class Item:
-    """One of several things in a row: white space, comments, the thing, its separator, a comment on the same line."""
+class RowItem:
+    """One item of a row: white space, comments, the item itself, its separator, a comment on the same line."""
 
     gap: bytes
     lead: bytes
@@ -34,13 +34,13 @@ class Item:
     rest: bytes
     key: bytes
     named: bool
-    """Whether the key is a name, which stays when the thing changes; otherwise it is the text."""
+    """True if the key is a name, which stays when the item changes; otherwise the key is the text."""
     free: bool
-    """Whether it may stand before or after what the other side adds at the same place."""
+    """True if it may be before or after what the other side adds at the same position."""
     order: bytes | None = None
-    """What a sorted row is sorted by."""
+    """The key by which a sorted row is sorted."""
     filler: bool = False
-    """It stands there because something must, and goes when something comes."""
+    """A placeholder that the syntax requires, such as `pass`; it is dropped when a real item is added."""
 
     @property
     def told(self) -> tuple[bytes, bytes, bytes]:
@@ -49,11 +49,11 @@ class Item:
 
 @frozen
 class Items:
-    """A row of things. `sep` and `between` are what separates them where no example is at hand."""
+    """A row of items. `sep` and `between` separate them if there is no example in the file."""
 
     what: str
     head: bytes
-    items: Sequence[Item]
+    items: Sequence[RowItem]
     tail: bytes
     sep: bytes = b""
     between: bytes = b"\n"
@@ -62,12 +62,12 @@ class Items:
 
 @frozen
 class Parts:
-    """A fixed sequence of parts with roles. Unless they are independent, both sides may have changed one part only."""
+    """A fixed sequence of parts with roles. Unless they are independent, at most one part may have changed."""
 
     parts: Sequence[tuple[str, Piece]]
     independent: bool
 
 
 def plain(text: bytes, start: int, kind: str = "text") -> Piece:
-    """A piece that cannot be taken apart."""
+    """Return a piece that cannot be split."""
     return Piece(text, kind, start, lambda: None)

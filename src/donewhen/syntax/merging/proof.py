@@ -1,6 +1,7 @@
-"""What a merged text must show before it is offered: it parses, and it declares what both sides declared.
+"""Proof of a merged text before it is offered: its declarations and imports must be those of both sides.
 
-Only the changed places are looked at. Whether the names mean the right thing is for the checks.
+Only the changed places are checked. `merge` checks that the text parses. Whether the names mean the right thing is left
+to the checks.
 """
 
 import bisect
@@ -21,16 +22,16 @@ _WORD = re.compile(rb"[\w$]+")
 
 @frozen
 class Facts:
-    """Names by scope, and what imports bind to what."""
+    """Names by scope, and which import binds which name."""
 
     declared: Counter[bytes] = field(default_factory=Counter[bytes])
     bound: set[tuple[bytes, bytes]] = field(default_factory=set[tuple[bytes, bytes]])
 
 
 def odd_line(texts: Sequence[bytes]) -> bytes | None:
-    """A line of base that at most one side added or removed, but that the result has more or less often than that.
+    """Return a line of base whose count in the result is wrong, although at most one side added or removed it.
 
-    It was taken along: a comment or decorator under which both sides put something of their own, for example.
+    The line was copied or lost by accident: for example a comment or decorator under which both sides put something.
     """
     b, o, t, r = (Counter(line.strip().rstrip(b",;|") for line in text.split(b"\n")) for text in texts)
     for line in b:
@@ -40,9 +41,9 @@ def odd_line(texts: Sequence[bytes]) -> bytes | None:
 
 
 def doubt(parts: Iterable[tuple[Tree, Version, Version, Version]]) -> str | None:
-    """Why the result cannot be what both sides meant; None when nothing speaks against it.
+    """Return why the result cannot be what both sides meant; None if nothing speaks against it.
 
-    Each part of the file comes as base, ours, theirs and result.
+    Each part of the file is given as base, ours, theirs and result.
     """
     by_ours, by_theirs, by_result = Facts(), Facts(), Facts()
     for base, *versions in parts:
@@ -66,7 +67,7 @@ def _import_doubt(ours: set[tuple[bytes, bytes]], theirs: set[tuple[bytes, bytes
 
 
 def _add(facts: Facts, base: Tree, version: Version) -> None:
-    """Add what a version declares and imports in its changed places more (or less) than base did there."""
+    """Add what a version declares and imports in its changed places, compared with base (more or less)."""
     before = _facts(base, [(span.old_start, span.old_end) for span in version.spans])
     after = _facts(version.tree, [(span.new_start, span.new_end) for span in version.spans])
     facts.declared.update(after.declared)
@@ -79,7 +80,7 @@ def _facts(tree: Tree, spans: Sequence[tuple[int, int]]) -> Facts:
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
 
     def touched(start: int, end: int) -> bool:
-        """Whether a change ends after the start and starts before the end."""
+        """Tell whether a change ends after the start and starts before the end."""
         at = bisect.bisect_right(ends, start)
         return at < len(spans) and starts[at] < end
 
@@ -106,7 +107,7 @@ def _header_end(node: Node) -> int:
 
 
 def _bindings(node: Node) -> Iterator[tuple[bytes, bytes]]:
-    """What names an import makes known, and what they stand for."""
+    """Yield the names that an import binds, and what they stand for."""
     source = node.child_by_field_name("module_name") or node.child_by_field_name("source")
     if node.type in ("preproc_include", "call"):
         return
@@ -135,7 +136,7 @@ def _leaves_of_import(node: Node) -> Iterable[Node]:
 
 
 def _by_last_word(node: Node) -> Iterator[tuple[bytes, bytes]]:
-    """For languages that name a thing by its path: the last word, or the one after `as`."""
+    """Yield bindings for languages that name a thing by its path: the last word, or the one after `as`."""
     own, text = node.child_by_field_name("name"), text_of(node)
     if node.type == "import_spec" and own is not None:
         yield text_of(own), b".".join(_WORD.findall(text.removeprefix(text_of(own))))

@@ -1,7 +1,7 @@
-"""The three-way merge by lines: where one side changed, where both did, and where they did not agree.
+"""The three-way merge by lines: where one side changed, where both did, and where they disagree.
 
-Not the last word on a conflict: the texts it makes differ in the conflicting places alone, so that whoever knows more
-about them need not look elsewhere.
+It does not resolve conflicts. The texts that it makes differ only in the conflicting places, so that a later step with
+more knowledge does not need to look elsewhere.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ SIDES: tuple[Side, ...] = ("base", "ours", "theirs")
 
 
 @frozen
-class Region:
-    """The same stretch of the file in all three texts, as ranges of lines; `taken` is None for a conflict."""
+class MergeRegion:
+    """The same range of the file in all three texts, as line ranges; `taken` is None for a conflict."""
 
     base: range
     ours: range
@@ -29,20 +29,20 @@ class LineMerge:
     base: list[bytes]
     ours: list[bytes]
     theirs: list[bytes]
-    regions: list[Region]
+    regions: list[MergeRegion]
 
     @property
-    def conflicts(self) -> list[Region]:
+    def conflicts(self) -> list[MergeRegion]:
         return [region for region in self.regions if region.taken is None]
 
     def text(self, at_conflicts: Side) -> bytes:
-        """Everything that is agreed upon, and one side's lines where there is a conflict."""
+        """Return all lines without conflict, with the lines of one side where there is a conflict."""
         pieces: list[bytes] = []
         for region in self.regions:
             pieces += self.lines(region, region.taken or at_conflicts)
         return b"".join(pieces)
 
-    def lines(self, region: Region, side: Side) -> list[bytes]:
+    def lines(self, region: MergeRegion, side: Side) -> list[bytes]:
         span: range = getattr(region, side)
         lines: list[bytes] = getattr(self, side)
         return lines[span.start : span.stop]
@@ -52,7 +52,7 @@ def merged_by_lines(base: bytes, ours: bytes, theirs: bytes) -> LineMerge:
     b, o, t = split(base), split(ours), split(theirs)
     b_numbers, o_numbers, t_numbers = numbered(b, o, t)
     by_ours, by_theirs = changes(b_numbers, o_numbers), changes(b_numbers, t_numbers)
-    regions: list[Region] = []
+    regions: list[MergeRegion] = []
     at = _Position()
     for group_ours, group_theirs in _touching(by_ours, by_theirs):
         hunks = [*group_ours, *group_theirs]
@@ -61,20 +61,20 @@ def merged_by_lines(base: bytes, ours: bytes, theirs: bytes) -> LineMerge:
         span = at.advance(end, group_ours, group_theirs)
         same = o_numbers[span[1].start : span[1].stop] == t_numbers[span[2].start : span[2].stop]
         taken: Side | None = "ours" if not group_theirs or same else "theirs" if not group_ours else None
-        regions.append(Region(*span, taken))
+        regions.append(MergeRegion(*span, taken))
     regions += at.quiet_until(len(b))
     return LineMerge(b, o, t, regions)
 
 
 class _Position:
-    """How far each of the three texts has been read."""
+    """The current read position in each of the three texts."""
 
     def __init__(self) -> None:
         self.base = self.ours = self.theirs = 0
 
-    def quiet_until(self, end: int) -> list[Region]:
-        """The lines that nobody changed, up to a line of base."""
-        return [Region(*self.advance(end, [], []), "base")] if end > self.base else []
+    def quiet_until(self, end: int) -> list[MergeRegion]:
+        """Return the lines that neither side changed, up to a line of base."""
+        return [MergeRegion(*self.advance(end, [], []), "base")] if end > self.base else []
 
     def advance(self, end: int, by_ours: Sequence[Hunk], by_theirs: Sequence[Hunk]) -> tuple[range, range, range]:
         start = self.base, self.ours, self.theirs
@@ -89,7 +89,7 @@ def _growth(hunk: Hunk) -> int:
 
 
 def _touching(by_ours: list[Hunk], by_theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
-    """Hunks in order of base; those of both sides with no unchanged line between them stand together."""
+    """Group hunks in order of base; hunks of both sides with no unchanged line between them are in one group."""
     tagged = [(hunk, side) for side, hunks in enumerate((by_ours, by_theirs)) for hunk in hunks]
     tagged.sort(key=lambda entry: (entry[0].old_start, entry[0].old_end, entry[1]))
     groups: list[tuple[list[Hunk], list[Hunk]]] = []

@@ -1,6 +1,7 @@
-"""Which things of a row stay when both sides changed it, and in which order. About keys and places, not about bytes.
+"""Decides which items of a row stay when both sides changed it, and in which order. It uses keys and positions, not
+bytes.
 
-The things that all three versions have divide the row into stretches; within a stretch, ours come before theirs.
+The items that all three versions have divide the row into stretches; within a stretch, our items come before theirs.
 """
 
 from collections import Counter
@@ -9,11 +10,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from donewhen.records import frozen
-from donewhen.syntax.merging.pieces import Item, Items, Sorting
+from donewhen.syntax.merging.pieces import Items, RowItem, Sorting
 
 
 class Clash(Exception):
-    """The sides do not go together here; the message says why, `at` is a place in our text, when one is known."""
+    """The sides cannot be merged here. The message says why; `at` is an offset in our text, if one is known."""
 
     def __init__(self, why: str, at: int | None = None) -> None:
         super().__init__(why)
@@ -21,8 +22,8 @@ class Clash(Exception):
 
 
 @frozen
-class Kept:
-    """One thing of the result: its place in the versions that have it."""
+class MergedRow:
+    """One item of the result: its index in the versions that have it."""
 
     base: int | None
     ours: int | None
@@ -31,9 +32,9 @@ class Kept:
 
 @frozen
 class Row:
-    """A version of the row, with keys that occur once."""
+    """One version of the row, with unique keys."""
 
-    items: Sequence[Item]
+    items: Sequence[RowItem]
     keys: list[bytes]
     place: dict[bytes, int]
 
@@ -45,26 +46,26 @@ class Stretch:
     theirs: range
 
 
-def kept_of(base: Items, ours: Items, theirs: Items) -> list[Kept]:
-    """The things of the merged row in order; Clash when there is no safe answer."""
+def kept_of(base: Items, ours: Items, theirs: Items) -> list[MergedRow]:
+    """Return the items of the merged row in order. Raise `Clash` if there is no safe result."""
     vague = set[bytes]().union(*(_repeated(version.items) for version in (base, ours, theirs)))
     b, o, t = (_row(version.items, vague) for version in (base, ours, theirs))
     o, t = _matched(b, o, t)
     sorting = _Sorting(o, t, ours.sortings)
-    kept: list[Kept] = []
+    kept: list[MergedRow] = []
     shared = _shared(b, o, t)
     for stretch, after in zip(_stretches(shared, b, o, t), [*shared, None], strict=True):
         kept += _kept_in(stretch, b, o, t, sorting)
-        kept += [Kept(*after)] if after else []
+        kept += [MergedRow(*after)] if after else []
     return kept
 
 
-def _repeated(items: Sequence[Item]) -> set[bytes]:
+def _repeated(items: Sequence[RowItem]) -> set[bytes]:
     return {key for key, times in Counter(item.key for item in items if item.named).items() if times > 1}
 
 
-def _row(items: Sequence[Item], vague: set[bytes]) -> Row:
-    """A name that occurs twice names nothing: such things are known by their text."""
+def _row(items: Sequence[RowItem], vague: set[bytes]) -> Row:
+    """Build a row. A name that occurs twice identifies nothing: such items are identified by their text."""
     items = [
         replace(item, named=False, free=False, key=item.core.text) if item.key in vague else item for item in items
     ]
@@ -95,7 +96,8 @@ def _stretches(shared: Sequence[tuple[int, int, int]], b: Row, o: Row, t: Row) -
 
 
 def _matched(b: Row, o: Row, t: Row) -> tuple[Row, Row]:
-    """Where each version has one nameless thing that the others have not, it is taken for the same thing, changed."""
+    """Match unnamed items: if each version has exactly one that the others do not have, it counts as one changed
+    item."""
     o_keys, t_keys = list(o.keys), list(t.keys)
     for stretch in _stretches(_shared(b, o, t), b, o, t):
         gone = [at for at in stretch.base if b.keys[at] not in o.place and b.keys[at] not in t.place]
@@ -112,21 +114,21 @@ def _rekeyed(row: Row, keys: list[bytes]) -> Row:
     return Row(row.items, keys, {key: at for at, key in enumerate(keys)})
 
 
-def _kept_in(stretch: Stretch, b: Row, o: Row, t: Row, sorting: "_Sorting") -> list[Kept]:
+def _kept_in(stretch: Stretch, b: Row, o: Row, t: Row, sorting: "_Sorting") -> list[MergedRow]:
     told = [
         [row.items[at].told for at in span] for row, span in ((b, stretch.base), (o, stretch.ours), (t, stretch.theirs))
     ]
     if told[1] == told[2] or told[0] == told[2]:
-        return [Kept(b.place.get(o.keys[at]), at, t.place.get(o.keys[at])) for at in stretch.ours]
+        return [MergedRow(b.place.get(o.keys[at]), at, t.place.get(o.keys[at])) for at in stretch.ours]
     if told[0] == told[1]:
-        return [Kept(b.place.get(t.keys[at]), o.place.get(t.keys[at]), at) for at in stretch.theirs]
+        return [MergedRow(b.place.get(t.keys[at]), o.place.get(t.keys[at]), at) for at in stretch.theirs]
     new_ours = [at for at in stretch.ours if o.keys[at] not in b.place]
     new_theirs = [at for at in stretch.theirs if t.keys[at] not in b.place]
     _forbid_changed_and_deleted(stretch, b, o, t)
     _forbid_two_replacements(stretch, b, o, t, bool(new_ours and new_theirs))
     _forbid_unfree(stretch, b, o, t, new_ours, new_theirs)
-    only_theirs = [Kept(None, None, at) for at in new_theirs if t.keys[at] not in o.place]
-    from_ours = [Kept(None, at, t.place.get(o.keys[at])) for at in new_ours]
+    only_theirs = [MergedRow(None, None, at) for at in new_theirs if t.keys[at] not in o.place]
+    from_ours = [MergedRow(None, at, t.place.get(o.keys[at])) for at in new_ours]
     return sorting.of(from_ours, only_theirs)
 
 
@@ -145,7 +147,7 @@ def _forbid_two_replacements(stretch: Stretch, b: Row, o: Row, t: Row, both_adde
 
 
 def _forbid_unfree(stretch: Stretch, b: Row, o: Row, t: Row, new_ours: list[int], new_theirs: list[int]) -> None:
-    """Where both sides were at work, only things whose order does not matter may stand next to each other."""
+    """Raise `Clash` if both sides changed the same place and the order of an item matters there."""
     lost_by_ours = [b.items[at] for at in stretch.base if b.keys[at] not in o.place]
     lost_by_theirs = [b.items[at] for at in stretch.base if b.keys[at] not in t.place]
     by_ours = [o.items[at] for at in new_ours if o.keys[at] not in t.place] + lost_by_ours
@@ -155,13 +157,13 @@ def _forbid_unfree(stretch: Stretch, b: Row, o: Row, t: Row, new_ours: list[int]
 
 
 class _Sorting:
-    """Ours, then theirs; but a row that is sorted on both sides stays sorted."""
+    """Our items, then theirs; but a row that is sorted on both sides stays sorted."""
 
     def __init__(self, ours: Row, theirs: Row, sortings: Sequence[Sorting]) -> None:
         self.ours, self.theirs, self.sortings = ours, theirs, sortings
         self.fitting = [_fitting(row, sortings) if sortings else [] for row in (ours, theirs)]
 
-    def of(self, ours: list[Kept], theirs: list[Kept]) -> list[Kept]:
+    def of(self, ours: list[MergedRow], theirs: list[MergedRow]) -> list[MergedRow]:
         both = ours + theirs
         if self.sortings and ours and theirs and all(self._order(kept) is not None for kept in both):
             mine, other = self.fitting[0][ours[0].ours or 0], self.fitting[1][theirs[0].theirs or 0]
@@ -170,12 +172,12 @@ class _Sorting:
                     return sorted(both, key=lambda kept, sorting=sorting: sorting(self._order(kept) or b""))
         return both
 
-    def _order(self, kept: Kept) -> bytes | None:
+    def _order(self, kept: MergedRow) -> bytes | None:
         return (self.theirs.items[kept.theirs or 0] if kept.ours is None else self.ours.items[kept.ours]).order
 
 
 def _fitting(row: Row, sortings: Sequence[Sorting]) -> list[list[Sorting]]:
-    """For each thing, how the run is sorted that it stands in: sortable things with no empty line between them."""
+    """Return for each item how its run is sorted; a run is sortable items with no empty line between them."""
     found: list[list[Sorting]] = []
     start = 0
     for at in range(1, len(row.items) + 1):

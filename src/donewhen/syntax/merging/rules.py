@@ -1,4 +1,4 @@
-"""Which nodes of each grammar are rows, and which are definitions. Names of node kinds only, no behaviour."""
+"""Tables of node types per grammar: which nodes are rows, and which are definitions. Data only, no behaviour."""
 
 from typing import Literal
 
@@ -8,9 +8,9 @@ Rule = Literal[
     "members", "statements", "cases", "entries", "fields", "elements", "set", "names", "parameters", "arguments",
     "bases", "alternatives",
 ]  # fmt: skip
-"""members: things with names, on lines of their own; statements: their order matters; cases: of a switch;
-entries: key and value; fields: of an interface, struct or enum; elements: of a list, by position; set: in any order;
-names: imported or exported; parameters, arguments, bases: of a definition or call; alternatives: of a union type."""
+"""members: named items, on separate lines; statements: their order matters; cases: of a switch; entries: key and value;
+fields: of an interface, struct or enum; elements: of a list, by position; set: in any order; names: imported or
+exported; parameters, arguments, bases: of a definition or call; alternatives: of a union type."""
 
 ROWS_SEPARATED: dict[Rule, bytes] = {
     "entries": b",", "fields": b",", "elements": b",", "set": b",", "names": b",", "parameters": b",",
@@ -81,10 +81,10 @@ DEFINITIONS = frozenset((
     "struct_specifier", "enum_specifier", "namespace_definition", "class", "module", "method", "singleton_method",
     "trait_declaration", "record_declaration", "type_spec", "internal_module",
 ))  # fmt: skip
-"""Their signature and their body are separate things."""
+"""Their signature and their body are merged separately."""
 
 SCOPES = DEFINITIONS - {"arrow_function", "function_expression"}
-"""Definitions that lend their name to what they contain."""
+"""Definitions whose name qualifies the names that they contain."""
 
 FUNCTIONS = frozenset((
     "function_definition", "function_declaration", "generator_function_declaration", "method_definition",
@@ -100,14 +100,14 @@ VALUES = frozenset((
     "enum_variant", "enumerator", "enum_assignment", "enum_case", "function_signature_item", "macro_definition",
     "preproc_def", "preproc_function_def", "field_identifier", "method_elem",
 ))  # fmt: skip
-"""Declarations without a body of their own."""
+"""Declarations without a body."""
 
 EXPRESSIONS = frozenset((
     "dictionary", "list", "set", "tuple", "object", "array", "hash", "literal_value", "array_expression",
     "array_initializer", "initializer_list", "array_creation_expression", "union_type", "binary_operator", "string",
     "binary_expression",
 ))  # fmt: skip
-"""Nothing in them is declared for others."""
+"""Nothing inside them is declared for other code."""
 
 IMPORTS = frozenset((
     "import_statement", "import_from_statement", "future_import_statement", "import_declaration", "import_spec",
@@ -122,10 +122,10 @@ HERITAGE = {
     "abstract_class_declaration": "class_heritage",
     "interface_declaration": "extends_type_clause",
 }
-"""What may stand between the name and the body of these, or be absent."""
+"""Optional nodes between the name and the body of these."""
 OPENERS = frozenset(("{", "(", "[", "implements", "extends"))
 CLOSERS = frozenset(("}", ")", "]", "#endif"))
 SEPARATORS = frozenset((",", ";", "|"))
 LEADING = frozenset(("decorator", "attribute_item", "attribute_list"))
-"""Stand before what they belong to, as a comment does."""
+"""Nodes before the item that they belong to, like a comment."""
 DEFAULT_CASES = (b"_", b"default", b"default:")

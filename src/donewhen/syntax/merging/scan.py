@@ -1,4 +1,4 @@
-"""The children of a node as a row: each with its white space, comments and separator. One pass, one node."""
+"""Scans the children of a node as a row: each with its white space, comments and separator. One pass over one node."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from tree_sitter import Node
 from donewhen.syntax.grammar import LanguageName
 from donewhen.syntax.merging.names import is_import, item_key
 from donewhen.syntax.merging.orders import SORTINGS
-from donewhen.syntax.merging.pieces import Item, Items, Piece
+from donewhen.syntax.merging.pieces import Items, Piece, RowItem
 from donewhen.syntax.merging.rules import CLOSERS, LEADING, OPENERS, ROWS_SEPARATED, SEPARATORS, Rule
 
 SPOKEN: dict[Rule, str] = {
@@ -24,7 +24,7 @@ _SEPARATOR_NEXT = re.compile(rb"\s*[,|]")
 
 
 class Source(Protocol):
-    """The text that the nodes are of, and how to make a piece of one."""
+    """The text of the nodes, and a method that makes a piece from a node."""
 
     @property
     def language(self) -> LanguageName: ...
@@ -44,13 +44,13 @@ class Scan:
         opened = self._opening(children)
         self.head_end = children[opened].end_byte if opened >= 0 else start
         self.start, self.end, self.children = start, end, children[opened + 1 :]
-        self.items: list[Item] = []
+        self.items: list[RowItem] = []
         self.at = self.head_end
         self.lead_start: int | None = None
         self.broken = b"\n" in self.text[start:end]
 
     def _opening(self, children: Sequence[Node]) -> int:
-        """The place of the bracket or word that the row starts after; -1 when it starts at once."""
+        """Return the index of the bracket or word after which the row starts; -1 if it starts at once."""
         if children and children[0].type in ("from", "#ifndef", "#ifdef"):
             marks = ("import", "(") if children[0].type == "from" else ("identifier",)
             found = [
@@ -64,7 +64,7 @@ class Scan:
         return next((at for at, child in enumerate(children) if child.type in OPENERS), -1)
 
     def row(self) -> Items | None:
-        """The row, or None when it is not built as rows are."""
+        """Return the row; None if the node does not have the structure of a row."""
         for child in self.children:
             if child.type in CLOSERS and child.end_byte == self.end:
                 break
@@ -120,7 +120,7 @@ class Scan:
             self.lead_start = child.start_byte
 
     def _more_after(self, comment: Node) -> bool:
-        """Whether a separator follows a comment that stands before it; such a row is left alone."""
+        """Tell whether a separator follows this comment; such a row is not merged."""
         return _SEPARATOR_NEXT.match(self.text, comment.end_byte, self.end) is not None
 
     def _slice(self, node: Node) -> bytes:
@@ -151,7 +151,7 @@ class Scan:
         order = self._order(child, key)
         filler = child.type == "pass_statement" or self._slice(child) == b"..."
         core = self.source.piece(child)
-        self.items.append(Item(gap, lead, core, b"", b"", key, named, free or filler, order, filler))
+        self.items.append(RowItem(gap, lead, core, b"", b"", key, named, free or filler, order, filler))
         self.at, self.lead_start = child.end_byte, None
         return True
 

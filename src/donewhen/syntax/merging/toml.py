@@ -1,19 +1,19 @@
-"""TOML in pieces: tables, and the pairs in them. What a value means is not asked, but it must be TOML."""
+"""TOML in pieces: tables, and the pairs in them. Values are not interpreted, but they must be valid TOML."""
 
 import re
 from functools import partial
 
 from donewhen.records import frozen
 from donewhen.syntax.grammar import parsed
-from donewhen.syntax.merging.entries import Entry, row_of
+from donewhen.syntax.merging.entries import ListEntry, row_of
 from donewhen.syntax.merging.pieces import Items, Parts, Piece, plain
-from donewhen.syntax.merging.trees import Reader
+from donewhen.syntax.merging.trees import NodeReader
 from donewhen.toml import BadToml, parse_toml
 
 _TOKEN = re.compile(
-    rb'"""(?:\\.|[^"\\]|"(?!""))*+"""|'
-    rb"'''(?:[^']|'(?!''))*+'''|"
-    rb'"(?:\\.|[^"\\\n])*+"|'
+    rb'"""(?>(?:[^"\\]++|\\.?|""?(?!"))*)(?:"{3,5})?|'
+    rb"'''(?>(?:[^']++|''?(?!'))*)(?:'{3,5})?|"
+    rb'"(?>(?:[^"\\\n]++|\\.?)*)"?|'
     rb"'[^'\n]*'|#[^\n]*|[\[\]{}]|\n|[^\"'#\[\]{}\n]+",
     re.DOTALL,
 )
@@ -62,12 +62,12 @@ def _tables(text: bytes) -> Items:
         if statement.header or not groups:
             groups.append([])
         groups[-1].append(statement)
-    entries: list[Entry] = []
+    entries: list[ListEntry] = []
     for group in groups:
         start, end = group[0].start, group[-1].end
         key = text[group[0].start : group[0].end].split(b"#")[0].strip(b"[] \t") if group[0].header else b""
         table = Piece(text[start:end], "table", start, partial(_pairs, text, group))
-        entries.append(Entry(table, key, True, True))
+        entries.append(ListEntry(table, key, True, True))
     return row_of("tables", text, 0, 0, entries)
 
 
@@ -78,14 +78,14 @@ def _pairs(text: bytes, group: list[_Statement]) -> Items:
     return row_of("entries", text[start : group[-1].end], start, head, [_pair(text, pair) for pair in pairs])
 
 
-def _pair(text: bytes, pair: _Statement) -> Entry:
+def _pair(text: bytes, pair: _Statement) -> ListEntry:
     said = text[pair.start : pair.end]
     key = said.partition(b"=")[0].strip()
-    return Entry(Piece(said, "pair", pair.start, partial(_value, said, pair.start)), key, True, True)
+    return ListEntry(Piece(said, "pair", pair.start, partial(_value, said, pair.start)), key, True, True)
 
 
 def _value(said: bytes, start: int) -> Parts | None:
-    """An array is written as a list of Python is; other values are whole."""
+    """Split an array, which is written like a Python list; any other value stays whole."""
     equals = said.find(b"=") + 1
     at = equals + len(said[equals:]) - len(said[equals:].lstrip())
     tree = parsed("python", said[at:])
@@ -96,5 +96,5 @@ def _value(said: bytes, start: int) -> Parts | None:
     if value.type != "list":
         return None
     rest = plain(said[at + value.end_byte :], start + at + value.end_byte)
-    array = Reader("python", said[at:], start + at).piece(value)
+    array = NodeReader("python", said[at:], start + at).piece(value)
     return Parts([("key", plain(said[:at], start)), ("value", array), ("rest", rest)], independent=False)

@@ -1,6 +1,6 @@
-"""Syntax trees in pieces: rows, definitions, and nodes of which at most one child may have been changed by both sides.
+"""Syntax trees in pieces: rows, definitions, and nodes of which at most one child may have changed.
 
-Nothing is walked here: each call opens one node and looks at its children.
+This module does not walk trees: each call opens one node and looks at its children.
 """
 
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from donewhen.syntax.merging.scan import Scan
 
 
 @frozen
-class Reader:
-    """The text of one version and how to read its nodes."""
+class NodeReader:
+    """The text of one version, and how to read its nodes."""
 
     language: LanguageName
     text: bytes
     offset: int = 0
-    """Where in the file the text starts."""
+    """The start of the text in the file."""
 
     def whole(self, root: Node) -> Piece:
-        """The whole text: a tree leaves out the white space before its first node."""
+        """Return the whole text as a piece: a tree omits the white space before its first node."""
         rule = ROWS[self.language][root.type]
         return Piece(self.text, root.type, 0, lambda: self._row(rule, root.children, 0, len(self.text)))
 
     def piece(self, node: Node, role: str = "") -> Piece:
-        """`role` stands for the node's kind where the kind alone does not say enough."""
+        """Return the piece of a node. `role` replaces the node's kind if the kind alone is not specific enough."""
         kind = role or ("import" if is_import(node) else self._kind(node))
         text = self.text[node.start_byte : node.end_byte]
         return Piece(
@@ -64,7 +64,7 @@ class Reader:
         return node.type
 
     def _children(self, node: Node) -> list[Node]:
-        """The children; a chain of alternatives is one row, although the tree has it as nested pairs."""
+        """Return the children; a chain of alternatives is one row, although the tree has nested pairs."""
         if node.type not in ("union_type", "binary_operator"):
             return node.children
         found: list[Node] = []
@@ -78,7 +78,7 @@ class Reader:
         return found
 
     def _definition(self, node: Node) -> Parts | None:
-        """Decorators, signature and body, each for itself."""
+        """Split a definition into decorators, signature and body."""
         inner = node.child_by_field_name("definition") if node.type == "decorated_definition" else node
         if inner is None:
             return None
@@ -109,7 +109,7 @@ class Reader:
         return Parts([*parts, end], independent=True) if parts else None
 
     def _absent_before(self, inner: Node, field: str) -> str | None:
-        """The part that could stand here, and does not: its place is kept, so that one side may put it there."""
+        """Return the optional part that is absent here. Its position is kept, so that one side can add it."""
         if field == "name" and inner.type == "class_definition" and not inner.child_by_field_name("superclasses"):
             return "superclasses"
         heritage = HERITAGE.get(inner.type) if self.language in ("javascript", "typescript", "tsx") else None
@@ -123,7 +123,7 @@ class Reader:
         return self.piece(child, "class body" if child.parent and child.parent.type in ("class", "module") else "")
 
     def _python_body(self, inner: Node, parts: list[tuple[str, Piece]], at: int) -> Parts | None:
-        """The body begins after the colon: comments before the first statement belong to it."""
+        """Add the body, which starts after the colon: comments before the first statement belong to it."""
         colons = [child for child in inner.children if child.type == ":"]
         body = inner.child_by_field_name("body")
         if not colons or body is None:
@@ -149,7 +149,7 @@ class Reader:
         return Piece(self.text[node.start_byte : inner.start_byte], "decorators", node.start_byte, opened)
 
     def _import_clause(self, node: Node) -> Parts:
-        """The default import, and the names in braces."""
+        """Split into the default import and the names in braces."""
         braces = next((child for child in node.children if child.type == "named_imports"), None)
         cut = braces.start_byte if braces else node.end_byte
         names = self.piece(braces) if braces else plain(b"", cut, "named_imports")
@@ -157,7 +157,7 @@ class Reader:
         return Parts([("default", default), ("names", names)], independent=True)
 
     def _children_apart(self, node: Node) -> Parts | None:
-        """Each child and the white space before it; their number is part of the roles."""
+        """Split into the children and the white space before each; the number of children is part of the roles."""
         parts: list[tuple[str, Piece]] = []
         at = node.start_byte
         for child in node.children:
@@ -170,5 +170,5 @@ class Reader:
 
 
 def _absent(at: int) -> Piece:
-    """Where something could be, but is not."""
+    """Return an empty piece at the position of an absent part."""
     return Piece(b"", "bases", at, lambda: Items("base classes", b"", (), b"", b",", b" "))

@@ -1,4 +1,4 @@
-"""The trees of several versions of one text, each with the places where it differs from base."""
+"""The syntax trees of several versions of one text, each with the places where it differs from base."""
 
 from collections.abc import Sequence
 from dataclasses import field
@@ -13,7 +13,7 @@ from donewhen.syntax.merging.lines import changes, numbered, split
 
 @frozen
 class Span:
-    """The bytes that one change replaced, and those it put there."""
+    """The bytes that one change replaced, and the bytes that replace them."""
 
     old_start: int
     old_end: int
@@ -35,8 +35,8 @@ class Version:
 
 
 @frozen
-class Base:
-    """What the versions are compared with."""
+class BaseVersion:
+    """The version with which the others are compared."""
 
     language: LanguageName
     text: bytes
@@ -44,15 +44,15 @@ class Base:
     known: dict[bytes, Version] = field(default_factory=dict[bytes, Version])
 
     @staticmethod
-    def of(language: LanguageName, text: bytes) -> "Base":
-        return Base(language, text, parsed(language, text))
+    def of(language: LanguageName, text: bytes) -> "BaseVersion":
+        return BaseVersion(language, text, parsed(language, text))
 
     @property
     def readable(self) -> bool:
         return not self.tree.root_node.has_error
 
     def version(self, text: bytes) -> Version:
-        """Each text is parsed once, however often it is asked for."""
+        """Return the version for a text. Each text is parsed only once."""
         if text == self.text:
             return Version(text, self.tree, ())
         if text not in self.known:

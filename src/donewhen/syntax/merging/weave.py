@@ -1,6 +1,6 @@
-"""Three versions of a piece made one: the same on both sides, changed on one side, or taken apart and tried again.
+"""Merges three versions of a piece: equal on both sides, changed on one side, or split and merged part by part.
 
-It never guesses: what it cannot put together is written down as a clash, and the text that comes out is then of no use.
+It never guesses: what it cannot merge is recorded as a conflict, and the resulting text must then not be used.
 """
 
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from donewhen.records import frozen
 from donewhen.syntax.merging.layout import Placed, laid_out
 from donewhen.syntax.merging.pieces import Items, Parts, Piece
-from donewhen.syntax.merging.rows import Clash, Kept, kept_of
+from donewhen.syntax.merging.rows import Clash, MergedRow, kept_of
 
 MOST_LEVELS = 60
-"""Each level costs four frames of the interpreter; nobody writes by hand what is nested deeper than this."""
+"""Each level costs four frames of the interpreter; hand-written code is not nested deeper than this."""
 
 EMPTY = b""
 
 
 @frozen
-class Failure:
-    """A place in our text, the symbol around it, and why the sides do not go together there."""
+class MergeConflict:
+    """An offset in our text, the surrounding symbol, and why the sides cannot be merged there."""
 
     at: int
     symbol: str
@@ -28,20 +28,20 @@ class Failure:
 
 @dataclass(slots=True)
 class Weaving:
-    """One attempt: what was reconciled, and what could not be."""
+    """One merge attempt: what was merged, and what could not be."""
 
     how: list[str] = field(default_factory=list[str])
-    failures: list[Failure] = field(default_factory=list[Failure])
+    failures: list[MergeConflict] = field(default_factory=list[MergeConflict])
 
     def whole(self, versions: Sequence[Piece]) -> bytes:
-        """The merged text of a file: base, ours, theirs."""
+        """Return the merged text of a file: base, ours, theirs."""
         base, ours, theirs = versions
         return self.piece(base, ours, theirs)
 
     def piece(
         self, base: Piece | None, ours: Piece, theirs: Piece, where: tuple[str, ...] = (), level: int = 0
     ) -> bytes:
-        """The merged text of a piece; our text when it fails."""
+        """Return the merged text of a piece; our text if the merge fails."""
         agreed = _agreed(base.text if base else None, ours.text, theirs.text)
         if agreed is not None:
             return agreed
@@ -49,7 +49,7 @@ class Weaving:
             return self._taken_apart(base, ours, theirs, where, level)
         except Clash as clash:
             at = ours.start + _first_difference(base.text if base else b"", ours.text) if clash.at is None else clash.at
-            self.failures.append(Failure(at, ".".join(where), str(clash)))
+            self.failures.append(MergeConflict(at, ".".join(where), str(clash)))
             return ours.text
 
     def _taken_apart(self, base: Piece | None, ours: Piece, theirs: Piece, where: tuple[str, ...], level: int) -> bytes:
@@ -106,7 +106,7 @@ class Weaving:
         return ours if agreed is None else agreed
 
     def _placed(
-        self, kept: Kept, base: Items, ours: Items, theirs: Items, where: tuple[str, ...], level: int
+        self, kept: MergedRow, base: Items, ours: Items, theirs: Items, where: tuple[str, ...], level: int
     ) -> Placed:
         b, o, t = (
             None if at is None else row.items[at]
@@ -127,8 +127,8 @@ class Weaving:
         source, at = (theirs, kept.theirs) if moved else (ours, kept.ours)
         return Placed(source, at or 0, o.gap if gap is None else gap, lead, core, rest)
 
-    def _note(self, kept: list[Kept], ours: Items, theirs: Items, where: tuple[str, ...]) -> None:
-        """Say what was put together, and where."""
+    def _note(self, kept: list[MergedRow], ours: Items, theirs: Items, where: tuple[str, ...]) -> None:
+        """Record what was merged, and where."""
         inside = ".".join(where)
         if ours.what in ("definitions", "statements"):
             said = _said_of_definitions(kept, ours, theirs, where)
@@ -139,8 +139,8 @@ class Weaving:
         self.how += [one for one in said if one not in self.how]
 
 
-def _both_at_work(kept: list[Kept], base: Items, ours: Items, theirs: Items) -> bool:
-    """Whether each side did something of its own to the row, and not only inside a thing that both changed."""
+def _both_at_work(kept: list[MergedRow], base: Items, ours: Items, theirs: Items) -> bool:
+    """Tell whether each side changed the row itself, and not only an item that both changed."""
     mine = len(base.items) > sum(one.base is not None for one in kept)
     other = mine
     for one in kept:
@@ -152,7 +152,7 @@ def _both_at_work(kept: list[Kept], base: Items, ours: Items, theirs: Items) -> 
     return mine and other
 
 
-def _said_of_definitions(kept: list[Kept], ours: Items, theirs: Items, where: tuple[str, ...]) -> list[str]:
+def _said_of_definitions(kept: list[MergedRow], ours: Items, theirs: Items, where: tuple[str, ...]) -> list[str]:
     said: dict[str, None] = {}
     neighbour: list[str] = []
     for one in kept:
@@ -170,14 +170,14 @@ def _said_of_definitions(kept: list[Kept], ours: Items, theirs: Items, where: tu
 
 
 def _agreed(base: bytes | None, ours: bytes, theirs: bytes) -> bytes | None:
-    """The text when at most one side changed it; None when both did, each in its own way."""
+    """Return the text if at most one side changed it; None if both did, differently."""
     if ours == theirs or theirs == base:
         return ours
     return theirs if ours == base else None
 
 
 def _first_difference(old: bytes, new: bytes) -> int:
-    """How far two texts are the same, found by halves."""
+    """Return the length of the common prefix, by binary search."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,20 +1,20 @@
-"""A long file in windows: the changed places with what stands around them, and the quiet stretches between.
+"""Splits a long file into windows: the changed places with their context, and the unchanged ranges between them.
 
-Where a window begins and ends is a guess from the look of the lines: after an empty line, at the margin. Somebody who
-parses the windows finds out whether the guess was good; for a short file nothing is guessed.
+The start and end of a window are guessed from the lines: after an empty line, without indentation. The caller parses
+the windows and so finds out whether the guess was right. For a short file nothing is guessed.
 """
 
 from donewhen.records import frozen
 from donewhen.syntax.merging.regions import LineMerge
 
 SHORT = 128 * 1024
-"""Up to here the whole file is one window."""
+"""Up to this size (in bytes) the whole file is one window."""
 _NOT_A_START = b" \t\r\n)}]#/*'\"`<>-=+|&@.,:;"
 
 
 @frozen
 class Window:
-    """The same stretch of the three texts, the line of ours it starts at, and the quiet text that follows it."""
+    """The same range of the three texts, the line of ours where it starts, and the unchanged text that follows it."""
 
     base: bytes
     ours: bytes
@@ -28,7 +28,7 @@ def whole(lines: LineMerge) -> list[Window]:
 
 
 def windows(lines: LineMerge) -> list[Window]:
-    """One window for each cluster of changes."""
+    """Return one window for each cluster of changes."""
     found: list[Window] = []
     start = (0, 0, 0)
     for region in lines.regions:
@@ -49,14 +49,15 @@ def _window(lines: LineMerge, start: tuple[int, ...], end: tuple[int, ...], afte
 
 
 def _cuts(lines: list[bytes], quiet: range) -> tuple[int, int] | None:
-    """Where a window may end within a quiet stretch, and the next begin: each keeps one neighbour of its changes."""
+    """Return where a window may end in an unchanged range, and where the next one starts: each keeps one neighbour of
+    its changes."""
     ends = _starts(lines, range(quiet.start + 1, quiet.stop))
     begins = _starts(lines, range(quiet.stop - 1, quiet.start, -1))
     return (ends, begins) if ends is not None and begins is not None and ends < begins else None
 
 
 def _starts(lines: list[bytes], places: range) -> int | None:
-    """The second of these lines that looks like the start of something at the top level."""
+    """Return the second of these lines that looks like the start of a top-level item."""
     seen = 0
     for at in places:
         if lines[at][:1] not in _NOT_A_START and not lines[at - 1].strip():

@@ -1,23 +1,23 @@
-"""YAML in pieces, by indentation: entries of mappings, and plain items of lists. No parser stands behind it.
+"""YAML in pieces, by indentation: entries of mappings, and plain items of lists. It does not use a YAML parser.
 
-It knows less than YAML allows. Whatever it does not know for certain (anchors, several documents, tabs, complex keys)
-makes a text unsound, and then nothing but the lines is merged.
+It supports less than YAML allows. Unsupported syntax (anchors, several documents, tabs, complex keys) makes a text
+unsound; then only lines are merged.
 """
 
 import re
 from functools import partial
 
-from donewhen.syntax.merging.entries import Entry, lines_with_offsets, row_of
+from donewhen.syntax.merging.entries import ListEntry, lines_with_offsets, row_of
 from donewhen.syntax.merging.pieces import Items, Piece, plain
 
 _KEY = re.compile(rb"""^( *)((?:"[^"\\]*"|'[^']*') *|[^\s#'"\[\]{}&*!|>%@`,?:-][^#:]*|-[^\s#:][^#:]*):(\s.*|)$""")
-_DASH = re.compile(rb"^( *)-(\s+.*|)$")
-_SCALAR = re.compile(rb"[|>][-+0-9]*\s*(#.*)?$")
+_DASH = re.compile(rb"^( *)-(\s.*|)$", re.DOTALL)
+_SCALAR = re.compile(rb"[|>][-+0-9]*\s*(#.*)?$", re.DOTALL)
 _UNKNOWN = re.compile(rb"^[ \t]*(\?|<<[ \t]*:|---|\.\.\.|%)|^ *\t|(:|-)[ \t]+[&*!]\S", re.MULTILINE)
 
 
 def is_sound(text: bytes) -> bool:
-    """Whether every line is one that is understood, and no key stands twice in one mapping."""
+    """Tell whether every line is understood and no key occurs twice in one mapping."""
     if _UNKNOWN.search(text.removeprefix(b"---\n")):
         return False
     keys: list[tuple[int, set[bytes]]] = []
@@ -51,7 +51,7 @@ def piece(text: bytes) -> Piece:
 
 
 def _block(text: bytes, offset: int, head: int) -> Items | None:
-    """The entries at the outermost level of some lines."""
+    """Return the entries at the outermost level of some lines."""
     starts: list[tuple[int, bytes, bytes | None]] = []
     level: int | None = None
     for at, line in lines_with_offsets(text[head:], offset + head):
@@ -74,20 +74,20 @@ def _block(text: bytes, offset: int, head: int) -> Items | None:
     )
 
 
-def _entry(text: bytes, offset: int, starts: list[tuple[int, bytes, bytes | None]], number: int) -> Entry:
+def _entry(text: bytes, offset: int, starts: list[tuple[int, bytes, bytes | None]], number: int) -> ListEntry:
     start, line, key = starts[number]
     end = starts[number + 1][0] if number + 1 < len(starts) else offset + len(text)
     core = _without_trailing_comments(text[start - offset : end - offset], len(line) - len(line.lstrip()))
     if key is None:
-        return Entry(plain(core, start, "item"), core, False, b"\n" not in core and _is_plain(core))
+        return ListEntry(plain(core, start, "item"), core, False, b"\n" not in core and _is_plain(core))
     first = core.split(b"\n", 1)[0]
     below = _SCALAR.search(first) is None and b"\n" in core
     opened = partial(_block, core, start, len(first)) if below else lambda: None
-    return Entry(Piece(core, "pair", start, opened), key, True, True)
+    return ListEntry(Piece(core, "pair", start, opened), key, True, True)
 
 
 def _without_trailing_comments(core: bytes, indent: int) -> bytes:
-    """Comments at the entry's own level, at its end, belong to what follows."""
+    """Remove comments at the end that have the entry's own level: they belong to what follows."""
     lines = core.rstrip().split(b"\n")
     while len(lines) > 1 and (
         not lines[-1].strip()
@@ -98,6 +98,7 @@ def _without_trailing_comments(core: bytes, indent: int) -> bytes:
 
 
 def _is_plain(core: bytes) -> bool:
-    """A word or a string: not a mapping, and nothing whose place in a list is likely to matter."""
+    """Tell whether it is a word or a string: not a mapping, and not a value whose position in a list is likely to
+    matter."""
     value = core.removeprefix(b"-").strip()
     return not _KEY.match(value) and not re.match(rb"^[-+.\d]|^['\"]?-", value)

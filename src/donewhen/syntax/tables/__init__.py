@@ -1,10 +1,10 @@
-"""How each language declares things: one table for each, chosen by name. Nothing here looks at more than one text."""
+"""Language tables: how each language declares symbols, by language name. The code here reads one text at a time."""
 
 from donewhen.syntax.grammar import LanguageName
 from donewhen.syntax.tables import c, go, java, javascript, php, python, ruby, rust
-from donewhen.syntax.tables.place import Table
+from donewhen.syntax.tables.place import LanguageTable
 
-TABLES: dict[LanguageName, Table] = {
+TABLES: dict[LanguageName, LanguageTable] = {
     "python": python.TABLE,
     "javascript": javascript.TABLE,
     "typescript": javascript.TABLE,

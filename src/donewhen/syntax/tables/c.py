@@ -1,7 +1,7 @@
-"""Declarations of C and C++: functions behind their declarators, records, types, macros, and both sides of an `#if`.
+"""Declarations of C and C++: functions inside their declarators, records, types, macros, and both sides of an `#if`.
 
-C++ tells overloads apart by parameter types; the words of a template's header count as part of them. What a macro
-stands for is not known here: a function made by one (`TEST(Suite, Name) { … }`) is named as it is written.
+C++ distinguishes overloads by parameter types; the text of a template's header counts as part of them. Macros are not
+expanded: a function made by one (`TEST(Suite, Name) { … }`) is named as it is written.
 """
 
 import re
@@ -13,12 +13,12 @@ from tree_sitter import Node
 from donewhen.records import frozen
 from donewhen.syntax.tables.declarator import Declarator, parameter_types, scopes_of, unwound
 from donewhen.syntax.tables.place import (
+    DeclaredName,
     Into,
     Kind,
-    Named,
-    Place,
+    LanguageTable,
+    NodePlace,
     Step,
-    Table,
     bare,
     branch,
     child_of_type,
@@ -46,7 +46,7 @@ _OWNERS = frozenset({"class", "interface"})
 class _Dialect:
     overloads: bool
 
-    def read(self, node: Node, place: Place) -> Iterator[Step]:
+    def read(self, node: Node, place: NodePlace) -> Iterator[Step]:
         match node.type:
             case "function_definition" | "declaration" | "field_declaration" | "type_definition":
                 yield from self._declaration(node, place)
@@ -60,11 +60,11 @@ class _Dialect:
             case "linkage_specification":
                 yield Into(node, bare(place))
             case "enumerator":
-                yield Named(said(field(node, "name")), "constant", node)
+                yield DeclaredName(said(field(node, "name")), "constant", node)
             case "alias_declaration" | "concept_definition":
-                yield Named(said(field(node, "name")), "type", node, repeats=True)
+                yield DeclaredName(said(field(node, "name")), "type", node, repeats=True)
             case "preproc_def" | "preproc_function_def":
-                yield Named(said(field(node, "name")), "macro", node)
+                yield DeclaredName(said(field(node, "name")), "macro", node)
             case kind if kind in _BRANCHES:
                 yield Into(node, bare(place) if _is_guard(node) else branch(place, _directive(node)))
             case kind if kind in _THROUGH:
@@ -72,7 +72,7 @@ class _Dialect:
             case _:
                 pass
 
-    def _declaration(self, node: Node, place: Place) -> Iterator[Step]:
+    def _declaration(self, node: Node, place: NodePlace) -> Iterator[Step]:
         declarators = node.children_by_field_name("declarator")
         kept = field(node, "type")
         if kept is not None and kept.type in _RECORDS and field(kept, "body") is not None:
@@ -82,45 +82,46 @@ class _Dialect:
             alone = len(declarators) == 1
             yield from self._declared(node, unwound(declarator), node if alone else declarator, alone, place)
 
-    def _declared(self, node: Node, found: Declarator, span: Node, alone: bool, place: Place) -> Iterator[Step]:
+    def _declared(self, node: Node, found: Declarator, span: Node, alone: bool, place: NodePlace) -> Iterator[Step]:
         scopes, variant = scopes_of(found)
         name = ".".join([*scopes, found.name])
         if not found.name:
             return
         if node.type == "type_definition":
-            yield Named(name, "type", span, repeats=True, alone=alone)
+            yield DeclaredName(name, "type", span, repeats=True, alone=alone)
         elif node.type == "function_definition" and found.function is None:
-            yield Named(f"{said(field(node, 'type'))}{said(field(node, 'declarator'))}", "function", span)
+            yield DeclaredName(f"{said(field(node, 'type'))}{said(field(node, 'declarator'))}", "function", span)
         elif found.function is not None:
             yield self._function(node, found, name, span, alone, place, variant)
         else:
             inside = place.within in _OWNERS or bool(scopes)
             repeats = not self.overloads or bool(scopes) or has_storage(node, "extern") or bool(place.note)
-            yield Named(
+            yield DeclaredName(
                 name, "field" if inside else "variable", span, repeats=repeats and not place.within, alone=alone
             )
 
     def _function(
-        self, node: Node, found: Declarator, name: str, span: Node, alone: bool, place: Place, variant: str
-    ) -> Named:
+        self, node: Node, found: Declarator, name: str, span: Node, alone: bool, place: NodePlace, variant: str
+    ) -> DeclaredName:
         defines = node.type == "function_definition"
         types = parameter_types(found.function) if found.function is not None else ""
         if defines and field(node, "type") is None and re.fullmatch("[A-Z][A-Z0-9_]+", found.name) and types != "()":
-            return Named(f"{name}{types}", "function", span)
+            return DeclaredName(f"{name}{types}", "function", span)
         kind: Kind = "method" if place.within in _OWNERS or "." in name else "function"
         signature = ""
         if self.overloads:
             returned = said(field(node, "type")) if place.note else ""
             signature = f"{place.note}{types}{returned and ' -> ' + returned}"
-        return Named(name, kind, span, signature=signature, variant=variant, repeats=not defines, alone=alone)
+        return DeclaredName(name, kind, span, signature=signature, variant=variant, repeats=not defines, alone=alone)
 
 
 def has_storage(node: Node, word: str) -> bool:
     return any(child.type == "storage_class_specifier" and said(child) == word for child in node.children)
 
 
-def _record(node: Node, span: Node, place: Place, named_by: str, alone: bool = True) -> Iterator[Step]:
-    """A struct, union, class or enum. Without a name its members belong to what it is the type of."""
+def _record(node: Node, span: Node, place: NodePlace, named_by: str, alone: bool = True) -> Iterator[Step]:
+    """Read a struct, union, class or enum. Without a name, its members belong to the declaration that it is the type
+    of."""
     name_node, body = field(node, "name"), field(node, "body")
     if name_node is None and body is None:
         return
@@ -134,21 +135,21 @@ def _record(node: Node, span: Node, place: Place, named_by: str, alone: bool = T
         name, variant = plain.strip().replace("::", "."), found + arguments
     if place.note and body is not None and variant == "" and has_word(node, "requires_clause"):
         variant = place.note
-    yield Named(name, _RECORDS[node.type], span, body, variant=variant, repeats=body is None, alone=alone)
+    yield DeclaredName(name, _RECORDS[node.type], span, body, variant=variant, repeats=body is None, alone=alone)
 
 
-def _namespace(node: Node, place: Place) -> Iterator[Step]:
+def _namespace(node: Node, place: NodePlace) -> Iterator[Step]:
     body, name = field(node, "body"), said(field(node, "name")).replace("::", ".").replace(" ", "")
     if body is None:
         return
     if name:
-        yield Named(name, "module", node, body, repeats=True, reopens=True)
+        yield DeclaredName(name, "module", node, body, repeats=True, reopens=True)
     else:
         yield Into(body, bare(place))
 
 
 def _is_guard(node: Node) -> bool:
-    """Whether an `#ifndef` only keeps a header from being read twice."""
+    """Tell whether an `#ifndef` is only an include guard."""
     if node.type != "preproc_ifdef" or not has_word(node, "#ifndef"):
         return False
     first = next((child for child in node.children if child.type.startswith("preproc_")), None)
@@ -156,7 +157,7 @@ def _is_guard(node: Node) -> bool:
 
 
 def _directive(node: Node) -> str:
-    """The line of an `#if`, `#ifdef` or `#else`."""
+    """Return the line of an `#if`, `#ifdef` or `#else`."""
     asked = field(node, "condition") or field(node, "name")
     return cut(f"{said(node.children[0])} {said(asked)}".strip())
 
@@ -166,5 +167,5 @@ def _imports(node: Node) -> bool:
 
 
 _INSIDE = _BRANCHES | {"linkage_specification", "declaration_list"}
-TABLE = Table(_Dialect(overloads=False).read, _imports, branches=_INSIDE)
-TABLE_PLUS_PLUS = Table(_Dialect(overloads=True).read, _imports, branches=_INSIDE)
+TABLE = LanguageTable(_Dialect(overloads=False).read, _imports, branches=_INSIDE)
+TABLE_PLUS_PLUS = LanguageTable(_Dialect(overloads=True).read, _imports, branches=_INSIDE)

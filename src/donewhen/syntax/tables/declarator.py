@@ -1,6 +1,6 @@
-"""Declarators of C and C++: which name stands behind pointers, arrays and parentheses, and whether it is a function.
+"""Declarators of C and C++: find the name inside pointers, arrays and parentheses, and whether it is a function.
 
-Only the shapes; what is declared by them is told in `c`.
+This module reads only the shape; `c` decides what is declared.
 """
 
 from tree_sitter import Node
@@ -26,14 +26,14 @@ _NAMES = frozenset(
 @frozen
 class Declarator:
     node: Node | None
-    """What the name is written as, scopes and template arguments included."""
+    """The node of the written name, including scopes and template arguments."""
     name: str
     function: Node | None
-    """The function declarator right around the name, if it is a function and not a pointer to one."""
+    """The function declarator directly around the name, if it is a function and not a pointer to one."""
 
 
 def unwound(node: Node) -> Declarator:
-    """The name in a declarator. However deep it is wrapped, this takes one step for each wrapper."""
+    """Return the name in a declarator. This takes one loop step per wrapper, however deep it is wrapped."""
     function: Node | None = None
     inner: Node | None = node
     while inner is not None and inner.type not in _NAMES:
@@ -56,7 +56,7 @@ def _named(node: Node | None, function: Node | None) -> Declarator:
     while last is not None and last.type == "qualified_identifier":
         last = field(last, "name")
     if last is not None and last.type == "operator_cast":
-        # `operator bool()` has its parameters inside of what names it.
+        # `operator bool()` has its parameters inside its name node.
         inner = last.children_by_field_name("declarator")
         return Declarator(node, f"operator {said(field(last, 'type'))}", function or (inner[0] if inner else last))
     if last is not None and last.type in ("template_function", "template_method"):
@@ -65,7 +65,8 @@ def _named(node: Node | None, function: Node | None) -> Declarator:
 
 
 def scopes_of(found: Declarator) -> tuple[list[str], str]:
-    """The names before the last `::`, and all template arguments on the way, which tell specialisations apart."""
+    """Return the names before the last `::`, and all template arguments among them, which distinguish
+    specialisations."""
     scopes: list[str] = []
     arguments: list[str] = []
     node = found.node
@@ -80,7 +81,7 @@ def scopes_of(found: Declarator) -> tuple[list[str], str]:
 
 
 def parameter_types(function: Node) -> str:
-    """The parameters without their names and default values, and what stands behind them and tells overloads apart."""
+    """Return the parameters without names and default values, followed by the qualifiers that distinguish overloads."""
     parameters = field(function, "parameters")
     listed = parameters.children if parameters is not None else []
     types = [_type(child) for child in listed if child.is_named and child.type != "comment"]

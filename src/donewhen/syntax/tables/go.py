@@ -4,7 +4,17 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from donewhen.syntax.tables.place import Kind, Named, Place, Step, Table, child_of_type, field, has_word, said
+from donewhen.syntax.tables.place import (
+    DeclaredName,
+    Kind,
+    LanguageTable,
+    NodePlace,
+    Step,
+    child_of_type,
+    field,
+    has_word,
+    said,
+)
 
 _SPEC_LISTS = frozenset({"var_spec_list"})
 _KINDS: dict[str, Kind] = {"const_spec": "constant", "var_spec": "variable"}
@@ -12,20 +22,20 @@ _ONE: frozenset[Kind] = frozenset({"function", "class", "interface", "type", "co
 _MEMBERS: frozenset[Kind] = frozenset({"method", "field"})
 
 
-def _read(node: Node, _place: Place) -> Iterator[Step]:
+def _read(node: Node, _place: NodePlace) -> Iterator[Step]:
     match node.type:
         case "function_declaration":
             name = said(field(node, "name"))
-            yield Named(name, "function", node, repeats=name in ("init", "_"))
+            yield DeclaredName(name, "function", node, repeats=name in ("init", "_"))
         case "method_declaration":
             yield from _method(node)
         case "type_declaration" | "const_declaration" | "var_declaration":
             yield from _specs(node)
         case "field_declaration":
             for name in _field_names(node):
-                yield Named(name, "field", node)
+                yield DeclaredName(name, "field", node)
         case "method_elem":
-            yield Named(said(field(node, "name")), "method", node)
+            yield DeclaredName(said(field(node, "name")), "method", node)
         case _:
             pass
 
@@ -35,11 +45,11 @@ def _method(node: Node) -> Iterator[Step]:
     parameter = child_of_type(receiver, "parameter_declaration") if receiver is not None else None
     owner = _type_name(field(parameter, "type")) if parameter is not None else ""
     name = said(field(node, "name"))
-    yield Named(f"{owner}.{name}" if owner else name, "method", node, repeats=name == "_")
+    yield DeclaredName(f"{owner}.{name}" if owner else name, "method", node, repeats=name == "_")
 
 
 def _type_name(node: Node | None) -> str:
-    """The plain name behind pointers, parentheses, packages and type arguments."""
+    """Return the plain name without pointers, parentheses, packages and type arguments."""
     text = said(node).lstrip("*( ").split("[")[0]
     return text.rstrip(") ").split(".")[-1]
 
@@ -54,10 +64,10 @@ def _specs(node: Node) -> Iterator[Step]:
         elif spec.type in _KINDS:
             for name in spec.children_by_field_name("name"):
                 if name.type == "identifier" and said(name) != "_":
-                    yield Named(said(name), _KINDS[spec.type], whole)
+                    yield DeclaredName(said(name), _KINDS[spec.type], whole)
 
 
-def _type(spec: Node, whole: Node) -> Named:
+def _type(spec: Node, whole: Node) -> DeclaredName:
     meant = field(spec, "type")
     kind: Kind = "type"
     body = None
@@ -66,7 +76,7 @@ def _type(spec: Node, whole: Node) -> Named:
     elif meant is not None and meant.type == "interface_type":
         kind, body = "interface", meant
     name = said(field(spec, "name"))
-    return Named(name, kind, whole, body, reopens=True, repeats=name == "_")
+    return DeclaredName(name, kind, whole, body, reopens=True, repeats=name == "_")
 
 
 def _field_names(node: Node) -> Iterator[str]:
@@ -78,4 +88,4 @@ def _imports(node: Node) -> bool:
     return node.type == "import_declaration"
 
 
-TABLE = Table(_read, _imports, one_namespace=(_ONE, _MEMBERS))
+TABLE = LanguageTable(_read, _imports, one_namespace=(_ONE, _MEMBERS))

@@ -1,10 +1,21 @@
-"""Declarations of Java: types, their fields, constants, constructors and methods, told apart by parameter types."""
+"""Declarations of Java: types, their fields, constants, constructors and methods, distinguished by parameter types."""
 
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from donewhen.syntax.tables.place import TYPE_KINDS, Into, Kind, Named, Place, Step, Table, bare, field, said
+from donewhen.syntax.tables.place import (
+    TYPE_KINDS,
+    DeclaredName,
+    Into,
+    Kind,
+    LanguageTable,
+    NodePlace,
+    Step,
+    bare,
+    field,
+    said,
+)
 
 _TYPES: dict[str, Kind] = {
     "class_declaration": "class",
@@ -16,24 +27,24 @@ _TYPES: dict[str, Kind] = {
 _METHODS = frozenset({"method_declaration", "constructor_declaration", "annotation_type_element_declaration"})
 
 
-def _read(node: Node, place: Place) -> Iterator[Step]:
+def _read(node: Node, place: NodePlace) -> Iterator[Step]:
     name = said(field(node, "name"))
     match node.type:
         case kind if kind in _TYPES:
-            yield Named(name, _TYPES[kind], node, field(node, "body"))
+            yield DeclaredName(name, _TYPES[kind], node, field(node, "body"))
         case kind if kind in _METHODS:
             top = "method" if place.within else "function"
-            yield Named(name, top, node, signature=_signature(field(node, "parameters")))
+            yield DeclaredName(name, top, node, signature=_signature(field(node, "parameters")))
         case "compact_constructor_declaration":
-            yield Named(name, "method", node, variant="compact")
+            yield DeclaredName(name, "method", node, variant="compact")
         case "field_declaration" | "constant_declaration":
             declarators = node.children_by_field_name("declarator")
             for declarator in declarators:
                 alone = len(declarators) == 1
                 kind = "constant" if node.type == "constant_declaration" else "field"
-                yield Named(said(field(declarator, "name")), kind, node if alone else declarator, alone=alone)
+                yield DeclaredName(said(field(declarator, "name")), kind, node if alone else declarator, alone=alone)
         case "enum_constant":
-            yield Named(name, "constant", node)
+            yield DeclaredName(name, "constant", node)
         case "enum_body_declarations":
             yield Into(node, bare(place))
         case _:
@@ -48,7 +59,7 @@ def _signature(parameters: Node | None) -> str:
 
 
 def _type(parameter: Node) -> str:
-    """As the compiler compares it: without type arguments, and with all dimensions."""
+    """Return the type as the compiler compares it: without type arguments, and with all dimensions."""
     plain = field(parameter, "type")
     if parameter.type == "spread_parameter":
         skipped = ("modifiers", "variable_declarator")
@@ -72,4 +83,6 @@ def _imports(node: Node) -> bool:
     return node.type == "import_declaration"
 
 
-TABLE = Table(_read, _imports, comments=frozenset({"line_comment", "block_comment"}), one_namespace=(TYPE_KINDS,))
+TABLE = LanguageTable(
+    _read, _imports, comments=frozenset({"line_comment", "block_comment"}), one_namespace=(TYPE_KINDS,)
+)

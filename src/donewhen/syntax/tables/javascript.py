@@ -1,6 +1,6 @@
 """Declarations of JavaScript and TypeScript: what a module binds, exports or assigns to `exports`, and class members.
 
-What stands in object literals, in functions and in blocks of their own is not a symbol of the file.
+The contents of object literals, functions and separate blocks are not symbols of the file.
 """
 
 import re
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from donewhen.syntax.tables.place import (
+    DeclaredName,
     Into,
     Kind,
-    Named,
-    Place,
+    LanguageTable,
+    NodePlace,
     Step,
-    Table,
     bare,
     branch,
     child_of_type,
@@ -54,12 +54,12 @@ _REQUIRED = re.compile(r"(await )?(require|import)\s*\(")
 _EXPORTS = frozenset({"exports", "module.exports"})
 
 
-def _read(node: Node, place: Place) -> Iterator[Step]:
+def _read(node: Node, place: NodePlace) -> Iterator[Step]:
     match node.type:
         case kind if kind in _DECLARED:
             body = field(node, "body") if _DECLARED[kind] != "function" else None
             repeats, name = kind in _REPEATING, _plain(field(node, "name"))
-            yield Named(name, _DECLARED[kind], node, body, repeats=repeats, reopens=_DECLARED[kind] == "module")
+            yield DeclaredName(name, _DECLARED[kind], node, body, repeats=repeats, reopens=_DECLARED[kind] == "module")
         case kind if kind in _MEMBERS:
             yield from _member(node)
         case "export_statement":
@@ -73,7 +73,7 @@ def _read(node: Node, place: Place) -> Iterator[Step]:
         case "statement_block":
             yield Into(node, bare(place))
         case "enum_assignment" | "property_identifier" | "string" if place.within == "enum":
-            yield Named(_plain(field(node, "name") or node), "constant", node)
+            yield DeclaredName(_plain(field(node, "name") or node), "constant", node)
         case kind if kind in _BRANCHES:
             yield Into(node, branch(place, headline(node), None if kind == "if_statement" else node.start_byte))
         case _:
@@ -92,10 +92,10 @@ def _member(node: Node) -> Iterator[Step]:
         kind = "method"
     words = [word for word in ("static", "get", "set") if has_word(node, word) and said(name) != word]
     signature_only = node.type in ("method_signature", "abstract_method_signature")
-    yield Named(_plain(name), kind, node, variant=" ".join(words), repeats=signature_only or name is None)
+    yield DeclaredName(_plain(name), kind, node, variant=" ".join(words), repeats=signature_only or name is None)
 
 
-def _exported(node: Node, place: Place) -> Iterator[Step]:
+def _exported(node: Node, place: NodePlace) -> Iterator[Step]:
     value = field(node, "value")
     if value is None:
         yield Into(node, wrapped(place, node))
@@ -103,10 +103,10 @@ def _exported(node: Node, place: Place) -> Iterator[Step]:
         yield _valued("default", value, node)
 
 
-def _valued(name: str, value: Node | None, node: Node, repeats: bool = False, alone: bool = True) -> Named:
+def _valued(name: str, value: Node | None, node: Node, repeats: bool = False, alone: bool = True) -> DeclaredName:
     kind = _kind_of(value)
     body = field(value, "body") if kind == "class" and value is not None else None
-    return Named(name, kind or "constant", node, body, repeats=repeats, alone=alone)
+    return DeclaredName(name, kind or "constant", node, body, repeats=repeats, alone=alone)
 
 
 def _kind_of(value: Node | None) -> Kind | None:
@@ -115,10 +115,10 @@ def _kind_of(value: Node | None) -> Kind | None:
     return "function" if value.type in _FUNCTIONS else "class" if value.type == "class" else None
 
 
-def _variables(node: Node, place: Place) -> Iterator[Step]:
+def _variables(node: Node, place: NodePlace) -> Iterator[Step]:
     words = {child.type for child in node.children}
     if place.condition and "var" not in words:
-        return  # bound in a block, and nowhere else
+        return  # visible only inside the block
     declarators = [child for child in node.children if child.type == "variable_declarator"]
     alone = len(declarators) == 1
     for declarator in declarators:
@@ -128,7 +128,7 @@ def _variables(node: Node, place: Place) -> Iterator[Step]:
         for name in _bound(field(declarator, "name")):
             kind = _kind_of(value) or ("constant" if "const" in words else "variable")
             body = field(value, "body") if kind == "class" and value is not None else None
-            yield Named(name, kind, node if alone else declarator, body, repeats="var" in words, alone=alone)
+            yield DeclaredName(name, kind, node if alone else declarator, body, repeats="var" in words, alone=alone)
 
 
 def _is_required(value: Node | None) -> bool:
@@ -149,7 +149,7 @@ def _bound(pattern: Node | None) -> Iterator[str]:
             waiting.extend(reversed(node.named_children))
 
 
-def _expression(node: Node, place: Place) -> Iterator[Step]:
+def _expression(node: Node, place: NodePlace) -> Iterator[Step]:
     if child_of_type(node, "internal_module") is not None:
         yield Into(node, wrapped(place, node))
         return
@@ -162,7 +162,7 @@ def _expression(node: Node, place: Place) -> Iterator[Step]:
 
 
 def _assigned(left: Node, value: Node | None, node: Node) -> Iterator[Step]:
-    """`exports.name = …`, `module.exports = function …`, `Type.prototype.name = function …`."""
+    """Read `exports.name = …`, `module.exports = function …` and `Type.prototype.name = function …`."""
     owner, name = said(field(left, "object")), said(field(left, "property"))
     kind = _kind_of(value)
     if owner in _EXPORTS:
@@ -172,7 +172,7 @@ def _assigned(left: Node, value: Node | None, node: Node) -> Iterator[Step]:
             yield _valued(said(field(value, "name")) or "default", value, node)
     elif kind == "function" and re.fullmatch(r"[\w$]+(\.prototype)?", owner) and owner != "this":
         prototype = owner.endswith(".prototype")
-        yield Named(f"{owner.removesuffix('.prototype')}.{name}", "method", node, repeats=not prototype)
+        yield DeclaredName(f"{owner.removesuffix('.prototype')}.{name}", "method", node, repeats=not prototype)
 
 
 def _imports(node: Node) -> bool:
@@ -191,7 +191,7 @@ def _imports(node: Node) -> bool:
             return False
 
 
-TABLE = Table(
+TABLE = LanguageTable(
     _read,
     _imports,
     comments=frozenset({"comment", "html_comment"}),

@@ -1,7 +1,7 @@
 """Declarations of PHP: functions, classes, interfaces, traits, enums and their members, constants.
 
-A namespace with braces holds its names. One without is like the package of a Java file: it is the same for the whole
-file almost always, and no part of the names.
+A namespace with braces contains its names. A namespace without braces is like the package of a Java file: it is almost
+always the same for the whole file, and is not part of the names.
 """
 
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from tree_sitter import Node
 
 from donewhen.syntax.tables.place import (
     TYPE_KINDS,
+    DeclaredName,
     Into,
     Kind,
-    Named,
+    LanguageTable,
+    NodePlace,
     Onward,
-    Place,
     Step,
-    Table,
     bare,
     branch,
     child_of_type,
@@ -41,19 +41,19 @@ _REQUIRING = frozenset(
 )
 
 
-def _read(node: Node, place: Place) -> Iterator[Step]:
+def _read(node: Node, place: NodePlace) -> Iterator[Step]:
     name = said(field(node, "name"))
     match node.type:
         case "function_definition":
-            yield Named(name, "function", node)
+            yield DeclaredName(name, "function", node)
         case "method_declaration":
-            yield Named(name, "method", node)
+            yield DeclaredName(name, "method", node)
         case kind if kind in _TYPES:
-            yield Named(name, _TYPES[kind], node, field(node, "body"))
+            yield DeclaredName(name, _TYPES[kind], node, field(node, "body"))
         case "namespace_definition":
             body = field(node, "body")
             if body is not None and name:
-                yield Named(name.replace("\\", "."), "module", node, body, repeats=True, reopens=True)
+                yield DeclaredName(name.replace("\\", "."), "module", node, body, repeats=True, reopens=True)
             elif body is not None:
                 yield Into(body, bare(place))
             else:
@@ -61,7 +61,7 @@ def _read(node: Node, place: Place) -> Iterator[Step]:
         case "const_declaration" | "property_declaration":
             yield from _elements(node)
         case "enum_case":
-            yield Named(name, "constant", node)
+            yield DeclaredName(name, "constant", node)
         case "expression_statement":
             yield from _defined(node, place)
         case "compound_statement" | "colon_block":
@@ -78,11 +78,11 @@ def _elements(node: Node) -> Iterator[Step]:
     for element in elements:
         constant = element.type == "const_element"
         name = said(child_of_type(element, "name") if constant else field(element, "name")).lstrip("$")
-        yield Named(name, "constant" if constant else "field", node if alone else element, alone=alone)
+        yield DeclaredName(name, "constant" if constant else "field", node if alone else element, alone=alone)
 
 
-def _defined(node: Node, place: Place) -> Iterator[Step]:
-    """`define('NAME', …)`."""
+def _defined(node: Node, place: NodePlace) -> Iterator[Step]:
+    """Read `define('NAME', …)`."""
     call = child_of_type(node, "function_call_expression")
     if call is None or said(field(call, "function")) != "define" or place.within not in (None, "module"):
         return
@@ -90,7 +90,7 @@ def _defined(node: Node, place: Place) -> Iterator[Step]:
     first = child_of_type(arguments, "argument") if arguments is not None else None
     text = child_of_type(first, "string", "encapsed_string") if first is not None else None
     if text is not None:
-        yield Named(said(text)[1:-1], "constant", node)
+        yield DeclaredName(said(text)[1:-1], "constant", node)
 
 
 def _imports(node: Node) -> bool:
@@ -99,4 +99,6 @@ def _imports(node: Node) -> bool:
     return node.type == "namespace_use_declaration"
 
 
-TABLE = Table(_read, _imports, branches=_BRANCHES | {"compound_statement", "colon_block"}, one_namespace=(TYPE_KINDS,))
+TABLE = LanguageTable(
+    _read, _imports, branches=_BRANCHES | {"compound_statement", "colon_block"}, one_namespace=(TYPE_KINDS,)
+)

@@ -1,7 +1,7 @@
-"""What the readers of the languages have in common: where in a text a node stands, and what a reader says about it.
+"""Types shared by the language readers: the place of a node in a text, and the steps that a reader returns for it.
 
-A reader is shown one node at a time and answers with steps: this is a declaration, or look inside that. It does not
-walk by itself, so no text can be nested too deeply for it.
+A reader gets one node at a time and returns steps: a declaration, or a node to look into. It does not walk the tree
+itself, so no nesting is too deep for it.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,31 +28,31 @@ Kind = Literal[
 ]
 
 LABEL = 60
-"""So many characters of a condition are kept; they tell branches apart, nobody computes with them."""
+"""How many characters of a condition are kept. They only distinguish branches and are not evaluated."""
 
 
 @frozen
-class Place:
-    """Where a node stands: in which declaration, in which branch, behind which wrapper."""
+class NodePlace:
+    """The place of a node: its enclosing declaration, branch and wrapper."""
 
     container: str = ""
     within: Kind | None = None
     scope: str = ""
-    """Two declarations of one name clash only in one scope. Text that no program can contain by chance."""
+    """Two declarations of one name clash only in one scope. The text cannot occur in a program by chance."""
     condition: str = ""
     wrapper: tuple[int, int] | None = None
-    """From where to where `export`, `template<…>` and the like reach."""
+    """Start and end of the surrounding `export`, `template<…>` or similar."""
     marks: tuple[Node, ...] = ()
-    """Attributes and decorators that stand right before the node."""
+    """Attributes and decorators directly before the node."""
     note: str = ""
-    """Whatever a reader wants to hand down to itself."""
+    """Text that a reader passes down to itself."""
     unsure: bool = False
     depth: int = 0
 
 
 @frozen
-class Named:
-    """A declaration as a reader sees it."""
+class DeclaredName:
+    """A declaration as a reader reports it."""
 
     name: str
     kind: Kind
@@ -60,49 +60,49 @@ class Named:
     body: Node | None = None
     signature: str = ""
     variant: str = ""
-    """What keeps it apart from others of its name: a getter, a setter, the arguments of a specialisation."""
+    """What distinguishes it from others of its name: a getter, a setter, the arguments of a specialisation."""
     repeats: bool = False
-    """Whether the language lets it stand beside others of its name."""
+    """True if the language allows it next to others of its name."""
     reopens: bool = False
-    """Whether the members of all bodies under this name share one scope."""
+    """True if the members of all bodies under this name share one scope."""
     alone: bool = True
-    """Whether the wrapper and the marks around it are its own; not so for one of several in a statement."""
+    """True if the wrapper and the marks around it belong to it alone; False for one of several names in a statement."""
     condition: str = ""
 
 
 @frozen
 class Into:
-    """Look at the children of a node, in this place."""
+    """A step: look at the children of a node, in this place."""
 
     node: Node
-    place: Place
+    place: NodePlace
 
 
 @frozen
 class Onward:
-    """Everything after this node, up to the end of what it stands in, is in this place."""
+    """A step: everything after this node, up to the end of its parent, is in this place."""
 
-    place: Place
+    place: NodePlace
 
 
-Step = Named | Into | Onward
-Reader = Callable[[Node, Place], Iterator[Step]]
+Step = DeclaredName | Into | Onward
+Reader = Callable[[Node, NodePlace], Iterator[Step]]
 
 
 @frozen
-class Table:
-    """All that is known about one language."""
+class LanguageTable:
+    """Everything that is known about one language."""
 
     read: Reader
     imports: Callable[[Node], bool]
-    """Whether a node outside of declarations brings names in or hands them out."""
+    """Tells whether a node outside declarations imports or exports names."""
     comments: frozenset[str] = frozenset({"comment"})
     marks: frozenset[str] = frozenset()
     """Nodes that belong to the declaration after them."""
     branches: frozenset[str] = frozenset()
-    """Nodes that hold conditional declarations, and statements and imports of their own."""
+    """Nodes that contain conditional declarations, and their own statements and imports."""
     indented: bool = False
-    """Whether white space at the start of a line means something."""
+    """True if white space at the start of a line has a meaning."""
     one_namespace: tuple[frozenset[Kind], ...] = ()
     """Kinds that may not share a name in one scope."""
 
@@ -111,7 +111,7 @@ TYPE_KINDS: frozenset[Kind] = frozenset({"class", "interface", "enum", "type"})
 
 
 def said(node: Node | None) -> str:
-    """The text of a node in one line."""
+    """Return the text of a node in one line."""
     if node is None or node.text is None:
         return ""
     return " ".join(node.text.decode("utf-8", "replace").split())
@@ -126,7 +126,7 @@ def child_of_type(node: Node, *types: str) -> Node | None:
 
 
 def has_word(node: Node, word: str) -> bool:
-    """Whether a keyword stands among the children of a node."""
+    """Tell whether a keyword is among the children of a node."""
     return any(child.type == word for child in node.children)
 
 
@@ -135,24 +135,25 @@ def cut(text: str) -> str:
 
 
 def headline(node: Node) -> str:
-    """What a branch is taken for: its keyword and its condition, nothing of what stands in it."""
+    """Return the label of a branch: its keyword and its condition, without its contents."""
     asked = field(node, "condition") or field(node, "name") or field(node, "pattern")
     word = node.type.removesuffix("_statement").removesuffix("_clause").removesuffix("_modifier")
     return cut(f"{word} {said(asked)}".strip())
 
 
-def branch(place: Place, label: str, of_its_own: int | None = None) -> Place:
-    """The place inside a branch. `of_its_own`: where it starts, if its label says nothing about when it is taken."""
+def branch(place: NodePlace, label: str, of_its_own: int | None = None) -> NodePlace:
+    """Return the place inside a branch. `of_its_own`: its start offset, if its label does not say when the branch
+    runs."""
     condition = f"{place.condition} / {label}" if place.condition else label
     scope = place.scope if of_its_own is None else f"{place.scope}\n@{of_its_own}"
     return replace(place, condition=condition, scope=scope, wrapper=None, marks=())
 
 
-def wrapped(place: Place, node: Node) -> Place:
-    """The place inside a node that belongs to the declaration in it."""
+def wrapped(place: NodePlace, node: Node) -> NodePlace:
+    """Return the place inside a node that belongs to the declaration in it."""
     start = min(node.start_byte, place.wrapper[0]) if place.wrapper else node.start_byte
     return replace(place, wrapper=(start, max(node.end_byte, place.wrapper[1] if place.wrapper else 0)))
 
 
-def bare(place: Place) -> Place:
+def bare(place: NodePlace) -> NodePlace:
     return replace(place, wrapper=None, marks=())

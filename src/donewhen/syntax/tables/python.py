@@ -5,7 +5,18 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from donewhen.syntax.tables.place import Into, Kind, Named, Place, Step, Table, branch, cut, field, said
+from donewhen.syntax.tables.place import (
+    DeclaredName,
+    Into,
+    Kind,
+    LanguageTable,
+    NodePlace,
+    Step,
+    branch,
+    cut,
+    field,
+    said,
+)
 
 _IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
 _BRANCHES = frozenset(
@@ -15,13 +26,13 @@ _BRANCHES = frozenset(
     }
 )  # fmt: skip
 _TELLING = frozenset({"if_statement", "elif_clause", "case_clause"})
-"""Branches that are the same branch when their words are the same."""
+"""Branches that count as the same branch if their text is the same."""
 _REGISTERING = re.compile(r"(^|\.)(overload|register|dispatch|multimethod|given|when|then|step)\b")
 _ACCESSOR = re.compile(r"\.(getter|setter|deleter|cached_setter|expression|comparator|update_expression)$")
 _TARGET_LISTS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern"})
 
 
-def _read(node: Node, place: Place) -> Iterator[Step]:
+def _read(node: Node, place: NodePlace) -> Iterator[Step]:
     match node.type:
         case "function_definition" | "class_definition":
             yield _definition(node, node, place, [])
@@ -33,7 +44,7 @@ def _read(node: Node, place: Place) -> Iterator[Step]:
         case "expression_statement":
             yield from _assigned(node, place)
         case "type_alias_statement":
-            yield Named(re.split(r"[\[\s]", said(field(node, "left")))[0], "type", node, repeats=True)
+            yield DeclaredName(re.split(r"[\[\s]", said(field(node, "left")))[0], "type", node, repeats=True)
         case "block":
             yield Into(node, place)
         case kind if kind in _BRANCHES:
@@ -43,7 +54,7 @@ def _read(node: Node, place: Place) -> Iterator[Step]:
 
 
 def _label(node: Node) -> str:
-    """The header of a compound statement."""
+    """Return the header of a compound statement."""
     parts: list[str] = []
     for child in node.children:
         if child.type in ("block", ":"):
@@ -52,27 +63,27 @@ def _label(node: Node) -> str:
     return cut(" ".join(parts))
 
 
-def _definition(node: Node, whole: Node, place: Place, decorators: list[str]) -> Named:
+def _definition(node: Node, whole: Node, place: NodePlace, decorators: list[str]) -> DeclaredName:
     name = said(field(node, "name"))
     if node.type == "class_definition":
-        return Named(name, "class", whole, field(node, "body"), repeats=not name.strip("_"))
+        return DeclaredName(name, "class", whole, field(node, "body"), repeats=not name.strip("_"))
     variant = next((found[1] for decorator in decorators if (found := _ACCESSOR.search(decorator))), "")
     registers = any(_REGISTERING.search(decorator.split("(")[0]) for decorator in decorators)
     throw_away = not name.strip("_") or name == "step_impl"
     kind = "method" if place.within == "class" else "function"
-    return Named(name, kind, whole, variant=variant, repeats=registers or throw_away)
+    return DeclaredName(name, kind, whole, variant=variant, repeats=registers or throw_away)
 
 
-def _assigned(statement: Node, place: Place) -> Iterator[Step]:
+def _assigned(statement: Node, place: NodePlace) -> Iterator[Step]:
     assignment = statement.children[0] if statement.children else None
     while assignment is not None and assignment.type == "assignment":
         for name in _targets(field(assignment, "left")):
             if name != "__all__":
-                yield Named(name, _kind(name, place), statement, repeats=True)
+                yield DeclaredName(name, _kind(name, place), statement, repeats=True)
         assignment = field(assignment, "right")
 
 
-def _kind(name: str, place: Place) -> Kind:
+def _kind(name: str, place: NodePlace) -> Kind:
     if place.within == "class":
         return "field"
     return "constant" if name.isupper() else "variable"
@@ -92,4 +103,4 @@ def _imports(node: Node) -> bool:
     return node.type in _IMPORTS or (node.type == "expression_statement" and (node.text or b"").startswith(b"__all__"))
 
 
-TABLE = Table(_read, _imports, branches=_BRANCHES | {"block"}, indented=True)
+TABLE = LanguageTable(_read, _imports, branches=_BRANCHES | {"block"}, indented=True)

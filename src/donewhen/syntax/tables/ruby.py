@@ -1,4 +1,4 @@
-"""Declarations of Ruby: modules and classes, which may be opened again, methods, constants, and named attributes."""
+"""Declarations of Ruby: modules and classes, which can be reopened, methods, constants, and named attributes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,12 +6,12 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from donewhen.syntax.tables.place import (
+    DeclaredName,
     Into,
     Kind,
-    Named,
-    Place,
+    LanguageTable,
+    NodePlace,
     Step,
-    Table,
     branch,
     child_of_type,
     field,
@@ -36,22 +36,22 @@ _REQUIRING = frozenset({"require", "require_relative", "load", "autoload", "requ
 _THROUGH = frozenset({"body_statement", "then", "argument_list"})
 
 
-def _read(node: Node, place: Place) -> Iterator[Step]:
+def _read(node: Node, place: NodePlace) -> Iterator[Step]:
     match node.type:
         case "class" | "module":
             opened: Kind = "class" if node.type == "class" else "module"
             name = said(field(node, "name")).replace("::", ".").lstrip(".")
-            yield Named(name, opened, node, field(node, "body"), repeats=True, reopens=True)
+            yield DeclaredName(name, opened, node, field(node, "body"), repeats=True, reopens=True)
         case "singleton_class":
             body = field(node, "body")
             if body is not None:
                 yield Into(body, replace(place, note="self", wrapper=None, marks=()))
         case "method":
-            yield Named(said(field(node, "name")), _method_kind(place), node, variant=place.note)
+            yield DeclaredName(said(field(node, "name")), _method_kind(place), node, variant=place.note)
         case "singleton_method":
             owner, name = said(field(node, "object")), said(field(node, "name"))
             prefix = "" if owner == "self" or owner == place.container.rsplit(".", 1)[-1] else f"{owner}."
-            yield Named(f"{prefix}{name}", "method", node, variant="self")
+            yield DeclaredName(f"{prefix}{name}", "method", node, variant="self")
         case "assignment":
             yield from _constant(node)
         case "call":
@@ -64,7 +64,7 @@ def _read(node: Node, place: Place) -> Iterator[Step]:
             pass
 
 
-def _method_kind(place: Place) -> Kind:
+def _method_kind(place: NodePlace) -> Kind:
     return "method" if place.within else "function"
 
 
@@ -76,12 +76,12 @@ def _constant(node: Node) -> Iterator[Step]:
     if right is not None and right.type == "call" and said(field(right, "receiver")) in _MAKERS:
         block = field(right, "block")
         body = field(block, "body") if block is not None else None
-        yield Named(name, "class", node, body, reopens=True)
+        yield DeclaredName(name, "class", node, body, reopens=True)
     else:
-        yield Named(name, "constant", node)
+        yield DeclaredName(name, "constant", node)
 
 
-def _called(node: Node, place: Place) -> Iterator[Step]:
+def _called(node: Node, place: NodePlace) -> Iterator[Step]:
     if field(node, "receiver") is not None:
         return
     method, arguments = said(field(node, "method")), field(node, "arguments")
@@ -90,9 +90,9 @@ def _called(node: Node, place: Place) -> Iterator[Step]:
         yield Into(arguments, wrapped(place, node))
     elif method in _ATTRIBUTES:
         for name in symbols:
-            yield Named(name, "field", node, variant=f"{method} {place.note}", repeats=not name)
+            yield DeclaredName(name, "field", node, variant=f"{method} {place.note}", repeats=not name)
     elif method in ("define_method", "alias_method") and symbols and symbols[0]:
-        yield Named(symbols[0], "method", node, variant=place.note)
+        yield DeclaredName(symbols[0], "method", node, variant=place.note)
     elif method == "class_methods":
         block = field(node, "block")
         body = field(block, "body") if block is not None else None
@@ -110,4 +110,4 @@ def _imports(node: Node) -> bool:
     return node.type == "call" and said(field(node, "method")) in _REQUIRING and field(node, "receiver") is None
 
 
-TABLE = Table(_read, _imports, branches=_BRANCHES | {"then"})
+TABLE = LanguageTable(_read, _imports, branches=_BRANCHES | {"then"})

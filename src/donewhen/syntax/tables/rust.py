@@ -1,7 +1,7 @@
 """Declarations of Rust: items, their fields and variants, and what `impl` blocks add to a type.
 
-An `impl` block has no name. It is told as an implementation under the name of its type, so that a new one is a change
-of that type, and its items are the type's members.
+An `impl` block has no name. It is reported as an implementation under the name of its type, so that a new one is a
+change of that type. Its items are members of the type.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,18 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from donewhen.syntax.tables.place import TYPE_KINDS, Into, Kind, Named, Place, Step, Table, field, said, wrapped
+from donewhen.syntax.tables.place import (
+    TYPE_KINDS,
+    DeclaredName,
+    Into,
+    Kind,
+    LanguageTable,
+    NodePlace,
+    Step,
+    field,
+    said,
+    wrapped,
+)
 
 _ITEMS: dict[str, Kind] = {
     "struct_item": "class",
@@ -29,20 +40,20 @@ _WITH_MEMBERS = frozenset({"struct_item", "union_item", "enum_item", "trait_item
 _OWNERS = frozenset({"class", "interface", "enum", "implementation"})
 
 
-def _read(node: Node, place: Place) -> Iterator[Step]:
+def _read(node: Node, place: NodePlace) -> Iterator[Step]:
     name = said(field(node, "name"))
     condition = _configured(place)
     match node.type:
         case "function_item" | "function_signature_item":
             kind = "method" if place.within in _OWNERS else "function"
-            yield Named(name, kind, node, condition=condition)
+            yield DeclaredName(name, kind, node, condition=condition)
         case kind if kind in _ITEMS and name != "_":
             body = field(node, "body") if kind in _WITH_MEMBERS else None
-            yield Named(name, _ITEMS[kind], node, body, repeats=kind == "macro_definition", condition=condition)
+            yield DeclaredName(name, _ITEMS[kind], node, body, repeats=kind == "macro_definition", condition=condition)
         case "impl_item":
             header = _header(node)
             inherent = field(node, "trait") is None
-            yield Named(
+            yield DeclaredName(
                 _type_name(field(node, "type")),
                 "implementation",
                 node,
@@ -62,20 +73,20 @@ def _read(node: Node, place: Place) -> Iterator[Step]:
             pass
 
 
-def _configured(place: Place) -> str:
+def _configured(place: NodePlace) -> str:
     conditions = [said(mark) for mark in place.marks]
     return " ".join(text for text in conditions if text.startswith(("#[cfg", "#[ cfg")))
 
 
 def _header(node: Node) -> str:
-    """All that says what an `impl` block is for, as it stands there."""
+    """Return everything before the body of an `impl` block, as it is written."""
     body = field(node, "body")
     end = body.start_byte - node.start_byte if body is not None else None
     return " ".join((node.text or b"")[:end].decode("utf-8", "replace").split())
 
 
 def _type_name(node: Node | None) -> str:
-    """The plain name of the type that an `impl` block is for; types that have none are named as they are written."""
+    """Return the plain name of the type of an `impl` block; a type without a name is returned as it is written."""
     while node is not None:
         inner = field(node, "type") if node.type in ("generic_type", "reference_type") else None
         if node.type == "scoped_type_identifier":
@@ -92,7 +103,7 @@ def _imports(node: Node) -> bool:
 
 _TYPES: frozenset[Kind] = TYPE_KINDS.union(("module",))
 _VALUES: frozenset[Kind] = frozenset({"function", "constant", "variable"})
-TABLE = Table(
+TABLE = LanguageTable(
     _read,
     _imports,
     comments=frozenset({"line_comment", "block_comment"}),

@@ -1,7 +1,7 @@
-"""Which values a script gives its variables, in whatever order it does so.
+"""Finds the values that a script gives its variables, regardless of order.
 
-The order of the statements is not followed: a variable is taken to have any value that it is given anywhere. What
-comes from outside the script (the environment, `read`) is a hole.
+The order of the statements is ignored: a variable may have any value that is assigned to it anywhere. A value from
+outside the script (the environment, `read`) is unknown (`HOLE`).
 """
 
 from tree_sitter import Node
@@ -10,7 +10,7 @@ from donewhen.workspace.policy.grammar import Parsed
 from donewhen.workspace.policy.step import HOLE
 
 Values = dict[str, list[Node | str]]
-"""A node of the tree that still has to be expanded, or a text."""
+"""Per variable: nodes of the tree that still have to be expanded, or texts."""
 
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "let"})
 _KINDS = frozenset({"variable_assignment", "for_statement", "command"})
@@ -35,7 +35,7 @@ def _note(parsed: Parsed, node: Node, values: Values) -> None:
     name_node = node.child_by_field_name(field)
     name = parsed.text(name_node).partition("[")[0] if name_node else ""
     if name == "IFS" and node.parent and node.parent.type == "command":
-        return  # it holds for that one command, which is `read`
+        return  # it applies only to that one command, which is `read`
     given = node.children_by_field_name("value")
     if any(child.type in ("+=", "[") for child in node.children):
         values.setdefault(name, []).append(HOLE)
@@ -44,7 +44,7 @@ def _note(parsed: Parsed, node: Node, values: Values) -> None:
 
 
 def _note_setter(parsed: Parsed, node: Node, values: Values) -> None:
-    """`read x` and its like: every argument that looks like a name gets a value that is not known."""
+    """Record `read x` and similar commands: every argument that looks like a name gets an unknown value."""
     name = node.child_by_field_name("name")
     if name and parsed.text(name) in _SETTERS:
         for argument in node.children_by_field_name("argument"):

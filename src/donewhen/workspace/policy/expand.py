@@ -1,7 +1,7 @@
-"""Words of the syntax tree to words as a program would get them: quotes gone, variables written out.
+"""Turns words of the syntax tree into words as a program would get them: without quotes, with variables expanded.
 
-Only what the script itself says is used. A variable that it never sets, an array, a pattern substitution: a hole.
-Commands inside a word are handed to `run`, which the reader provides; this module reads no commands.
+Only the text of the script is used. A variable that it never sets, an array or a pattern substitution is unknown
+(`HOLE`). Commands inside a word are passed to `run`, which the reader provides; this module reads no commands.
 """
 
 from collections.abc import Callable
@@ -15,25 +15,27 @@ from donewhen.workspace.policy.grammar import MOST_TEXT, Parsed, Unread
 from donewhen.workspace.policy.paths import HOME
 from donewhen.workspace.policy.printed import stream_of
 from donewhen.workspace.policy.quoting import ansi_c, double_quoted, unquoted
-from donewhen.workspace.policy.step import HOLE, Place, Step, Stream, Word
+from donewhen.workspace.policy.step import HOLE, PipedText, Step, Word, WorkingDir
 
 NUMBERS = frozenset({"?", "$", "#"})
-"""They always have a value, in every shell."""
+"""Variables that always have a value, in every shell."""
 SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 EXPANSIONS = SUBSTITUTIONS | {"simple_expansion", "expansion", "arithmetic_expansion"}
 
 
 @dataclass(slots=True)
 class Trail:
-    """What went into a word besides its text."""
+    """The sources of a word besides its text."""
 
     variables: list[str] = field(default_factory=list[str])
     makers: list[str] = field(default_factory=list[str])
-    stream: Stream | None = None
+    stream: PipedText | None = None
 
 
 class Expander:
-    def __init__(self, parsed: Parsed, run: Callable[[Node], list[Step]], given: dict[str, str], place: Place) -> None:
+    def __init__(
+        self, parsed: Parsed, run: Callable[[Node], list[Step]], given: dict[str, str], place: WorkingDir
+    ) -> None:
         self.parsed = parsed
         self.run = run
         self.given = given
@@ -43,7 +45,7 @@ class Expander:
         self._settled: dict[str, tuple[str, ...]] = {}
 
     def words(self, node: Node) -> list[Word]:
-        """The words that one word of the script becomes; none when it expands to nothing."""
+        """Return the words that one word of the script expands to; none if it expands to nothing."""
         raw = self.parsed.text(node)
         if node.type == "word" and "\\" not in raw and raw[:1] != "~":
             return [Word(raw, raw, not GLOB.isdisjoint(raw))]
@@ -53,7 +55,7 @@ class Expander:
             return [Word(parts[0].text, raw, parts[0].live and not GLOB.isdisjoint(raw))]
         extra = (tuple(trail.variables), tuple(trail.makers), trail.stream)
         if "IFS" in self.assigned:
-            # Where such a word is cut into several is then anybody's guess.
+            # With another IFS it is unknown where such a word is split.
             parts = [part._replace(choices=(HOLE,)) if part.expanded and part.live else part for part in parts]
         chosen = combinations(parts)
         found = [field for choice in chosen for field in fields(choice, self.place.cwd)]
@@ -62,7 +64,7 @@ class Expander:
         return [Word(text, raw, live, len(chosen) > 1, *extra) for text, live in found]
 
     def value(self, node: Node) -> Word:
-        """One word without splitting: the value of an assignment, the body of a here-document, a here-string."""
+        """Return one word without splitting: the value of an assignment, the body of a here-document, a here-string."""
         trail = Trail()
         chosen = combinations(self.parts(node, trail))
         text = "".join(part.text for part in chosen[0]) if len(chosen) == 1 else HOLE
@@ -90,18 +92,18 @@ class Expander:
 
     def _bare(self, text: str) -> list[Part]:
         if text.startswith("\n"):
-            # The grammar takes a line that starts with a backslash as a part of the line before.
+            # The grammar treats a line that starts with a backslash as part of the line before.
             raise Unread("unparsed")
         return [Part((piece,), live) for piece, live in unquoted(text) if piece]
 
     def _string(self, node: Node, trail: Trail) -> list[Part]:
-        """Text with expansions in it. What lies between the expansions is taken from the source, not from the tree."""
+        """Return the parts of text with expansions. The text between them comes from the source, not from the tree."""
         edge = 1 if node.type == "string" else 0
         start, end = node.start_byte + edge, node.end_byte - edge
         parts: list[Part] = []
         for child in node.named_children:
             if child.type in EXPANSIONS:
-                # In `"$a $b"` the grammar takes the blank for a part of the second variable.
+                # In `"$a $b"` the grammar treats the blank as part of the second variable.
                 blanks = len(self.parsed.text(child)) - len(self.parsed.text(child).lstrip())
                 parts.append(self._between(start, child.start_byte + blanks))
                 parts.append(self._expansion(child, trail)._replace(live=False))
@@ -131,7 +133,7 @@ class Expander:
         return Part(("0" if node.type == "arithmetic_expansion" else HOLE,), live=True, expanded=True)
 
     def _dollar(self, following: bytes) -> Part:
-        """A dollar on its own: itself, the start of a translated string, or an expansion that the grammar missed."""
+        """Handle a single dollar: itself, the start of a translated string, or an expansion that the grammar missed."""
         if following == b'"':
             return Part(("",), live=True, expanded=True)
         if following.strip():
@@ -146,7 +148,7 @@ class Expander:
         return Part((text,), live=True, expanded=True)
 
     def _braced(self, inside: str, trail: Trail) -> Part:
-        """The inside of `${…}`. Whether a variable is set (`:+`) or how long it is (`#`) does not give it away."""
+        """Expand the inside of `${…}`. `:+` (is it set) and `#` (its length) do not reveal the variable's value."""
         if inside.isidentifier() or inside.isdecimal():
             return self._variable(inside, trail)
         if inside.startswith("#"):
@@ -163,7 +165,7 @@ class Expander:
 
     def _values(self, name: str) -> tuple[str, ...]:
         if name not in self._settled and name in self.assigned:
-            self._settled[name] = (HOLE,)  # what a value that refers to itself finds
+            self._settled[name] = (HOLE,)  # for a value that refers to itself
             texts = tuple(dict.fromkeys(text for node in self.assigned[name] for text in self._assigned_values(node)))
             small = len(texts) <= MOST_CHOICES and sum(map(len, texts)) <= MOST_TEXT
             self._settled[name] = texts if small else (HOLE,)
@@ -183,7 +185,10 @@ class Expander:
 
 
 def substitutions(node: Node, text: str) -> list[Node]:
-    """The outermost substitutions in a node, in order. Some that stand in `${…}` the grammar takes for text."""
+    """Return the outermost substitutions in a node, in order.
+
+    The grammar treats some substitutions in `${…}` as text. Raise `Unread` then.
+    """
     found: list[Node] = []
     waiting = list(reversed(node.children))
     while waiting:

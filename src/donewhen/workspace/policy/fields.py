@@ -1,4 +1,4 @@
-"""From the parts of a word to the fields a program gets: choices, braces, the tilde, splitting at white space."""
+"""Turns the parts of a word into the fields a program gets: choices, braces, tilde, splitting at white space."""
 
 import re
 from itertools import product
@@ -8,24 +8,24 @@ from donewhen.workspace.policy.quoting import braces
 from donewhen.workspace.policy.step import HOLE
 
 MOST_CHOICES = 16
-"""A word that could have more values than this is not known."""
+"""A word that could have more values than this counts as unknown."""
 
 GLOB = frozenset("*?[")
 
 _BLANK = re.compile(r"[ \t\n]")
 
 Field = tuple[str, bool]
-"""Text, and whether it holds glob characters that the shell would act on."""
+"""Text, and whether it contains glob characters that the shell would expand."""
 
 
 class Part(NamedTuple):
-    """A stretch of a word: the values it can have, and how the shell would treat them."""
+    """A part of a word: the values it can have, and how the shell would treat them."""
 
     choices: tuple[str, ...]
     live: bool = False
-    """Neither quoted nor escaped."""
+    """True if it is neither quoted nor escaped."""
     expanded: bool = False
-    """It comes from a variable or a substitution."""
+    """True if it comes from a variable or a substitution."""
 
     @property
     def text(self) -> str:
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 def combinations(parts: list[Part]) -> list[tuple[Part, ...]]:
-    """Every way to choose one value for each part; a single hole when there are too many."""
+    """Return every way to choose one value for each part; a single `HOLE` if there are too many."""
     count = 1
     for part in parts:
         count *= len(part.choices)
@@ -43,7 +43,7 @@ def combinations(parts: list[Part]) -> list[tuple[Part, ...]]:
 
 
 def fields(parts: tuple[Part, ...], cwd: str) -> list[Field]:
-    """What one choice of values becomes, in the shell's own order."""
+    """Return the fields for one choice of values, expanded in the shell's own order."""
     written = braces([(part.text, part.live and not part.expanded) for part in parts])
     if written is None:
         return [(HOLE, False)]
@@ -62,7 +62,7 @@ def _tilde(parts: list[Part], cwd: str) -> list[Part]:
 
 
 def _split(parts: list[Part]) -> list[Field]:
-    """Cut unquoted expansions at white space, and nothing else. What is empty and unquoted is no field at all."""
+    """Split unquoted expansions at white space, and nothing else. Empty unquoted text does not become a field."""
     done: list[Field] = []
     text, live, begun = "", False, False
     for part in parts:

@@ -1,4 +1,4 @@
-"""The command line of git: its global options, the settings among them, and what it runs for others."""
+"""The command line of git: its global options, the settings among them, and the commands that git runs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ from donewhen.workspace.policy.gitconfig import runs_program
 from donewhen.workspace.policy.naming import inner
 from donewhen.workspace.policy.paths import resolved
 from donewhen.workspace.policy.prefixes import prefix, starts
-from donewhen.workspace.policy.step import Inner, Nested, Place, Step
+from donewhen.workspace.policy.step import Inner, Nested, Step, WorkingDir
 
 _GLOBAL = prefix(
     "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source",
@@ -18,7 +18,7 @@ _GLOBAL = prefix(
 
 
 def settings(step: Step) -> list[tuple[str, str]]:
-    """The `-c key=value` among git's global options."""
+    """Return the `-c key=value` pairs among git's global options."""
     end = next(iter(starts(step.args, _GLOBAL)), len(step.args))
     pairs = zip(step.texts[:end], step.texts[1:end], strict=False)
     split = [value.partition("=") for option, value in pairs if option in ("-c", "--config-env")]
@@ -26,7 +26,7 @@ def settings(step: Step) -> list[tuple[str, str]]:
 
 
 def git(step: Step) -> Iterator[Inner]:
-    """git without its global options, and the programs that settings and subcommands name."""
+    """Yield git without its global options, and the programs that settings and subcommands name."""
     for start in starts(step.args, _GLOBAL)[:1]:
         if not start:
             yield from _scripts(step)
@@ -40,18 +40,18 @@ def git(step: Step) -> Iterator[Inner]:
             yield Nested(f"git {value}" if alias else value.removeprefix("!"), step.place)
 
 
-def _directory(step: Step, end: int) -> Place:
-    """Where git works: `-C` leads there, and a git directory or a work tree that is named outright does too."""
+def _directory(step: Step, end: int) -> WorkingDir:
+    """Return where git works: `-C`, `--git-dir` and `--work-tree` change it."""
     cwd = step.place.cwd
     for option, value in zip(step.texts[:end], [*step.texts[1:end], ""], strict=True):
         name, equals, glued = option.partition("=")
         if name in ("-C", "--git-dir", "--work-tree"):
             cwd = resolved(glued if equals else value, cwd)
-    return Place(step.place.root, cwd)
+    return WorkingDir(step.place.root, cwd)
 
 
 def _scripts(step: Step) -> Iterator[Inner]:
-    """Subcommands that run commands: on each commit, in each submodule."""
+    """Yield the commands that subcommands run on each commit or in each submodule."""
     texts = step.texts
     if texts[:2] in (["bisect", "run"], ["submodule", "foreach"]):
         rest = tuple(word for word in step.args[2:] if word.text not in ("--recursive", "--quiet", "-q"))

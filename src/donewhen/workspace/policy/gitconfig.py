@@ -1,4 +1,4 @@
-"""Which settings of git make git run a program, or decide where it sends things. Names only; nothing is read."""
+"""Git settings that make git run a program or decide where it sends data. Names only; no file is read."""
 
 import re
 
@@ -22,5 +22,5 @@ def names_remote(key: str) -> bool:
 
 
 def harmless(value: str) -> bool:
-    """A value that people give such a setting for one call: no pager, an editor that does nothing."""
+    """Return whether this is a common harmless value of such a setting: no pager, an editor that does nothing."""
     return _HARMLESS.fullmatch(value) is not None

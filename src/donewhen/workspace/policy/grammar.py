@@ -1,14 +1,14 @@
-"""The shell grammar, bounded: text to a syntax tree, or to the reason why there is none. What it means: `reader`.
+"""The shell grammar with limits: turns text into a syntax tree, or gives the reason why there is none.
 
-The parser is linear in time and memory for ordinary text, but not for all text (a few thousand backticks cost a
-gigabyte), and it cannot be stopped. So a script is measured before it is parsed. What is written into a file through
-a here-document is the one ordinary thing that is long; it is cut out first and put back by whoever meets its place
-in the tree. Some text within the bounds still takes minutes: `plain` says which never does, and whoever cannot wait
-asks about the rest in another process (`workspace.consulting`).
+`reader` finds out what the tree means. The parser is linear in time and memory for ordinary text, but not for all text
+(a few thousand backticks cost a gigabyte), and it cannot be stopped. So a script is measured before it is parsed. The
+only ordinary text that is long is what a here-document writes into a file. It is cut out first, and the code that meets
+its place in the tree puts it back. Some text within the limits still takes minutes. `plain` recognises text that never
+does; a caller that cannot wait has the rest parsed in another process (`workspace.policy_process`).
 
-Nor is it safe for all text. Where a brace may open `{1..3}`, it looks up what follows in a table of 256 characters
-without asking how large the character is, and what lies behind that table decides between a wrong answer and the
-death of the process. So it never sees a larger character there: see `harmless`.
+The parser is also unsafe for some text. Where a brace may open `{1..3}`, it looks up the next character in a table of
+256 entries without checking how large the character is. The memory after that table decides whether the result is a
+wrong answer or a crash of the process. So the parser never gets a larger character there: see `harmless`.
 """
 
 import re
@@ -21,20 +21,20 @@ from tree_sitter import Language, Node, Parser
 from donewhen.records import frozen
 
 LONGEST = 128 * 1024 - 1
-"""Linux takes no single argument beyond this, so no `sh -c` could be given a longer command."""
+"""The Linux limit for a single argument, so no `sh -c` could get a longer command."""
 
 MOST_TEXT = 16 * 1024
-"""Characters, here-documents not counted."""
+"""Characters, without the here-documents that were cut out."""
 MOST_SIGNS = 1500
-"""Characters that are neither letters, digits, space nor common in file names; they are what parsing can choke on."""
+"""Characters that are not letters, digits, space or common in file names. Many of them can make parsing slow."""
 MOST_BACKTICKS = 64
 MOST_HEREDOCS = 64
 MOST_PIPES = 24
-"""Where there is a `<`, too. To the grammar a pipe may go on below a here-document or beside it; once it has lost its
-way it tries both, for each pipe twice as long as for the one before."""
+"""Only for text that contains `<`. To the grammar, a pipe may continue below a here-document or next to it. After an
+error it tries both, and each further pipe doubles the time."""
 
 CUT = "\x01"
-"""Starts the line that stands for a here-document that was cut out; `odd` keeps it out of every command."""
+"""Starts the line that replaces a here-document that was cut out. `_ODD` rejects commands that contain it."""
 
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _SIGN = re.compile(r"[^\w\s./,:=+'\"-]")
@@ -43,14 +43,14 @@ _EXPANDS = re.compile(r"[$`\\]")
 _TABS = re.compile(r"^\t+", re.MULTILINE)
 _LOOKED_UP = re.compile(r"(\{[0-9.]*)([^\x00-\xff])")
 _STAND_IN = "@"
-"""Not special where it is put, as no character beyond ASCII is; unlike a letter it cannot make `${…}` a variable."""
+"""Like a character beyond ASCII, it is not special there. Unlike a letter, it cannot make `${…}` a variable."""
 
 _BARE = re.compile(r"(?<![\\$])\$([A-Za-z_]\w*)(?=[-/.,:=+@^\\])")
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}(?=[-/.,:=+@^\\])")
 
 
 class Unread(Exception):
-    """A script that the policy does not look through; `kind` is the doubt it leaves."""
+    """A script that the policy cannot read; `kind` is the kind of the resulting doubt."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -62,19 +62,19 @@ class Parsed:
     root: Node
     source: bytes
     bodies: tuple[str, ...]
-    """The here-documents that were cut out, in order."""
+    """The here-documents that were cut out, in order of appearance."""
 
     def text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode(errors="replace")
 
 
 Parse = Callable[[str], Parsed]
-"""A way from text to tree; `Unread` when some part of the text is not certain."""
+"""A function from text to tree. It raises `Unread` if some part of the text is not certain."""
 
 
 @frozen
 class Measured:
-    """A script that is not too much for the parser, as the parser gets it."""
+    """A script within the limits of the parser, in the form that the parser gets."""
 
     text: str
     bodies: tuple[str, ...]
@@ -93,7 +93,7 @@ def _parser() -> Parser:
 
 
 def parse(text: str) -> Parsed:
-    """The tree of a whole script. It may take minutes, or kill the process."""
+    """Return the tree of a whole script. This may take minutes or crash the process."""
     return measured(text).parsed()
 
 
@@ -103,7 +103,7 @@ def measured(text: str) -> Measured:
     if _ODD.search(text):
         raise Unread("odd-characters")
     text, bodies = without_heredocs(text)
-    # The grammar reads `$a/$b/c` as two words; with braces it does not.
+    # The grammar reads `$a/$b/c` as two words; with braces it reads one.
     text = _BARE.sub(r"${\1}", text)
     signs = len(_SIGN.findall(text))
     pipes = text.count("|") - 2 * text.count("||") if "<" in text else 0
@@ -113,17 +113,17 @@ def measured(text: str) -> Measured:
 
 
 def harmless(text: str) -> bytes:
-    """What the parser may see of a script: as long as the script, so that places in the tree are places in it."""
+    """Return the script as the parser may see it. The length is unchanged, so that positions in the tree stay valid."""
     return _LOOKED_UP.sub(lambda found: found[1] + _STAND_IN * len(found[2].encode()), text).encode()
 
 
 def as_typed(text: str) -> str:
-    """A part of a script as a person may have written it."""
+    """Return a part of a script as a person may have written it, without the braces that `measured` added."""
     return _BRACED.sub(r"$\1", text)
 
 
 def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
-    """The script with each here-document that holds no expansion replaced by one line, and what was taken out."""
+    """Replace each here-document without expansions by one line; return the script and the removed bodies."""
     kept: list[str] = []
     bodies: list[str] = []
     start = 0
@@ -133,7 +133,7 @@ def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
         if not opened or not line_end:
             break
         body = _body(text, opened, line_end)
-        # The blank keeps what follows out of the delimiter, to which the grammar would add it.
+        # Without this blank, the grammar would add what follows to the delimiter.
         kept += [text[start : opened.end()], " ", text[opened.end() : line_end]]
         start = line_end
         if body and (opened[2] or not _EXPANDS.search(body)):
@@ -144,7 +144,7 @@ def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _body(text: str, opened: re.Match[str], start: int) -> str:
-    """What stands between the line that opens a here-document and the line that ends it; nothing if it never ends."""
+    """Return the text between the line that opens a here-document and the line that ends it; empty if none ends it."""
     tabs = r"\t*" if opened[1] else ""
     closing = re.compile(rf"^{tabs}{re.escape(opened[3])}$", re.MULTILINE).search(text, start)
     return text[start : closing.start()] if closing else ""

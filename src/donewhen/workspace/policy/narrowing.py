@@ -1,7 +1,7 @@
-"""The operator's own rules: patterns that deny or ask. There is no pattern that allows.
+"""The operator's own rules: patterns that deny or ask. No pattern can allow.
 
-"terraform apply"    a command whose words start with these; `*` stands for anything within one word
-"re:TOKEN.*curl"     a regular expression, searched for in the whole command as it was given
+"terraform apply"    a command whose words start with these; `*` matches any text within one word
+"re:TOKEN.*curl"     a regular expression, searched in the whole command as it was given
 """
 
 import re
@@ -33,7 +33,7 @@ class Pattern:
         return self.expression is not None and self.expression.search(command) is not None
 
     def for_step(self, step: Step) -> Decision:
-        """Its decision on a step; to ask where words that are not known could be the ones it means."""
+        """Return the decision on a step. It is to ask if unknown words could match the pattern."""
         texts = [word.text for word in step.words[: len(self.words)]]
         unknown = any(HOLE in text for text in texts)
         if not texts or (len(texts) < len(self.words) and not unknown):

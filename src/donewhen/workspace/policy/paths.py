@@ -1,6 +1,6 @@
-"""Where a path leads, told from its text alone: inside the tree, in a scratch place, outside, or not known.
+"""Decides from its text alone where a path leads: inside the tree, to a scratch directory, outside, or unknown.
 
-Links are not followed and nothing is looked up on a disk; that is the sandbox's part.
+Links are not followed and the disk is not read; real confinement is the sandbox's task.
 """
 
 import posixpath
@@ -8,13 +8,13 @@ import re
 from enum import Enum
 from fnmatch import fnmatchcase
 
-from donewhen.workspace.policy.step import HOLE, Place, Word
+from donewhen.workspace.policy.step import HOLE, Word, WorkingDir
 
 HOME = "/~"
-"""The home directory, wherever it is. No real path starts like this."""
+"""Stands for the home directory, wherever it is. No real path starts like this."""
 
 NOWHERE = "/(tree)"
-"""The root of a tree whose path is not known: then no absolute path is inside it."""
+"""The root of a tree whose path is unknown: no absolute path is inside it."""
 
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 DEVICES = re.compile(r"/dev/(null|zero|full|u?random|stdin|stdout|stderr|tty|fd/\d+)|/proc/(self|\d+)/fd/\d+")
@@ -30,7 +30,10 @@ class Where(Enum):
 
 
 def tree_root(path: str) -> str:
-    """The root to compare with. A root that is not absolute, or is `/`, would make everything inside."""
+    """Return the root to compare with; `NOWHERE` for a root that is not absolute or is `/`.
+
+    With such a root, every path would count as inside.
+    """
     normal = normalised(path)
     return normal if path.startswith("/") and normal != "/" else NOWHERE
 
@@ -40,7 +43,7 @@ def normalised(path: str) -> str:
 
 
 def resolved(text: str, cwd: str) -> str:
-    """An absolute path without `.` and `..`; it starts with a hole when its beginning is not known."""
+    """Return an absolute path without `.` and `..`. It starts with a `HOLE` if its beginning is unknown."""
     if text.startswith("~"):
         text = f"/{text}"
     if text.startswith(HOLE):
@@ -50,7 +53,7 @@ def resolved(text: str, cwd: str) -> str:
 
 
 def where(path: str, root: str) -> Where:
-    """Where a resolved path leads."""
+    """Return where a resolved path leads."""
     if path.startswith(HOLE):
         return Where.UNKNOWN
     if path == root:
@@ -63,12 +66,12 @@ def where(path: str, root: str) -> Where:
     return Where.SCRATCH if scratch or DEVICES.fullmatch(path) else Where.OUTSIDE
 
 
-def leads(word: Word, place: Place) -> Where:
+def leads(word: Word, place: WorkingDir) -> Where:
     return where(resolved(word.text, place.cwd), place.root)
 
 
-def mentioned(word: Word, place: Place) -> list[str]:
-    """The absolute paths that an argument may be meant to name: itself, or what follows `=`, `@` or a short option."""
+def mentioned(word: Word, place: WorkingDir) -> list[str]:
+    """Return the absolute paths that an argument may name: itself, or the part after `=`, `@` or a short option."""
     text = word.text
     candidates = [text, text.partition("=")[2], text.partition("@")[2]]
     if re.match(r"-[A-Za-z][/~.]", text):
@@ -77,7 +80,7 @@ def mentioned(word: Word, place: Place) -> list[str]:
 
 
 def holds(path: str, names: tuple[str, ...]) -> bool:
-    """Whether these names follow each other in a path; a glob in it counts as what it could stand for."""
+    """Return whether these names follow each other in a path. A glob in the path counts if it could match."""
     parts = path.split("/")
     last = len(parts) - len(names) + 1
     return any(all(map(_same, parts[start : start + len(names)], names)) for start in range(last))
@@ -86,5 +89,5 @@ def holds(path: str, names: tuple[str, ...]) -> bool:
 def _same(part: str, name: str) -> bool:
     if fnmatchcase(part, name):
         return True
-    # A pattern matches a leading dot only with a dot of its own, and a lone star names nothing in particular.
+    # A glob matches a leading dot only with a literal dot. A single star is too general to count.
     return part not in ("*", "**") and part.startswith(".") == name.startswith(".") and fnmatchcase(name, part)

@@ -1,8 +1,8 @@
-"""Text that the parser is certain to get through, quickly and alive: what nearly every real command is.
+"""Plain text: text that the parser reads quickly and without crashing. Nearly every real command is plain.
 
-What makes the parser slow grows with pipes and signs; what killed it was a character beyond ASCII. Little of the one
-and nothing of the other was never seen to cost it more than a few hundredths of a second, whatever the text. This is no
-judgement of a command: text that is not plain is only read elsewhere (`workspace.consulting`).
+The parser gets slower with pipes and signs; it crashed on characters beyond ASCII. With few of the former and none of
+the latter, it was never seen to take more than a few hundredths of a second, whatever the text. This says nothing about
+whether a command is wanted: text that is not plain is only read in another process (`workspace.policy_process`).
 """
 
 from typing import NoReturn
@@ -13,16 +13,16 @@ MOST_TEXT = 200
 MOST_SIGNS = 40
 MOST_PIPES = 3
 MOST_SCRIPTS = 16
-"""One command, and what is found inside it."""
+"""Limit for one command plus the scripts found inside it."""
 
 
 class NotPlain(Exception):
-    """A text that should be read where the parser may hang or die."""
+    """A text that should be read in a process where the parser may hang or crash."""
 
 
 class PlainParser:
-    """`grammar.parse` for one command, as far as it is plain. It is asked again for what a variable or `eval` makes of
-    a short text, which need not be short."""
+    """`grammar.parse` for one command, as far as it is plain. Each call checks again: a variable or `eval` can turn a
+    short text into a long one."""
 
     def __init__(self) -> None:
         self.scripts = 0
@@ -37,5 +37,5 @@ class PlainParser:
 
 
 def unreadable(_: str) -> NoReturn:
-    """A parser that gives up at once."""
+    """Act as a parser that always fails."""
     raise Unread("unparsed")

@@ -1,7 +1,7 @@
-"""The policy: rules in, a ruling out. It reads no files, runs nothing, and never raises over a command.
+"""The policy: applies rules to a command and returns a ruling. Reads no files, runs nothing, raises for no command.
 
-It is early feedback for whoever wrote the command. It is no wall: text can always be disguised further than any
-reader follows, and the sandbox holds whatever the policy allows.
+It gives early feedback to the author of the command. It is not a security boundary: text can always be disguised
+better than any reader can follow, and the sandbox confines whatever the policy allows.
 """
 
 import re
@@ -17,7 +17,7 @@ from donewhen.workspace.policy.plain import NotPlain, PlainParser, unreadable
 from donewhen.workspace.policy.rules.built_in import BUILT_IN
 from donewhen.workspace.policy.rules.rule import Rule, check
 from donewhen.workspace.policy.ruling import Decision, Ruling, shown
-from donewhen.workspace.policy.step import HOLE, Place, Step
+from donewhen.workspace.policy.step import HOLE, Step, WorkingDir
 from donewhen.workspace.policy.walk import every_step
 
 _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
@@ -25,42 +25,42 @@ _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 
 @frozen
 class Policy:
-    place: Place
+    place: WorkingDir
     patterns: tuple[Pattern, ...]
 
     @classmethod
     def load(cls, deny: Sequence[str] = (), ask: Sequence[str] = (), root: str = NOWHERE) -> "Policy":
-        """A policy for the tree at `root`; the operator's entries can only make it stricter."""
+        """Return a policy for the tree at `root`. The operator's entries can only make it stricter."""
         checked()
         return cls.again(deny, ask, root)
 
     @classmethod
     def again(cls, deny: Sequence[str], ask: Sequence[str], root: str) -> "Policy":
-        """A policy that was loaded before, elsewhere: the built-in rules have passed their examples."""
+        """Return a policy that another process already loaded. The built-in rules passed their examples there."""
         path = tree_root(root)
-        return cls(Place(path, path), (*patterns(deny, Decision.DENY), *patterns(ask, Decision.ASK)))
+        return cls(WorkingDir(path, path), (*patterns(deny, Decision.DENY), *patterns(ask, Decision.ASK)))
 
     def entries(self, decision: Decision) -> list[str]:
-        """The operator's entries of one kind, as they were given."""
+        """Return the operator's entries with this decision, as they were given."""
         return [pattern.source for pattern in self.patterns if pattern.decision is decision]
 
     def at_once(self, command: str) -> Ruling | None:
-        """What `decide` says, if that is certain to be neither slow nor deadly; None for every other command."""
+        """Return the ruling of `decide` if the parser is sure to be fast and not to crash; None for other commands."""
         if any(pattern.expression for pattern in self.patterns):
-            return None  # nobody knows how long an expression takes
+            return None  # a regular expression may take any time
         try:
             return self.decide(command, PlainParser())
         except NotPlain:
             return None
 
     def unread(self, command: str) -> Ruling:
-        """The answer on text of which nothing can be told."""
+        """Return the ruling for text that could not be read."""
         return replace(self, patterns=()).decide(command, unreadable)
 
     def decide(self, command: str, parse: Parse = parse) -> Ruling:
-        """The strictest answer that any rule gives on any part of the command; of equals, the first.
+        """Return the strictest ruling of any rule on any part of the command; of equally strict ones, the first.
 
-        Some text takes the parser minutes, or kills the process: see `at_once` and `workspace.consulting`.
+        Some text takes the parser minutes or crashes the process: see `at_once` and `workspace.policy_process`.
         """
         best = Ruling(Decision.ALLOW, "none", "no rule speaks against it", shown(command.strip()))
         for ruling in self._rulings(command, parse):
@@ -86,17 +86,17 @@ def _shown(step: Step) -> str:
     return shown(as_typed(step.text.replace(HOLE, "…").strip()))
 
 
-def steps_of(command: str, place: Place, parse: Parse = parse) -> Iterator[Step]:
+def steps_of(command: str, place: WorkingDir, parse: Parse = parse) -> Iterator[Step]:
     yield from every_step(command, place, parse)
-    # The grammar takes a line that goes on in the next one as two words where the shell makes it one.
+    # For a word continued on the next line by a backslash, the grammar sees two words; the shell sees one.
     if "\\\n" in command:
         yield from every_step(_CONTINUED.sub(r"\1", command), place, parse)
 
 
 @cache
 def checked() -> None:
-    """Try every rule on its own examples, once in the life of the program."""
-    place = Place(NOWHERE, NOWHERE)
+    """Check every rule against its own examples, once per process."""
+    place = WorkingDir(NOWHERE, NOWHERE)
     for rule in BUILT_IN:
         check(rule, lambda example: steps_of(example, place))
 

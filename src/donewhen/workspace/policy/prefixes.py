@@ -1,6 +1,6 @@
-"""Commands that run the command that follows them, as data: which of their own arguments to step over.
+"""Commands that run the command that follows them, as data: which of their own arguments to skip.
 
-Only the shape of an argument list is known here. What a wrapper does, and whether it is wanted, is not.
+Only the shape of an argument list is known here, not what a wrapper does or whether it is wanted.
 """
 
 import re
@@ -10,7 +10,7 @@ from donewhen.records import frozen
 from donewhen.workspace.policy.step import HOLE, Word
 
 ASSIGNMENT = re.compile(r"[^-=/][^=/]*=|=")
-"""What a wrapper takes as a variable to set; it is less strict about names than the shell."""
+"""A word that a wrapper treats as an assignment. Wrappers are less strict about names than the shell."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -20,13 +20,13 @@ def _words(text: str) -> frozenset[str]:
 @frozen
 class Prefix:
     values: frozenset[str] = frozenset()
-    """Options whose value is the next word, unless it is glued to them."""
+    """Options whose value is the next word, unless it is attached to the option."""
     flags: frozenset[str] = frozenset()
     """Options without a value."""
     operands: int = 0
-    """Words of its own that come before the command."""
+    """How many operands of the wrapper come before the command."""
     assigns: bool = False
-    """`NAME=value` may stand before the command."""
+    """True if `NAME=value` words may come before the command."""
 
 
 def prefix(values: str = "", flags: str = "", operands: int = 0, assigns: bool = False) -> Prefix:
@@ -34,7 +34,7 @@ def prefix(values: str = "", flags: str = "", operands: int = 0, assigns: bool =
 
 
 def starts(args: Sequence[Word], shape: Prefix) -> list[int]:
-    """Where the command may start. An option that is not known may or may not take the next word: both are tried."""
+    """Return the indexes where the command may start. An unknown option may take the next word or not: try both."""
     found: list[int] = []
     waiting, seen = [0], set[int]()
     while waiting:
@@ -51,13 +51,13 @@ def starts(args: Sequence[Word], shape: Prefix) -> list[int]:
 
 
 def _widths(text: str, shape: Prefix) -> tuple[int, ...]:
-    """How many words an option takes."""
+    """Return the possible numbers of words that an option takes, including itself."""
     name = text.partition("=")[0]
     known = shape.values | shape.flags
     if HOLE in text:
         return (1, 2)
     if name.startswith("--") and name not in known:
-        # Long options may be cut short.
+        # Long options may be abbreviated.
         name = next((option for option in sorted(known) if option.startswith(name)), name)
     if name in shape.values:
         return (1,) if "=" in text else (2,)
@@ -137,7 +137,7 @@ PREFIXES: dict[str, Prefix] = {
     "valgrind": prefix(),
     "xvfb-run": prefix("-e -f -n -p -s -w --server-args --server-num", "-a -l --auto-servernum"),
 }
-"""Everything after their own arguments is a command."""
+"""Wrappers: everything after their own arguments is a command."""
 
 _PYTHON_RUN = "-p --python --with --extra --group --env-file --project --directory"
 
@@ -164,14 +164,14 @@ SUBCOMMANDS: dict[tuple[str, str], Prefix] = {
     ("yarn", "dlx"): prefix("-p --package", "-q"),
     ("yarn", "exec"): prefix(),
 }
-"""The same for a subcommand of a tool."""
+"""The same for subcommands of tools."""
 
 RUNNERS: dict[str, Prefix] = {
     "bunx": prefix("-p --package", "--bun"),
     "npx": prefix("-p --package", "-y --yes --no --no-install -q --quiet --prefer-offline"),
     "uvx": prefix("-p --python --from --with", "--isolated --offline -q"),
 }
-"""They fetch a program when they have to, and run it."""
+"""Commands that run a program and download it first if necessary."""
 
 SCRIPT_OPTIONS: dict[str, frozenset[str]] = {
     "flock": _words("-c --command"),
@@ -183,13 +183,13 @@ SCRIPT_OPTIONS: dict[str, frozenset[str]] = {
     "su": _words("-c --command --session-command"),
     "xterm": _words("-e"),
 }
-"""Options whose value is a script for a shell."""
+"""Options whose value is a shell script."""
 
 SCRIPT_OPERANDS = frozenset({"concurrently", "hyperfine", "tmux"})
-"""Commands that hand an operand with blanks in it to a shell."""
+"""Commands that pass an operand that contains blanks to a shell."""
 
 SCRIPT_VARIABLES = _words(
     "BROWSER EDITOR GIT_ASKPASS GIT_EDITOR GIT_EXTERNAL_DIFF GIT_PAGER GIT_PROXY_COMMAND GIT_SEQUENCE_EDITOR GIT_SSH "
     "GIT_SSH_COMMAND LESSOPEN MANPAGER PAGER PROMPT_COMMAND SSH_ASKPASS VISUAL"
 )
-"""Variables that hold a command which some program will run."""
+"""Variables that hold a command that some program will run."""

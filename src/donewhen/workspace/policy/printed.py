@@ -1,6 +1,7 @@
-"""What a command prints, where that can be told without running it: `echo`, `printf`, `cat`, `pwd`, a few more.
+"""Predicts the output of a command where that is possible without running it: `echo`, `cat`, `pwd` and a few more.
 
-It exists for what is fed to a shell, to `xargs` or back into a command line. An answer it cannot give is a hole.
+Used for text that goes into a shell, into `xargs` or back into a command line. Output that it cannot predict is unknown
+(None or `HOLE`).
 """
 
 import base64
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from donewhen.workspace.policy.grammar import LONGEST
 from donewhen.workspace.policy.quoting import ansi_c
-from donewhen.workspace.policy.step import HOLE, Step, Stream
+from donewhen.workspace.policy.step import HOLE, PipedText, Step
 
 SILENT = frozenset({"", "true", ":", "cd", "set", "shopt", "export", "readonly", "local", "declare", "unset", "sleep"})
 TAME = {
@@ -21,29 +22,29 @@ TAME = {
     "seq": re.compile(r"[-0-9. ]*"),
     "wc": re.compile(r"(-[lcwm]+)?"),
 }
-"""Called with such arguments their output is one harmless word, never a path or a piece of a command."""
+"""With such arguments, their output is one harmless word, never a path or a part of a command."""
 FILTERS = frozenset({"grep", "egrep", "fgrep", "sort", "uniq", "head", "tail", "tac", "shuf", "cat", "tee"})
-"""A line that comes out is a line that went in."""
+"""Commands that only print lines of their input."""
 LISTERS = frozenset({"git", "rg", "grep", "fd", "fdfind", "ls"})
-"""They print names below the directory they run in, unless they are given another one."""
+"""Commands that print names below their working directory, unless they are given another one."""
 
 _CONVERSION = re.compile(r"%(?:%|([-0-9.# +]*)([a-zA-Z]))")
 
 
-def stream_of(steps: Sequence[Step]) -> Stream:
-    """What the steps of one part of a pipeline or of one substitution print together."""
+def stream_of(steps: Sequence[Step]) -> PipedText:
+    """Return the combined output of the steps of one pipeline part or one substitution."""
     if not steps:
-        return Stream()
+        return PipedText()
     makers = tuple(dict.fromkeys(step.name for step in steps))
     texts = [printed(step) for step in steps]
     if None not in texts:
         text = "".join(part for part in texts if part)
-        return Stream(text, makers, tuple(text.split()) or (HOLE,))
-    return Stream(None, makers, items_of(steps[-1]))
+        return PipedText(text, makers, tuple(text.split()) or (HOLE,))
+    return PipedText(None, makers, items_of(steps[-1]))
 
 
 def items_of(step: Step) -> tuple[str, ...]:
-    """What one line of the step's output looks like."""
+    """Return what a line of the step's output looks like; several values if there are alternatives."""
     if step.name in FILTERS and step.stdin:
         return step.stdin.items
     if step.name == "find":

@@ -1,13 +1,13 @@
-"""Quotes, escapes and braces of the shell, undone. Text in, text out; no variables and no syntax tree."""
+"""Removes quotes and escapes of the shell and expands braces. Text in, text out; no variables, no syntax tree."""
 
 import re
 from itertools import pairwise, product
 
 Piece = tuple[str, bool]
-"""Text, and whether the shell would still act on special characters in it (it was neither quoted nor escaped)."""
+"""Text, and whether special characters in it still have a meaning (it was neither quoted nor escaped)."""
 
 MOST_BRACES = 64
-"""More alternatives than this are not written out: the word is then not known."""
+"""A word with more alternatives than this is not expanded; it counts as unknown."""
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _IN_DOUBLE = re.compile(r'\\([$`"\\])')
@@ -18,7 +18,7 @@ _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n":
 
 
 def unquoted(text: str) -> list[Piece]:
-    """A bare word: each escaped character loses its backslash and its meaning."""
+    """Split an unquoted word: each escaped character loses its backslash and its special meaning."""
     if "\\" not in text:
         return [(text, True)]
     pieces: list[Piece] = []
@@ -34,7 +34,7 @@ def double_quoted(text: str) -> str:
 
 
 def ansi_c(text: str) -> str:
-    """What the shell makes of the inside of a $'…' string; also what `echo -e` and `printf` understand."""
+    """Decode the inside of a $'…' string; `echo -e` and `printf` use the same escapes."""
     return _ANSI.sub(_ansi_character, text) if "\\" in text else text
 
 
@@ -49,7 +49,7 @@ def _ansi_character(match: re.Match[str]) -> str:
 
 
 def braces(pieces: list[Piece]) -> list[list[Piece]] | None:
-    """Brace expansion: `a{b,c}` gives `ab` and `ac`. Nothing when there would be too many."""
+    """Expand braces: `a{b,c}` gives `ab` and `ac`. Return None if there would be too many words."""
     if not any(live and "{" in text for text, live in pieces):
         return [pieces]
     letters = [(letter, live) for text, live in pieces for letter in text]
@@ -68,7 +68,7 @@ def _written_out(letters: list[Piece], most: int) -> list[list[Piece]]:
 
 
 def _first_group(letters: list[Piece]) -> tuple[int, int, list[list[Piece]]] | None:
-    """The first `{…,…}` or `{a..b}` that is live: where it starts and ends, and its alternatives."""
+    """Return the first live `{…,…}` or `{a..b}`: its start, its end and its alternatives."""
     for start, letter in enumerate(letters):
         if letter == ("{", True):
             end, commas = _closing(letters, start)
@@ -82,7 +82,7 @@ def _first_group(letters: list[Piece]) -> tuple[int, int, list[list[Piece]]] | N
 
 
 def _closing(letters: list[Piece], start: int) -> tuple[int, list[int]]:
-    """Where the brace that opens at `start` closes (0: nowhere), and the commas directly inside it."""
+    """Return where the brace that opens at `start` closes (0: nowhere), and the commas directly inside it."""
     depth, commas = 0, list[int]()
     for index in range(start, len(letters)):
         letter, live = letters[index]

@@ -1,7 +1,7 @@
-"""A script to its steps: every simple command that would run, in order, however deep it is nested.
+"""Turns a script into steps: every simple command that would run, in order, at any nesting depth.
 
 It follows `cd`, pipes and here-documents, because they decide what a later command means. It does not look into the
-arguments of a command that runs another one (`unwrap`), and it judges nothing.
+arguments of a command that runs another one (see `unwrap`), and it makes no decisions.
 """
 
 from collections.abc import Callable, Generator
@@ -17,10 +17,10 @@ from donewhen.workspace.policy.naming import command
 from donewhen.workspace.policy.paths import HOME, resolved
 from donewhen.workspace.policy.printed import stream_of
 from donewhen.workspace.policy.redirection import REDIRECTS, Channels, Redirections
-from donewhen.workspace.policy.step import HOLE, Nested, Place, Step, Stream, Word, doubt, plain
+from donewhen.workspace.policy.step import HOLE, Nested, PipedText, Step, Word, WorkingDir, doubt, plain
 
 DEEPEST = 40
-"""Statements within statements; beyond that nobody reads a command any more, and neither does this."""
+"""Limit for statements within statements. No person could read a command that is nested deeper."""
 MOST_STEPS = 2000
 
 RESERVED = frozenset(
@@ -48,14 +48,14 @@ NONE = Channels()
 
 
 def read(script: Nested, parse: Parse) -> list[Step]:
-    """The steps of a script. What cannot be understood is a step too: a doubt."""
+    """Return the steps of a script. A part that cannot be understood becomes a step too: a doubt."""
     try:
-        return Reader(script, parse).everything(Channels(script.stdin))
+        return ScriptReader(script, parse).everything(Channels(script.stdin))
     except Unread as unread:
         return [doubt(unread.kind, script.text, script.place)]
 
 
-class Reader:
+class ScriptReader:
     def __init__(self, script: Nested, parse: Parse) -> None:
         self.parse = parse
         self.parsed: Parsed = parse(script.text)
@@ -68,10 +68,10 @@ class Reader:
         if any(sign in self.parsed.source for sign in (b"=", b" in ", b"read", b"printf")):
             self.expander.assigned = assignments(self.parsed)
         if any(sign in self.parsed.source for sign in (b"set", b"shift", b"()", b"function")):
-            # The positional parameters may be others by the time they are used.
+            # The positional parameters may have changed by the time they are used.
             self.expander.given = {}
         self.visit(self.parsed.root, channels)
-        # A here-document that was cut out but not met stood somewhere else than it seemed to.
+        # A here-document was cut out but not met in the tree: it was not where it seemed to be.
         if len(self.redirections.met) != len(self.parsed.bodies):
             raise Unread("unparsed")
         for script in self.redirections.scripts:
@@ -87,12 +87,12 @@ class Reader:
         elif node.type in EXPANSIONS:
             self.expander.words(node)
         elif node.is_named:
-            # Not a command by itself, a test or a word: only what is substituted in it runs.
+            # A test or a word, not a command: only the substitutions in it run.
             for inner in substitutions(node, self.parsed.text(node)):
                 self.substitution(inner)
 
     def enter(self) -> None:
-        """One level deeper. Nobody catches what is raised here but `read`, so the way back need not be safe."""
+        """Go one level deeper. Only `read` catches what is raised here, so `depth` need not be restored then."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise Unread("too-deep")
@@ -101,13 +101,13 @@ class Reader:
 
     @contextmanager
     def own_shell(self) -> Generator[None]:
-        """A `cd` in here is not felt outside."""
+        """Restore the working directory afterwards: a `cd` inside has no effect outside."""
         place = self.expander.place
         yield
         self.expander.place = place
 
     def substitution(self, node: Node) -> list[Step]:
-        """The steps of `$(…)` or `<(…)`, which run before the command they stand in."""
+        """Return the steps of `$(…)` or `<(…)`, which run before the command that contains them."""
         before = len(self.steps)
         self.enter()
         with self.own_shell():
@@ -125,7 +125,7 @@ class Reader:
             self.visit(child, Channels(channels.stdin))
 
     def statements(self, node: Node, channels: Channels) -> None:
-        """`a && b && c`, which the grammar nests to the left."""
+        """Visit the parts of `a && b && c`, which the grammar nests to the left."""
         parts: list[Node] = []
         while node.type == "list":
             parts.extend(child for child in reversed(node.children[1:]) if child.is_named and child.type != "comment")
@@ -135,7 +135,7 @@ class Reader:
             self.visit(parts.pop(), Channels(channels.inherited))
         self.visit(parts[0], channels)
 
-    def pipeline(self, node: Node, channels: Channels, upstream: Stream | None = None) -> None:
+    def pipeline(self, node: Node, channels: Channels, upstream: PipedText | None = None) -> None:
         parts = [child for child in node.children if child.is_named and child.type != "comment"]
         for part in parts:
             before = len(self.steps)
@@ -166,7 +166,7 @@ class Reader:
         own = self.redirections.channels(node.children, channels)
         words += own.words
         if words and (words[0].raw in RESERVED or any(word.raw in ("{", "}") for word in words)):
-            # The grammar lost its way without saying so: after `!`, `time`, `coproc` it expects no compound command.
+            # The grammar misread this without an error: after `!`, `time`, `coproc` it expects no compound command.
             raise Unread("unparsed")
         text, place = channels.shown(self.parsed.text(node)), self.expander.place
         self.steps.append(command(tuple(words), text, place, self.assigned(node), own.redirects, own.stdin))
@@ -194,7 +194,7 @@ class Reader:
             self.steps.append(_only_redirects("", own, self.expander.place))
         else:
             self.visit(body, own)
-        # The grammar hangs what follows on the line of a here-document below the here-document.
+        # The grammar places the rest of the line that opens a here-document below the here-document node.
         for child in (child for heredoc in node.children if heredoc.type in REDIRECTS for child in heredoc.children):
             if child.type == "pipeline":
                 self.pipeline(child, NONE, stream_of(self.steps[before:]))
@@ -202,39 +202,39 @@ class Reader:
                 self.visit(child, NONE)
 
 
-def _subshell(reader: Reader, node: Node, channels: Channels) -> None:
+def _subshell(reader: ScriptReader, node: Node, channels: Channels) -> None:
     with reader.own_shell():
         reader.compound(node, channels)
 
 
-def _only_redirects(text: str, channels: Channels, place: Place) -> Step:
+def _only_redirects(text: str, channels: Channels, place: WorkingDir) -> Step:
     return Step("", (), channels.shown(text), place, redirects=channels.redirects)
 
 
-def _after(words: list[Word], place: Place) -> Place:
-    """Where the shell is after a command."""
+def _after(words: list[Word], place: WorkingDir) -> WorkingDir:
+    """Return the working directory of the shell after a command."""
     while words and words[0].text in ("command", "builtin"):
         words = words[1:]
     if not words or words[0].text not in ("cd", "pushd", "popd"):
         return place
     target = next((word for word in words[1:] if not word.text.startswith("-") or word.text == "-"), None)
     if target is None:
-        return Place(place.root, HOME if words[0].text == "cd" else HOLE)
+        return WorkingDir(place.root, HOME if words[0].text == "cd" else HOLE)
     known = target.text != "-" and not target.live and not target.either
-    return Place(place.root, resolved(target.text, place.cwd) if known else HOLE)
+    return WorkingDir(place.root, resolved(target.text, place.cwd) if known else HOLE)
 
 
-_VISITORS: dict[str, Callable[[Reader, Node, Channels], None]] = {
-    "command": Reader.simple,
-    "declaration_command": Reader.simple,
-    "unset_command": Reader.simple,
-    "variable_assignment": Reader.only_assignments,
-    "variable_assignments": Reader.only_assignments,
-    "list": Reader.statements,
-    "pipeline": Reader.pipeline,
-    "redirected_statement": Reader.redirected,
+_VISITORS: dict[str, Callable[[ScriptReader, Node, Channels], None]] = {
+    "command": ScriptReader.simple,
+    "declaration_command": ScriptReader.simple,
+    "unset_command": ScriptReader.simple,
+    "variable_assignment": ScriptReader.only_assignments,
+    "variable_assignments": ScriptReader.only_assignments,
+    "list": ScriptReader.statements,
+    "pipeline": ScriptReader.pipeline,
+    "redirected_statement": ScriptReader.redirected,
     "subshell": _subshell,
-    "function_definition": Reader.function,
+    "function_definition": ScriptReader.function,
     **dict.fromkeys(
         (
             "program",
@@ -250,6 +250,6 @@ _VISITORS: dict[str, Callable[[Reader, Node, Channels], None]] = {
             "case_statement",
             "case_item",
         ),
-        Reader.compound,
+        ScriptReader.compound,
     ),
 }

@@ -1,4 +1,4 @@
-"""What a statement reads and where its output goes: files, here-documents, here-strings."""
+"""Redirections: what a statement reads and where its output goes. Files, here-documents, here-strings."""
 
 import re
 from collections.abc import Sequence
@@ -9,34 +9,34 @@ from tree_sitter import Node
 from donewhen.records import frozen
 from donewhen.workspace.policy.expand import Expander
 from donewhen.workspace.policy.grammar import CUT, Parsed, Unread
-from donewhen.workspace.policy.step import HOLE, Redirect, Stream, Word
+from donewhen.workspace.policy.step import HOLE, PipedText, Redirect, Word
 
 REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 _DELIMITER = re.compile(r"(['\"]?)[\w.+-]+\1|\\\w+", re.ASCII)
-"""The grammar keeps one byte of each character of a delimiter, so beyond ASCII it stops at another line."""
+"""ASCII only: the grammar keeps one byte per character of a delimiter, so beyond ASCII it ends at a wrong line."""
 _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _PLACEHOLDER = re.compile(rf"{CUT}\d+")
 
 
 @frozen
 class Channels:
-    """What a statement gets from around it."""
+    """Input, redirections and extra words that a statement gets from its surroundings."""
 
-    inherited: Stream | None = None
-    """What it reads if it is not told otherwise; in a pipeline that is the first part's."""
-    own: Stream | None = None
-    """What it was told to read; of a list or a pipeline, that is the last part's."""
+    inherited: PipedText | None = None
+    """What it reads unless it is redirected. In a pipeline, this is the input of the first part."""
+    own: PipedText | None = None
+    """The input it is redirected to. For a list or a pipeline, this is the input of the last part."""
     redirects: tuple[Redirect, ...] = ()
     words: tuple[Word, ...] = ()
-    """Words of the command itself that the grammar hangs below a redirection: `git >log push`."""
+    """Words of the command itself that the grammar places below a redirection: `git >log push`."""
 
     @property
-    def stdin(self) -> Stream | None:
+    def stdin(self) -> PipedText | None:
         return self.own or self.inherited
 
     def shown(self, text: str) -> str:
-        """A statement with its redirections, as a person is shown it."""
+        """Return a statement with its redirections, as it is shown to a person."""
         text = _PLACEHOLDER.sub("…", text) if CUT in text else text
         more = [f"{redirect.operator} {redirect.target.raw}" for redirect in self.redirects]
         return " ".join([text, *(word.raw for word in self.words), *more]).strip()
@@ -47,9 +47,9 @@ class Redirections:
     parsed: Parsed
     expander: Expander
     met: set[int] = field(default_factory=set[int])
-    """Which of the here-documents that were cut out have been found in their places."""
+    """Indexes of the cut-out here-documents that were found at their places in the tree."""
     scripts: list[str] = field(default_factory=list[str])
-    """Scripts between backticks in here-documents, which the grammar does not see."""
+    """Scripts between backticks in here-documents, which the grammar does not recognise."""
 
     def channels(self, nodes: list[Node], outer: Channels) -> Channels:
         channels = outer
@@ -62,7 +62,7 @@ class Redirections:
                     channels = replace(channels, words=(*channels.words, *words))
                 case "herestring_redirect":
                     value = self.expander.value(node.children[-1])
-                    channels = replace(channels, own=Stream(value.text, value.makers, tuple(value.text.split())))
+                    channels = replace(channels, own=PipedText(value.text, value.makers, tuple(value.text.split())))
                 case "file_redirect":
                     channels = self._file(node, channels)
                 case _:
@@ -75,8 +75,8 @@ class Redirections:
         targets = self._words(destinations[:1])
         own = channels.own
         if operator in ("<", "<&"):
-            # What comes through a descriptor that was opened elsewhere is not known.
-            own = next((target.stream for target in targets), None) or Stream(
+            # Input from a descriptor that was opened elsewhere is unknown.
+            own = next((target.stream for target in targets), None) or PipedText(
                 None, () if operator == "<" else (operator,)
             )
         redirects = (*channels.redirects, *(Redirect(operator, target) for target in targets))
@@ -85,12 +85,12 @@ class Redirections:
     def _words(self, nodes: Sequence[Node]) -> list[Word]:
         return [word for node in nodes for word in self.expander.words(node)]
 
-    def _heredoc(self, node: Node) -> Stream:
+    def _heredoc(self, node: Node) -> PipedText:
         start = next((child for child in node.children if child.type == "heredoc_start"), node)
         delimiter = self.parsed.text(start)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
-        # The grammar takes everything up to the next blank as the delimiter, or up to the second quote. The shell
-        # does neither.
+        # The grammar uses everything up to the next blank, or up to the second quote, as the delimiter. The shell does
+        # neither.
         glued = any(word.start_byte == start.end_byte for word in node.children_by_field_name("argument"))
         if glued or not _DELIMITER.fullmatch(delimiter):
             raise Unread("unparsed")
@@ -101,4 +101,4 @@ class Redirections:
         elif body and delimiter[0] not in "'\"\\":
             self.scripts += _BACKTICKS.findall(text)
             text = self.expander.value(body).text
-        return Stream(text, (), tuple(text.split()) or (HOLE,))
+        return PipedText(text, (), tuple(text.split()) or (HOLE,))

@@ -1,4 +1,4 @@
-"""Commands that run another one for each of many things: `find -exec`, `xargs`, `parallel`, `fd -x`."""
+"""Commands that run another command for each of many items: `find -exec`, `xargs`, `parallel`, `fd -x`."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ from donewhen.workspace.policy.printed import items_of
 from donewhen.workspace.policy.step import HOLE, Inner, Nested, Step, Word
 
 MOST_ITEMS = 32
-"""Further items are left out and one that is not known is added for them."""
+"""Further items are replaced by one unknown item (`HOLE`)."""
 
 _XARGS = prefix(
     "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines --max-chars --process-slot-var",
@@ -30,7 +30,7 @@ def fd(step: Step) -> Iterator[Inner]:
 
 
 def _clauses(step: Step, options: tuple[str, ...], items: tuple[str, ...]) -> Iterator[Inner]:
-    """The commands after such options, each up to `;` or `+`, with `{}` put in."""
+    """Yield the commands after these options, each up to `;` or `+`, with `{}` replaced by the items."""
     for index, word in enumerate(step.args):
         if word.text.replace(HOLE, "") in options:
             rest = step.args[index + 1 :]
@@ -41,7 +41,7 @@ def _clauses(step: Step, options: tuple[str, ...], items: tuple[str, ...]) -> It
 
 
 def _filled(words: tuple[Word, ...], sign: str, items: tuple[str, ...]) -> tuple[Word, ...]:
-    """The words with a placeholder replaced by every item in turn."""
+    """Return the words; each word with the placeholder is repeated, once for every item."""
     filled: list[Word] = []
     for word in words:
         if sign in word.text:
@@ -82,7 +82,7 @@ def _placeholder(options: list[str]) -> str:
 
 
 def parallel(step: Step) -> Iterator[Inner]:
-    """The words before `:::` are a script; without them each argument is one."""
+    """Unwrap `parallel`: the words before `:::` are a script; without such words each argument is a script."""
     args = step.args
     split = next((at for at, word in enumerate(args) if word.text.startswith(":::")), len(args))
     given = tuple(word.text for word in args[split + 1 :])

@@ -1,4 +1,4 @@
-"""The policy's answer: allow, ask or deny, and which rule says so."""
+"""The ruling of the policy: allow, ask or deny, and the rule that decided it."""
 
 from enum import Enum
 
@@ -26,7 +26,7 @@ class Ruling:
     rule: str
     reason: str
     command: str
-    """The part of the command that the rule speaks about."""
+    """The part of the command that the rule matched."""
 
 
 def shown(text: str) -> str:

@@ -1,10 +1,10 @@
-"""Shells and builtins that run text: `sh -c`, a shell that reads its commands, `eval`, `source`, `trap`, `alias`."""
+"""Shells and builtins that run text: `sh -c`, a shell that reads commands, `eval`, `source`, `trap`, `alias`."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from donewhen.workspace.policy.step import DOUBT, HOLE, Inner, Nested, Step, Stream, Word
+from donewhen.workspace.policy.step import DOUBT, HOLE, Inner, Nested, PipedText, Step, Word
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "yash"})
 DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "fetch", "http", "https", "xh", "lynx", "nc", "ncat", "ssh", "gh"})
@@ -12,11 +12,11 @@ DOWNLOADERS = frozenset({"curl", "wget", "aria2c", "fetch", "http", "https", "xh
 _VALUES = frozenset({"--rcfile", "--init-file"})
 _CLUSTER = re.compile(r"[-+][A-Za-z]+")
 _STDIN = frozenset({"/dev/stdin", "/proc/self/fd/0", "/dev/fd/0", HOLE})
-"""Operands that make a shell read what it is fed; one that is not known may be nothing at all."""
+"""Operands that make a shell read its standard input. An unknown operand (`HOLE`) may be empty."""
 
 
 def shell(step: Step) -> Iterator[Inner]:
-    """`sh -c SCRIPT`, `sh FILE`, or `sh` with its commands on standard input."""
+    """Unwrap `sh -c SCRIPT`, `sh FILE`, or `sh` with its commands on standard input."""
     has_script, operands = _options(step.args)
     for word in step.args[: len(step.args) - len(operands)]:
         if word.stream:
@@ -32,7 +32,7 @@ def shell(step: Step) -> Iterator[Inner]:
 
 
 def _options(args: tuple[Word, ...]) -> tuple[bool, tuple[Word, ...]]:
-    """Whether `-c` is among the options of a shell, and its operands."""
+    """Return whether `-c` is among the options of a shell, and the operands."""
     has_script, index = False, 0
     while index < len(args):
         text = args[index].text
@@ -41,7 +41,7 @@ def _options(args: tuple[Word, ...]) -> tuple[bool, tuple[Word, ...]]:
         if text.lstrip(HOLE)[:1] not in ("-", "+"):
             break
         cluster = _CLUSTER.fullmatch(text)
-        # An option that is not known may be the one that makes the operand a script.
+        # An unknown option may be the one that makes the operand a script.
         has_script = has_script or text == "--command" or HOLE in text
         has_script = has_script or bool(cluster and text[0] == "-" and "c" in text)
         index += 2 if text in _VALUES or (cluster and text[-1] in "oO") else 1
@@ -49,7 +49,7 @@ def _options(args: tuple[Word, ...]) -> tuple[bool, tuple[Word, ...]]:
 
 
 def script(step: Step, word: Word, given: dict[str, str] | None = None) -> Iterator[Inner]:
-    """A script given as one word. When not even its beginning is known there is nothing to read."""
+    """Yield a script that is given as one word. If none of its text is known, yield only a doubt."""
     if word.either or not word.text.strip(HOLE):
         yield unknown(step, word.makers)
         return
@@ -58,8 +58,11 @@ def script(step: Step, word: Word, given: dict[str, str] | None = None) -> Itera
         yield unknown(step, word.makers)
 
 
-def fed(step: Step, stream: Stream) -> Iterator[Inner]:
-    """Commands that a shell reads. A file is like a script in the tree; the output of a command is not known."""
+def fed(step: Step, stream: PipedText) -> Iterator[Inner]:
+    """Yield the commands that a shell reads.
+
+    A file is allowed like a script in the tree and yields nothing. Unknown output of a command yields a doubt.
+    """
     if stream.text is not None:
         yield Nested(stream.text, step.place)
     elif stream.makers:
@@ -73,7 +76,7 @@ def unknown(step: Step, makers: tuple[str, ...]) -> Step:
 
 
 def evaluate(step: Step) -> Iterator[Inner]:
-    """`eval`: the words, joined by blanks, are read once more."""
+    """Unwrap `eval`: its words, joined by blanks, are a script."""
     args = step.args[1:] if step.texts[:1] == ["--"] else step.args
     if args:
         makers = tuple(maker for word in args for maker in word.makers)
@@ -110,7 +113,7 @@ _NAME_TAKERS = frozenset(
 
 
 def later(step: Step) -> Iterator[Inner]:
-    """Substitutions in plain text that the shell reads once more: in names, in arithmetic, in its own prompts."""
+    """Yield substitutions in plain text that the shell evaluates later: in names, in arithmetic, in its prompts."""
     texts = [value.text for _, value in step.assigned]
     if step.name in _NAME_TAKERS or (step.name == "printf" and _NAMES_VARIABLE.match("".join(step.texts[:1]))):
         texts += step.texts
@@ -120,7 +123,7 @@ def later(step: Step) -> Iterator[Inner]:
 
 
 def _closing(text: str, start: re.Match[str]) -> int:
-    """Where a substitution ends; at the end of the text when it never does."""
+    """Return where a substitution ends: at the end of the text if it is not closed."""
     if start[0] == "`":
         return start.end() + len(text[start.end() :].partition("`")[0])
     depth = 1

@@ -1,7 +1,7 @@
-"""What the policy looks at: one simple command as the shell would start it, with its words made plain.
+"""Records that the policy examines: one simple command as the shell would start it, with its words expanded.
 
-A `Step` is only a description. It knows neither how it was read out of a script (`reader`) nor what runs inside it
-(`unwrap`) nor whether it is wanted (`rules`).
+A `Step` is only a description. It does not say how it was read from a script (`reader`), what runs inside it (`unwrap`)
+or whether it is wanted (`rules`).
 """
 
 from dataclasses import field
@@ -9,38 +9,38 @@ from dataclasses import field
 from donewhen.records import frozen
 
 HOLE = "\0"
-"""Stands in a word's text for something that only running the command would tell. A command never contains NUL."""
+"""Replaces unknown text in a word: text that only running the command would show. A command never contains NUL."""
 
 DOUBT = "\0doubt"
-"""The name of a step that is not a command but a part that could not be understood."""
+"""The name of a step that stands for a part that could not be understood."""
 
 
 @frozen
-class Stream:
-    """What one command writes and another one reads, as far as that can be told without running them."""
+class PipedText:
+    """What one command writes and another one reads, as far as it is known without running them."""
 
     text: str | None = None
     makers: tuple[str, ...] = ()
-    """The names of the commands it comes from."""
+    """The names of the commands that produce it."""
     items: tuple[str, ...] = (HOLE,)
-    """What one line of it looks like when the text is not known: `./` and a hole for a list of files in the tree."""
+    """What a line looks like if the text is unknown: `./` and a `HOLE` for a list of files in the tree."""
 
 
 @frozen
 class Word:
     text: str
-    """After quoting and expansion; `HOLE` where the value is not known."""
+    """After quoting and expansion; `HOLE` where the value is unknown."""
     raw: str
     live: bool = False
-    """It holds glob characters that the shell would act on."""
+    """True if it contains glob characters that the shell would expand."""
     either: bool = False
-    """It is one of several values that the same word can have."""
+    """True if it is one of several values that the same word can have."""
     variables: tuple[str, ...] = ()
-    """The variables of unknown value that went into it."""
+    """The variables of unknown value that it contains."""
     makers: tuple[str, ...] = ()
-    """The commands whose unknown output went into it."""
-    stream: Stream | None = None
-    """What can be read from it when it is a process substitution."""
+    """The commands whose unknown output it contains."""
+    stream: PipedText | None = None
+    """What can be read from it if it is a process substitution."""
 
 
 def plain(text: str) -> Word:
@@ -54,7 +54,7 @@ class Redirect:
 
     @property
     def writes(self) -> bool:
-        """A file is opened for writing; a copied descriptor (`2>&1`) is not."""
+        """Return whether a file is opened for writing. A copied descriptor (`2>&1`) does not count."""
         return ">" in self.operator and not self.copies_descriptor
 
     @property
@@ -63,8 +63,8 @@ class Redirect:
 
 
 @frozen
-class Place:
-    """Where a command runs: the root of the tree, and the directory that `cd` led to."""
+class WorkingDir:
+    """Where a command runs: the root of the tree, and the directory after all `cd` commands."""
 
     root: str
     cwd: str
@@ -73,14 +73,14 @@ class Place:
 @frozen
 class Step:
     name: str
-    """The last part of the program's path; empty when there are only assignments or redirections."""
+    """The last part of the program's path; empty if there are only assignments or redirections."""
     words: tuple[Word, ...]
     text: str
-    """The part of the command that a person is shown."""
-    place: Place
+    """The part of the command to show to a person."""
+    place: WorkingDir
     assigned: tuple[tuple[str, Word], ...] = ()
     redirects: tuple[Redirect, ...] = ()
-    stdin: Stream | None = None
+    stdin: PipedText | None = None
     doubt: str = ""
 
     @property
@@ -92,20 +92,20 @@ class Step:
         return [word.text for word in self.words[1:]]
 
 
-def doubt(kind: str, text: str, place: Place) -> Step:
+def doubt(kind: str, text: str, place: WorkingDir) -> Step:
     return Step(DOUBT, (), text, place, doubt=kind)
 
 
 @frozen
 class Nested:
-    """A script inside a step, still to be read."""
+    """A script inside a step that is not read yet."""
 
     text: str
-    place: Place
+    place: WorkingDir
     given: dict[str, str] = field(default_factory=dict[str, str])
     """Its positional parameters, by name."""
-    stdin: Stream | None = None
-    """What its commands read if they are not told otherwise."""
+    stdin: PipedText | None = None
+    """What its commands read unless they redirect their input."""
 
 
 Inner = Step | Nested

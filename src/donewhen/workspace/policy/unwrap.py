@@ -1,6 +1,6 @@
-"""What runs inside a step: the command behind `sudo`, `env`, `timeout`, `xargs`, the script behind `sh -c`.
+"""Finds what runs inside a step: the command after `sudo`, `env`, `timeout`, `xargs`, the script after `sh -c`.
 
-One layer at a time; `walk` repeats it. A wrapper that is itself unwanted is looked into all the same.
+It removes one layer at a time; `walk` repeats it. A wrapper that is itself unwanted is unwrapped too.
 """
 
 import re
@@ -24,7 +24,7 @@ from donewhen.workspace.policy.prefixes import (
     prefix,
     starts,
 )
-from donewhen.workspace.policy.step import DOUBT, Inner, Nested, Place, Step, Word, plain
+from donewhen.workspace.policy.step import DOUBT, Inner, Nested, Step, Word, WorkingDir, plain
 
 _ANY = prefix()
 _ENV = prefix("-u -C --unset --chdir", "- -i -0 -v --ignore-environment --null --debug", assigns=True)
@@ -34,7 +34,7 @@ _WATCH = prefix("-n -q --interval --equexit", "-b -c -d -e -g -p -r -t -w -x --b
 
 
 def unwrap(step: Step) -> Iterator[Inner]:
-    """The steps and scripts that this step would start."""
+    """Yield the steps and scripts that this step would start."""
     for name, value in step.assigned:
         if name in SCRIPT_VARIABLES and value.text:
             yield Nested(value.text, step.place)
@@ -68,7 +68,7 @@ def _assignments(words: tuple[Word, ...]) -> tuple[tuple[str, Word], ...]:
 
 
 def subcommand(step: Step) -> Iterator[Inner]:
-    """`uv run …`, `bundle exec …`: only the first word that is no option counts as the subcommand."""
+    """Unwrap `uv run …`, `bundle exec …`. Only the first word that is not an option counts as the subcommand."""
     for index in starts(step.args, _ANY)[:1]:
         shape = SUBCOMMANDS.get((step.name, step.args[index].text))
         if shape:
@@ -87,7 +87,7 @@ def option_scripts(step: Step) -> Iterator[Inner]:
 
 
 def env(step: Step) -> Iterator[Inner]:
-    """`env`: also its `-S`, which splits one word into several, and `-C`, which changes the directory."""
+    """Unwrap `env`, with `-S`, which splits one word into several, and `-C`, which changes the directory."""
     ends = starts(step.args, _ENV)
     cwd, texts = step.place.cwd, step.texts
     for index, text in enumerate(texts[: max(ends, default=len(texts))]):
@@ -99,13 +99,13 @@ def env(step: Step) -> Iterator[Inner]:
         if text in ("-C", "--chdir"):
             cwd = resolved("".join(texts[index + 1 : index + 2]), cwd)
     for start in ends:
-        found = inner(step, step.args[start:], Place(step.place.root, cwd))
+        found = inner(step, step.args[start:], WorkingDir(step.place.root, cwd))
         if found:
             yield replace(found, assigned=_assignments(step.args[:start]))
 
 
 def python(step: Step) -> Iterator[Inner]:
-    """`python -m tool` is the tool."""
+    """Unwrap `python -m tool`: it counts as running the tool."""
     for index, text in enumerate(step.texts):
         if text == "-m":
             found = inner(step, step.args[index + 1 :])
@@ -127,7 +127,7 @@ def command(step: Step) -> Iterator[Inner]:
 
 
 def nameless(step: Step) -> Iterator[Inner]:
-    """`$SUDO rm …`: the unknown name may be empty, or a wrapper."""
+    """Unwrap `$SUDO rm …`: the unknown name may be empty or a wrapper."""
     found = inner(step, step.args)
     if found:
         yield found

@@ -1,13 +1,13 @@
-"""The wall around a command: what it can see, reach and use up. `room` is where to begin.
+"""The sandbox around a command: what it can see, reach and use up. Start with the module `sandbox`.
 
-    level       which wall this machine can give, by trying
+    level       which isolation this machine allows, found by trying
     view        what is visible where, as data
-    bubblewrap  that data as a bubblewrap command line
-    landlock    the weaker wall where namespaces are forbidden
+    bubblewrap  the bubblewrap command line over that view
+    landlock    the weaker isolation where namespaces are forbidden
     seccomp     the system-call filter of both
     limits      processes, memory, files: control groups, or the launcher's watcher
     relay       host services made reachable one by one
-    room        the seam: one command in, how it ended out
+    sandbox     the interface: takes one command, returns how it ended
 
-The wall does not judge commands (`workspace.policy` gives early feedback) and starts nothing itself.
+The sandbox does not judge commands (`workspace.policy` gives early feedback) and starts no process itself.
 """

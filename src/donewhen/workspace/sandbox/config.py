@@ -1,21 +1,21 @@
-"""What a person may say about the wall. `room` obeys it; that nothing has to run to know it is why it stands alone."""
+"""The sandbox settings of a person. A separate module, so that reading them loads nothing that runs commands."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from donewhen.records import frozen
-from donewhen.workspace.sandbox.limits import Limits
+from donewhen.workspace.sandbox.limits import ResourceLimits
 
 if TYPE_CHECKING:
-    from donewhen.workspace.sandbox.relay import Service
+    from donewhen.workspace.sandbox.relay import RelayService
 
 
 @frozen(kw_only=True)
-class RoomConfig:
-    """The part of `[workspace]` that shapes the wall."""
+class SandboxConfig:
+    """The part of `[workspace]` that configures the sandbox."""
 
     network: bool = False
-    services: "tuple[Service, ...]" = ()
+    services: "tuple[RelayService, ...]" = ()
     sockets: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: ResourceLimits = field(default_factory=ResourceLimits)

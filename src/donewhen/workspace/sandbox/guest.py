@@ -1,7 +1,7 @@
-"""A program that is given more than the commands of a tree: files of its own, variables, doors to the world.
+"""A guest program, which gets more than the commands of a tree: its own files, variables and inner ports.
 
-Somebody else's agent is one. It sees the same tree behind the same wall; its network is a private one, and the only
-ways out are doors: listening sockets made inside it, served from outside by whoever hands them in.
+For example, another vendor's agent. It sees the same tree with the same isolation, in a private network. The only ways
+out are inner ports: listening sockets created inside that network and served from outside by the caller's code.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -18,8 +18,8 @@ ADDRESS = "127.0.0.1"
 
 
 @frozen
-class Door:
-    """A port on the loopback inside, and who serves it until it is cancelled."""
+class InnerPort:
+    """A port on the loopback inside, and the function that serves it until cancelled."""
 
     port: int
     serve: "Callable[[socket], Coroutine[Any, Any, None]]"
@@ -28,11 +28,11 @@ class Door:
 @frozen(kw_only=True)
 class Guest:
     binds: tuple[Bind | Overlay, ...] = ()
-    """On top of the tree, in this order."""
+    """Mounted on top of the tree, in this order."""
     beneath: str = ""
-    """A directory whose files appear in the tree where it has none of that name. They are no part of what is made."""
+    """A directory whose files appear in the tree where it has no file of that name. The candidate excludes them."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    doors: tuple[Door, ...] = ()
+    doors: tuple[InnerPort, ...] = ()
 
 
 NO_GUEST = Guest()

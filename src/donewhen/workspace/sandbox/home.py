@@ -1,7 +1,7 @@
-"""The user's home as a command sees it: empty, but for the toolchains that live there, read-only and without secrets.
+"""The user's home as a command sees it: empty except for toolchains, which are read-only and without secrets.
 
 HOME keeps its path: version managers find their toolchains only under the path they were installed to. What is not
-listed here and not on PATH is not there at all.
+listed here and not on PATH does not exist inside.
 """
 
 import os
@@ -25,36 +25,37 @@ SECRETS = (
     ".local/share/uv/credentials", ".julia/servers", ".julia/config", ".cabal/config", ".npm-global/etc/npmrc",
     ".yarn/berry/.yarnrc.yml",
 )  # fmt: skip
-"""Below those places: credentials, and configuration that may hold them."""
+"""Below those places: credentials, and configuration that may contain them."""
 
 
 def toolchains(
     home: Path, search_path: Iterable[str], emptied: Iterable[str] = (), trees: Iterable[str] = ()
 ) -> list[Path]:
-    """What is shown again of the home and of other emptied places: known toolchains, and directories on PATH.
+    """Return what is shown of the home and of other emptied places: known toolchains, and directories on PATH.
 
-    Of a directory on PATH that holds a tree only the programs are shown, and nothing else that lies beside the tree.
+    If a directory on PATH contains a tree, only its programs are shown, and nothing else beside the tree.
     """
     found = [home / name for name in TOOLCHAINS if os.path.exists(home / name)]
     hidden, apart = [home, *map(Path, emptied)], [Path(tree) for tree in trees]
     for entry in search_path:
         place = Path(entry)
-        # A directory on PATH may well be one that this user cannot look into: os.path says no, where Path raises.
+        # This user may not be allowed to read a directory on PATH: os.path returns False where Path raises.
         if any(root in place.parents for root in hidden) and os.path.isdir(place) and not _covered(place, found):
             found.extend(_installation(place, hidden, apart) or _programs(place))
     return sorted({place for place in found if not _covered(place.parent, found)})
 
 
 def secrets(home: Path, shown: Iterable[Path]) -> list[Path]:
-    """What of the shown toolchains is masked again."""
+    """Return the paths in the shown toolchains that must be masked."""
     bases = {home, *(place.parent for place in shown)}
     return sorted(base / name for base in bases for name in SECRETS if os.path.exists(base / name))
 
 
 def _installation(directory: Path, hidden: list[Path], trees: list[Path]) -> list[Path]:
-    """For …/tool/bin the whole of …/tool where that is an installation; never a home or somebody's project.
+    """For …/tool/bin, return all of …/tool if it is an installation; never a home or a project.
 
-    Where that holds a tree, the parts of the installation beside the tree; nothing when the directory itself holds one.
+    If …/tool contains a tree, return the parts of the installation beside the tree; nothing if the directory itself
+    contains one.
     """
     for place in (directory, *directory.parents):
         if place.name in TOOLCHAINS and not _holds(place, trees):
@@ -71,7 +72,7 @@ def _installation(directory: Path, hidden: list[Path], trees: list[Path]) -> lis
 
 
 def installations(program: Path, emptied: list[Path], shown: list[Path], tree: Path) -> list[Path]:
-    """What has to be shown for one program that lies in an emptied place, where its links lead included.
+    """Return what must be shown for one program in an emptied place, including the targets of its links.
 
     Not what is shown anyway, and nothing that is in the tree or would cover it.
     """
@@ -88,7 +89,7 @@ def installations(program: Path, emptied: list[Path], shown: list[Path], tree: P
 
 
 def installation_within(program: Path, tree: Path) -> Path:
-    """The outermost directory of the tree that belongs to this program alone; the program itself if there is none."""
+    """Return the outermost directory of the tree that belongs only to this program; the program if there is none."""
     if packages := _packages(program, tree):
         return packages
     place, *_ = _installation(program.parent, [tree, tree.parent], [tree]) or [program]
@@ -96,14 +97,14 @@ def installation_within(program: Path, tree: Path) -> Path:
 
 
 def _packages(path: Path, tree: Path) -> Path | None:
-    """The outermost directory of node's packages above a path, unless the tree lies in it."""
+    """Return the outermost `node_modules` above a path, unless it contains the tree."""
     return next(
         (place for place in reversed(path.parents) if place.name == "node_modules" and not _holds(place, [tree])), None
     )
 
 
 def _programs(directory: Path) -> list[Path]:
-    """The files in a directory that can be executed."""
+    """Return the executable files in a directory."""
     try:
         return [
             Path(entry.path) for entry in os.scandir(directory) if entry.is_file() and os.access(entry.path, os.X_OK)
@@ -121,7 +122,7 @@ def _covered(place: Path, by: list[Path]) -> bool:
 
 
 def search_path(value: str) -> Iterator[str]:
-    """The absolute entries of a PATH: a relative one would mean another program in every directory."""
+    """Yield the absolute entries of a PATH. A relative one would mean another program in every directory."""
     seen: set[str] = set()
     for entry in value.split(":"):
         if entry.startswith("/") and entry not in seen:

@@ -1,10 +1,11 @@
-"""The weaker wall, for machines that forbid namespaces: Landlock file rules, and a stricter system-call filter. Pure.
+"""The weaker isolation, for machines that forbid namespaces: Landlock file rules and a stricter system-call filter.
 
-What it holds: writing and reading outside the tree, all networking, unix sockets, signals to, tracing of and settings
-of other processes. What it does not hold: modes, times and locks of other files where ownership allows, names, command
-lines and limits of other processes to read, and everything appears at its own path (`path_transparent` is false).
+Pure: this module only computes the rules. Blocked: writing and reading outside the tree, all networking, unix sockets,
+and signals to, tracing of and settings of other processes. Not blocked: changing modes, times and locks of other files
+where ownership allows it, and reading names, command lines and limits of other processes. Everything appears at its own
+path (`path_transparent` is false).
 
-A ruleset can be made for any version of Landlock. Only from `level.LEAST_LANDLOCK` on it is a wall.
+A ruleset can be made for any version of Landlock. It isolates only from version `level.LEAST_LANDLOCK` on.
 """
 
 import os
@@ -21,7 +22,7 @@ BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
 SCOPE_ABSTRACT, SCOPE_SIGNAL = 1 << 0, 1 << 1
 FOR_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 DEVICE_NODES = 1 << 6 | 1 << 11
-"""Making a character or a block device."""
+"""The rights to create a character or a block device."""
 READ = EXECUTE | READ_FILE | READ_DIR
 
 SYSTEM = (
@@ -33,17 +34,17 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 @frozen(kw_only=True)
 class Allowed:
-    """What a command may touch besides the machine's programs."""
+    """What a command may access besides the machine's programs."""
 
     network: bool
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     closed: tuple[str, ...]
-    """What must not be read although it lies in something that may."""
+    """Paths that must not be read although they are inside readable ones."""
 
 
 def ruleset(abi: int, allowed: Allowed) -> dict[str, Any]:
-    """What the launcher needs to restrict a process, for a kernel of this Landlock version."""
+    """Return what the launcher needs to restrict a process, for a kernel with this Landlock version."""
     handled = FIRST_ABI | (REFER if abi >= 2 else 0) | (TRUNCATE if abi >= 3 else 0) | (IOCTL_DEV if abi >= 5 else 0)
     rules = [rule for path in (*SYSTEM, *allowed.readable) for rule in _reading(path, allowed.closed)]
     rules += [(path, handled & (READ_FILE | WRITE_FILE | TRUNCATE)) for path in DEVICES]
@@ -58,19 +59,19 @@ def ruleset(abi: int, allowed: Allowed) -> dict[str, Any]:
 
 
 def scopes(abi: int) -> dict[str, Any] | None:
-    """Only the scopes, beside the real wall: no abstract sockets and no signals out, and mounting stays possible."""
+    """Return only the scopes, for use with bubblewrap: no abstract sockets, no signals out; mounting stays possible."""
     if abi < 6:
         return None
     return {"fs": 0, "net": 0, "scoped": SCOPE_ABSTRACT | SCOPE_SIGNAL, "no_capabilities": False, "rules": []}
 
 
 def _kind(path: str) -> int:
-    """Rights that mean something for a directory are refused by the kernel on a file."""
+    """Return the rights that a path can have: the kernel refuses directory rights on a file."""
     return ~0 if os.path.isdir(path) else FOR_FILES
 
 
 def _reading(path: str, closed: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    """A rule cannot take a private file out of a directory again, so such a directory is opened entry by entry."""
+    """Yield read rules. A rule cannot exclude a file, so a directory with closed paths is opened entry by entry."""
     if path in closed or not os.path.exists(path):
         return
     if not any(machine.beneath(place, [path]) for place in closed):
@@ -78,5 +79,5 @@ def _reading(path: str, closed: tuple[str, ...]) -> Iterator[tuple[str, int]]:
         return
     yield path, READ_DIR
     for entry in os.scandir(path):
-        if not entry.is_symlink():  # its target has a rule of its own, or is not meant to be read
+        if not entry.is_symlink():  # its target has a separate rule, or must not be read
             yield from _reading(entry.path, closed)

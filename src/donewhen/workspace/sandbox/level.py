@@ -1,10 +1,10 @@
-"""Which wall this machine can give. Found by trying each one for real, never by guessing from a version.
+"""The isolation level of this machine. Found by running each mechanism, never by guessing from a version.
 
-    bubblewrap   namespaces, private mounts, seccomp: the wall
-    landlock     kernel file rules and seccomp in the same namespaces as everyone: where namespaces are forbidden
-    none         nothing; also where Landlock is too old to keep signals from the user's other processes
+    bubblewrap   namespaces, private mounts, seccomp: the full sandbox
+    landlock     kernel file rules and seccomp in the host's namespaces: used where namespaces are forbidden
+    none         no isolation; also where Landlock is too old to block signals to the user's other processes
 
-`probe` runs real commands through the launcher; its answer is a value that the caller keeps.
+`probe` runs real commands through the launcher and returns a value that the caller keeps.
 """
 
 import json
@@ -16,22 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.records import frozen
-from donewhen.workspace.command import Command, Confinement, End, Finished
 from donewhen.workspace.files import write_atomically
-from donewhen.workspace.process import Launcher
+from donewhen.workspace.process.command import Command, Confinement, End, Finished
+from donewhen.workspace.process.launch import Launcher
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Our own helpers are looked up here and nowhere else: a `bwrap` in the working tree is never run."""
+"""Our helper programs are looked up only here: a `bwrap` in the working tree is never run."""
 PROBE_SECS = 10.0
 LEAST_LANDLOCK = 6
-"""The first version that holds signals. Before it, a command could kill every process of its user: the filter cannot
-tell its own processes from others. Versions before 3 let it empty files as well, and before 5 use devices."""
+"""The first Landlock version that blocks signals. With an older one, a command could kill every process of its user:
+the system-call filter cannot tell the command's processes from others. Versions before 3 also allow it to truncate
+files, and versions before 5 to use devices."""
 SWITCHES = (
     "kernel/apparmor_restrict_unprivileged_userns",
     "kernel/unprivileged_userns_clone",
     "user/max_user_namespaces",
 )
-"""Kernel settings that forbid namespaces; a change of one makes an old answer worthless."""
+"""Kernel settings that forbid namespaces. If one changes, a recorded probe is invalid."""
 
 
 class Level(Enum):
@@ -41,8 +42,8 @@ class Level(Enum):
 
 
 @frozen
-class Probe:
-    """What was tried and what came of it."""
+class SandboxProbe:
+    """The result of a probe."""
 
     level: Level
     bwrap: str | None
@@ -53,25 +54,25 @@ class Probe:
     landlock_abi: int
     seccomp: bool
     landlock_problem: str = ""
-    """Why Landlock is no wall here. Looked into only where there is no better one."""
+    """Why Landlock cannot be used here. Only checked if bubblewrap cannot be used."""
 
     @property
     def path_transparent(self) -> bool:
-        """Whether a tree can appear at the repository's own path."""
+        """True if a tree can appear at the repository's own path."""
         return self.level is Level.BUBBLEWRAP
 
 
-async def probe(launcher: Launcher, scratch: Path) -> Probe:
-    """Try every wall. `scratch` is a directory on the file system where trees will live."""
-    # Nearly always the answer is known already (`recorded_probe`): what only trying needs is loaded here.
-    from donewhen.workspace.launcher import kernel
+async def probe(launcher: Launcher, scratch: Path) -> SandboxProbe:
+    """Try every isolation mechanism. `scratch` is a directory on the file system that will hold the trees."""
+    # Imported here: nearly always the result is recorded already (`recorded_probe`) and no trial is needed.
+    from donewhen.workspace.process.launcher import kernel
     from donewhen.workspace.sandbox import bubblewrap, seccomp
 
     program = shutil.which("bwrap", path=SYSTEM_PATH)
     version, problem = "", "bubblewrap is not installed"
     if program is not None:
         version = (await _run(launcher, [program, "--version"])).stdout.whole().decode().split()[-1]
-        # Within a mount namespace of the launcher's, as every real command: one can be allowed without the other.
+        # Inside a mount namespace of the launcher, like every real command: one may be allowed without the other.
         nested = Confinement(mounts=({"kind": "tmpfs", "at": "/tmp", "mode": "1777", "size": 1 << 20},))
         problem = _problem(await _run(launcher, [program, *bubblewrap.flags(), "/bin/true"], nested))
     overlay_problem = await _try_overlay(launcher, scratch)
@@ -79,12 +80,12 @@ async def probe(launcher: Launcher, scratch: Path) -> Probe:
     filtered = bool(seccomp.program(kernel.machine()))
     without = await try_landlock(launcher, abi) if problem else ""
     level = Level.BUBBLEWRAP if not problem else Level.NONE if without else Level.LANDLOCK
-    return Probe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered, without)
+    return SandboxProbe(level, program, version, problem, not overlay_problem, overlay_problem, abi, filtered, without)
 
 
 async def try_landlock(launcher: Launcher, abi: int, least: int = LEAST_LANDLOCK) -> str:
-    """Why Landlock of this version is no wall on this machine; empty when it is one."""
-    from donewhen.workspace.launcher import kernel
+    """Return why Landlock of this version cannot isolate on this machine; empty if it can."""
+    from donewhen.workspace.process.launcher import kernel
     from donewhen.workspace.sandbox import landlock, seccomp
 
     program = seccomp.program(kernel.machine(), (), own_namespaces=False)
@@ -95,30 +96,30 @@ async def try_landlock(launcher: Launcher, abi: int, least: int = LEAST_LANDLOCK
         return f"Landlock is {found} and version {least} is needed, Linux 6.12 or later"
     allowed = landlock.Allowed(network=False, readable=(), writable=(), closed=())
     held = Confinement(landlock=landlock.ruleset(abi, allowed), seccomp=program)
-    # The shell must start, and must not reach this process.
+    # The shell must start, and must not be able to signal this process.
     problem = _problem(await _run(launcher, ["/bin/sh", "-c", f"! kill -0 {os.getpid()} 2>/dev/null"], held))
     return f"Landlock does not hold: {problem}" if problem else ""
 
 
-async def recorded_probe(launcher: Launcher, state: Path) -> Probe:
-    """The probe of this boot, kernel, user and bubblewrap: tried once, and written down for the next time."""
+async def recorded_probe(launcher: Launcher, state: Path) -> SandboxProbe:
+    """Return the probe for this boot, kernel, user and bubblewrap. Run it once and record it in `state`."""
     record = state / "probe.json"
     key = _circumstances()
     try:
         known: dict[str, Any] = json.loads(record.read_text())
         known["level"] = Level(known["level"])
         if known.pop("key") == key:
-            return Probe(**known)
+            return SandboxProbe(**known)
     except (OSError, ValueError, KeyError, TypeError):
         record.unlink(missing_ok=True)
     found = await probe(launcher, state)
-    values = {field.name: getattr(found, field.name) for field in fields(Probe)}
+    values = {field.name: getattr(found, field.name) for field in fields(SandboxProbe)}
     write_atomically(record, json.dumps({**values, "level": found.level.value, "key": key}))
     return found
 
 
 def _circumstances() -> str:
-    """What the answer depends on, as a text."""
+    """Return the key of a recorded probe: everything that the result depends on."""
     program = shutil.which("bwrap", path=SYSTEM_PATH)
     stamp = Path(program).stat().st_mtime_ns if program else 0
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -160,7 +161,7 @@ async def _try_overlay(launcher: Launcher, scratch: Path) -> str:
 
 
 def _make_removable(directory: Path) -> None:
-    """The kernel leaves an unreadable directory inside an overlay's work directory."""
+    """Make an overlay's work directory removable: the kernel leaves an unreadable directory in it."""
     for entry in directory.iterdir():
         entry.chmod(0o700)
 
@@ -173,8 +174,8 @@ def _problem(finished: Finished) -> str:
     return finished.stderr.whole().decode("utf-8", "replace").strip() or f"ended with {finished.exit_code}"
 
 
-def fix(probe: Probe, release: dict[str, str] | None = None) -> str:
-    """The exact line that would give this machine the full wall; empty when it has it."""
+def fix(probe: SandboxProbe, release: dict[str, str] | None = None) -> str:
+    """Return the command line that would enable bubblewrap on this machine; empty if it works already."""
     if probe.level is Level.BUBBLEWRAP:
         return ""
     family = (release or os_release()).get("ID", "")

@@ -1,8 +1,8 @@
-"""How much a command may use: processes, memory, file size, scratch space, and the disk that must stay free.
+"""Resource limits of a command: processes, memory, file size, scratch space, and the disk space that must stay free.
 
-Enforced by the launcher: exactly, through a control group that its wardens join once, where this machine lets us make
-one; by counting ten times a second elsewhere. Every sandboxed process is also the kernel's first choice when memory
-runs out.
+The launcher enforces them: exactly, through a control group that its supervisors join once, where this machine lets us
+create one; elsewhere by counting ten times a second. Every sandboxed process is also the kernel's first choice when
+memory runs out.
 """
 
 import os
@@ -14,28 +14,28 @@ from donewhen.records import frozen
 
 GIB = 1 << 30
 OOM_SCORE = 1000
-"""The kernel kills this process before any other when the machine is out of memory."""
+"""The kernel kills a process with this score before any other when the machine is out of memory."""
 
 
 @frozen
-class Limits:
-    """What one command may use; 0 means no limit."""
+class ResourceLimits:
+    """The limits of one command; 0 means no limit."""
 
     processes: int = 4096
-    """Threads count as well, where the kernel counts."""
+    """Where the kernel counts (control group), threads count as well."""
     memory: int = field(default_factory=lambda: _memory_total() * 3 // 4)
     file_bytes: int = 16 * GIB
     scratch: int = field(default_factory=lambda: _memory_total() // 4)
-    """What fits into all empty directories together, and once more into /dev/shm."""
+    """The size of all empty directories together, and again the size of /dev/shm."""
     disk_reserve: int = GIB // 2
-    """What must stay free where the tree is written."""
+    """The space that must stay free where the tree is written."""
 
     def rlimits(self) -> dict[str, int]:
-        # One and not zero: zero still pipes a core to a crash handler outside, one is the kernel's word for never.
+        # 1, not 0: with 0 the kernel still pipes a core dump to a crash handler outside; 1 means never.
         return {"CORE": 1, **({"FSIZE": self.file_bytes} if self.file_bytes else {})}
 
     def watch(self, disk: str) -> dict[str, Any]:
-        """What the launcher looks at, for a tree on the file system of `disk`."""
+        """Return what the launcher watches, for a tree on the file system of `disk`."""
         return {
             "processes": self.processes,
             "memory": self.memory,

@@ -1,6 +1,6 @@
-"""What of this machine a command must not see or touch, found by looking: private files, sockets, where services live.
+"""Host paths that a command must not see or touch: private files, sockets, and directories used by services.
 
-Everything here only looks, and names paths. What is done about them is decided in `view` and in `landlock`.
+This module only inspects the machine and returns paths. `view` and `landlock` decide what to do about them.
 """
 
 import os
@@ -15,16 +15,16 @@ VOLATILE = (
     "/var/spool", "/var/log", "/var/cache", "/var/backups", "/var/crash", "/var/lib/private", "/var/lib/docker",
     "/var/lib/containerd", "/var/lib/systemd", "/etc/ssl/private", "/etc/docker",
 )  # fmt: skip
-"""Directories that appear empty: sockets, secrets, other users and removable disks live there."""
+"""Directories that appear empty: they hold sockets, secrets, other users' files and removable disks."""
 PROGRAMS = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "proc", "sys", "dev"}
-"""Directories of / in which no service keeps its sockets, pipes or locks."""
+"""Directories of / in which services keep no sockets, pipes or locks."""
 SCANNED = {"/etc": 4, "/usr/local/etc": 2}
 SCANNED_ELSEWHERE = 2
-"""How deep private files are looked for; a private directory is emptied whole, and not descended."""
+"""How deep private files are searched for. A private directory is emptied as a whole and not searched."""
 PIECES = 2
-"""How deep a directory is taken apart in which something is mounted."""
+"""How many levels a directory that contains a mount point is split into its subdirectories."""
 LOOKS = 2_000
-"""Into how many of an ordinary user's own directories outside the home one looks beyond that depth."""
+"""How many of an ordinary user's own directories outside the home are searched beyond that depth."""
 WITHOUT_SERVICES = (
     "nfs",
     "cifs",
@@ -39,23 +39,23 @@ WITHOUT_SERVICES = (
     "erofs",
     "iso9660",
 )
-"""Beginnings of the names of file systems on which no process of this machine can listen: far away, or images."""
+"""Name prefixes of file systems on which no process of this machine can listen: remote ones and images."""
 PSEUDO = {
     "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs",
     "mqueue", "bpf", "pstore", "efivarfs", "rpc_pipefs", "fusectl", "binfmt_misc", "selinuxfs",
 }  # fmt: skip
-"""File systems that are windows into the kernel."""
+"""File systems that expose the kernel."""
 
 
 def volatile_places() -> list[str]:
-    """Those of `VOLATILE` that there are, where they really are; and windows into the kernel in unusual places."""
+    """Return the real paths of the existing `VOLATILE` directories, and of kernel file systems in unusual places."""
     known = [os.path.realpath(place) for place in VOLATILE if os.path.isdir(place)]
     windows = [point for point, kind in mount_points().items() if kind in PSEUDO and os.path.isdir(point)]
     return list(dict.fromkeys([*known, *(point for point in windows if not beneath(point, ("/proc", "/sys", "/dev")))]))
 
 
 def homes(named: Path) -> list[str]:
-    """The home by the name it goes by, where it really is, and the one of the account: mostly one and the same."""
+    """Return the home as named, its real path, and the home of the account. Usually they are the same."""
     try:
         account = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
@@ -69,10 +69,10 @@ def beneath(path: str, places: Iterable[str]) -> bool:
 
 
 def services_places(emptied: list[str]) -> list[str]:
-    """Directories where sockets, pipes and locks of others may be, now or later, and nothing is mounted below.
+    """Return directories that may hold sockets, pipes and locks of others, now or later, and contain no mount point.
 
-    These are the directories of / that are not all programs, and what is mounted below them; where there is something
-    mounted below one, the directories in it, as far as that goes.
+    These are the non-program directories of / and the mount points below them. A directory that contains a mount point
+    is replaced by its subdirectories, up to `PIECES` levels.
     """
     mounted = mount_points()
     local = [root for root in _roots(mounted) if not mounted.get(root, "").startswith(WITHOUT_SERVICES)]
@@ -80,14 +80,14 @@ def services_places(emptied: list[str]) -> list[str]:
 
 
 def _roots(mounted: Iterable[str]) -> list[str]:
-    """The directories of / that are not all programs, and every place below them where something is mounted."""
+    """Return the directories of / that are not for programs, and every mount point below them."""
     tops = [f"/{name}" for name in sorted(os.listdir("/")) if name not in PROGRAMS]
     there = [top for top in tops if is_real_directory(top)]
     return list(dict.fromkeys([*there, *(point for point in mounted if beneath(point, there))]))
 
 
 def _undivided(directory: str, mounted: dict[str, str], emptied: list[str], depth: int) -> Iterator[str]:
-    """The directory itself, or those in it, that no mount is below: only such can be made a layer."""
+    """Yield the directory, or those in it, that have no mount point below: only they can be an overlay layer."""
     if beneath(directory, emptied) or not is_real_directory(directory):
         return
     if not any(beneath(point, [directory]) and point != directory for point in mounted):
@@ -106,7 +106,7 @@ def _entries(directory: str) -> list[os.DirEntry[str]]:
 
 
 def mount_points() -> dict[str, str]:
-    """Where file systems are mounted, and of which kind."""
+    """Return mount point → file system type."""
     found: dict[str, str] = {}
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
         fields, _, rest = line.partition(b" - ")
@@ -119,7 +119,7 @@ def is_real_directory(path: str) -> bool:
 
 
 def closed_above(path: str) -> str:
-    """The outermost directory above `path`, other than /, that not everybody may enter; empty when all are open."""
+    """Return the outermost parent of `path`, other than /, that is not world-accessible; empty if all are."""
     for place in list(reversed(Path(path).parents))[1:]:
         try:
             if not place.stat().st_mode & stat.S_IXOTH:
@@ -131,17 +131,19 @@ def closed_above(path: str) -> str:
 
 @cache
 def private_paths() -> tuple[str, ...]:
-    """Files and directories that this user may read and not everybody may: outermost ones, empty ones left out."""
+    """Return files and directories that this user may read but others may not: outermost ones, without empty files."""
     emptied = volatile_places()
     roots = [root for root in _roots(mount_points()) if not beneath(root, emptied)]
     depths = {**dict.fromkeys([*roots, *services_places(emptied)], SCANNED_ELSEWHERE), **SCANNED, "/": 1}
-    looks = iter(range(LOOKS if os.getuid() else 0))  # what root may read alone, a still hides at any depth
+    looks = iter(
+        range(LOOKS if os.getuid() else 0)
+    )  # for root, a snapshot overlay hides files that only root may read, at any depth
     found = (path for root, depth in depths.items() for path in _private(root, depth, looks))
     return tuple(dict.fromkeys(found))
 
 
 def _private(path: str, depth: int, looks: Iterator[int]) -> Iterator[str]:
-    """The path itself or those below it; `depth` is how far down, `looks` how often one may look further down."""
+    """Yield the path, or private paths up to `depth` levels below it; `looks` limits the search beyond that."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -158,7 +160,7 @@ def _private(path: str, depth: int, looks: Iterator[int]) -> Iterator[str]:
 
 
 def listening_sockets() -> tuple[str, ...]:
-    """Unix sockets of this machine that exist as files: connecting to one works through a read-only mount."""
+    """Return unix sockets of this machine that exist as files: connecting to one works through a read-only mount."""
     try:
         lines = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:

@@ -1,7 +1,7 @@
-"""Host services for a private network, one by one: the `reach` of a workspace.
+"""Relay from a private network to single host services: `reach` in `[workspace]`.
 
-The launcher makes the listening sockets inside the command's own network and hands them out; this side accepts there
-and connects here. Nothing else crosses: no route, no packet, no other port.
+The launcher creates the listening sockets inside the command's own network and hands them out. This side accepts
+connections there and connects on the host. Nothing else passes: no route, no packet, no other port.
 """
 
 import ipaddress
@@ -16,32 +16,32 @@ from donewhen.records import frozen
 PUMP_BYTES = 1 << 16
 CONNECT_SECS = 10.0
 FIRST_STAND_IN = int(ipaddress.IPv4Address("127.77.0.1"))
-"""Named hosts are given loopback addresses from here on, through /etc/hosts."""
+"""Named hosts get loopback addresses from here on, through /etc/hosts."""
 MOST_CONNECTIONS = 128
-"""At a time, of one command: its connections must not use up the harness's descriptors."""
+"""Concurrent connections of one command: they must not use up this process's descriptors."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 @frozen
-class Service:
-    """One host service: where it is on the host, and where the command finds it."""
+class RelayService:
+    """One host service: its address on the host, and where the command finds it."""
 
     host: str
     port: int
     inside: tuple[str, ...]
-    """Addresses to listen on within the private network."""
+    """Addresses to listen on inside the private network."""
     name: str = ""
-    """A name for /etc/hosts that means the first of them."""
+    """A name for /etc/hosts that resolves to the first of them."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Addresses the private loopback must be given first."""
+        """Addresses that must be added to the private loopback first."""
         return tuple(a for a in self.inside if ":" not in a and not a.startswith("127."))
 
 
-def parse(entries: tuple[str, ...]) -> tuple[Service, ...]:
-    """`workspace.reach` as services; one line of complaint names the entry."""
-    services: list[Service] = []
+def parse(entries: tuple[str, ...]) -> tuple[RelayService, ...]:
+    """Parse `workspace.reach`. An invalid entry raises `BadInput` with a line that names it."""
+    services: list[RelayService] = []
     for number, entry in enumerate(entries):
         host, colon, port = entry.rpartition(":")
         host = host.strip("[]")
@@ -51,28 +51,28 @@ def parse(entries: tuple[str, ...]) -> tuple[Service, ...]:
     return tuple(services)
 
 
-def _service(host: str, port: int, number: int) -> Service:
+def _service(host: str, port: int, number: int) -> RelayService:
     if host in LOOPBACK_NAMES:
-        return Service(host, port, ("127.0.0.1", "::1"))
+        return RelayService(host, port, ("127.0.0.1", "::1"))
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return Service(host, port, (str(ipaddress.IPv4Address(FIRST_STAND_IN + number)),), name=host)
+        return RelayService(host, port, (str(ipaddress.IPv4Address(FIRST_STAND_IN + number)),), name=host)
     if address.version == 6:
         raise BadInput(f"workspace.reach: '{host}' is an IPv6 address beyond loopback; give its name or IPv4 address")
-    return Service(host, port, (host,))
+    return RelayService(host, port, (host,))
 
 
-def listeners(services: tuple[Service, ...]) -> tuple[tuple[str, int], ...]:
+def listeners(services: tuple[RelayService, ...]) -> tuple[tuple[str, int], ...]:
     return tuple((address, service.port) for service in services for address in service.inside)
 
 
-def hosts_lines(services: tuple[Service, ...]) -> str:
+def hosts_lines(services: tuple[RelayService, ...]) -> str:
     return "".join(f"{service.inside[0]} {service.name}\n" for service in services if service.name)
 
 
-async def serve(services: tuple[Service, ...], listening: list[socket.socket]) -> None:
-    """Relay until cancelled. `listening` comes in the order of `listeners`."""
+async def serve(services: tuple[RelayService, ...], listening: list[socket.socket]) -> None:
+    """Relay until cancelled. `listening` has the order of `listeners`."""
     targets = [(service.host, service.port) for service in services for _ in service.inside]
     places = anyio.Semaphore(MOST_CONNECTIONS)
     async with anyio.create_task_group() as tasks:
@@ -127,7 +127,7 @@ async def _outward(inside: socket.socket, outside: anyio.abc.SocketStream, both:
                 return
             await outside.send(chunk)
     except (OSError, anyio.BrokenResourceError):
-        both.cancel()  # a client that went away without a word does not wait for an answer
+        both.cancel()  # a client that disconnected abruptly does not wait for an answer
 
 
 async def _inward(outside: anyio.abc.SocketStream, inside: socket.socket) -> None:

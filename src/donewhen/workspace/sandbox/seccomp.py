@@ -1,13 +1,13 @@
-"""The system-call filter: what namespaces leave open, closed as a BPF program. Pure: bytes out, nothing loaded here.
+"""The system-call filter as a BPF program: blocks what namespaces leave open. Pure: returns bytes, loads nothing.
 
-A deny-list on purpose: it runs other people's compilers, test runners and servers, and they may use any ordinary call.
-Denied are the calls that reach kernel surface no build needs (new namespaces, mounts, io_uring, keyrings, bpf, perf,
-module loading), calls of another architecture's table, and socket families beyond local and internet ones, by whichever
-call they are asked for. A denied call fails with EPERM, or with ENOSYS where programs know how to do without it.
+A deny-list on purpose: the sandbox runs other people's compilers, test runners and servers, and they may use any
+ordinary call. Denied are calls to kernel features that no build needs (new namespaces, mounts, io_uring, keyrings, bpf,
+perf, module loading), calls of another architecture's table, and socket families other than local and internet ones,
+whichever call requests them. A denied call fails with EPERM, or with ENOSYS where programs can do without it.
 
-A command that shares the namespaces of the machine gets a stricter filter. It also denies what reaches other processes,
-message queues, shared memory and file attributes of the same user, and every call that is newer than this table. Calls
-that name a process by its number are handed over to the launcher, which lets those on the command's own processes pass
+A command that shares the machine's namespaces gets a stricter filter. It also denies access to other processes, message
+queues, shared memory and file attributes of the same user, and every call that is newer than this table. Calls that
+name a process by its number are passed to the launcher, which allows those on the command's own processes
 (`launcher.process_calls`).
 """
 
@@ -29,26 +29,33 @@ NAMESPACE_FLAGS = 0x7E020080
 """CLONE_NEW{TIME,NS,CGROUP,UTS,IPC,USER,PID,NET}: every one of them."""
 X32_BIT = 0x40000000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40806685, 0x800C6613)
-"""FS_IOC_{SETFLAGS, 32_SETFLAGS, FSSETXATTR, SETVERSION, ENABLE_VERITY, SET_ENCRYPTION_POLICY}.
+FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40806685, 0x800C6613, 0x40086604, 0x40046604)
+"""FS_IOC_{SETFLAGS, 32_SETFLAGS, FSSETXATTR, SETVERSION, ENABLE_VERITY, SET_ENCRYPTION_POLICY},
+EXT4_IOC_{SETVERSION, 32_SETVERSION}.
 
 The owner may use them through a descriptor that is open for reading only.
+"""
+SUBVOLUMES = (0x5000940E, 0x50009418, 0x50009401, 0x50009417, 0x5000940F, 0x5000943F, 0x4008941A)
+"""BTRFS_IOC_{SUBVOL_CREATE, SUBVOL_CREATE_V2, SNAP_CREATE, SNAP_CREATE_V2, SNAP_DESTROY, SNAP_DESTROY_V2,
+SUBVOL_SETFLAGS}.
+
+They make and remove directories through a descriptor that is open for reading only. Landlock has no rule for them.
 """
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_STREAM, SOCK_SEQPACKET, SOCK_TYPE_MASK = 1, 5, 0xF
 FIRST_UNKNOWN_CALL = 470
-"""The numbers from here on belong to calls that nobody has looked at yet; they are the same on every architecture."""
+"""Numbers from here on belong to calls that were not reviewed yet. They are the same on every architecture."""
 
 
 @frozen
-class Table:
-    """One architecture: its audit id and the numbers of the calls that the filter names."""
+class SyscallTable:
+    """One architecture: its audit id and the numbers of the calls that the filter uses."""
 
     arch: int
     numbers: dict[str, int]
 
 
-X86_64 = Table(
+X86_64 = SyscallTable(
     0xC000003E,
     {
         "clone": 56, "ioctl": 16, "socket": 41, "socketpair": 53, "shmget": 29, "shmat": 30, "semget": 64,
@@ -69,7 +76,7 @@ X86_64 = Table(
     },
 )  # fmt: skip
 
-AARCH64 = Table(
+AARCH64 = SyscallTable(
     0xC00000B7,
     {
         "clone": 220, "ioctl": 29, "socket": 198, "socketpair": 199, "shmget": 194, "shmat": 196, "semget": 190,
@@ -96,25 +103,25 @@ SHARED_MEMORY = {
     "shmget", "shmat", "shmctl", "semget", "semctl", "semop", "semtimedop", "msgget", "msgctl", "msgsnd", "msgrcv",
     "mq_open", "mq_unlink",
 }  # fmt: skip
-"""By number or name and not by path: to be denied where the command has no such namespace of its own."""
+"""Objects named by number or name and not by path: denied where the command has no such namespace of its own."""
 ATTRIBUTES = {
     "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "setxattrat",
     "removexattrat", "file_setattr",
 }  # fmt: skip
-"""Landlock lets the owner of a file change these, access lists included. Programs know file systems without any."""
+"""Landlock lets a file's owner change these, access lists included. Programs know file systems without them."""
 BY_PROCESS = {"prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"}
-"""The first argument is a process; 0 is the caller."""
+"""The first argument is a process id; 0 is the caller."""
 BY_KIND = {"setpriority": (0, 1), "ioprio_set": (1, 2)}
-"""The second argument is a process or a process group, by the first. Any other first argument means a whole user."""
+"""The first argument says whether the second is a process or a process group. Any other value means a whole user."""
 IN_SHARED_NAMESPACES = {*SHARED_MEMORY, *ATTRIBUTES, *BY_PROCESS, *BY_KIND}
 ABSENT = {"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
-"""Answered with ENOSYS: glibc and node fall back to the older call."""
+"""Fail with ENOSYS: glibc and node then use the older call."""
 
 LOCAL_FAMILIES = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
 
 
 def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namespaces: bool = True) -> bytes:
-    """The filter for one architecture; empty where we have no table for it."""
+    """Return the filter for one architecture; empty if there is no table for it."""
     table = TABLES.get(machine)
     if table is None:
         return b""
@@ -129,7 +136,7 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namesp
     pairs = [_load(ARG_LOW[0]), *_only((AF_UNIX,), errno.EAFNOSUPPORT)]
     if not own_namespaces:
         code += _shared_namespaces(table.numbers)
-        refused |= dict.fromkeys(FILE_FLAGS, errno.EOPNOTSUPP)
+        refused |= dict.fromkeys((*FILE_FLAGS, *SUBVOLUMES), errno.EOPNOTSUPP)
         # A datagram socket can still be connected to any path. Landlock has no rule for that.
         kinds = _only((SOCK_STREAM, SOCK_SEQPACKET), errno.ESOCKTNOSUPPORT)
         pairs += [_load(ARG_LOW[1]), _instruction(AND, 0, 0, SOCK_TYPE_MASK), *kinds]
@@ -141,7 +148,7 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namesp
 
 
 def _shared_namespaces(numbers: dict[str, int]) -> list[bytes]:
-    """What is denied besides, or handed over, where the command shares the namespaces of the machine."""
+    """Return the additional rules for a command that shares the machine's namespaces: calls to deny or to hand over."""
     code = _when(JGE, FIRST_UNKNOWN_CALL, errno.ENOSYS)
     code += [line for name in sorted(SHARED_MEMORY) for line in _when(JEQ, numbers[name], errno.EPERM)]
     code += [line for name in sorted(ATTRIBUTES) for line in _when(JEQ, numbers[name], errno.EOPNOTSUPP)]

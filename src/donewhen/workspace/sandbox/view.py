@@ -1,11 +1,11 @@
-"""What a sandboxed command sees, as data: the machine thinned out, the home, the tree at the repository's own path.
+"""The file system view of a sandboxed command, as data: a reduced machine, the home, the tree at the repository's path.
 
-The machine is read-only, with no sockets, no other people's files and nothing that not everybody may read. That last
-rule matters most for root, whose commands keep root's file ownership inside although they hold no capability: without
-it /etc/shadow would be readable and /proc/sys writable.
+The machine is read-only, without sockets, other users' files, or anything that is not world-readable. The last rule
+matters most for root: its commands keep root's file ownership inside although they hold no capability. Without the rule
+/etc/shadow would be readable and /proc/sys writable.
 
-A view is the list of mounts that the launcher makes on top of a read-only machine, outer ones before inner ones; the
-tree comes last, and is no part of what is found here.
+A view is the list of mounts that the launcher makes on top of a read-only machine, outer ones before inner ones. The
+tree is mounted last and is not part of the view computed here.
 """
 
 import functools
@@ -21,24 +21,24 @@ from donewhen.workspace.sandbox import home, machine
 from donewhen.workspace.sandbox.machine import beneath
 
 SHELF = "/run"
-"""Where the launcher keeps what it needs while it puts a view together; in the end it is empty, too."""
+"""The directory that the launcher uses while it builds a view. It is empty in the finished view."""
 SCRATCH = ("/tmp", "/var/tmp")
 ONE_PAGE = 4096
 FRESH_SECS = 10
-"""How long it is believed that the machine has not got new sockets and private files."""
+"""How long a view is reused. New sockets of the machine are only seen after that."""
 
 Step = Mapping[str, Any]
 
 
 @frozen
 class Bind:
-    """A path of the host shown at `at`."""
+    """A host path shown at `at`."""
 
     source: str
     at: str
     writable: bool = False
     within: str = ""
-    """The tree in which it appears: on the way from there to `at`, no link of the tree is followed."""
+    """The tree that contains `at`: between its root and `at`, no link of the tree is followed."""
 
     def step(self) -> Step:
         about = {"source": self.source, "at": self.at, "writable": self.writable, "within": self.within}
@@ -47,7 +47,7 @@ class Bind:
 
 @frozen
 class Overlay:
-    """Layers shown as one tree at `at`; `lower` (top first), `upper` and `work` are relative to `beside`."""
+    """An overlay mounted at `at`. `lower` (top first), `upper` and `work` are relative to `beside`."""
 
     beside: str
     lower: tuple[str, ...]
@@ -55,7 +55,7 @@ class Overlay:
     work: str
     at: str
     borrowed: tuple[str, str] | None = None
-    """Instead of `lower`: a directory of the host and a path below it, reached without following a link."""
+    """Instead of `lower`: a host directory and a path below it, opened without following a link."""
     within: str = ""
     """As in `Bind`."""
 
@@ -65,23 +65,23 @@ class Overlay:
 
 
 @frozen(kw_only=True)
-class Wanted:
-    """What a view is made for."""
+class ViewRequest:
+    """The inputs of a view."""
 
     home: Path
     path: str
     tree: tuple[Bind | Overlay, ...]
     hidden: tuple[str, ...] = ()
-    """Directories to empty besides the machine's: stores and other sessions' trees."""
+    """Directories to empty besides those of the machine: stores and other sessions' trees."""
     shown: tuple[str, ...] = ()
-    """Files and sockets let in although they lie in an emptied directory."""
+    """Files and sockets that are shown although they are in an emptied directory."""
     files: Mapping[str, str] | None = None
-    """Files of ours over files of the machine, by path."""
+    """Path → content of files that replace files of the machine."""
     scratch_bytes: int = 0
 
 
-def of_machine(wanted: Wanted) -> tuple[Step, ...]:
-    """The view for a tree. Finding it out takes longer than using it, so that it is done anew only now and then."""
+def of_machine(wanted: ViewRequest) -> tuple[Step, ...]:
+    """Return the view for a tree. Computing it takes longer than using it, so it is cached for `FRESH_SECS`."""
     places = tuple(sorted({layer.at for layer in wanted.tree}))
     files = tuple((wanted.files or {}).items())
     return _of_machine(replace(wanted, tree=(), files=None), places, files, int(time.monotonic() // FRESH_SECS))
@@ -89,10 +89,10 @@ def of_machine(wanted: Wanted) -> tuple[Step, ...]:
 
 @functools.lru_cache(maxsize=16)
 def _of_machine(
-    wanted: Wanted, places: tuple[str, ...], files: tuple[tuple[str, str], ...], tick: int
+    wanted: ViewRequest, places: tuple[str, ...], files: tuple[tuple[str, str], ...], tick: int
 ) -> tuple[Step, ...]:
-    """Where something has to appear in a private directory, that directory is replaced by an empty one."""
-    del tick  # only so that what is remembered does not stay for ever
+    """Compute the mounts. A private directory in which something must appear is replaced by an empty one."""
+    del tick  # only part of the cache key, so that cached views expire
     private = machine.private_paths()
     volatile = [*machine.volatile_places(), *machine.homes(wanted.home), *wanted.hidden]
     needed = [*places, *home.search_path(wanted.path)]
@@ -106,7 +106,7 @@ def _of_machine(
     stills = machine.services_places(empty)
     steps += [_still(place, sockets) for place in stills]
     steps += [_empty(place) for place in closed if place != SHELF]
-    # The home again, in case it lies in one of them: it has to be there. Some accounts have none but /.
+    # The home again, in case it is below an emptied directory: it must exist. Some accounts have / as home.
     steps += [_empty(place) for place in (str(wanted.home), SHELF) if place != "/"]
     steps += [_blank(place) for place in private if not beneath(place, closed)]
     steps += [Bind(place, place).step() for place in (*shown, *wanted.shown)]
@@ -133,6 +133,6 @@ def _masked(path: str) -> Step:
 
 
 def _outermost(paths: list[str]) -> list[str]:
-    """Without those that lie beneath another one."""
+    """Return the paths that are not below another one."""
     unique = list(dict.fromkeys(paths))
     return [p for p in unique if not beneath(p, [other for other in unique if other != p])]

@@ -1,12 +1,19 @@
-"""The doors of an agent's private network: the only ways from its loopback to the world.
+"""Inner ports of an agent's private network: the only routes from its loopback to the world.
 
-    proxy           to hosts by name                         gateway     to one model endpoint, whose key it holds
-    hosts           one spelling for a host; the rules       upstream    the endpoint, and what is passed on to it
-    addresses       which addresses a name may mean          exchange    one request and its answer
-    client_hello    whom a TLS connection says it is for     redaction   the key, taken out of what goes inside
-    outside         resolving and dialling                   questions   to a person: an MCP server with one tool
-    doorway stream  connections: who is let in, and bytes    heads bodies    HTTP/1.1, read strictly
+    proxy            to hosts by name
+    hosts            one spelling for a host; the rules which hosts may be reached
+    dial             resolving and dialling; which addresses a name may mean
+    client_hello     which host a TLS connection says it is for
+    gateway          to one model endpoint, whose key it holds
+    gateway_request  one request and its answer
+    upstream         the endpoint, and what is passed on to it
+    endpoints        which requests pass, per wire
+    redaction        removes the key from what goes inside
+    question_server  to a person: an MCP server with one tool
+    listener         accepts connections, up to a limit
+    stream           a connected socket as a stream of bytes
+    http1            HTTP/1.1, read strictly
 
-All serve listening sockets that were made in the agent's network and live outside it. When a door breaks it is shut:
-the agent has no other route. What is said inside an encrypted connection is not seen here.
+All serve listening sockets that were created in the agent's network and are held outside it. If a server breaks, its
+port is closed: the agent has no other route. The content of encrypted connections is not visible here.
 """

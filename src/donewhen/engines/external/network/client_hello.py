@@ -1,7 +1,7 @@
-"""Whom the first words of a TLS connection say it is for. Pure: bytes in, a name or a refusal out.
+"""TLS ClientHello reader: which host a TLS connection says it is for. Pure: bytes in, a name or a refusal out.
 
-Only the ClientHello is read, from as many records as it takes. A hello that is encrypted as a whole (ECH) shows the
-name of its outer envelope only; that the same server also answers for other names cannot be seen from here.
+Only the ClientHello is read, from as many records as it needs. A hello that is encrypted as a whole (ECH) shows only
+the name of its outer envelope. That the same server also answers for other names is not visible here.
 """
 
 LARGEST = 64 * 1024
@@ -10,19 +10,19 @@ SERVER_NAME, HOST_NAME = 0, 0
 LARGEST_RECORD = 16384
 MOST_RECORDS = 64
 ACCESS_DENIED = bytes.fromhex("15030300020231")
-"""A fatal alert, so that a program says why its connection was refused."""
+"""A fatal alert, so that a program reports why its connection was refused."""
 
 
 class NotTls(ValueError):
-    """What came is not the beginning of a TLS connection."""
+    """The data is not the beginning of a TLS connection."""
 
 
 class _Short(Exception):
-    """A field is longer than what holds it."""
+    """A field is longer than its container."""
 
 
 class _Fields:
-    """Length-prefixed fields, read one after the other."""
+    """Reader of consecutive length-prefixed fields."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -46,7 +46,7 @@ class _Fields:
 
 
 def server_name(data: bytes) -> str | None:
-    """The name in the hello, empty when it has none; None while more bytes are needed. Raises `NotTls`."""
+    """Return the name in the hello, empty if it has none; None while more bytes are needed. Raise `NotTls`."""
     hello = _hello(data)
     if hello is None:
         return None
@@ -57,7 +57,7 @@ def server_name(data: bytes) -> str | None:
 
 
 def _hello(data: bytes) -> bytes | None:
-    """The body of the ClientHello out of its records, once it is all there."""
+    """Return the body of the ClientHello from its records; None until it is complete."""
     message, at = bytearray(), 0
     for _ in range(MOST_RECORDS):
         header = data[at : at + 5]

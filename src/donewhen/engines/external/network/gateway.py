@@ -1,9 +1,9 @@
-"""The gateway: an agent's way to its model. It holds the key; the agent has a stand-in that opens nothing.
+"""Gateway: an agent's route to its model. It holds the key; the agent has a stand-in that grants no access.
 
-Only requests to the model pass (`endpoints`): a key opens more than that. Bodies go through as they come, both ways.
-The key is taken out of whatever the endpoint sends back, as it is; in another writing (base64, say) it would not be
-recognised. Redirections are passed on and not followed, cookies are kept from both sides, websockets are refused so
-that an agent falls back to plain requests.
+Only requests to the model pass (`endpoints`): a key grants access to more than that. Bodies are passed on as they
+arrive, both ways. The key is removed from whatever the endpoint sends back, in its literal form only; in another
+encoding (such as base64) it would not be recognised. Redirects are passed on and not followed, cookies are withheld
+from both sides, websockets are refused so that an agent falls back to plain requests.
 """
 
 import socket
@@ -12,20 +12,22 @@ from dataclasses import dataclass
 
 import anyio
 
-from donewhen.engines.external.network import heads
-from donewhen.engines.external.network.doorway import LIMITS, Limits, attend
-from donewhen.engines.external.network.exchange import Exchange, Line, Request, refusal
-from donewhen.engines.external.network.stream import Ended, Stream
+from donewhen.engines.external.network import http1
+from donewhen.engines.external.network.gateway_request import EndpointClient, GatewayRequest, RequestLog, refusal
+from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, attend
+from donewhen.engines.external.network.stream import ConnectionClosed, SocketStream
 from donewhen.engines.external.network.upstream import Upstream
 
-Log = Callable[[Request], None]
+Log = Callable[[RequestLog], None]
 
 
-async def serve_gateway(listener: socket.socket, upstream: Upstream, log: Log, *, limits: Limits = LIMITS) -> None:
-    """Serve until cancelled. The listener is closed at the end, and the connections to the endpoint."""
-    line = Line(limits.connect_secs)
+async def serve_gateway(
+    listener: socket.socket, upstream: Upstream, log: Log, *, limits: ConnectionLimits = LIMITS
+) -> None:
+    """Serve until cancelled. At the end the listener and the connections to the endpoint are closed."""
+    line = EndpointClient(limits.connect_secs)
 
-    async def serve(inside: Stream) -> None:
+    async def serve(inside: SocketStream) -> None:
         await _Caller(inside, upstream, line, limits, log).serve()
 
     try:
@@ -36,12 +38,12 @@ async def serve_gateway(listener: socket.socket, upstream: Upstream, log: Log, *
 
 @dataclass(slots=True)
 class _Caller:
-    """One connection of the agent's: requests one after the other."""
+    """One connection of the agent: requests one after the other."""
 
-    inside: Stream
+    inside: SocketStream
     upstream: Upstream
-    line: Line
-    limits: Limits
+    line: EndpointClient
+    limits: ConnectionLimits
     log: Log
 
     async def serve(self) -> None:
@@ -49,35 +51,35 @@ class _Caller:
             while (head := await self._next()) is not None and await self._served(head):
                 pass
             await self.inside.part()
-        except Ended:
+        except ConnectionClosed:
             return
 
-    async def _served(self, head: heads.Head) -> bool:
-        """Whether another request may follow."""
-        exchange = Exchange(self.inside, self.upstream, self.line, head)
+    async def _served(self, head: http1.RequestHead) -> bool:
+        """Serve one request; return True if another may follow."""
+        exchange = GatewayRequest(self.inside, self.upstream, self.line, head)
         try:
             await exchange.serve()
         finally:
             self.log(exchange.record())
         return exchange.may_go_on
 
-    async def _next(self) -> heads.Head | None:
-        """The next request; None when there is none, or none that can be understood."""
+    async def _next(self) -> http1.RequestHead | None:
+        """Return the next request; None if there is none, or none that is valid."""
         with anyio.move_on_after(self.limits.idle_secs) as waiting:
             self.inside.put_back(await self.inside.receive())
         if waiting.cancelled_caught:
             return None
         try:
             return await self._head()
-        except heads.BadHead as error:
-            self.log(Request(method="", path="", status=error.status, detail=str(error)))
+        except http1.BadHead as error:
+            self.log(RequestLog(method="", path="", status=error.status, detail=str(error)))
             await self.inside.send(refusal(error.status, str(error)))
         return None
 
-    async def _head(self) -> heads.Head:
+    async def _head(self) -> http1.RequestHead:
         with anyio.move_on_after(self.limits.head_secs):
-            data = await self.inside.receive_until(heads.END, heads.LARGEST)
+            data = await self.inside.receive_until(http1.END, http1.LARGEST)
             if data is None:
-                raise heads.BadHead("a head that is too long", 431)
-            return heads.request(data)
-        raise heads.BadHead("no request within the time for it", 408)
+                raise http1.BadHead("a head that is too long", 431)
+            return http1.request(data)
+        raise http1.BadHead("no request within the time for it", 408)

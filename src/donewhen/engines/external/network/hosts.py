@@ -1,7 +1,7 @@
-"""Names of hosts in one spelling, and the rules which of them an agent may reach. Pure: nothing is resolved here.
+"""Canonical host names, and the rules which hosts an agent may reach. Pure: nothing is resolved here.
 
-The same host written in another way gets the same verdict: case, a last dot, punycode, IPv4 in any form that a
-resolver would take, IPv6 that only wraps IPv4. A text that is no host at all raises `NoHost`.
+Another spelling of the same host gets the same decision: case, a last dot, punycode, IPv4 in any form that a resolver
+would accept, IPv6 that only wraps IPv4. A text that cannot be a host raises `NoHost`.
 """
 
 import re
@@ -19,51 +19,51 @@ FORBIDDEN = re.compile(r"[\x00-\x20\x7f@\\%/?#]")
 
 
 class NoHost(ValueError):
-    """A text that cannot name a host; the message says why."""
+    """A text that cannot name a host; the message states why."""
 
 
 @frozen
-class Verdict:
+class HostDecision:
     allowed: bool
     reason: str
-    """Which rule lets it through, or why none does."""
+    """The rule that allows it, or why none does."""
     private: bool = False
-    """Its addresses may be private ones: somebody has named exactly this endpoint."""
+    """True if its addresses may be private: the rules name exactly this endpoint."""
     writes: bool = False
-    """Requests that change something may be sent to it in the clear; encrypted ones cannot be told apart."""
+    """True if unencrypted requests may change something there; encrypted ones cannot be distinguished."""
 
 
 @frozen(kw_only=True)
 class Rules:
-    """Which hosts may be reached. Nothing said means nothing allowed."""
+    """Which hosts may be reached. Empty rules allow nothing."""
 
     hosts: tuple[str, ...] = ()
-    """Names, or `*.NAME` for everything below one; on `ports` only, and only at public addresses."""
+    """Names, or `*.NAME` for everything below one; only on `ports`, and only at public addresses."""
     ports: tuple[int, ...] = WEB_PORTS
     anything_public: bool = False
     targets: frozenset[tuple[str, int]] = frozenset()
-    """Endpoints that were named exactly, wherever they are: a model's server, a service of the workspace."""
+    """Endpoints that are named exactly, wherever they are: a model's server, a service of the workspace."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hosts", tuple(_pattern(host) for host in self.hosts))
         object.__setattr__(self, "targets", frozenset((_named(host), port) for host, port in self.targets))
 
-    def verdict(self, host: str, port: int) -> Verdict:
-        """About a host in its one spelling (`canonical`)."""
+    def verdict(self, host: str, port: int) -> HostDecision:
+        """Return the decision about a canonical host (`canonical`)."""
         if (host, port) in self.targets:
-            return Verdict(True, f"the endpoint {host}:{port} is allowed", private=True, writes=True)
+            return HostDecision(True, f"the endpoint {host}:{port} is allowed", private=True, writes=True)
         named = next((one for one in self.hosts if _matches(one, host)), None)
         if named is None and not self.anything_public:
-            return Verdict(False, f"{host} is not among the hosts this agent may reach")
+            return HostDecision(False, f"{host} is not among the hosts this agent may reach")
         if port not in self.ports:
-            return Verdict(False, f"port {port} of {host} is not among the ports this agent may reach")
+            return HostDecision(False, f"port {port} of {host} is not among the ports this agent may reach")
         if self.anything_public:
-            return Verdict(True, "every public host is allowed", writes=True)
-        return Verdict(True, f"{named} is allowed")
+            return HostDecision(True, "every public host is allowed", writes=True)
+        return HostDecision(True, f"{named} is allowed")
 
 
 def canonical(text: str) -> str:
-    """The one spelling of a host: a lower-case name, an IPv4 address, or an IPv6 address without brackets."""
+    """Return the canonical host: a lower-case name, an IPv4 address, or an IPv6 address without brackets."""
     if FORBIDDEN.search(text):
         raise NoHost("a host name with a character that no host name has")
     if text.startswith("[") or text.endswith("]"):
@@ -80,7 +80,7 @@ def canonical(text: str) -> str:
 
 
 def split_port(authority: str, default: int | None = None) -> tuple[str, int]:
-    """HOST:PORT, its host in the one spelling. A port must be there unless there is a default."""
+    """Split HOST:PORT into the canonical host and the port. The port is required unless there is a default."""
     found = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", authority, re.ASCII)
     if found is None or (found[2] is None and default is None):
         raise NoHost("not HOST:PORT")
@@ -91,12 +91,12 @@ def split_port(authority: str, default: int | None = None) -> tuple[str, int]:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host in its one spelling is an address and not a name."""
+    """Return True if a canonical host is an address, not a name."""
     return ":" in host or bool(NUMBER.fullmatch(host.rpartition(".")[2]))
 
 
 def _ipv4(parts: list[str]) -> str:
-    """As `inet_aton` reads it: up to four numbers, of which the last fills what is left."""
+    """Read an address as `inet_aton` does: up to four numbers, of which the last fills the remaining bytes."""
     if len(parts) > 4 or not all(NUMBER.fullmatch(part) for part in parts):
         raise NoHost("an IPv4 address that is none")
     *bytes_before, rest = [_number(part) for part in parts]
@@ -145,7 +145,7 @@ def _pattern(host: str) -> str:
 
 
 def _named(host: str) -> str:
-    """A host of a rule; a bare IPv6 address may go without brackets there."""
+    """Return the canonical host of a rule, where an IPv6 address may be written without brackets."""
     try:
         return canonical(f"[{host}]" if ":" in host and not host.startswith("[") else host)
     except NoHost as error:

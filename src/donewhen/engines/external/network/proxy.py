@@ -1,9 +1,10 @@
-"""The proxy: the one way from an agent's private network to hosts by name. HTTP/1.1, by CONNECT or in the clear.
+"""Proxy: the only route from an agent's private network to hosts by name. HTTP/1.1, by CONNECT or unencrypted.
 
-A tunnel carries TLS for exactly the host it was asked for, unless its endpoint was named exactly; a request in the
-clear goes to exactly the host of its URL, one per connection, and only reads. What travels inside TLS is not seen, so
-a host that is allowed can be written to, and can itself serve other names over a connection made for one (encrypted
-client hello, a `Host` field inside). SOCKS is not spoken.
+A tunnel carries TLS for exactly the host that was asked for; only an endpoint that the rules name exactly may carry
+something else, and not on port 443. An unencrypted request goes to exactly the host of its URL, one per connection, and
+only reads, unless the rules allow writes. The content of TLS is not visible here. So an allowed host can be written to,
+and can itself serve other names over a connection made for one (encrypted client hello, a `Host` field inside). SOCKS
+is not supported.
 """
 
 import re
@@ -16,11 +17,11 @@ from typing import Literal
 
 import anyio
 
-from donewhen.engines.external.network import bodies, client_hello, heads
-from donewhen.engines.external.network.doorway import LIMITS, Limits, attend
-from donewhen.engines.external.network.hosts import NoHost, Rules, Verdict, canonical, is_address, split_port
-from donewhen.engines.external.network.outside import OUTSIDE, Outside
-from donewhen.engines.external.network.stream import Ended, Stream, join
+from donewhen.engines.external.network import client_hello, http1
+from donewhen.engines.external.network.dial import OUTSIDE, Dialer
+from donewhen.engines.external.network.hosts import HostDecision, NoHost, Rules, canonical, is_address, split_port
+from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, attend
+from donewhen.engines.external.network.stream import ConnectionClosed, SocketStream, join
 from donewhen.records import frozen
 
 READING = ("GET", "HEAD")
@@ -31,15 +32,15 @@ ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 @frozen(kw_only=True)
-class Connection:
-    """What became of one connection, once it is over."""
+class ConnectionLog:
+    """Result of one connection, recorded when it is over."""
 
     request: str
-    """`CONNECT`, or the method and URL of a request in the clear, without its query."""
+    """`CONNECT`, or the method and URL of an unencrypted request, without its query."""
     host: str
     port: int
     address: str
-    """The one that was dialled; empty when none was."""
+    """The address that was dialled; empty if none was."""
     verdict: Literal["allowed", "refused", "failed"]
     """`failed`: it would have been allowed, but the host could not be reached, or there was no request."""
     reason: str
@@ -49,7 +50,7 @@ class Connection:
 
 
 class _Turned(Exception):
-    """This connection goes no further: with an answer for the agent, and a word for the log."""
+    """Ends a connection, with an answer for the agent and a reason for the log."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -59,14 +60,14 @@ class _Turned(Exception):
 async def serve_proxy(
     listener: socket.socket,
     rules: Rules,
-    log: Callable[[Connection], None],
+    log: Callable[[ConnectionLog], None],
     *,
-    outside: Outside = OUTSIDE,
-    limits: Limits = LIMITS,
+    outside: Dialer = OUTSIDE,
+    limits: ConnectionLimits = LIMITS,
 ) -> None:
-    """Serve until cancelled. The listener is closed at the end; what is not allowed by the rules is refused."""
+    """Serve until cancelled. The listener is closed at the end. What the rules do not allow is refused."""
 
-    async def serve(inside: Stream) -> None:
+    async def serve(inside: SocketStream) -> None:
         visit = _Visit(inside, rules, outside, limits)
         try:
             await visit.serve()
@@ -78,21 +79,21 @@ async def serve_proxy(
 
 @dataclass(slots=True)
 class _Visit:
-    """One connection of the agent's, from its first byte to its last."""
+    """One connection of the agent, from its first byte to its last."""
 
-    inside: Stream
+    inside: SocketStream
     rules: Rules
-    outside: Outside
-    limits: Limits
+    outside: Dialer
+    limits: ConnectionLimits
     _began: float = field(default_factory=monotonic, init=False)
     _request: str = field(default="", init=False)
     _where: tuple[str, int, str] = field(default=("", 0, ""), init=False)
     _ended: tuple[Literal["allowed", "refused", "failed"], str] = field(default=("failed", "no request"), init=False)
-    _beyond: Stream | None = field(default=None, init=False)
+    _beyond: SocketStream | None = field(default=None, init=False)
 
-    def record(self) -> Connection:
+    def record(self) -> ConnectionLog:
         host, port, address = self._where
-        return Connection(
+        return ConnectionLog(
             request=self._request[:LONGEST_LOGGED],
             host=host,
             port=port,
@@ -109,35 +110,35 @@ class _Visit:
             head = await self._head()
             self._ended = ("failed", "the agent ended it first")
             await (self._tunnel(head) if head.method == "CONNECT" else self._forward(head))
-        except (heads.BadHead, NoHost) as error:
+        except (http1.BadHead, NoHost) as error:
             await self._turn_away(_Turned(getattr(error, "status", 400), str(error)))
         except _Turned as turned:
             await self._turn_away(turned)
-        except Ended:
+        except ConnectionClosed:
             return
 
     async def _turn_away(self, turned: _Turned) -> None:
         self._ended = ("failed" if turned.status >= 500 else "refused", str(turned))
         text = f"donewhen: {turned}\n".encode()
         fields = [("content-type", "text/plain"), ("content-length", str(len(text))), ("connection", "close")]
-        head = heads.written(f"HTTP/1.1 {turned.status} {heads.phrase(turned.status)}", fields)
+        head = http1.written(f"HTTP/1.1 {turned.status} {http1.phrase(turned.status)}", fields)
         try:
             await self.inside.send(head + text)
-        except Ended:
+        except ConnectionClosed:
             return
         await self.inside.part()
 
-    async def _head(self) -> heads.Head:
+    async def _head(self) -> http1.RequestHead:
         with anyio.move_on_after(self.limits.head_secs):
-            data = await self.inside.receive_until(heads.END, heads.LARGEST)
+            data = await self.inside.receive_until(http1.END, http1.LARGEST)
             if data is None:
                 raise _Turned(431, "a head that is too long")
-            return heads.request(data)
+            return http1.request(data)
         raise _Turned(408, "no request within the time for it")
 
     # -- a tunnel --
 
-    async def _tunnel(self, head: heads.Head) -> None:
+    async def _tunnel(self, head: http1.RequestHead) -> None:
         self._request = head.method
         host, port = split_port(head.target)
         if head.has_body:
@@ -151,7 +152,7 @@ class _Visit:
             await join(self.inside, beyond)
 
     async def _same_name(self, host: str) -> None:
-        """Nothing goes on before the agent has said, in TLS, that it means the host that it was let through to."""
+        """Forward nothing before the agent has stated, in TLS, the host that it was allowed to reach."""
         try:
             name = await self._server_name()
         except client_hello.NotTls as error:
@@ -166,7 +167,7 @@ class _Visit:
             self._ended = ("refused", f"TLS for another host than {host}")
             await self.inside.send(client_hello.ACCESS_DENIED)
             await self.inside.part()
-            raise Ended
+            raise ConnectionClosed
 
     async def _server_name(self) -> str:
         said = b""
@@ -180,9 +181,9 @@ class _Visit:
             return name
         raise client_hello.NotTls("it says nothing")
 
-    # -- a request in the clear --
+    # -- an unencrypted request --
 
-    async def _forward(self, head: heads.Head) -> None:
+    async def _forward(self, head: http1.RequestHead) -> None:
         found = ABSOLUTE.fullmatch(head.target)
         if found is None:
             raise _Turned(400, "this is a proxy: it takes CONNECT HOST:PORT, or a whole http:// address")
@@ -199,42 +200,42 @@ class _Visit:
             await self._ask(head, found[1], path, beyond)
             await self._answer(beyond)
 
-    async def _ask(self, head: heads.Head, authority: str, path: str, beyond: Stream) -> None:
-        passed = [(name, value) for name, value in heads.end_to_end(head.fields) if name != "host"]
+    async def _ask(self, head: http1.RequestHead, authority: str, path: str, beyond: SocketStream) -> None:
+        passed = [(name, value) for name, value in http1.end_to_end(head.fields) if name != "host"]
         framing = [("transfer-encoding", "chunked")] if head.length is None else []
         fields = [("host", authority), *passed, *framing, ("connection", "close")]
-        await bodies.invite(self.inside, head)
+        await http1.invite(self.inside, head)
         try:
-            await beyond.send(heads.written(f"{head.method} {path} HTTP/1.1", fields))
-            async for piece in bodies.body(self.inside, head):
-                await beyond.send(bodies.chunk(piece) if head.length is None else piece)
+            await beyond.send(http1.written(f"{head.method} {path} HTTP/1.1", fields))
+            async for piece in http1.body(self.inside, head):
+                await beyond.send(http1.chunk(piece) if head.length is None else piece)
             if head.length is None:
-                await beyond.send(bodies.LAST_CHUNK)
-        except Ended:
-            return  # by a host that has heard enough and may have answered; or by the agent, who is not there to hear
+                await beyond.send(http1.LAST_CHUNK)
+        except ConnectionClosed:
+            return  # closed by a host that needs no more and may have answered, or by the agent, which is gone
 
-    async def _answer(self, beyond: Stream) -> None:
-        """Whatever it is, told to be the last on this connection: what the agent sends further goes nowhere."""
+    async def _answer(self, beyond: SocketStream) -> None:
+        """Pass on any answer as the last one of this connection: what the agent sends after it is not forwarded."""
         status, fields = await _status_from(beyond)
         while status < 200:
             status, fields = await _status_from(beyond)
         framing = [(name, value) for name, value in fields if name == "transfer-encoding"]
-        fields = [*heads.end_to_end(fields), *framing, ("connection", "close")]
-        await self.inside.send(heads.written(f"HTTP/1.1 {status} {heads.phrase(status)}", fields))
+        fields = [*http1.end_to_end(fields), *framing, ("connection", "close")]
+        await self.inside.send(http1.written(f"HTTP/1.1 {status} {http1.phrase(status)}", fields))
         while data := await beyond.receive():
             await self.inside.send(data)
         await self.inside.part()
 
     # -- both --
 
-    def _judged(self, host: str, port: int) -> Verdict:
+    def _judged(self, host: str, port: int) -> HostDecision:
         self._where = (host, port, "")
         verdict = self.rules.verdict(host, port)
         if not verdict.allowed:
             raise _Turned(403, verdict.reason)
         return verdict
 
-    async def _reached(self, host: str, port: int, verdict: Verdict) -> Stream:
+    async def _reached(self, host: str, port: int, verdict: HostDecision) -> SocketStream:
         with anyio.move_on_after(self.limits.connect_secs):
             addresses = [host] if is_address(host) else await self._resolved(host, port)
             for address in addresses:
@@ -250,8 +251,8 @@ class _Visit:
         except (OSError, ValueError):
             raise _Turned(502, f"{host} has no address") from None
 
-    async def _dialled(self, addresses: list[str], host: str, port: int) -> Stream:
-        """The first that answers; each has its share of the time."""
+    async def _dialled(self, addresses: list[str], host: str, port: int) -> SocketStream:
+        """Connect to the first address that answers; each one gets its share of the time."""
         why = "it has no address"
         for address in addresses:
             try:
@@ -261,16 +262,16 @@ class _Visit:
                 why = str(error) or "no answer"
                 continue
             self._where = (host, port, address)
-            self._beyond = Stream(made)
+            self._beyond = SocketStream(made)
             return self._beyond
         raise _Turned(502, f"{host} cannot be reached: {why}")
 
 
-async def _status_from(beyond: Stream) -> tuple[int, heads.Fields]:
+async def _status_from(beyond: SocketStream) -> tuple[int, http1.Fields]:
     try:
-        data = await beyond.receive_until(heads.END, heads.LARGEST)
-        return heads.status(data or b"")
-    except Ended:
+        data = await beyond.receive_until(http1.END, http1.LARGEST)
+        return http1.status(data or b"")
+    except ConnectionClosed:
         raise _Turned(502, "no answer") from None
-    except heads.BadHead as error:
+    except http1.BadHead as error:
         raise _Turned(502, f"an answer that is none: {error}") from None

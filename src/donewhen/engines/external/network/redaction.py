@@ -1,15 +1,16 @@
-"""A secret taken out of a stream of bytes, wherever the pieces of the stream are cut. Nothing else is changed.
+"""Redaction: removes a secret from a stream of bytes, wherever the stream is split. Nothing else is changed.
 
-Only the secret as it is: written in another way (base64, escaped letter by letter) it is not recognised. What replaces
-it has the same length, so that lengths announced before still hold.
+Only the literal secret is recognised, no other form of it (base64, escaped letter by letter). The replacement has the
+same length, so that lengths announced before stay correct.
 """
 
 SHORTEST = 8
-"""Anything shorter is a stand-in such as `ollama`, and no secret; ordinary text would be full of it."""
+"""Anything shorter is a placeholder such as `ollama`, not a secret; ordinary text would be full of it."""
 
 
 class Redactor:
-    """For one stream. A piece is passed on at once but for an end that could be the beginning of the secret."""
+    """Redactor for one stream. A piece is passed on at once, except for an end that could be the beginning of the
+    secret."""
 
     def __init__(self, secret: str) -> None:
         self._text = secret if len(secret) >= SHORTEST else ""
@@ -29,7 +30,7 @@ class Redactor:
         return held
 
     def whole(self, text: str) -> str:
-        """A text that is not part of the stream."""
+        """Redact a text that is not part of the stream."""
         return text.replace(self._text, "*" * len(self._text)) if self._text else text
 
     def _beginning_at_the_end(self, data: bytes) -> int:

@@ -1,7 +1,7 @@
-"""A connected socket as a stream of bytes: received with a limit, sent with patience, closed half or whole.
+"""Byte stream over a connected socket: bounded receiving, sending that waits, half or full closing.
 
-Plain sockets and not a library's streams: what was not asked for stays in the kernel, so that somebody who sends much
-and reads little fills his own buffers and not ours.
+Uses plain sockets instead of a library's streams: data that was not asked for stays in the kernel, so that a peer that
+sends much and reads little fills its own buffers, not ours.
 """
 
 import socket
@@ -15,11 +15,11 @@ PARTING_SECS = 1.0
 PARTING_BYTES = 1 << 20
 
 
-class Ended(Exception):
-    """The other side has ended the connection, or broken it, in the middle of something."""
+class ConnectionClosed(Exception):
+    """The other side has closed or broken the connection in the middle of something."""
 
 
-class Stream:
+class SocketStream:
     def __init__(self, connected: socket.socket) -> None:
         connected.setblocking(False)
         if connected.family in (socket.AF_INET, socket.AF_INET6):
@@ -29,7 +29,7 @@ class Stream:
         self.received = 0
         self.sent = 0
 
-    async def __aenter__(self) -> "Stream":
+    async def __aenter__(self) -> "SocketStream":
         return self
 
     async def __aexit__(
@@ -38,7 +38,7 @@ class Stream:
         self._socket.close()
 
     async def receive(self) -> bytes:
-        """What has come, or nothing at the end."""
+        """Return what has arrived; empty at the end."""
         if self._unread:
             data, self._unread = self._unread, b""
             return data
@@ -49,21 +49,22 @@ class Stream:
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise Ended from error
+                raise ConnectionClosed from error
             self.received += len(data)
             return data
 
     def put_back(self, data: bytes) -> None:
-        """To be received again, before anything else."""
+        """Put data back, to be received again before anything else."""
         self._unread = data + self._unread
 
     async def receive_until(self, end: bytes, most: int) -> bytes | None:
-        """Up to and with `end`; None when there is more than `most` before it. Raises `Ended`."""
+        """Return data up to and including `end`; None if that is longer than `most`. Raise `ConnectionClosed` if it
+        ends before."""
         data = bytearray()
         while True:
             piece = await self.receive()
             if not piece:
-                raise Ended
+                raise ConnectionClosed
             searched = max(0, len(data) - len(end) + 1)
             data += piece
             at = data.find(end, searched)
@@ -83,7 +84,7 @@ class Stream:
                 await anyio.wait_writable(self._socket)
                 continue
             except OSError as error:
-                raise Ended from error
+                raise ConnectionClosed from error
             self.sent += count
             view = view[count:]
 
@@ -91,14 +92,14 @@ class Stream:
         try:
             self._socket.shutdown(socket.SHUT_WR)
         except OSError as error:
-            raise Ended from error
+            raise ConnectionClosed from error
 
     async def until_gone(self) -> None:
-        """Until the other side has ended. What it sends instead is kept, and then nothing is waited for any more."""
+        """Wait until the other side has closed. If it sends something instead, keep that and wait until cancelled."""
         if not self._unread:
             try:
                 data = await self.receive()
-            except Ended:
+            except ConnectionClosed:
                 return
             if not data:
                 return
@@ -106,25 +107,26 @@ class Stream:
         await anyio.sleep_forever()
 
     async def part(self) -> None:
-        """End sending, and hear the other side out for a moment: a socket closed over unread bytes takes back the last
-        ones that were sent."""
+        """End sending, then read for a moment what the other side still sends: closing a socket over unread bytes
+        discards the last ones that were sent."""
         heard = 0
-        with suppress(Ended), anyio.move_on_after(PARTING_SECS):
+        with suppress(ConnectionClosed), anyio.move_on_after(PARTING_SECS):
             self.end_sending()
             while heard < PARTING_BYTES and (data := await self.receive()):
                 heard += len(data)
 
 
-async def join(inside: Stream, outside: Stream) -> None:
-    """Carry bytes both ways until both sides have ended, or one breaks. An end is passed on by itself."""
+async def join(inside: SocketStream, outside: SocketStream) -> None:
+    """Copy bytes both ways until both sides have ended, or one breaks. The end of one direction is passed on
+    separately."""
     async with anyio.create_task_group() as tasks:
 
-        async def carry(source: Stream, sink: Stream) -> None:
+        async def carry(source: SocketStream, sink: SocketStream) -> None:
             try:
                 while data := await source.receive():
                     await sink.send(data)
                 sink.end_sending()
-            except Ended:
+            except ConnectionClosed:
                 tasks.cancel_scope.cancel()
 
         tasks.start_soon(carry, inside, outside)

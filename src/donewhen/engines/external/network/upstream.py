@@ -1,34 +1,34 @@
-"""The endpoint behind the gateway: its address and key, and what of an agent's request is passed on to it. Pure.
+"""Upstream: the endpoint behind the gateway, its address and key, and what is passed on to it. Pure.
 
-Only requests of the model's wire are passed on (`endpoints`). Whatever the agent holds as a credential stays behind, in
-header fields and in the query; the real one is put in.
+Only requests of the model's wire are passed on (`endpoints`). Credentials that the agent sends are removed from header
+fields and from the query; the real one is inserted.
 """
 
 import re
 from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
-from donewhen.engines.external.network.endpoints import Wire
-from donewhen.engines.external.network.heads import BadHead, Head, end_to_end
+from donewhen.engines.external.network.endpoints import WireEndpoints
+from donewhen.engines.external.network.http1 import BadHead, RequestHead, end_to_end
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 
 CREDENTIALS = frozenset(("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"))
 CREDENTIAL_PARAMETERS = frozenset(("key", "api_key", "api-key", "apikey", "access_token"))
 OURS = frozenset(("host", "content-length", "accept-encoding", "range", "if-range"))
-"""Said by the gateway, or not at all: an answer in a coding, or in slices, could not be looked through for the key."""
+"""Set by the gateway, or not at all: an answer that is encoded, or in ranges, could not be searched for the key."""
 PATH = re.compile(r"(/[^?#]*)(?:\?([^#]*))?")
 
 
 @frozen
 class Upstream:
     base: str
-    """http or https, a host, maybe a path; requests go below it."""
+    """http or https, a host, optionally a path; requests go below it."""
     header: str
-    """The field that carries the key: `authorization` (as a bearer), or one that is the key."""
+    """The field that carries the key: `authorization` (as a bearer token), or one whose whole value is the key."""
     key: str = field(repr=False)
-    """Empty: none is sent."""
-    wire: Wire
+    """Empty: no key is sent."""
+    wire: WireEndpoints
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base)
@@ -42,7 +42,8 @@ class Upstream:
             raise BadInput(f"{self.header!r} is not a header field for a key")
 
     def url(self, method: str, target: str) -> str:
-        """Where a request for `target` goes. Raises `BadHead` for one that is not of the wire, or leaves the base."""
+        """Return the URL of a request for `target`. Raise `BadHead` if it is not part of the wire, or leaves the
+        base."""
         found = PATH.fullmatch(target)
         if found is None:
             raise BadHead("a request that is not for a path")
@@ -52,11 +53,13 @@ class Upstream:
         self.wire.require(method, found[1], query)
         return self.base.rstrip("/") + found[1] + (f"?{query}" if query else "")
 
-    def fields(self, head: Head) -> list[tuple[str, str]]:
-        """The fields of the request as the endpoint gets them."""
+    def fields(self, head: RequestHead) -> list[tuple[str, str]]:
+        """Return the fields of the request as the endpoint receives them."""
         passed = [(name, value) for name, value in end_to_end(head.fields) if self._passes(name)]
         length = [("content-length", str(head.length))] if head.length else []
-        return [*passed, *length, ("accept-encoding", "identity"), *self._credential()]
+        # Servers differ most in how they frame methods other than POST, so no other request follows one of those.
+        last = [("connection", "close")] if head.method != "POST" else []
+        return [*passed, *length, *last, ("accept-encoding", "identity"), *self._credential()]
 
     def _passes(self, field: str) -> bool:
         return field not in CREDENTIALS | OURS | {self.header} and self.wire.passes(field)

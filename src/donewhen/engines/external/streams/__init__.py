@@ -1,34 +1,34 @@
-"""Readers of what agents print, one per shape of stream: a line in, happenings out. Pure; no I/O, no clock.
+"""Stream readers: convert what agents print to agent events, one per stream shape. Pure; no I/O, no clock.
 
-A reader never raises for what an agent prints: what it does not know is left out (the engine forwards every line raw
-beside what a reader makes of it).
+A reader never raises because of what an agent prints: it leaves out what it does not know. Every line is also forwarded
+raw, next to what a reader makes of it.
 """
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, Protocol
 
-from donewhen.engines.external.happening import Happening
+from donewhen.engines.external.agent_events import Happening
 
 
-class Reader(Protocol):
-    """Keeps what it must remember between lines; one reader per invocation."""
+class StreamReader(Protocol):
+    """Keeps the state between lines; one reader per invocation."""
 
     def value(self, value: Any) -> Iterable[Happening]:
-        """What one line of JSON means, the line itself (`Raw`) not among it."""
+        """Return what one line of JSON means, without the line itself (`RawLine`)."""
         ...
 
     def text(self, line: str) -> Iterable[Happening]:
-        """What a line that is no JSON means: nothing, for most."""
+        """Return what a line that is not JSON means: nothing, for most shapes."""
         ...
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
-        """What is known once the process has ended: an exit code, its last words on stderr."""
+        """Return what is known after the process has ended, from its exit code and its last line on stderr."""
         ...
 
 
 class JsonOnly:
-    """For agents whose lines are JSON: any other says nothing."""
+    """Base of readers for agents whose lines are JSON: any other line means nothing."""
 
     def text(self, line: str) -> Iterable[Happening]:
         del line
@@ -38,7 +38,7 @@ class JsonOnly:
 SHAPES = ("plain", "claude", "codex", "gemini", "opencode", "qwen", "copilot", "pi", "aider", "mini")
 
 
-def reader(shape: str) -> Reader:
-    """A new reader for a shape of stream: `streams/SHAPE.py` has a class `Stream` without arguments."""
-    made: Callable[[], Reader] = import_module(f"{__name__}.{shape}").Stream
+def reader(shape: str) -> StreamReader:
+    """Return a new reader for a stream shape: `streams/SHAPE.py` has a class `Stream` without arguments."""
+    made: Callable[[], StreamReader] = import_module(f"{__name__}.{shape}").Stream
     return made()

@@ -1,8 +1,8 @@
-"""What aider prints, by version 0.86: plain text, in which a line about tokens ends every answer of the model.
+"""Reader of what aider prints (version 0.86): plain text, with a line about tokens after every model answer.
 
-It has no tools and no conversation that could be gone on with; files that it wrote are told as if by a tool. Tokens and
-prices are rounded as they are printed. An error counts when no answer came after it: it tries again by itself, and
-exits with 0 all the same.
+It has no tools and no conversation that could be resumed; files that it wrote are reported as if by a tool. Tokens and
+prices are rounded as they are printed. An error counts if no answer came after it: aider retries on its own, and exits
+with 0 anyway.
 """
 
 import json
@@ -10,20 +10,28 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from donewhen.engines.external.happening import Began, Called, Complained, Happening, Returned, Spoke, Turned
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTurn,
+    Happening,
+)
 from donewhen.engines.external.streams.trouble import trouble_of
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 MODEL = re.compile(r"(?:Main model|Model): (?:[\w.-]+/)?(\S+) with .*edit format")
 HEADING_ENDS = re.compile(r"Repo-map: ")
 TOKENS = re.compile(r"Tokens: (?=\d)(.*? received)\.")
-PART = re.compile(r"([\d.]+)([kM]?) (sent|cache write|cache hit|received)")
+PART = re.compile(r"(?<![\d.])([\d.]+)([kM]?) (sent|cache write|cache hit|received)")
 COST = re.compile(r"Cost: \$([\d.]+) message")
 APPLIED = re.compile(r"Applied edit to (.+)")
-ERROR = re.compile(r"litellm\.\w+(Error|Exception)?: .+|.*The API provider .+|.*has hit a token limit!?")
+ERROR = re.compile(r"litellm\.\w+: .|.*The API provider .|.*has hit a token limit!?$")
 SCALES = {"": 1, "k": 1000, "M": 1_000_000}
 MOST_LINES = 5000
-"""Of one answer."""
+"""Limit of one answer."""
 
 
 class Stream:
@@ -41,19 +49,19 @@ class Stream:
         elif self._turns and (found := APPLIED.fullmatch(line)):
             yield from self._applied(found[1])
         elif not self._turns and (found := MODEL.fullmatch(line)):
-            yield Began(model=found[1])
+            yield AgentStarted(model=found[1])
         elif HEADING_ENDS.match(line):
             self._words.clear()
-        elif ERROR.fullmatch(line):
+        elif ERROR.match(line):
             self._error = self._error or line
         elif len(self._words) < MOST_LINES:
             self._words.append(line)
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         if self._error:
-            yield Complained(trouble_of(self._error), self._error)
+            yield AgentProblem(trouble_of(self._error), self._error)
         elif not self._turns and exit_code == 0:
-            yield Complained("agent", stderr or "\n".join(self._words[-3:]) or "it ended without an answer")
+            yield AgentProblem("agent", stderr or "\n".join(self._words[-3:]) or "it ended without an answer")
 
     def _answered(self, counted: str, line: str) -> Iterator[Happening]:
         said = "\n".join(self._words).strip()
@@ -61,19 +69,19 @@ class Stream:
         self._error = ""
         self._turns += 1
         if said:
-            yield Spoke(said)
+            yield AgentText(said)
         cost = COST.search(line)
-        yield Turned(_usage(counted), _number(cost[1].rstrip(".")) or None if cost else None)
+        yield AgentTurn(_usage(counted), _number(cost[1].rstrip(".")) or None if cost else None)
 
     def _applied(self, path: str) -> Iterator[Happening]:
         self._words.clear()
         self._edits += 1
-        yield Called(f"edit-{self._edits}", "edit", {"path": path})
-        yield Returned(f"edit-{self._edits}", True, f"Applied edit to {path}")
+        yield AgentToolCall(f"edit-{self._edits}", "edit", {"path": path})
+        yield AgentToolResult(f"edit-{self._edits}", True, f"Applied edit to {path}")
 
 
 def _usage(counted: str) -> Usage | None:
-    """What was written to a cache or read from it stands beside what was sent."""
+    """Return the usage. Tokens written to a cache or read from it are reported separately from those sent."""
     told = {kind: round(_number(amount) * SCALES[scale]) for amount, scale, kind in PART.findall(counted)}
     read, written = told.get("cache hit", 0), told.get("cache write", 0)
     given, put_out = told.get("sent", 0) + read + written, told.get("received", 0)

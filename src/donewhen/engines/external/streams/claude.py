@@ -1,40 +1,40 @@
-"""What Claude Code prints with `--output-format stream-json --verbose`, by version 2.1.
+"""Reader of what Claude Code prints with `--output-format stream-json --verbose` (version 2.1).
 
-A message of the model comes in several events, one per block, with the same id: that id is what a turn is counted by.
-The usage beside it is that of the message's beginning, so what the model put out is known only by the sums at the end.
-`result` is not always the end: while commands run in the background the program waits for them, and goes on. Its
-`subtype` may say success where `is_error` says what is true.
+A message of the model arrives in several events, one per block, with the same id: turns are counted by that id. The
+usage next to it is from the start of the message, so output tokens are known only from the totals at the end. `result`
+is not always the end: while commands run in the background, the program waits for them and continues. Its `subtype` may
+report success where `is_error` states the truth.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
     Happening,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
     Trouble,
-    Turned,
 )
 from donewhen.engines.external.json_values import count, mapping, mappings, sequence, text
 from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of, utc
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 SYNTHETIC = "<synthetic>"
-"""The model of messages that the program wrote itself, about an error."""
+"""The model of messages that the program itself wrote, about an error."""
 KINDS: Mapping[str, Trouble] = {
     "authentication_failed": "sign_in",
     "oauth_org_not_allowed": "sign_in",
     "billing_error": "quota",
     "rate_limit": "quota",
 }
-"""Its own names of errors; all others are `agent`."""
+"""Its own error names; all others are `agent`."""
 LIMITS = ("error_max_turns", "error_max_budget_usd")
 OVER = ("completed", "failed", "killed", "stopped")
 
@@ -45,7 +45,7 @@ class Stream(JsonOnly):
         self._messages: set[str] = set()
         self._background: set[str] = set()
         self._error = ""
-        """Its own name of the error that it told last."""
+        """Its own name of the last reported error."""
         self._reset_at = ""
         self._ended = False
 
@@ -67,16 +67,16 @@ class Stream(JsonOnly):
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         if exit_code == 0 and not self._ended:
-            yield Complained("agent", "it ended without saying how")
+            yield AgentProblem("agent", "it ended without saying how")
         elif self._error and not self._ended:
-            yield Complained(KINDS.get(self._error, "agent"), stderr or self._error)
+            yield AgentProblem(KINDS.get(self._error, "agent"), stderr or self._error)
 
     def _system(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         task, state = text(event.get("task_id")), text(mapping(event.get("patch")).get("status"))
         match event.get("subtype"):
             case "init" if not self._began:
                 self._began = True
-                yield Began(text(event.get("session_id")), text(event.get("model")))
+                yield AgentStarted(text(event.get("session_id")), text(event.get("model")))
             case "task_started":
                 self._background.add(task)
             case "task_notification":
@@ -93,7 +93,7 @@ class Stream(JsonOnly):
             return
         if (id := text(message.get("id"))) not in self._messages:
             self._messages.add(id)
-            yield Turned(_usage(mapping(message.get("usage"))), None, text(message.get("model")))
+            yield AgentTurn(_usage(mapping(message.get("usage"))), None, text(message.get("model")))
         yield from said(event)
 
     def _result(self, event: Mapping[str, Any]) -> Iterator[Happening]:
@@ -102,11 +102,11 @@ class Stream(JsonOnly):
             yield totalled
         if event.get("is_error") is not True and event.get("subtype") == "success":
             if not self._background:
-                yield Stopped(text(event.get("result")))
+                yield AgentStopped(text(event.get("result")))
             return
         errors = "; ".join(filter(None, (text(one) for one in sequence(event.get("errors")))))
         message = text(event.get("result")) or errors or text(event.get("subtype")) or "an error"
-        yield Complained(self._trouble(event, message), message, self._reset_at)
+        yield AgentProblem(self._trouble(event, message), message, self._reset_at)
 
     def _trouble(self, event: Mapping[str, Any], message: str) -> Trouble:
         if event.get("subtype") in LIMITS:
@@ -116,20 +116,20 @@ class Stream(JsonOnly):
         return trouble_of(message, event.get("api_error_status"))
 
     def _limited(self, info: Mapping[str, Any]) -> Iterable[Happening]:
-        """Remembered for the error that follows."""
+        """Remember the reset time for the error that follows."""
         if info.get("status") == "rejected":
             self._reset_at = utc(info.get("resetsAt"))
         return ()
 
 
 def said(event: Mapping[str, Any]) -> Iterator[Happening]:
-    """The words and calls of a message; those of an agent that the agent called are not its own words."""
+    """Yield the text and calls of a message; the text of a sub-agent is not the agent's own."""
     borrowed = bool(event.get("parent_tool_use_id"))
     for block in mappings(mapping(event.get("message")).get("content")):
         if block.get("type") == "text" and not borrowed and text(block.get("text")).strip():
-            yield Spoke(text(block.get("text")))
+            yield AgentText(text(block.get("text")))
         elif block.get("type") == "tool_use":
-            yield Called(text(block.get("id")), text(block.get("name")), mapping(block.get("input")))
+            yield AgentToolCall(text(block.get("id")), text(block.get("name")), mapping(block.get("input")))
 
 
 def results(event: Mapping[str, Any]) -> Iterator[Happening]:
@@ -137,18 +137,19 @@ def results(event: Mapping[str, Any]) -> Iterator[Happening]:
         if block.get("type") == "tool_result":
             words = block.get("content")
             given = text(words) or "\n".join(text(one.get("text")) for one in mappings(words))
-            yield Returned(text(block.get("tool_use_id")), block.get("is_error") is not True, given)
+            yield AgentToolResult(text(block.get("tool_use_id")), block.get("is_error") is not True, given)
 
 
 def _usage(told: Mapping[str, Any]) -> Usage | None:
-    """Tokens as the provider counts them, where those from a cache stand beside the input."""
+    """Return tokens as the provider counts them: cached tokens are reported separately from the input."""
     read, written = count(told.get("cache_read_input_tokens")), count(told.get("cache_creation_input_tokens"))
     given = count(told.get("input_tokens")) + read + written
     return Usage(given, count(told.get("output_tokens")), read, written) if given else None
 
 
-def _totalled(event: Mapping[str, Any]) -> Totalled | None:
-    """The sums per model are of the whole process; `usage` beside them is only of what came since the last result."""
+def _totalled(event: Mapping[str, Any]) -> AgentTotals | None:
+    """Return the totals. The sums per model cover the whole process; `usage` next to them covers only what came since
+    the last result."""
     models = [mapping(one) for one in mapping(event.get("modelUsage")).values() if mapping(one)]
     if not models:
         return None
@@ -158,4 +159,4 @@ def _totalled(event: Mapping[str, Any]) -> Totalled | None:
     put_out = sum(count(one.get("outputTokens")) for one in models)
     usd = event.get("total_cost_usd")
     money = float(usd) if isinstance(usd, int | float) and not isinstance(usd, bool) and 0 <= usd < 1e9 else None
-    return Totalled(Usage(given, put_out, read, written), money)
+    return AgentTotals(Usage(given, put_out, read, written), money)

@@ -1,29 +1,29 @@
-"""What Codex prints with `codex exec --json`, by version 0.166.
+"""Reader of what Codex prints with `codex exec --json` (version 0.166).
 
-Its `turn` is the whole task; what a model was asked meanwhile does not show. A turn is counted here as everything that
-the model puts out up to the results of its calls: calls of one answer that run one after the other count as several.
-Errors before the end are warnings and retries; only `turn.failed` means one. The sums at the end are those of the whole
-conversation, earlier invocations of it included.
+A `turn` of Codex is the whole task; the model requests in it are not visible. Here a turn is everything that the model
+outputs up to the results of its calls: calls of one answer that run one after the other count as several turns. Errors
+before the end are warnings and retries; only `turn.failed` is a failure. The totals at the end cover the whole
+conversation, earlier invocations included.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
     Happening,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
-    Turned,
 )
 from donewhen.engines.external.json_values import count, mapping, mappings, text
 from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 NO_CALLS = ("agent_message", "reasoning", "error", "todo_list")
 FAILED = ("failed", "declined")
@@ -34,9 +34,9 @@ class Stream(JsonOnly):
         self._began = self._ended = False
         self._open: set[str] = set()
         self._output = False
-        """Whether the model has put out something that belongs to no finished turn."""
+        """True if the model has output something that does not belong to a finished turn."""
         self._result = False
-        """Whether a call of that turn has returned."""
+        """True if a call of that turn has returned."""
         self._said = self._error = ""
 
     def value(self, value: Any) -> Iterable[Happening]:
@@ -44,7 +44,7 @@ class Stream(JsonOnly):
         match event.get("type"):
             case "thread.started" if not self._began:
                 self._began = True
-                return (Began(text(event.get("thread_id"))),)
+                return (AgentStarted(text(event.get("thread_id"))),)
             case "item.started":
                 return self._started(mapping(event.get("item")))
             case "item.completed":
@@ -64,9 +64,9 @@ class Stream(JsonOnly):
         if self._ended:
             return
         if self._error:
-            yield Complained(trouble_of(self._error), self._error)
+            yield AgentProblem(trouble_of(self._error), self._error)
         elif exit_code == 0:
-            yield Complained("agent", stderr or "it ended without saying how")
+            yield AgentProblem("agent", stderr or "it ended without saying how")
 
     def _started(self, item: Mapping[str, Any]) -> Iterator[Happening]:
         id, kind = text(item.get("id")), text(item.get("type"))
@@ -76,7 +76,7 @@ class Stream(JsonOnly):
             yield from self._turn_over()
         self._output = True
         self._open.add(id)
-        yield Called(id, _tool(item), _input(item))
+        yield AgentToolCall(id, _tool(item), _input(item))
 
     def _completed(self, item: Mapping[str, Any]) -> Iterator[Happening]:
         match item.get("type"):
@@ -86,12 +86,12 @@ class Stream(JsonOnly):
                 self._output = True
                 if item.get("type") == "agent_message" and text(item.get("text")).strip():
                     self._said = text(item.get("text"))
-                    yield Spoke(self._said)
+                    yield AgentText(self._said)
             case str(kind) if kind not in NO_CALLS:
                 yield from self._started(item)
                 self._open.discard(text(item.get("id")))
                 self._result = True
-                yield Returned(text(item.get("id")), _worked(item), _output(item))
+                yield AgentToolResult(text(item.get("id")), _worked(item), _output(item))
                 if not self._open:
                     yield from self._turn_over()
             case _:
@@ -100,20 +100,20 @@ class Stream(JsonOnly):
     def _turn_over(self) -> Iterator[Happening]:
         if self._output:
             self._output = self._result = False
-            yield Turned()
+            yield AgentTurn()
 
     def _done(self, told: Mapping[str, Any]) -> Iterator[Happening]:
         yield from self._turn_over()
         self._ended = True
         if (used := _usage(told)) is not None:
-            yield Totalled(used, with_earlier=True)
-        yield Stopped(self._said)
+            yield AgentTotals(used, with_earlier=True)
+        yield AgentStopped(self._said)
 
     def _failed(self, message: str) -> Iterator[Happening]:
         yield from self._turn_over()
         self._ended = True
         words = message or self._error or "it failed without saying why"
-        yield Complained(trouble_of(words), words)
+        yield AgentProblem(trouble_of(words), words)
 
 
 def _tool(item: Mapping[str, Any]) -> str:
@@ -142,7 +142,7 @@ def _output(item: Mapping[str, Any]) -> str:
 
 
 def _usage(told: Mapping[str, Any]) -> Usage | None:
-    """What comes from a cache is part of the input here, and reasoning part of the output."""
+    """Return the usage. Cached tokens are part of the input here, and reasoning is part of the output."""
     given, put_out = count(told.get("input_tokens")), count(told.get("output_tokens"))
     read, written = count(told.get("cached_input_tokens")), count(told.get("cache_write_input_tokens"))
     return Usage(given, put_out, read, written) if given or put_out else None

@@ -1,13 +1,22 @@
-"""What the Copilot CLI prints with `--output-format json`, by version 1.0. It tells no tokens and no money.
+"""Reader of what the Copilot CLI prints with `--output-format json` (version 1.0). It reports no tokens or costs.
 
-Requests that are tried again are told too; only `session.error` means that it gave up. The name of the conversation
-comes with the last event, `result`. A denied tool leaves the exit code at 0.
+Requests that are retried are reported too; only `session.error` means that it gave up. The id of the conversation comes
+with the last event, `result`. A denied tool leaves the exit code at 0.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.happening import Began, Called, Complained, Happening, Returned, Spoke, Stopped, Turned
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTurn,
+    Happening,
+)
 from donewhen.engines.external.json_values import mapping, text
 from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
@@ -29,13 +38,13 @@ class Stream(JsonOnly):
                 return _message(data)
             case "tool.execution_start":
                 call = mapping(data.get("arguments"))
-                return (Called(text(data.get("toolCallId")), text(data.get("toolName")), call),)
+                return (AgentToolCall(text(data.get("toolCallId")), text(data.get("toolName")), call),)
             case "tool.execution_complete":
                 return (_returned(data),)
             case "session.error":
                 self._failed = True
                 message = text(data.get("message")) or text(data.get("errorType")) or "an error"
-                return (Complained(trouble_of(message, data.get("statusCode")), message),)
+                return (AgentProblem(trouble_of(message, data.get("statusCode")), message),)
             case "result":
                 return self._result(event)
             case _:
@@ -44,34 +53,34 @@ class Stream(JsonOnly):
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         del stderr
         if exit_code == 0 and not self._ended:
-            yield Complained("agent", "it ended without saying how")
+            yield AgentProblem("agent", "it ended without saying how")
 
     def _model_told(self, model: str) -> Iterator[Happening]:
         if model and model != self._model:
             self._model = model
-            yield Began("", model)
+            yield AgentStarted("", model)
 
     def _result(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         self._ended = True
         if conversation := text(event.get("sessionId")):
-            yield Began(conversation, self._model)
+            yield AgentStarted(conversation, self._model)
         code = event.get("exitCode")
         if code == 0 and not self._failed:
-            yield Stopped()
+            yield AgentStopped()
         elif not self._failed:
-            yield Complained("agent", f"it says that it ended with {code!r}")
+            yield AgentProblem("agent", f"it says that it ended with {code!r}")
 
 
 def _message(data: Mapping[str, Any]) -> Iterator[Happening]:
-    yield Turned(None, None, text(data.get("model")))
-    # The words of an agent that the agent called are not its own.
+    yield AgentTurn(None, None, text(data.get("model")))
+    # The text of a sub-agent is not the agent's own.
     if text(data.get("content")).strip() and not data.get("parentToolCallId"):
-        yield Spoke(text(data.get("content")))
+        yield AgentText(text(data.get("content")))
 
 
-def _returned(data: Mapping[str, Any]) -> Returned:
-    """A command that failed is a success to the program: it could be run."""
+def _returned(data: Mapping[str, Any]) -> AgentToolResult:
+    """Return the result of a call. The program reports a command that failed as a success, because it could be run."""
     result, error = mapping(data.get("result")), mapping(data.get("error"))
     exited = mapping(data.get("shellExecution")).get("exitCode")
     given = text(result.get("content")) or text(error.get("message"))
-    return Returned(text(data.get("toolCallId")), data.get("success") is True and exited in (None, 0), given)
+    return AgentToolResult(text(data.get("toolCallId")), data.get("success") is True and exited in (None, 0), given)

@@ -1,29 +1,29 @@
-"""What Gemini CLI prints with `--output-format stream-json`, by version 0.61.
+"""Reader of what Gemini CLI prints with `--output-format stream-json` (version 0.61).
 
-Words come in pieces and are told whole. The turns of the model are not marked: one is counted for everything that it
-puts out up to the results of its calls. A refused key and a limit show in exit codes above all: the code is that of the
-refused request, as far as eight bits hold it, and 53 is the limit of turns.
+Text arrives in pieces and is reported whole. The turns of the model are not marked: everything that it outputs up to
+the results of its calls counts as one. A refused key and a limit are visible mainly in exit codes: the code is the
+status of the refused request, cut to eight bits, and 53 is the turn limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.happening import (
-    Began,
-    Called,
-    Complained,
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
     Happening,
-    Returned,
-    Spoke,
-    Stopped,
-    Totalled,
     Trouble,
-    Turned,
 )
 from donewhen.engines.external.json_values import count, mapping, text
 from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 EXITS: Mapping[int, tuple[Trouble, str]] = {
     41: ("sign_in", "it could not sign in"),
@@ -34,7 +34,7 @@ EXITS: Mapping[int, tuple[Trouble, str]] = {
 }
 LIMIT_TYPE = "FatalTurnLimitedError"
 MOST_WORDS = 1 << 20
-"""Of one message, in characters."""
+"""Limit of one message, in characters."""
 
 
 class Stream(JsonOnly):
@@ -42,7 +42,7 @@ class Stream(JsonOnly):
         self._began = self._ended = False
         self._open: set[str] = set()
         self._output = False
-        """Whether the model has put out something that belongs to no finished turn."""
+        """True if the model has output something that does not belong to a finished turn."""
         self._words: list[str] = []
         self._room = MOST_WORDS
         self._said = ""
@@ -52,7 +52,7 @@ class Stream(JsonOnly):
         match event.get("type"):
             case "init" if not self._began:
                 self._began = True
-                return (Began(text(event.get("session_id")), text(event.get("model"))),)
+                return (AgentStarted(text(event.get("session_id")), text(event.get("model"))),)
             case "message" if event.get("role") == "assistant":
                 self._speaks(event)
             case "tool_use":
@@ -71,9 +71,9 @@ class Stream(JsonOnly):
             return
         if exit_code is not None and exit_code in EXITS:
             trouble, words = EXITS[exit_code]
-            yield Complained(trouble, stderr or words)
+            yield AgentProblem(trouble, stderr or words)
         elif exit_code == 0:
-            yield Complained("agent", stderr or "it ended without saying how")
+            yield AgentProblem("agent", stderr or "it ended without saying how")
 
     def _speaks(self, event: Mapping[str, Any]) -> None:
         piece = text(event.get("content"))[: self._room]
@@ -85,20 +85,20 @@ class Stream(JsonOnly):
         said, self._words, self._room = "".join(self._words), [], MOST_WORDS
         if said.strip():
             self._said = said
-            yield Spoke(said)
+            yield AgentText(said)
 
     def _called(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         yield from self._words_end()
         id = text(event.get("tool_id"))
         self._output = True
         self._open.add(id)
-        yield Called(id, text(event.get("tool_name")) or "tool", mapping(event.get("parameters")))
+        yield AgentToolCall(id, text(event.get("tool_name")) or "tool", mapping(event.get("parameters")))
 
     def _returned(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         id = text(event.get("tool_id"))
         self._open.discard(id)
         told = text(event.get("output")) or text(mapping(event.get("error")).get("message"))
-        yield Returned(id, event.get("status") == "success", told)
+        yield AgentToolResult(id, event.get("status") == "success", told)
         if not self._open:
             yield from self._turn_over()
 
@@ -106,24 +106,24 @@ class Stream(JsonOnly):
         yield from self._words_end()
         if self._output:
             self._output = False
-            yield Turned()
+            yield AgentTurn()
 
     def _result(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         yield from self._turn_over()
         self._ended = True
         if (used := _usage(mapping(event.get("stats")))) is not None:
-            yield Totalled(used)
+            yield AgentTotals(used)
         if event.get("status") == "success":
-            yield Stopped(self._said)
+            yield AgentStopped(self._said)
             return
         error = mapping(event.get("error"))
         message = text(error.get("message")) or text(error.get("type")) or "an error"
         limit = error.get("type") == LIMIT_TYPE
-        yield Complained("limit" if limit else trouble_of(message), message)
+        yield AgentProblem("limit" if limit else trouble_of(message), message)
 
 
 def _usage(told: Mapping[str, Any]) -> Usage | None:
-    """Cached tokens are part of the input here; thoughts are only in the total."""
+    """Return the usage. Cached tokens are part of the input here; thoughts are only in the total."""
     given, put_out, read = (count(told.get(name)) for name in ("input_tokens", "output_tokens", "cached"))
     thought = max(0, count(told.get("total_tokens")) - given - put_out)
     return Usage(given, put_out + thought, read) if given or put_out else None

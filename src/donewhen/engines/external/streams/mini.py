@@ -1,8 +1,8 @@
-"""What mini-SWE-agent prints, by version 2.4: plain text, in which a heading begins every answer of the model.
+"""Reader of what mini-SWE-agent prints (version 2.4): plain text, with a heading before every model answer.
 
-Under the heading stand the model's words, then its commands between fences, then what they gave. A command that prints
-the like is not told from it: then a turn too many is counted, never one too few. Tokens are not told; money is, as a
-sum, rounded to cents, and nothing where it does not know the price.
+Below the heading come the model's text, then its commands between fences, then their output. Command output that looks
+the same cannot be distinguished: then one turn too many is counted, never one too few. Tokens are not reported. Costs
+are, as a total rounded to cents, and as 0 if the price is not known.
 """
 
 import json
@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from donewhen.engines.external.happening import (
-    Called,
-    Complained,
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTotals,
+    AgentTurn,
     Happening,
-    Returned,
-    Spoke,
-    Totalled,
     Trouble,
-    Turned,
 )
 from donewhen.engines.external.streams.trouble import trouble_of
 
@@ -29,9 +29,9 @@ ERROR = re.compile(r"(?:\w+\.)*(\w+(?:Error|Exception|Exceeded)): .+")
 LIMITS: dict[str, Trouble] = {"LimitsExceeded": "limit", "TimeExceeded": "limit"}
 RETURN_CODE = re.compile(r"<returncode>\s*(-?\d+)")
 SUBMITS = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""A command that says so ends the work; it is told as one that was not carried out."""
+"""A command with this text ends the work; it is reported as one that was not executed."""
 MOST_LINES = 5000
-"""Of one part."""
+"""Limit of one part."""
 
 Part = Literal["preface", "words", "command", "between", "result", "exit"]
 
@@ -40,7 +40,7 @@ class Stream:
     def __init__(self) -> None:
         self._part: Part = "preface"
         self._lines: list[str] = []
-        self._open: list[Called] = []
+        self._open: list[AgentToolCall] = []
         """Calls without a result, the oldest first."""
         self._turns = self._calls = 0
         self._error = ""
@@ -66,9 +66,9 @@ class Stream:
         yield from self._enters("preface")
         if self._error:
             name = (ERROR.fullmatch(self._error) or [self._error] * 2)[1] or self._error
-            yield Complained(LIMITS.get(name) or trouble_of(self._error), self._error)
+            yield AgentProblem(LIMITS.get(name) or trouble_of(self._error), self._error)
         elif exit_code == 0 and not self._turns:
-            yield Complained("agent", stderr or "it ended without asking a model anything")
+            yield AgentProblem("agent", stderr or "it ended without asking a model anything")
 
     def _keep(self, line: str) -> None:
         if self._part == "preface" and (line in LIMITS or ERROR.fullmatch(line)):
@@ -80,9 +80,9 @@ class Stream:
         yield from self._enters("words")
         self._turns += 1
         self._error = ""
-        yield Turned()
+        yield AgentTurn()
         if 0 < (usd := _number(money)) < 1e6:
-            yield Totalled(usd=usd)
+            yield AgentTotals(usd=usd)
 
     def _fence(self) -> Iterator[Happening]:
         if self._part == "command":
@@ -91,20 +91,20 @@ class Stream:
             yield from self._enters("command")
 
     def _enters(self, part: Part) -> Iterator[Happening]:
-        """The part before is over: tell what it was."""
+        """Enter a part and report the one before it."""
         whole = "\n".join(self._lines).strip()
         self._lines.clear()
         before, self._part = self._part, part
         if before in ("words", "exit") and whole:
-            yield Spoke(whole)
+            yield AgentText(whole)
         elif before == "command":
             self._calls += 1
-            self._open.append(Called(f"call-{self._calls}", "bash", {"command": whole}))
+            self._open.append(AgentToolCall(f"call-{self._calls}", "bash", {"command": whole}))
             yield self._open[-1]
         elif before == "result" and self._open:
             call, code = self._open.pop(0), RETURN_CODE.match(whole)
             worked = SUBMITS in call.input["command"] or (code is not None and code[1] == "0")
-            yield Returned(call.id, worked, whole)
+            yield AgentToolResult(call.id, worked, whole)
 
 
 def _number(digits: str) -> float:

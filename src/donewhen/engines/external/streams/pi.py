@@ -1,23 +1,31 @@
-"""What pi prints with `--mode json`, by version 0.74: an error is only a `stopReason`, and the exit code stays 0.
+"""Reader of what pi prints with `--mode json` (version 0.74): an error is only a `stopReason`, the exit code stays 0.
 
-An error may be followed by another try, so it is told when none comes. The last event, `agent_end`, comes before that,
-so nothing in the stream says for sure that pi has finished; it leaves by itself.
+A retry may follow an error, so the error is reported only if none does. The last event, `agent_end`, comes before the
+retry, so nothing in the stream proves that pi has finished; it exits on its own.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.happening import Began, Called, Complained, Happening, Returned, Spoke, Turned
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentText,
+    AgentToolCall,
+    AgentToolResult,
+    AgentTurn,
+    Happening,
+)
 from donewhen.engines.external.json_values import count, mapping, mappings, text
 from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.trouble import trouble_of
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 STATUS = re.compile(r"\s*([45]\d\d)\b")
 FAILED = ("error", "aborted")
 MOST_USD = 1e6
-"""More is no price."""
+"""A higher amount is not a price."""
 
 
 class Stream(JsonOnly):
@@ -29,15 +37,15 @@ class Stream(JsonOnly):
         event = mapping(value)
         match event.get("type"):
             case "session":
-                return (Began(text(event.get("id"))),)
+                return (AgentStarted(text(event.get("id"))),)
             case "message_end":
                 return self._message(mapping(event.get("message")))
             case "tool_execution_start":
                 call = mapping(event.get("args"))
-                return (Called(text(event.get("toolCallId")), text(event.get("toolName")), call),)
+                return (AgentToolCall(text(event.get("toolCallId")), text(event.get("toolName")), call),)
             case "tool_execution_end":
                 given = _words(mapping(event.get("result")))
-                return (Returned(text(event.get("toolCallId")), event.get("isError") is not True, given),)
+                return (AgentToolResult(text(event.get("toolCallId")), event.get("isError") is not True, given),)
             case "auto_retry_start":
                 self._error = ""
                 return ()
@@ -51,11 +59,11 @@ class Stream(JsonOnly):
         if self._error:
             status = STATUS.match(self._error)
             trouble = trouble_of(self._error, int(status[1]) if status else None)
-            yield Complained(trouble, self._error)
+            yield AgentProblem(trouble, self._error)
         elif exit_code and not self._turns and stderr:
-            yield Complained(trouble_of(stderr), stderr)
+            yield AgentProblem(trouble_of(stderr), stderr)
         elif exit_code == 0 and not self._turns:
-            yield Complained("agent", "it ended without a word of its model")
+            yield AgentProblem("agent", "it ended without a word of its model")
 
     def _message(self, message: Mapping[str, Any]) -> Iterator[Happening]:
         if message.get("role") != "assistant":
@@ -66,9 +74,9 @@ class Stream(JsonOnly):
         self._error = ""
         self._turns += 1
         usage = _usage(mapping(message.get("usage")))
-        yield Turned(usage, _usd(mapping(message.get("usage"))), text(message.get("model")))
+        yield AgentTurn(usage, _usd(mapping(message.get("usage"))), text(message.get("model")))
         if words := _words(message).strip():
-            yield Spoke(words)
+            yield AgentText(words)
 
 
 def _words(holder: Mapping[str, Any]) -> str:
@@ -83,7 +91,7 @@ def _usage(told: Mapping[str, Any]) -> Usage | None:
 
 
 def _usd(told: Mapping[str, Any]) -> float | None:
-    """Nothing is what pi says of a model whose price it does not know."""
+    """Return the cost. pi reports 0 for a model whose price it does not know: then it is unknown."""
     total = mapping(told.get("cost")).get("total")
     if isinstance(total, bool) or not isinstance(total, int | float):
         return None

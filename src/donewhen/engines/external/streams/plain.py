@@ -1,10 +1,10 @@
-"""An agent that just prints: its lines are words for people, and the last of them are its closing words."""
+"""Reader for an agent that only prints text: its lines are for people, and the last ones are its closing message."""
 
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from donewhen.engines.external.happening import Happening, Spoke
+from donewhen.engines.external.agent_events import AgentText, Happening
 
 CLOSING_LINES = 20
 
@@ -24,4 +24,4 @@ class Stream:
         del exit_code, stderr
         said = "\n".join(self._last).strip()
         if said:
-            yield Spoke(said)
+            yield AgentText(said)

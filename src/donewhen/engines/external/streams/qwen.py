@@ -1,20 +1,28 @@
-"""What Qwen Code prints with `-o stream-json`, by version 0.15: the shape of Claude Code's stream, with other habits.
+"""Reader of what Qwen Code prints with `-o stream-json` (version 0.15): Claude Code's stream, with differences.
 
-The pieces of one message have ids of their own, and only the last of them has the usage, which counts cached tokens as
-input. A refused request ends in exit code 0 and a successful `result`, whose words are the error in brackets; the limit
-of turns is told by an exit code alone.
+The pieces of one message have different ids, and only the last piece has the usage, which counts cached tokens as
+input. A refused request ends with exit code 0 and a successful `result`, whose text is the error in brackets. The turn
+limit is reported by an exit code alone.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.engines.external.happening import Began, Complained, Happening, Stopped, Totalled, Trouble, Turned
+from donewhen.engines.external.agent_events import (
+    AgentProblem,
+    AgentStarted,
+    AgentStopped,
+    AgentTotals,
+    AgentTurn,
+    Happening,
+    Trouble,
+)
 from donewhen.engines.external.json_values import count, mapping, mappings, text
 from donewhen.engines.external.streams import JsonOnly
 from donewhen.engines.external.streams.claude import results, said
 from donewhen.engines.external.streams.trouble import trouble_of
-from donewhen.model.base import Usage
+from donewhen.model.interface import Usage
 
 ERROR = re.compile(r"\s*\[API Error: (.*)\]\s*", re.DOTALL)
 STATUS = re.compile(r"\b([45]\d\d)\b")
@@ -28,7 +36,7 @@ class Stream(JsonOnly):
     def __init__(self) -> None:
         self._began = False
         self._open: str | None = None
-        """The model of a message whose usage has not come yet; None when there is no such message."""
+        """Model of a message whose usage has not arrived yet; None if there is no such message."""
         self._ended = False
 
     def value(self, value: Any) -> Iterable[Happening]:
@@ -36,7 +44,7 @@ class Stream(JsonOnly):
         match event.get("type"):
             case "system" if event.get("subtype") == "init" and not self._began:
                 self._began = True
-                return (Began(text(event.get("session_id")), text(event.get("model"))),)
+                return (AgentStarted(text(event.get("session_id")), text(event.get("model"))),)
             case "assistant":
                 return self._assistant(event)
             case "user":
@@ -50,14 +58,14 @@ class Stream(JsonOnly):
         yield from self._turn_over()
         if exit_code is not None and exit_code in EXITS:
             trouble, words = EXITS[exit_code]
-            yield Complained(trouble, stderr or words)
+            yield AgentProblem(trouble, stderr or words)
         elif exit_code == 0 and not self._ended:
-            yield Complained("agent", "it ended without saying how")
+            yield AgentProblem("agent", "it ended without saying how")
 
     def _assistant(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         message = mapping(event.get("message"))
         if _error_of(message):
-            return  # told again by the result
+            return  # the result repeats it
         used = _usage(mapping(message.get("usage")))
         self._open = text(message.get("model"))
         if used is not None:
@@ -70,14 +78,14 @@ class Stream(JsonOnly):
 
     def _turn_over(self, usage: Usage | None = None) -> Iterator[Happening]:
         if self._open is not None:
-            yield Turned(usage, None, self._open)
+            yield AgentTurn(usage, None, self._open)
             self._open = None
 
     def _result(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         yield from self._turn_over()
         self._ended = True
         if (used := _usage(mapping(event.get("usage")))) is not None:
-            yield Totalled(used)
+            yield AgentTotals(used)
         words = text(event.get("result"))
         failed = ERROR.fullmatch(words)
         if failed is not None and not _usage(mapping(event.get("usage"))):
@@ -86,16 +94,16 @@ class Stream(JsonOnly):
             problem = text(mapping(event.get("error")).get("message")) or words or text(event.get("subtype"))
             yield _complaint(problem or "an error")
         else:
-            yield Stopped(words)
+            yield AgentStopped(words)
 
 
-def _complaint(message: str) -> Complained:
+def _complaint(message: str) -> AgentProblem:
     status = STATUS.match(message)
-    return Complained(trouble_of(message, int(status[1]) if status else None), message)
+    return AgentProblem(trouble_of(message, int(status[1]) if status else None), message)
 
 
 def _error_of(message: Mapping[str, Any]) -> bool:
-    """Whether the program wrote this message itself: a model's words come with a usage."""
+    """Return True if the program itself wrote this message: a message of a model has a usage."""
     words = [text(block.get("text")) for block in mappings(message.get("content"))]
     return len(words) == 1 and bool(ERROR.fullmatch(words[0])) and _usage(mapping(message.get("usage"))) is None
 

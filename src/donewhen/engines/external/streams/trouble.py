@@ -1,13 +1,13 @@
-"""What kind of trouble an error of an agent's is, by the status of a refused request or by its words. Pure.
+"""Classification of an agent's error, by the status of a refused request or by its message. Pure.
 
-Only for what an agent itself calls an error: the words of a model may say anything.
+Only for what an agent itself calls an error: the text of a model may say anything.
 """
 
 import re
 from datetime import UTC, datetime
 from typing import Any
 
-from donewhen.engines.external.happening import Trouble
+from donewhen.engines.external.agent_events import Trouble
 
 SIGN_IN = re.compile(
     r"\b40[13]\b|\bunauthori[sz]ed\b|\bauthentication[ _]?(failed|error|required)|\bapi[ _-]?key\b"
@@ -22,7 +22,7 @@ MILLISECONDS = 100_000_000_000
 
 
 def trouble_of(message: str, status: Any = None) -> Trouble:
-    """By the status where one is known: a message may quote anything."""
+    """Return the kind of an error, by its status if that is known: a message may quote anything."""
     if status in (401, 403):
         return "sign_in"
     if status in (402, 429):
@@ -35,7 +35,7 @@ def trouble_of(message: str, status: Any = None) -> Trouble:
 
 
 def utc(since_epoch: Any) -> str:
-    """A time as events have it; empty for what is none."""
+    """Return a time in the format of events; empty if the value is not a valid time."""
     if isinstance(since_epoch, bool) or not isinstance(since_epoch, int | float) or not 0 < since_epoch < 1e14:
         return ""
     secs = since_epoch / 1000 if since_epoch > MILLISECONDS else float(since_epoch)

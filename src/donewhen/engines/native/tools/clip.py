@@ -1,6 +1,6 @@
-"""Text for a model, in bounds: beginning and end are kept, terminal codes go, and no character is cut in two.
+"""Size limits for text that a model gets: keeps start and end, removes terminal codes, never splits a character.
 
-What the text means is not looked at.
+This module does not interpret the text.
 """
 
 import re
@@ -16,18 +16,19 @@ ROOM_FOR_NOTICE = 80
 
 
 def clean(text: str) -> str:
-    """Without terminal codes and without what cannot be sent as UTF-8."""
+    """Return the text without terminal codes and without characters that cannot be sent as UTF-8."""
     return TERMINAL_CODES.sub("", text).encode("utf-8", "replace").decode()
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines as grep, git and editors count them, each with its end. Python would end one at a form feed as well."""
+    """Split into lines as grep, git and editors count them, each with its end. `str.splitlines` would also split at a
+    form feed."""
     *whole, last = text.replace("\r\n", "\n").split("\n")
     return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
 def printed(data: bytes) -> str:
-    """What a terminal would show of what a command printed: of a line that was written over, the last state."""
+    """Return command output as a terminal would show it: of a line that was overwritten, only the last state."""
     text = TERMINAL_CODES.sub("", data.decode("utf-8", "replace")).replace("\r\n", "\n")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -35,7 +36,8 @@ def printed(data: bytes) -> str:
 
 
 def clipped(text: str, most: int = MOST_BYTES, lost: int = 0, lost_at: int = 0) -> str:
-    """At most so many bytes of UTF-8: head and tail, and between them a line on how much was left out.
+    """Return at most `most` bytes of UTF-8: the start and the end, with a line between them that says how much is left
+    out.
 
     `lost` bytes are already missing, after the first `lost_at` characters.
     """

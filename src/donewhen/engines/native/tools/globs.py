@@ -1,7 +1,7 @@
-"""Patterns for paths, as people know them from shells and ignore files: `*`, `?`, `[…]`, `{…,…}` and `**`.
+"""Path patterns as in shells and ignore files: `*`, `?`, `[…]`, `{…,…}` and `**`.
 
-A pattern without a slash means a name in any directory. Matching takes time in proportion to pattern times path,
-whatever the pattern, so that nobody has to be afraid of one. No file is looked at here.
+A pattern without a slash matches a name in any directory. Matching time is proportional to pattern length times path
+length for every pattern, so no pattern is dangerous. This module reads no files.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,27 +9,29 @@ from functools import lru_cache
 from typing import TypeVar
 
 MOST_BRACES = 64
+LONGEST_PATTERN = 10_000
+"""Longer than any path. A longer pattern matches no path, so it is not compared with every path of a repository."""
 
 T = TypeVar("T")
 P = TypeVar("P")
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path beneath the root is meant by a pattern."""
-    alternatives = [_parts(one) for one in expanded(pattern)]
+    """Return a function that tells whether a path below the root matches the pattern."""
+    alternatives = [_parts(one) for one in expanded(pattern)] if len(pattern) <= LONGEST_PATTERN else []
     literal = pattern.strip("/").removeprefix("./")
 
     def matches(path: str) -> bool:
         names = path.split("/")
         if path == literal or names[-1] == pattern:
-            return True  # a name like `[id].tsx` is meant as it stands, too
+            return True  # a name like `[id].tsx` also matches literally
         return any(_fits(parts, names, _is_any_depth, _name_fits) for parts in alternatives)
 
     return matches
 
 
 def expanded(pattern: str) -> list[str]:
-    """Every pattern that one with braces stands for, as far as they are not too many."""
+    """Return every pattern that a pattern with braces stands for, up to a limit."""
     done: list[str] = []
     todo = [pattern]
     while todo and len(done) + len(todo) <= MOST_BRACES:
@@ -43,7 +45,8 @@ def expanded(pattern: str) -> list[str]:
 
 
 def _innermost(pattern: str) -> tuple[int, int]:
-    """Where the first braces with a comma and no other braces between them are."""
+    """Return the positions of the first pair of braces that has a comma and no other braces inside; -1, -1 if there is
+    none."""
     start = -1
     for place, letter in enumerate(pattern):
         if letter == "{":
@@ -62,7 +65,8 @@ def _parts(pattern: str) -> list[str]:
 
 
 def _fits(pattern: Sequence[P], given: Sequence[T], is_star: Callable[[P], bool], one: Callable[[P, T], bool]) -> bool:
-    """Whether a row fits a pattern in which some elements stand for any number; only the last such is tried anew."""
+    """Tell whether a sequence matches a pattern whose star elements match any number of elements. Only the last star is
+    retried."""
     at = here = 0
     star = resume = -1
     while here < len(given):
@@ -90,7 +94,7 @@ def _name_fits(pattern: str, name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _letters(pattern: str) -> tuple[str, ...]:
-    """A pattern for a name, in elements: a letter, `?`, `*`, `[…]`; a letter that was escaped comes with its `\\\\`."""
+    """Split a name pattern into elements: a letter, `?`, `*`, `[…]`. An escaped letter keeps its `\\\\`."""
     elements: list[str] = []
     place = 0
     while place < len(pattern):

@@ -1,7 +1,7 @@
-"""What a tool is: a name, what it takes, what it does to the tree, and how it is carried out.
+"""The tool record: a name, the parameters, the effect on the tree, and the function that runs it.
 
-The input that a model gives is checked here, once for all tools. What goes wrong in a tool is an answer to the model
-and never an exception to anybody else.
+The input from a model is checked here, once for all tools. A failure in a tool becomes an answer to the model; it never
+reaches other code as an exception.
 """
 
 import json
@@ -11,16 +11,17 @@ from typing import Any, Literal
 
 import anyio
 
-from donewhen.engines.base import Asker, NoChange, Planned, Probe
+from donewhen.engines.interface import Asker, NoChange, PlanTracker, RunOnCopy
 from donewhen.events import Event
-from donewhen.model.base import ToolSpec
+from donewhen.model.interface import ToolSpec
 from donewhen.records import frozen
-from donewhen.workspace.maker import Maker
 from donewhen.workspace.policy import Policy
+from donewhen.workspace.trees.maker import Maker
 
 Kind = Literal["string", "integer", "boolean"]
 Effect = Literal["reads", "changes", "talks"]
-"""`reads`: may run beside others; `changes`: the tree is saved before; `talks`: neither, but in its turn."""
+"""`reads`: may run concurrently with others; `changes`: the tree is saved before it; `talks`: neither, it runs in
+order."""
 
 ERROR = "ERROR: "
 PYTHON_KINDS: Mapping[Kind, type] = {"string": str, "integer": int, "boolean": bool}
@@ -29,7 +30,7 @@ MOST_SHOWN = 60
 
 
 class ToolFailed(Exception):
-    """Steers: the model is told, and goes on."""
+    """Control flow: the model gets this as an error message and continues."""
 
 
 @frozen
@@ -41,9 +42,9 @@ class Parameter:
     choices: tuple[str, ...] = ()
     least: int | None = None
     filled: bool = False
-    """Whether nothing but blanks is nothing."""
+    """True if a value of only whitespace counts as empty and is rejected."""
     or_number: bool = False
-    """Whether a number will do for a string."""
+    """True if an integer is accepted in place of a string."""
 
     def schema(self) -> dict[str, Any]:
         more: dict[str, Any] = {"enum": list(self.choices)} if self.choices else {}
@@ -53,7 +54,7 @@ class Parameter:
 
     @property
     def form(self) -> str:
-        """What is expected, in words."""
+        """The expected value, as text for an error message."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         return f"{A_KIND[self.kind]} of at least {self.least}" if self.least is not None else A_KIND[self.kind]
@@ -67,29 +68,29 @@ class Parameter:
 
 
 @frozen
-class Workbench:
-    """What tools work with in one round."""
+class ToolContext:
+    """What the tools can use in one round."""
 
     maker: Maker
     policy: Policy
     asker: Asker | None
     reads_only: bool = False
-    """Nothing that changes the tree is offered or carried out, nor anything that talks to a person."""
-    planned: Planned | None = None
-    """The plan that is built, where there is one."""
-    probe: Probe | None = None
-    """For one who reads only: what runs commands without changing the tree."""
+    """Offers and runs no tool that changes the tree or talks to a person."""
+    planned: PlanTracker | None = None
+    """The plan that is being built, if there is one."""
+    probe: RunOnCopy | None = None
+    """For a read-only role: runs commands without changing the tree."""
     one_search: anyio.Lock = field(default_factory=anyio.Lock)
-    """A tree is put together for one command at a time."""
+    """The tree is assembled for only one command at a time."""
 
 
 @frozen
-class Use:
-    """One use of a tool."""
+class ToolUse:
+    """One call of a tool."""
 
     id: str
     input: Mapping[str, Any]
-    bench: Workbench
+    bench: ToolContext
 
     def text(self, name: str, default: str = "") -> str:
         return self.input.get(name, default)
@@ -102,13 +103,13 @@ class Use:
 
 
 @frozen
-class Outcome:
-    """What a use of a tool gave."""
+class ToolOutput:
+    """The result of one tool call."""
 
     text: str
     ok: bool = True
     failed: bool = False
-    """Whether doing the same again is likely to give the same; a command may fail although its tool did not."""
+    """True if the same call is likely to fail again. A command may fail although its tool did not."""
     events: tuple[Event, ...] = ()
     claim: NoChange | None = None
 
@@ -119,7 +120,7 @@ class Tool:
     description: str
     parameters: tuple[Parameter, ...]
     effect: Effect
-    run: Callable[[Use], Awaitable[Outcome]]
+    run: Callable[[ToolUse], Awaitable[ToolOutput]]
 
     def spec(self) -> ToolSpec:
         properties = {parameter.name: parameter.schema() for parameter in self.parameters}
@@ -128,7 +129,7 @@ class Tool:
         return ToolSpec(self.name, self.description, schema)
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The input, if it is what the tool takes. An optional one that is null was not given."""
+        """Return the input if it is valid for the tool. An optional parameter that is null counts as not given."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
             if name not in known:

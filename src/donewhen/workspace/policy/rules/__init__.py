@@ -1,3 +1,5 @@
-"""The built-in rules, one file per concern, and what they need to know about commands. They see one step at a time:
-how a command was taken apart into steps is none of their business, and what follows from a match is the policy's.
+"""The built-in rules, one file per topic, and what they need to know about commands.
+
+A rule sees one step at a time. It does not know how a command was split into steps. The policy decides what follows
+from a match.
 """

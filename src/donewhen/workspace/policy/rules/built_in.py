@@ -1,4 +1,4 @@
-"""All built-in rules in their order: of two that deny the same step, the first gives the reason."""
+"""All built-in rules in order. If two rules deny the same step, the first one gives the reason."""
 
 from donewhen.workspace.policy.rules import (
     deploys,

@@ -1,4 +1,4 @@
-"""Clouds, clusters and containers: things that run elsewhere, or outside the sandbox."""
+"""Rules for clouds, clusters and containers: things that run on other machines or outside the sandbox."""
 
 from donewhen.workspace.policy.rules.rule import Rule, operands, phrase, words
 from donewhen.workspace.policy.ruling import Decision

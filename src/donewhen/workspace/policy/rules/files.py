@@ -1,4 +1,4 @@
-"""Files outside the tree, the tree as a whole, and git's own directory in it."""
+"""Rules for files outside the tree, the tree as a whole, and the `.git` directory in it."""
 
 import posixpath
 
@@ -6,7 +6,7 @@ from donewhen.workspace.policy.paths import Where, holds, leads, resolved, where
 from donewhen.workspace.policy.rules.rule import Rule, has_flag, operands, words
 from donewhen.workspace.policy.rules.targets import DELETES, MODES, changed_mode, deleted, written
 from donewhen.workspace.policy.ruling import Decision
-from donewhen.workspace.policy.step import Place, Step, Word, plain
+from donewhen.workspace.policy.step import Step, Word, WorkingDir, plain
 
 
 def _deletes_outside(step: Step) -> bool:
@@ -26,7 +26,7 @@ def _recursive(step: Step) -> bool:
 
 
 def _wide(step: Step) -> bool:
-    """A recursive delete of something unknown, or of everything in the tree."""
+    """Match a recursive delete of an unknown path or of everything in the tree."""
     return _recursive(step) and any(_too_wide(word, step) for word in deleted(step))
 
 
@@ -41,7 +41,7 @@ def _git_dir(step: Step) -> bool:
 
 
 def _own_git(word: Word, step: Step) -> bool:
-    """Inside `.git`, apart from what people do repair there: a stale lock, the local ignore list."""
+    """Match a path inside `.git`, except what people commonly repair there: a stale lock, the local ignore list."""
     path = resolved(word.text, step.place.cwd)
     if ".g" not in path.lower() or where(path, step.place.root) is not Where.INSIDE:
         return False
@@ -49,10 +49,10 @@ def _own_git(word: Word, step: Step) -> bool:
 
 
 def _links_out(step: Step) -> bool:
-    """A symbolic link, whose target is read from the directory that the link is in."""
+    """Match a symbolic link that leads out of the tree. Its target is relative to the directory of the link."""
     *targets, link = operands(step, words("-S --suffix -t --target-directory")) or [plain("")]
     parent = posixpath.dirname(resolved(link.text, step.place.cwd)) if targets else step.place.cwd
-    place = Place(step.place.root, parent)
+    place = WorkingDir(step.place.root, parent)
     return has_flag(step, "s", "--symbolic") and any(leads(word, place) is Where.OUTSIDE for word in targets or [link])
 
 

@@ -1,6 +1,7 @@
-"""What an engine may do with git: look, stage, stash and undo in its tree; not publish, commit or rewrite.
+"""Rules for git: an engine may read, stage, stash and undo in its tree, but not publish, commit or rewrite.
 
-The runtime records the work itself, from the files. Git in a scratch directory is nobody's history and is left alone.
+The runtime records the work itself, from the files. Commits and rewrites in a scratch directory are allowed: they do
+not affect the history of the project.
 """
 
 import re
@@ -16,16 +17,16 @@ from donewhen.workspace.policy.step import Step
 GIT = frozenset({"git"})
 
 KNOWN = words(
-    "add annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap check- "
-    "ref-format checkout checkout-index cherry clean column count-objects describe diff diff-files diff-index "
+    "add annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap "
+    "check-ref-format checkout checkout-index cherry clean column count-objects describe diff diff-files diff-index "
     "diff-tree difftool fast-export fetch for-each-ref for-each-repo format-patch fsck get-tar-commit-id grep "
     "hash-object help index-pack init interpret-trailers log ls-files ls-tree mailinfo mailsplit maintenance "
     "merge-base merge-file merge-tree mergetool mktag mktree mv name-rev notes pack-objects pack-refs patch-id "
-    "range-diff read-tree reflog remote repack rerere reset restore rev-list rev-parse rm shortlog show show- "
-    "branch show-index show-ref sparse-checkout stage stash status stripspace submodule switch symbolic-ref tag "
+    "range-diff read-tree reflog remote repack rerere reset restore rev-list rev-parse rm shortlog show "
+    "show-branch show-index show-ref sparse-checkout stage stash status stripspace submodule switch symbolic-ref tag "
     "unpack-file unpack-objects update-index update-server-info var verify-commit verify-pack verify-tag version "
     "whatchanged worktree write-tree "
-    # Judged by the rules below.
+    # The rules below decide on these.
     "am cherry-pick clone commit commit-tree config credential fast-import filter-branch filter-repo gc http-push "
     "imap-send lfs ls-remote merge prune pull push rebase replace revert send-email send-pack subtree svn p4 update-ref"
 )
@@ -54,7 +55,7 @@ def _remote(step: Step) -> bool:
 
 
 def _config(step: Step) -> bool:
-    """A write to a file of more than this repository, or to a setting that runs programs or names remotes."""
+    """Match a write to a file outside this repository, or to a setting that runs programs or names remotes."""
     given = [word.text for word in operands(step, words("-f --file --blob --type --default --comment --value"))[1:]]
     modern = given[:1] if given[:1] in (["set"], ["unset"], ["edit"], ["rename-section"], ["remove-section"]) else []
     given = given[1:] if modern or given[:1] in (["get"], ["list"]) else given
@@ -112,7 +113,7 @@ def _rewrites(step: Step) -> bool:
 
 
 def _moves(step: Step, given: list[str]) -> bool:
-    """`git reset` to another commit than the one it is on. A path after it is no commit."""
+    """Match `git reset` to a commit other than the current one. A path as operand does not count."""
     if step.texts[1:2] == ["--"] or not given or given[0] in ("HEAD", "@"):
         return False
     return has_flag(step, "", "--hard", "--soft", "--keep", "--merge") or _REVISION.fullmatch(given[0]) is not None

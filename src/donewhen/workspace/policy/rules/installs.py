@@ -1,6 +1,6 @@
-"""Repairing the environment instead of the code: installs and settings that reach beyond the tree.
+"""Rules against changing the environment instead of the code: installs and settings that reach outside the tree.
 
-Installing what the project declares, into the project, is ordinary work and no rule here speaks about it.
+Installing what the project declares, into the project, is ordinary work; no rule here matches it.
 """
 
 import re
@@ -39,7 +39,7 @@ _installs = phrase(_PLACES)
 
 
 def _outside(step: Step) -> bool:
-    """An install that says that it goes somewhere else than the project's environment."""
+    """Match an install whose command line says that it goes outside the project's environment."""
     pip = step.name in _PIPS or (step.name == "uv" and step.texts[:1] == ["pip"])
     if pip:
         installs = bool({"install", "uninstall"} & set(step.texts[:2]))
@@ -58,7 +58,7 @@ def _outside(step: Step) -> bool:
 
 
 def _target(step: Step, options: frozenset[str]) -> Where | None:
-    """Where the value of one of these options leads."""
+    """Return where the value of the first of these options leads; None if none is present."""
     for index, word in enumerate(step.args):
         name, equals, _ = word.text.partition("=")
         if name in options:
@@ -116,18 +116,16 @@ def _settings(step: Step) -> bool:
     return _sets(step) and not local
 
 
-_SOURCE = re.compile(r"(git\+|https?:|ssh:|svn\+|hg\+|file:///).*|.*(@ *git\+|@ *https?:).*")
+_SOURCE = re.compile(r"(?:git\+|https?:|ssh:|svn\+|hg\+|file:///)|.*@ *(?:git\+|https?:)", re.DOTALL)
 _INDEXES = words("-i --index-url --extra-index-url --index --default-index -f --find-links --registry --trusted-host")
 
 
 def _source(step: Step) -> bool:
-    """A package from an address, or from another index than the configured one."""
+    """Match a package from a URL, or from an index other than the configured one."""
     given = [word.text for word in operands(step)]
     if not {"install", "add", "i", "sync"} & set(given[:2]):
         return False
-    return any(_SOURCE.fullmatch(text) for text in given) or any(
-        text.partition("=")[0] in _INDEXES for text in step.texts
-    )
+    return any(_SOURCE.match(text) for text in given) or any(text.partition("=")[0] in _INDEXES for text in step.texts)
 
 
 RULES = (

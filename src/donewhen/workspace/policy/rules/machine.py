@@ -1,4 +1,4 @@
-"""The machine under the tree: privileges, services, accounts, kernel, disks, and the runtime's own gates."""
+"""Rules for the machine itself: privileges, services, accounts, kernel, disks; and for the runtime's own gates."""
 
 from donewhen.workspace.policy.rules.rule import Rule, always, has_flag, phrase, words
 from donewhen.workspace.policy.ruling import Decision
@@ -12,13 +12,13 @@ _MKFS = frozenset(f"mkfs.{kind}" for kind in words("ext2 ext3 ext4 xfs btrfs vfa
 
 
 def _device(step: Step) -> bool:
-    """`dd` onto a device other than the null device."""
+    """Match `dd` onto a device other than the null device, and every other disk tool."""
     targets = [text.removeprefix("of=") for text in step.texts if text.startswith("of=")]
     return step.name != "dd" or any(text.startswith("/dev/") and text != "/dev/null" for text in targets)
 
 
 def _everything(step: Step) -> bool:
-    """A signal to every process (`-1`) or to the first one."""
+    """Match a signal to every process (`-1`) or to the first one."""
     texts = step.texts
     targets = texts[texts.index("--") + 1 :] if "--" in texts else [text for text in texts if not text.startswith("-")]
     also_signal = [text for text in texts[1:] if text == "-1"] if "--" not in texts else []
@@ -30,7 +30,7 @@ def _init(step: Step) -> bool:
 
 
 def _sets(step: Step) -> bool:
-    """`sysctl` also only shows."""
+    """Match every command but a `sysctl` that only shows values."""
     shows = step.name == "sysctl" and not any("=" in text for text in step.texts)
     return not shows or has_flag(step, "w", "--write", "--system", "--load")
 

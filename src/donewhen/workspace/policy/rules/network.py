@@ -1,4 +1,4 @@
-"""Programs that talk to other machines. The sandbox decides whether they can; the policy says it early."""
+"""Rules for programs that connect to other machines. The sandbox decides whether they can; the policy warns early."""
 
 import re
 
@@ -18,7 +18,7 @@ _VALUES = words(
 
 
 def _http(step: Step) -> bool:
-    """A request to another machine than this one."""
+    """Return whether an HTTP client sends a request to another machine."""
     if any(text.partition("=")[0] in _PROXIES for text in step.texts if step.name != "wget" or text != "-i"):
         return True
     given = [word.text for word in operands(step, _VALUES)]
@@ -37,7 +37,7 @@ def _connects(step: Step) -> bool:
 
 
 def _socket(step: Step) -> bool:
-    """bash's own sockets, or a shell tied to a connection."""
+    """Return whether the step uses bash's own sockets or connects a program such as a shell to a socket."""
     if any(re.match(r"/dev/(tcp|udp)/", redirect.target.text) for redirect in step.redirects):
         return True
     if step.name in ("nc", "ncat", "netcat"):

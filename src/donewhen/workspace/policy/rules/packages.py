@@ -1,4 +1,4 @@
-"""Package managers of the operating system: looking is fine, changing the machine is not."""
+"""Rules for package managers of the operating system: reading is allowed, changing the machine is not."""
 
 from donewhen.workspace.policy.rules.rule import Rule, has_flag, operands, phrase, words
 from donewhen.workspace.policy.ruling import Decision
@@ -28,7 +28,7 @@ _by_verb = phrase(VERBS)
 
 
 def _changes(step: Step) -> bool:
-    """By verb, or by option where the verbs of a package manager are options."""
+    """Match by verb, or by option if the package manager uses options as verbs."""
     match step.name:
         case "dpkg":
             return has_flag(step, "irP", "--install", "--remove", "--purge", "--configure", "--unpack")

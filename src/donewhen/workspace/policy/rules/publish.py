@@ -1,4 +1,4 @@
-"""Sending the work, or anything else, to people and machines outside: forges, registries, clouds."""
+"""Rules against publishing the work or anything else: code forges, package registries, image registries."""
 
 import re
 
@@ -35,7 +35,7 @@ def _forge(step: Step) -> bool:
 
 
 def _method(step: Step) -> str:
-    """The request method that `api` is told to use."""
+    """Return the request method given to `api`; empty if none is given."""
     texts = step.texts
     for index, text in enumerate(texts):
         if text in ("-X", "--method"):
@@ -105,7 +105,7 @@ _RUNNERS = words("make gmake just task rake invoke npm pnpm yarn bun")
 
 
 def _task(step: Step) -> bool:
-    """A task of the project whose name says that it publishes something. What it really does, nobody can tell."""
+    """Match a project task whose name says that it publishes something. What it really does is unknown."""
     given = [word.text for word in operands(step, words("-C -f -j --prefix --filter"))]
     if step.name in ("npm", "pnpm", "yarn", "bun"):
         given = given[1:2] if given[:1] in (["run"], ["run-script"]) else []

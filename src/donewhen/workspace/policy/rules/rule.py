@@ -1,7 +1,7 @@
-"""A rule, as data: what it is called, what it says, when it speaks, and examples that prove it.
+"""A rule as data: its id, its decision and reason, when it matches, and examples that prove it.
 
-The examples are not documentation only. Each is tried when a policy is loaded, and a rule that fails its own examples
-stops the program instead of judging anything.
+The examples are more than documentation. Each is checked when a policy is loaded. A rule that fails its own examples
+raises `MachineryBroke`, so that no command is decided with it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,18 +22,18 @@ class Rule:
     reason: str
     matches: Matcher
     hits: tuple[str, ...]
-    """Commands in which it speaks."""
+    """Commands that it matches."""
     misses: tuple[str, ...]
-    """Commands that look alike and in which it does not."""
+    """Similar commands that it does not match."""
     names: frozenset[str] = frozenset()
-    """The commands it looks at; none: every one."""
+    """The names of the commands it applies to; empty: all."""
 
     def speaks(self, step: Step) -> bool:
         return (not self.names or step.name in self.names) and self.matches(step)
 
 
 def check(rule: Rule, steps_of: Callable[[str], Iterable[Step]]) -> None:
-    """Try the examples of a rule."""
+    """Check the examples of a rule; raise `MachineryBroke` if one fails."""
     for examples, expected in ((rule.hits, True), (rule.misses, False)):
         for example in examples:
             if any(rule.speaks(step) for step in steps_of(example)) is not expected:
@@ -50,7 +50,7 @@ def always(_: Step) -> bool:
 
 
 def operands(step: Step, values: frozenset[str] = frozenset()) -> list[Word]:
-    """The words that are no options; `values` are the options that take the next word."""
+    """Return the words that are not options. `values` are the options that take the next word."""
     found: list[Word] = []
     skip = only = False
     for word in step.args:
@@ -66,7 +66,7 @@ def operands(step: Step, values: frozenset[str] = frozenset()) -> list[Word]:
 
 
 def has_flag(step: Step, letters: str = "", *names: str) -> bool:
-    """Whether one of these short options (also in a cluster like `-rf`) or long names is there."""
+    """Return whether one of these short options (also in a cluster like `-rf`) or long names is present."""
     for text in step.texts:
         if text == "--":
             return False
@@ -78,7 +78,7 @@ def has_flag(step: Step, letters: str = "", *names: str) -> bool:
 
 
 Phrases = Mapping[str, str]
-"""A command to the phrases that may follow it, separated by commas: `"publish, dist-tag add"`."""
+"""Maps a command to the phrases that may follow it, separated by commas: `"publish, dist-tag add"`."""
 
 _VALUES: dict[str, frozenset[str]] = {
     "aws": words("--profile --region --output --endpoint-url"),
@@ -99,7 +99,10 @@ _VALUES: dict[str, frozenset[str]] = {
 
 
 def phrase(table: Phrases) -> Matcher:
-    """Speaks when the operands of a command start with one of its phrases. A phrase may use `*` within a word."""
+    """Return a matcher: true if the operands of a command start with one of its phrases.
+
+    A phrase may use `*` within a word.
+    """
     split = {name: [part.split() for part in parts.split(",")] for name, parts in table.items()}
 
     def matches(step: Step) -> bool:

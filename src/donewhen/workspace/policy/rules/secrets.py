@@ -1,4 +1,4 @@
-"""Credentials: files that hold them, tools that give them out, the environment that carries them."""
+"""Rules for credentials: files that contain them, tools that return them, environment variables that hold them."""
 
 import re
 from itertools import pairwise
@@ -60,7 +60,7 @@ PLACES = (
     "proc/*/environ",
     "proc/*/mem",
 )
-"""Names that follow each other in a path outside the tree."""
+"""Sequences of names in a path outside the tree."""
 
 _PARTS = tuple(tuple(place.split("/")) for place in PLACES)
 _LITERAL = re.compile("/(?:" + "|".join(re.escape(place).replace(r"\*", "[^/]*") for place in PLACES) + ")(?:/|$)")
@@ -69,7 +69,7 @@ _PATTERN_FIRST = words("grep egrep fgrep rg ag ack sed awk gawk")
 
 
 def _paths(step: Step) -> list[str]:
-    """Every path that the step names, absolute. A pattern to search for is no path."""
+    """Return every path that the step names, as an absolute path. A search pattern does not count as a path."""
     given: list[Word] = list(step.args) if step.name not in _TEXT_ONLY else []
     if step.name in _PATTERN_FIRST and not has_flag(step, "", "-e", "-f", "--regexp", "--file"):
         pattern = next(iter(operands(step)), None)
@@ -141,7 +141,7 @@ def _dumps(step: Step) -> bool:
             return not step.args
         case "ps":
             # BSD options come without a dash, and there `e` means the environment.
-            return any(re.fullmatch(r"[a-z]*e[a-z]*", text) for text in step.texts[:1])
+            return any(re.fullmatch(r"[a-df-z]*e[a-z]*", text) for text in step.texts[:1])
         case "compgen":
             return has_flag(step, "ev")
         case _:

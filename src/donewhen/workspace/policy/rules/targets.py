@@ -1,6 +1,6 @@
-"""Which files a step writes, deletes or changes the mode of, by what is known of the usual commands.
+"""Finds the files that a step writes, deletes or changes the mode of, from knowledge about common commands.
 
-Only the words are looked at. A program that is not listed here may write anything; that is the sandbox's concern.
+Only the words are examined. A program that is not listed here may write anything; the sandbox handles that.
 """
 
 import re
@@ -20,7 +20,7 @@ def _all(values: str = "") -> Finder:
 
 
 def _last(values: str = "") -> Finder:
-    """The last operand, or what `-t` names: where copies go."""
+    """Find the destination of a copy: the last operand, or the value of `-t`."""
     options = words(values) | {"-t", "--target-directory"}
 
     def find(step: Step) -> Targets:
@@ -31,7 +31,7 @@ def _last(values: str = "") -> Finder:
 
 
 def _option(step: Step, *names: str) -> Targets:
-    """The values of these options, glued or not."""
+    """Return the values of these options, attached or as the next word."""
     found: Targets = []
     for index, word in enumerate(step.args):
         for name in names:
@@ -47,19 +47,19 @@ def _options(*names: str) -> Finder:
 
 
 def _without_first(values: str = "") -> Finder:
-    """All operands but the first, which is a mode or an owner; all of them when a reference file gives it."""
+    """Find all operands except the first, which is a mode or owner; all of them if a reference file gives it."""
     options = words(values)
     return lambda step: operands(step, options)[0 if has_flag(step, "", "--reference") else 1 :]
 
 
 def _chmod(step: Step) -> Targets:
-    """A mode that takes rights away looks like an option: `chmod -w file`."""
+    """Find the files of `chmod`. A mode that removes rights looks like an option: `chmod -w file`."""
     minus = any(re.fullmatch(r"-[ugoa]*[rwxXst]+", text) for text in step.texts)
     return operands(step)[0 if minus or has_flag(step, "", "--reference") else 1 :]
 
 
 def _in_place(step: Step) -> Targets:
-    """`sed -i`, `perl -i`: the files; the first operand is the script unless an option gives it."""
+    """Find the files of `sed -i`, `perl -i`. The first operand is the script unless an option gives it."""
     if not has_flag(step, "", "--in-place") and not any(re.match(r"-[a-zA-Z]*i", text) for text in step.texts):
         return []
     scripted = any(re.match(r"-[a-zA-Z0]*[ef]$|--expression|--file", text) for text in step.texts)
@@ -71,7 +71,7 @@ def _dd(step: Step) -> Targets:
 
 
 def _tar(step: Step) -> Targets:
-    """Where an archive is unpacked, or the archive that is written."""
+    """Find the directory where an archive is unpacked, or the archive that is written."""
     first = step.texts[0] if step.texts else ""
     letters = "".join(text for text in step.texts if re.fullmatch(r"-[A-Za-z]+", text)) + (
         first if "-" not in first else ""
@@ -94,7 +94,7 @@ def _moved(step: Step) -> Targets:
 
 
 def _git(step: Step) -> Targets:
-    """The directories that `clone`, `init` and `worktree add` make."""
+    """Find the directories that `clone`, `init` and `worktree add` create."""
     match step.texts[:2]:
         case ["clone", *_]:
             return operands(step, words("-b --branch --depth -o --origin -c --config -j --reference"))[2:]
@@ -107,7 +107,10 @@ def _git(step: Step) -> Targets:
 
 
 def _find(step: Step) -> Targets:
-    """What `find -delete` starts from. Its tests only narrow, so a start outside the tree is a target by itself."""
+    """Find the start paths of `find -delete`.
+
+    Tests of `find` only reduce the set of files, so a start path outside the tree is a target with or without them.
+    """
     if "-delete" not in step.texts:
         return []
     starts: Targets = []

@@ -1,4 +1,4 @@
-"""What the policy could not look through, or what can hide a command from it. Never allowed in silence."""
+"""Rules for what the policy could not understand, and for what can hide a command from it. Never silently allowed."""
 
 import re
 from itertools import pairwise
@@ -20,7 +20,10 @@ _NODE_LOADS = re.compile(r".*(--require|--import|--loader|-r )")
 
 
 def _preloads(step: Step) -> bool:
-    """A variable that loads code into every program that follows. A git config of nothing is a common precaution."""
+    """Match a variable that loads code into later programs.
+
+    An empty value or /dev/null is allowed: an empty git config is a common precaution.
+    """
     return any(
         (_PRELOADS.fullmatch(name) and value.text not in ("", "/dev/null"))
         or (name == "NODE_OPTIONS" and _NODE_LOADS.match(value.text))
@@ -33,7 +36,7 @@ _SED_CALLS = re.compile(r"(^|[;{\d$])\s*e(\s|$)")
 _SED_REPLACES = re.compile(r"\d*s(.)(.*)\n?")
 _SED_RUNS_RESULT = re.compile(r"[gpiIM\d]*e[gpiIM\d]*")
 _COMPRESSOR = re.compile(r"(gzip|pigz|bzip2|pbzip2|lbzip2|xz|pixz|zstd|zstdmt|lz4|lzma|lzop|lzip|brotli)( -\S+)*")
-_EDITOR_CALLS = re.compile(r"\+?:?\s*(!|.*system\()")
+_EDITOR_CALLS = re.compile(r"\+?:?\s*+(!|.*system\()")
 
 
 def _sed_runs(script: str) -> bool:
@@ -48,7 +51,7 @@ def _sed_runs(script: str) -> bool:
 
 
 def _runs_option(step: Step) -> bool:
-    """Options and little languages of ordinary tools that run a command."""
+    """Match options and small languages of ordinary tools that run a command."""
     match step.name:
         case "awk" | "gawk" | "mawk" | "nawk":
             return any(_AWK_CALLS.search(text) for text in step.texts)

@@ -1,0 +1,98 @@
+"""The verb `donewhen agents`: which agents can be used on this machine."""
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import anyio
+import click
+
+from donewhen.cli.group import one_line, say
+from donewhen.server import methods
+
+COLUMNS = ("agent", "version", "status", "way", "governance")
+STATUS = 2
+UNKNOWN = "-"
+GAP = "  "
+NARROWEST = 20
+"""Columns. If less space is left in its row, a reason is printed below the row."""
+INDENT = "    "
+STYLES: Mapping[str, Mapping[str, Any]] = {
+    "ready": {"bold": True},
+    "expired": {"fg": "yellow"},
+    "not executable": {"fg": "red"},
+    "missing": {"dim": True},
+}
+
+
+@click.command("agents")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per agent and line.")
+def command(as_json: bool) -> int:
+    """The agents that `--engine external:NAME` knows, whether each is ready, and what it lacks if not.
+
+    The way in is its own stream (cli) or the Agent Client Protocol (acp); governance is how much of what it does
+    passes through donewhen: full, confined or open. Keys are looked for, never shown.
+    """
+    found: list[dict[str, str]] = anyio.run(partial(methods.method("agents.list"), say))
+    if as_json:
+        for one in found:
+            click.echo(json.dumps(one))
+        return 0
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    colour = False if os.environ.get("NO_COLOR") else None
+    for line in table(found, width):
+        click.echo(line, color=colour)
+    return 0
+
+
+def table(found: Sequence[Mapping[str, str]], width: int | None) -> Iterator[str]:
+    """Yield aligned lines. On a terminal none exceeds `width`: reasons are wrapped; a narrow one has no columns."""
+    rows = [[one_line(cell) for cell in _cells(one)] for one in found]
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    left = sum(widths) + len(GAP) * len(widths)
+    if width is not None and width < left:
+        for one, row in zip(found, rows, strict=True):
+            yield from _stacked(row, one_line(one["reason"]), width)
+        return
+    yield GAP.join(name.ljust(size) for name, size in zip(COLUMNS, widths, strict=True)).rstrip()
+    for one, row in zip(found, rows, strict=True):
+        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
+        cells[STATUS] = _styled(row[STATUS], cells[STATUS])
+        yield from _beside(GAP.join(cells) + GAP, left, one_line(one["reason"]), width)
+
+
+def _cells(one: Mapping[str, str]) -> list[str]:
+    return [one["name"], one["version"] or UNKNOWN, one["status"].replace("_", " "), one["way"], one["governance"]]
+
+
+def _styled(status: str, text: str) -> str:
+    return click.style(text, **STYLES[status]) if status in STYLES else text
+
+
+def _beside(head: str, left: int, reason: str, width: int | None) -> Iterator[str]:
+    """Yield a row and its reason: in the same line if there is space, otherwise below."""
+    if width is None:
+        yield head + reason
+    elif width - left < NARROWEST:
+        yield head.rstrip()
+        yield from _wrapped(reason, INDENT, width)
+    else:
+        first, *rest = textwrap.wrap(reason, width - left) or [""]
+        yield head + first
+        yield from (" " * left + line for line in rest)
+
+
+def _stacked(row: list[str], reason: str, width: int) -> Iterator[str]:
+    name, version, status, way, governance = row
+    yield f"{name} {version}"[:width]
+    yield INDENT + _styled(status, status[: width - len(INDENT)])
+    yield from _wrapped(f"{way}, {governance}; {reason}", INDENT, width)
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, len(indent) + 1), initial_indent=indent, subsequent_indent=indent)

@@ -1,0 +1,60 @@
+"""The verb `donewhen demo`: a real run on a small repository with a scripted model."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from donewhen.cli.verbs import demo_scene
+
+
+@click.command("demo")
+def command() -> int:
+    """Watch a run from a red baseline to a verified branch: a mistake, a cheat that is caught, and the honest work.
+
+    Everything is real but the model, which is scripted: no key is needed and nothing leaves this machine.
+    """
+    # Imported here, because help and completion are used often and do not need these modules.
+    from functools import partial
+
+    import anyio
+
+    from donewhen.cli.views.ending import show_ending
+    from donewhen.cli.views.session_audience import watching
+    from donewhen.session.settings.run_options import RunOptions
+    from donewhen.session.verbs.start import start
+
+    place = _place()
+    repo = place / "repository"
+    anyio.run(_make, repo)
+    script = place / "script.json"
+    script.write_text(json.dumps(demo_scene.STEPS))
+    click.echo("The model of this demo is scripted; repository, sandbox, checks, verdict and branch are real.")
+    click.echo(f"$ cd {repo}")
+    click.echo(f'$ donewhen run "{demo_scene.INTENT}"')
+    options = RunOptions(intent=demo_scene.INTENT, repo=repo, model=f"scripted:{script}", yes=True)
+    with watching(as_json=False, may_ask=False) as watch:
+        outcome = anyio.run(partial(start, options, watch))
+    show_ending(outcome, as_json=False)
+    click.echo("")
+    click.echo("Your turn, in a repository of your own:")
+    click.echo("  donewhen init                    proposes what done means there")
+    click.echo("  export ANTHROPIC_API_KEY=…       or another provider's: donewhen models")
+    click.echo('  donewhen run "what you want"')
+    return outcome.exit_code
+
+
+def _place() -> Path:
+    import tempfile
+
+    from donewhen.workspace.state_dir import private_directory
+
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(tempfile.mkdtemp(prefix="demo-", dir=private_directory(Path(cache) / "donewhen")))
+
+
+async def _make(repo: Path) -> None:
+    from donewhen.workspace.git.new_repository import make_repository
+
+    await make_repository(repo, demo_scene.FILES)

@@ -1,0 +1,33 @@
+"""The verb `donewhen diff`: the work of a session as a patch."""
+
+import sys
+
+import anyio
+import click
+
+from donewhen.cli.group import say
+from donewhen.printable import visible
+from donewhen.server import methods
+
+ESCAPED = (
+    "note: characters that a terminal would obey or hide are shown as escapes; to get the patch itself: donewhen diff"
+)
+
+
+@click.command("diff")
+@click.argument("session")
+def command(session: str) -> int:
+    """The work of SESSION against its base, as a patch that git can apply.
+
+    A terminal is shown control characters as escapes; a file or a pipe gets the patch as it is.
+    """
+    patch: bytes = anyio.run(methods.method("session.diff"), session)
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(patch)
+        return 0
+    text = patch.decode("utf-8", "surrogateescape")
+    shown = visible(text)
+    sys.stdout.write(shown)
+    if shown != text:
+        say(f"{ESCAPED} {session} > FILE")
+    return 0

@@ -1,0 +1,23 @@
+"""The verb `donewhen list`: all sessions, newest first."""
+
+import json
+
+import click
+
+from donewhen.cli.group import one_line, say
+from donewhen.cli.verbs.show import state_of
+from donewhen.server import methods
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per session and line.")
+@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="At most so many; 0 for all.")
+def command(as_json: bool, limit: int) -> int:
+    """The sessions of this user, the newest first."""
+    for row in methods.session_list(limit=limit, say=say):
+        if as_json:
+            click.echo(json.dumps(row))
+            continue
+        state = row["outcome"] or state_of(row)
+        click.echo(one_line(f"{row['id']}  {row['created_at'][:16].replace('T', ' ')}  {state:<17}  {row['title']}"))
+    return 0

@@ -1,0 +1,175 @@
+"""The verb `donewhen memory`: remembered repairs and failure signatures. Only sessions learn new repairs."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from donewhen.cli.group import one_line, say
+from donewhen.errors import BadInput
+from donewhen.server.methods import method
+
+MOST_BYTES = 256 * 1024 * 1024
+EMPTY = "nothing is remembered yet; a repair is learnt when a check turns from red to green in a session"
+
+
+@click.group("memory", no_args_is_help=False)
+def command() -> None:
+    """What repairs taught: which are remembered, how often their hints helped, and what failures are known by."""
+
+
+@command.command("list")
+@click.argument("words", nargs=-1, metavar="[WORDS]...")
+@click.option("--repo", default="", metavar="PATH", help="Only those that were made in the repository around PATH.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per repair and line.")
+def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
+    """The repairs that are remembered, the newest first; with WORDS, those that have all of them in their check, their
+    failure, what was said or what was changed.
+
+    A line has the id, the repository that it comes from, how often the hint helped and hurt, the check, the kind of
+    failure and what was said.
+    """
+    found = method("memory.list")(" ".join(words), repo, say)
+    if not found:
+        say("nothing that is remembered fits" if words or repo else EMPTY)
+    for known in found:
+        click.echo(json.dumps(known) if as_json else one_line(_in_one_line(known)))
+    return 0
+
+
+@command.command("show")
+@click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def show(id: str, as_json: bool) -> int:
+    """All about one repair: the failure, what was said, what was changed, and how its hints did."""
+    known = method("memory.show")(id, say)
+    if as_json:
+        click.echo(json.dumps(known))
+        return 0
+    for line in _lines(known):
+        click.echo(one_line(line))
+    return 0
+
+
+@command.command("forget")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "every", is_flag=True, help="All of them.")
+def forget(ids: tuple[str, ...], every: bool) -> int:
+    """Remove the repairs with these ids, or all of them, with their counts."""
+    if bool(ids) == every:
+        raise BadInput("say which: donewhen memory forget ID, or --all")
+    count = method("memory.forget")(list(ids), every, say)
+    say(f"forgotten: {count} repair{'' if count == 1 else 's'}")
+    return 0
+
+
+@command.command("export")
+@click.argument("file", required=False, metavar="[FILE]")
+def export(file: str | None) -> int:
+    """Write all repairs with their counts to FILE or to stdout, one JSON object per line."""
+    lines: list[str] = list(method("memory.export")(say))
+    if not lines:
+        say(EMPTY)
+    text = "".join(f"{line}\n" for line in lines)
+    if file is None or file == "-":
+        click.echo(text, nl=False)
+        return 0
+    try:
+        Path(file).write_text(text)
+    except (OSError, ValueError) as why:
+        raise BadInput(f"{file}: {getattr(why, 'strerror', None) or why}") from why
+    return 0
+
+
+@command.command("import")
+@click.argument("file", metavar="FILE")
+def take(file: str) -> int:
+    """Add what `export` wrote elsewhere; what is known already stays as it is. `-` reads what is piped in."""
+    count, new = method("memory.import")(file, _read(file), say)
+    say(f"imported: {count} repair{'' if count == 1 else 's'}, {new} of them new")
+    return 0
+
+
+@command.command("signature")
+@click.argument("file", required=False, metavar="[FILE]")
+@click.option("--check", default="", metavar="NAME", help="The check that printed the log; a part of the first key.")
+def signature(file: str | None, check: str) -> int:
+    """Both keys of the failure in FILE, the log of a check or of a whole CI run; without FILE, of what is piped in.
+
+    One JSON object: `where` and `what` with a key each, what failed, the phase, the reader that understood the log, and
+    whether a repair may be recalled for it. Nothing is run and nothing is kept.
+    """
+    from donewhen.memory.signature import signature_of
+
+    found = signature_of(_read(file), check)
+    click.echo(json.dumps(found.as_json(), indent=2))
+    return 0
+
+
+def _in_one_line(known: dict[str, Any]) -> str:
+    counts = f"+{known['helped']} -{known['hurt']}"
+    state = f" ({known['state']})" if known["state"] != "offered" else ""
+    said = known["approach"].split("\n")[0]
+    return f"{known['id']}  [{_source(known)}]  {counts:<7}  {known['check']}, {known['class']}{state}: {said}"
+
+
+def _source(known: dict[str, Any]) -> str:
+    return known["repo"] if known["learnt_here"] else f"imported or older: {known['repo'] or 'unknown'}"
+
+
+STATES = {
+    "offered": "offered when the same failure is seen again",
+    "retired": "retired: the evidence is against it, and it is not offered any more",
+    "grouped": "never offered: what the check printed is understood by no reader",
+}
+
+
+NOT_LEARNT_HERE = "imported, or older than this field: offered only with memory.across_repositories = true"
+
+
+def _lines(known: dict[str, Any]) -> Iterator[str]:
+    signature = known["signature"]
+    yield f"repair    {known['id']}"
+    yield f"state     {STATES[known['state']]}"
+    yield f"check     {known['check']}"
+    yield f"failure   {known['class']} ({known['key']})"
+    for cause in signature["what"]["causes"]:
+        said = ": ".join(filter(None, (cause["place"], cause["kind"], cause["message"])))
+        yield f"          {said}"
+    yield from (f"failed    {id}" for id in signature["ids"])
+    yield f"learnt    {known['at']} in session {known['session']}, round {known['round']}, by {known['model'] or '?'}"
+    yield f"repo      {known['repo']}"
+    if not known["learnt_here"]:
+        yield f"source    {NOT_LEARNT_HERE}"
+    yield f"offered   {known['offered']}: shown {known['shown']}, withheld {known['withheld']}"
+    yield f"shown     helped {known['helped']}, hurt {known['hurt']}{_share(known['helped'], known['hurt'])}"
+    passed, red = known["withheld_passed"], known["withheld_red"]
+    yield f"withheld  passed {passed}, red {red}{_share(passed, red)}"
+    yield "said"
+    yield from (f"          {line.expandtabs(4)}" for line in known["approach"].split("\n"))
+    yield "changed"
+    yield from (f"          {line.expandtabs(4)}" for line in known["diff"].split("\n"))
+
+
+def _share(good: int, bad: int) -> str:
+    return f": {good / (good + bad):.0%} of {good + bad} that were judged" if good + bad else ""
+
+
+def _read(file: str | None) -> bytes:
+    if file is None or file == "-":
+        return _bounded("stdin", sys.stdin.buffer)
+    try:
+        with Path(file).open("rb") as log:
+            return _bounded(file, log)
+    except (OSError, ValueError) as why:
+        raise BadInput(f"{file}: {getattr(why, 'strerror', None) or why}") from why
+
+
+def _bounded(name: str, log: BinaryIO) -> bytes:
+    content = log.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise BadInput(f"{name}: longer than {MOST_BYTES // 1024**2} MB; give the part with the failure")
+    return content

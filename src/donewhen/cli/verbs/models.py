@@ -1,0 +1,25 @@
+"""The verb `donewhen models`: which models can be used on this machine."""
+
+import json
+
+import click
+
+from donewhen.cli.group import one_line
+
+
+@click.command("models")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per provider and line.")
+def command(as_json: bool) -> int:
+    """The providers that `--model PROVIDER:NAME` knows best, whether each is ready, and what it lacks if not.
+
+    Whatever else pydantic-ai can name may be named as well. Keys are looked for, never shown.
+    """
+    from donewhen.server import methods
+
+    for one in methods.models_list():
+        if as_json:
+            click.echo(json.dumps(one))
+            continue
+        example = f"{one['provider']}:{one['model']}" if one["model"] else f"{one['provider']}:NAME"
+        click.echo(one_line(f"{'ready' if one['ready'] else '-':<6}{example:<32}{one['why']}"))
+    return 0

@@ -1,0 +1,21 @@
+"""The verb `donewhen plan`: plan an intent and show the plan; a person decides whether it is built."""
+
+from typing import Any
+
+import click
+
+from donewhen.cli.verbs.run import start, with_shared_options
+
+
+@click.command("plan")
+@click.argument("intent")
+@with_shared_options
+@click.option("--foreman", is_flag=True, help="Subtasks that several workers do at the same time.")
+def command(as_json: bool, foreman: bool, **given: Any) -> int:
+    """Plan INTENT, run the checks on the base, and build nothing.
+
+    A planner writes a spec, a tracker of items and, where nobody gave one, a contract; with --foreman it splits the
+    work into subtasks. The session waits for a person (exit 3): `donewhen approve ID` has the plan built,
+    `donewhen answer ID TEXT` says what should be different, and `donewhen deny ID` ends it.
+    """
+    return start(as_json, {**given, "engine": "foreman" if foreman else "planned", "plan": True})

@@ -1,0 +1,22 @@
+"""The verb `donewhen replay`: run a recorded session again without a model."""
+
+from functools import partial
+
+import anyio
+import click
+
+from donewhen.cli.views.ending import show_ending
+from donewhen.cli.views.session_audience import watching
+from donewhen.server import methods
+from donewhen.session.outcome import SessionResult
+
+
+@click.command("replay")
+@click.argument("session")
+@click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
+def command(session: str, as_json: bool) -> int:
+    """Play SESSION again by its recorded model turns: the same trees, verdicts and events, as a session of its own."""
+    with watching(as_json, may_ask=False) as watch:
+        outcome: SessionResult = anyio.run(partial(methods.method("session.replay"), session, watch))
+    show_ending(outcome, as_json)
+    return outcome.exit_code

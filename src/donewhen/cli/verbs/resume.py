@@ -1,0 +1,26 @@
+"""The verb `donewhen resume`: continue a session after a crash, a limit or a reboot."""
+
+from functools import partial
+
+import anyio
+import click
+
+from donewhen.cli.views.ending import show_ending
+from donewhen.cli.views.session_audience import watching
+from donewhen.server import methods
+from donewhen.session.outcome import SessionResult
+
+
+@click.command("resume")
+@click.argument("session")
+@click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
+def command(session: str, as_json: bool) -> int:
+    """Go on with SESSION: its outcome is the exit code, as with `run`."""
+    return go_on(session, as_json)
+
+
+def go_on(session: str, as_json: bool) -> int:
+    with watching(as_json, before=methods.session_events(session)) as watch:
+        outcome: SessionResult = anyio.run(partial(methods.method("session.resume"), session, watch))
+    show_ending(outcome, as_json)
+    return outcome.exit_code

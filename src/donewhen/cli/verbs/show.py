@@ -1,0 +1,117 @@
+"""The verb `donewhen show`: everything about one session."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from donewhen.cli.group import one_line
+from donewhen.cli.views.ending import EndingFacts, price
+from donewhen.cli.views.subtask_states import AT_WORK, CHECKED, WAITS, SubtaskStates
+from donewhen.model.prices import is_free
+from donewhen.server import methods
+from donewhen.storage.record import Record
+
+HAVE_PLANS = ("foreman",)
+"""Engines that work with subtasks, which are recorded only in events."""
+MOST_SUBTASKS = 40
+BROKEN_OFF = {AT_WORK: "not finished", CHECKED: "not finished", WAITS: "not begun"}
+
+
+@click.command("show")
+@click.argument("session")
+@click.option("--config", is_flag=True, help="Every setting, and where it came from.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(session: str, config: bool, as_json: bool) -> int:
+    """What SESSION is about, how far it came, what it cost, and what it waits for."""
+    if config:
+        for entry in methods.session_config(session):
+            if as_json:
+                click.echo(json.dumps(entry))
+            else:
+                name, value = f"{entry['table']}.{entry['key']}", json.dumps(entry["value"], ensure_ascii=False)
+                click.echo(one_line(f"{name} = {value}  ({entry['source']})"))
+        return 0
+    known = methods.session_get(session)
+    if as_json:
+        click.echo(json.dumps(known))
+        return 0
+    for line in _lines(known, _records(known)):
+        click.echo(one_line(line))
+    return 0
+
+
+def state_of(known: dict[str, Any]) -> str:
+    """Return the state as a word: unfinished work without a running process is `interrupted`."""
+    return known["state"] if known["live"] or known["state"] in ("waiting", "finished") else "interrupted"
+
+
+def _records(known: dict[str, Any]) -> list[Record]:
+    """Return the events if they contain more than `known`; otherwise an empty list."""
+    engines = (known["engine"], *(one["engine"] for one in known["rounds"]))
+    planned = any(str(engine).partition(":")[0] in HAVE_PLANS for engine in engines)
+    return list(methods.session_events(known["id"])) if planned else []
+
+
+def _plan(records: list[Record], live: bool) -> Iterator[str]:
+    """Yield lines about the plan and the result of each subtask."""
+    subtasks = SubtaskStates()
+    for record in records:
+        subtasks.take(record)
+    if subtasks.size:
+        yield f"plan      {subtasks.size}"
+    for one in [*subtasks.all.values()][:MOST_SUBTASKS]:
+        state = one.state if live else BROKEN_OFF.get(one.state, one.state)
+        yield f"subtask   {one.id}: {state}" + (f": {one.why}" if one.why else "")
+    if len(subtasks.all) > MOST_SUBTASKS:
+        yield f"          and {len(subtasks.all) - MOST_SUBTASKS} more"
+
+
+def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
+    yield f"session   {known['id']}{' (running)' if known['live'] else ''}"
+    yield f"intent    {known['intent']}"
+    yield f"repo      {known['repo']} at {known['base'][:12]}"
+    state = known["outcome"] or state_of(known)
+    yield f"state     {state}" + (f": {known['reason']}" if known["reason"] else "")
+    yield f"engine    {known['engine']} on {known['model']}, isolation {known['isolation']}"
+    cost = price(known["usd"], EndingFacts(records).is_free if records else is_free(str(known["model"])))
+    yield f"spent     {known['tokens']} tokens, {cost}, {known['active_secs']:.0f} s"
+    for one in known["results"] or known["baseline"]:
+        yield f"check     {one['name']}: {one['status']}"
+    for one in known["contract"].get("checks", ()):
+        yield f"contract  {one['name']}: {one['command']}" + (
+            f" (in {one['dir']})" if one.get("dir", ".") != "." else ""
+        )
+    if known["amended"]:
+        yield "amended   a person approved edits of protected paths; they count"
+    for one in known["rounds"]:
+        failing = ", ".join(f"{name} {status}" for name, status in one["failing"])
+        opinion = f", {one['opinion']}" if one["opinion"] else ""
+        yield f"round {one['n']:<3} {'green' if one['green'] else failing or one['stop'] or 'under way'}{opinion}"
+    if not known["gate"] or known["gate"]["kind"] != "plan":  # the person who must decide gets the complete plan below
+        yield from _plan(records, known["live"])
+    for name, path in known["artifacts"].items():
+        if name.endswith(".md"):
+            yield f"artifact  {path}"
+        elif known["gate"] and known["gate"]["kind"] == "contract":
+            yield f"to edit   {path}"
+    for one in known["refused"]:
+        yield f"refused   {one['path']} {one['reason']}; the last work was not judged"
+    for path, action, _ in known["edits"]:
+        yield f"edit      {path} ({action}), not graded"
+    if known["lost_records"]:
+        yield f"damaged   {known['lost_records']} records of its log are lost"
+    if known["landed"]:
+        yield f"landed    {known['landed']['branch']} {known['landed']['commit'][:12]}"
+        if known["landed"].get("note"):
+            yield f"note      {known['landed']['note']}"
+    if known["question"]:
+        yield f"question  {known['question']['prompt']}"
+        yield f"          donewhen answer {known['id']} TEXT"
+    if known["gate"]:
+        yield f"waits     {known['gate']['kind']}: {known['gate']['reason']}"
+        yield from (f"          {line.expandtabs()}" for line in known["gate"]["detail"].splitlines())
+        may_change = known["gate"]["kind"] in ("plan", "contract")
+        change = f"  |  donewhen answer {known['id']} 'WHAT TO CHANGE'" if may_change else ""
+        yield f"          donewhen approve {known['id']}  |  donewhen deny {known['id']}{change}"

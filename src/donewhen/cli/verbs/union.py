@@ -1,0 +1,123 @@
+"""The verb `donewhen union`: gate and combine finished branches or patches, without a model."""
+
+from pathlib import Path
+
+import anyio
+import click
+
+from donewhen import events
+from donewhen.cli.group import one_line, say
+from donewhen.errors import BadInput
+from donewhen.events import Emit, Event
+from donewhen.session.settings import contract_file
+from donewhen.session.verbs.union import Combined, combine
+from donewhen.session.workplace import open_workplace
+from donewhen.union.combine import Dropped
+from donewhen.union.gate import Gated
+
+
+@click.command("union")
+@click.option("--base", default="", help="The commit that the parts are put onto; HEAD by default.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
+@click.argument("parts", nargs=-1, metavar="REF|PATCH...")
+def command(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
+    """Combine finished branches or patch files: 0 when all are in, 1 when some are left out.
+
+    Each part is gated by itself on the base: it applies, parses, declares nothing twice, brings no switches or secrets,
+    and no check that is green on the base turns red. What passes is put together and judged as a whole; if that is
+    red, who broke it and together with whom is searched, and a maximal set that passes becomes a branch.
+    """
+    return anyio.run(_union, base, as_json, parts)
+
+
+async def _union(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
+    async with open_workplace(Path.cwd()) as place:
+        contract = contract_file.contract_in(place.settings)
+        commit = await place.store.resolve(base) if base else place.repo.head
+        if not commit:
+            raise BadInput(f"{place.repo.root} has no commit yet")
+        for line in (*place.repo.notes, *contract_file.warnings(place.settings, contract)):
+            say(f"note: {line}")
+        if not contract.checks:
+            say("note: there is no contract, so only the build is judged; `donewhen init` proposes one")
+        emit = _audience(as_json)
+        combined = await combine(place, contract, commit, parts, emit)
+        emit(_finished(combined))
+        if not as_json:
+            _show(combined)
+        return 0 if combined.united.complete else 1
+
+
+def _audience(as_json: bool) -> Emit:
+    if as_json:
+        from donewhen.cli.views.json_lines import JsonLines
+
+        return JsonLines().emit
+    return _progress
+
+
+def _progress(event: Event) -> None:
+    """Print a line for each gated patch and each check of a union; the table follows at the end."""
+    if isinstance(event, events.BaselineCompleted):
+        green = sum(result["status"] == "pass" for result in event.results)
+        say(f"base: {green} of {len(event.results)} checks are green")
+    elif isinstance(event, events.SubtaskGated):
+        say(f"gate: {event.id} {event.status}")
+    elif isinstance(event, events.CheckCompleted) and event.phase == "union" and not event.cached:
+        say(f"union: {event.name} {event.status} ({event.duration_ms / 1000:.1f} s)")
+
+
+def _show(combined: Combined) -> None:
+    united = combined.united
+    left = {one.patch: one for one in united.dropped}
+    width = max(len(one.patch.id) for one in united.gated)
+    for gated in united.gated:
+        for number, (word, words) in enumerate(_rows(gated, left.get(gated.patch.id))):
+            click.echo(one_line(f"{gated.patch.id if number == 0 else '':<{width}}  {word:<12}  {words}".rstrip()))
+    for path, how in united.together.reconciled:
+        click.echo(one_line(f"merged by syntax: {path} ({how})"))
+    for name in united.flaky:
+        click.echo(one_line(f"flaky: {name} gave two answers for one tree"))
+    for leg in united.judgement.legs if united.judgement else ():
+        if leg.stands == "open":
+            click.echo(one_line(f"does not decide: {leg.name} ({leg.detail})"))
+    if combined.note:
+        click.echo(one_line(f"note: {combined.note}"))
+    click.echo(one_line(_summary(combined)))
+
+
+def _rows(gated: Gated, dropped: Dropped | None) -> list[tuple[str, str]]:
+    if dropped is not None:
+        return [("left out", dropped.detail)]
+    if gated.status == "accepted":
+        notes = [("", f"({note})") for note in gated.notes]
+        return [("in", gated.patch.title), *notes]
+    words = [str(reason) for reason in gated.reasons]
+    return [(gated.status if number == 0 else "", line) for number, line in enumerate(words[:5])]
+
+
+def _summary(combined: Combined) -> str:
+    united = combined.united
+    counts = f"{len(united.kept)} of {len(united.gated)} are in"
+    searched = f"; {united.runs} judgements and {united.confirmations} confirmations" if united.runs else ""
+    branch = f"; branch {combined.branch} ({combined.commit[:12]})" if combined.branch else "; no branch was made"
+    return counts + searched + branch
+
+
+def _finished(combined: Combined) -> events.SessionFinished:
+    united, summary = combined.united, _summary(combined)
+    legs = united.judgement.legs if united.judgement else ()
+    results = tuple(
+        {"name": leg.name, "status": leg.status, "exit_code": leg.exit_code, "duration_ms": leg.duration_ms}
+        for leg in legs
+    )
+    # All patches may be in while a check is still red as on the base: then the contract is not met.
+    green = bool(legs) and all(leg.status == "pass" or leg.quarantined for leg in legs)
+    return events.SessionFinished(
+        outcome="verified" if united.complete and green else "red",
+        reason=summary,
+        iterations=0,
+        results=results,
+        summary=summary,
+        tree=united.together.tree,
+    )

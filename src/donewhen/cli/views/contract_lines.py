@@ -1,0 +1,25 @@
+"""Proposed contract in plain lines: each check with its reason, or the lines to write if no check was found."""
+
+from pathlib import Path
+
+import click
+
+from donewhen.cli.group import one_line, say
+from donewhen.judge.detect import Proposal
+from donewhen.session.check.init_contract import ContractProposal
+
+BY_HAND = '[[check]]\nname = "tests"\ncommand = "the command that runs your tests"'
+
+
+def show(plan: ContractProposal, err: bool = False) -> None:
+    for one in plan.checks:
+        where = f" (in {one.check.dir})" if one.check.dir != "." else ""
+        click.echo(one_line(f"{one.check.name}{where}: {one.check.command}"), err=err)
+        click.echo(f"    {one_line(one.why)}", err=err)
+
+
+def show_nothing_found(root: Path, found: Proposal) -> None:
+    """Print the lines for donewhen.toml on stdout, ready to paste."""
+    say(f"donewhen: no tests were found in {root}; put a check like this into donewhen.toml:")
+    for offer in found.offers or (BY_HAND,):
+        click.echo("\n".join(map(one_line, offer.splitlines())) + "\n")

@@ -1,0 +1,124 @@
+"""Output of a running session: JSON lines for a program, a live view for a terminal, plain lines otherwise.
+
+A reader that closes its end does not stop the session: everything is in the log.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Generator, Iterable
+from typing import TextIO
+
+from donewhen.cli.group import one_line
+from donewhen.cli.views.event_fields import subtask_of
+from donewhen.cli.views.event_lines import SAID_AT_THE_END, lines_of, of_subtask, phase_words
+from donewhen.cli.views.json_lines import json_text
+from donewhen.session.person.questions import Person
+from donewhen.session.verbs.start import SessionWatcher
+from donewhen.storage.record import Record
+
+SLOW_SECS = 1.0
+"""A step that takes longer is announced while it runs."""
+
+
+@contextlib.contextmanager
+def watching(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ()) -> Generator[SessionWatcher]:
+    """Show the events of the session that runs inside the block.
+
+    `before` are the earlier events of a resumed session. Only the live view reads them.
+    """
+    if as_json:
+        yield SessionWatcher(told=_print_json, say=_say)
+    elif sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb"):
+        with _live(may_ask, before) as watch:
+            yield watch
+    else:
+        plain = PlainLines()
+        with plain.written():
+            yield SessionWatcher(told=plain.told, say=_say)
+
+
+@contextlib.contextmanager
+def _live(may_ask: bool, before: Iterable[Record]) -> Generator[SessionWatcher]:
+    from donewhen.cli.views import keyboard
+    from donewhen.cli.views.live import LiveView
+    from donewhen.cli.views.terminal_person import TerminalPerson
+
+    asked = may_ask and keyboard.is_there()
+    view = LiveView(person_here=asked)
+    view.remember(before)
+    person = TerminalPerson(view.paused)
+
+    def told(record: Record) -> None:
+        view.told(record)
+        person.told(record)
+
+    someone: Person | None = person if asked else None
+    with view.shown():
+        yield SessionWatcher(told=told, say=view.say, person=someone, said=view.streamed)
+
+
+class PlainLines:
+    """Prints one line for each completed step, and an additional line for a step that takes long."""
+
+    def __init__(self, slow_secs: float = SLOW_SECS) -> None:
+        self._slow_secs = slow_secs
+        self._writing = threading.Lock()
+        self._timers: dict[str, threading.Timer] = {}
+        self._is_working = False
+        """True from the first round on: results on the base are then only for comparison and are not printed."""
+
+    @contextlib.contextmanager
+    def written(self) -> Generator[None]:
+        self._announce("", "preparing")
+        try:
+            yield
+        finally:
+            for key in [*self._timers]:
+                self._forget(key)
+
+    def told(self, record: Record) -> None:
+        self._forget("")
+        name, phase, subtask = record.body.get("name"), record.body.get("phase"), subtask_of(record.body)
+        key = f"{name} {phase} {subtask}"  # the same checks run on several patches at the same time
+        if record.kind == "check_started":
+            self._announce(key, of_subtask(f"  … {name}{phase_words(phase)}", subtask))
+        elif record.kind == "check_completed":
+            self._forget(key)
+        self._is_working |= record.kind == "iteration_started"
+        looks_back = self._is_working and record.kind == "check_completed" and phase == "baseline"
+        if record.kind not in SAID_AT_THE_END and not looks_back:
+            for line in lines_of(record):
+                self._write(line)
+
+    def _announce(self, key: str, line: str) -> None:
+        self._forget(key)
+        timer = self._timers[key] = threading.Timer(self._slow_secs, self._write, [line])
+        timer.daemon = True
+        timer.start()
+
+    def _forget(self, key: str) -> None:
+        if timer := self._timers.pop(key, None):
+            timer.cancel()
+
+    def _write(self, line: str) -> None:
+        with self._writing:
+            _write(sys.stdout, one_line(line))
+
+
+def _print_json(record: Record) -> None:
+    _write(sys.stdout, json_text(record.line()))
+
+
+def _say(line: str) -> None:
+    _write(sys.stderr, one_line(line))
+
+
+def _write(stream: TextIO, line: str) -> None:
+    try:
+        stream.write(line + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        # The buffered output needs a destination, or the interpreter reports an error at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

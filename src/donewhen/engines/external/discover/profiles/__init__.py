@@ -1,0 +1,1 @@
+"""Agent profiles, one TOML file per agent; `discover.profile` defines the keys."""

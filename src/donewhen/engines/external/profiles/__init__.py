@@ -1,1 +1,0 @@
-"""One TOML file per agent; `profile` says what may stand in it."""

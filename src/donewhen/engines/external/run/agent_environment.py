@@ -1,0 +1,320 @@
+"""Agent environment: an agent's private directory, variables, binds and inner ports. Nothing is started here.
+
+The private directory lives as long as its session, so that a later invocation finds its own conversation.
+The user's credential files are bound into the sandbox, never copied: tokens rotate. If a key is used, the agent does
+not see it: it gets a stand-in, and the gateway inserts the real key.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from donewhen.engines.external.agent import AgentTask
+from donewhen.engines.external.discover.profile import AgentInterface, AgentProvider, Profile, ProfileFile, filled
+from donewhen.engines.external.network.endpoints import mcp_wire
+from donewhen.engines.external.network.gateway import RequestLog, Upstream, serve_gateway
+from donewhen.engines.external.network.hosts import Rules
+from donewhen.engines.external.network.proxy import ConnectionLog, serve_proxy
+from donewhen.engines.external.network.question_server import Ask, serve_questions
+from donewhen.engines.external.run.config_files import content, put
+from donewhen.engines.interface import Job
+from donewhen.errors import MachineryBroke
+from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
+from donewhen.workspace.sandbox import machine
+from donewhen.workspace.sandbox.guest import ADDRESS, Guest, InnerPort
+from donewhen.workspace.sandbox.home import installation_within, installations, search_path, toolchains
+from donewhen.workspace.sandbox.view import Bind, Overlay
+from donewhen.workspace.trees.overlay.problems import FileProblem, OutsideTree
+from donewhen.workspace.trees.trees import share_layer
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from donewhen.workspace.trees.maker import Maker
+
+GATEWAY_PORT, PROXY_PORT, MCP_PORT = 47801, 47802, 47803
+MCP_HERE = "http://here/mcp"
+"""Stands for the question server that we run ourselves, if the user names no MCP server."""
+STAND_IN = "stand-in-for-the-key-that-the-gateway-holds"
+LONGEST_TASK = 96 * 1024
+"""Limit in bytes; a longer task is passed as a file, because a program argument cannot be that long."""
+
+
+@frozen(kw_only=True)
+class AgentLaunchSpec:
+    """An agent that was found, and the terms on which it runs: model, key, network, settings."""
+
+    profile: Profile
+    kind: Literal["acp", "cli"]
+    program: str
+    """Absolute path of the program."""
+    shown: tuple[str, ...] = ()
+    """For an agent that is a shell command: the program it starts with, and the files it names by path."""
+    upstream: Upstream | None = None
+    """The model behind the gateway; None if the agent is signed in to its own account, or is not known to need a
+    model."""
+    provider: str = ""
+    """Provider of that model, for its price."""
+    model: str = ""
+    rules: Rules
+    """Hosts that the proxy lets it reach."""
+    mcp_url: str = ""
+    project_settings: bool = False
+
+    @property
+    def way(self) -> AgentInterface:
+        return self.profile.ways[self.kind]
+
+    @property
+    def behind_gateway(self) -> AgentProvider | None:
+        """The provider of its model behind the gateway; None if it uses its own account."""
+        providers = self.profile.providers if self.upstream is not None else ()
+        return next((one for one in providers if one.name == self.provider), None)
+
+
+@frozen
+class PreparedAgent:
+    """An agent that is ready to be started in the sandbox."""
+
+    guest: Guest
+    argv: tuple[str, ...]
+    config: Path
+    """The private directory, as a host path."""
+    inside: str
+    """The private directory, as the agent sees it."""
+    mcp_url: str
+    """URL of an MCP server to offer, as the agent reaches it; empty for none."""
+
+
+@frozen
+class AgentCallbacks:
+    """Callbacks for the traffic through the inner ports."""
+
+    requested: Callable[[RequestLog], None]
+    """Receives each request to the model."""
+    mcp_requested: Callable[[RequestLog], None]
+    """Receives each request to the user's MCP server: it says nothing about the model."""
+    connected: Callable[[ConnectionLog], None]
+    ask: Ask | None = None
+    """Asks a person the agent's question; None if no person is available."""
+
+
+def furnish(hired: AgentLaunchSpec, job: Job, task: AgentTask, porters: AgentCallbacks) -> PreparedAgent:
+    """Write the profile's files and return how the agent is started."""
+    outside = job.own / hired.profile.name
+    outside.mkdir(parents=True, exist_ok=True, mode=0o700)
+    inside = f"{_home()}/.donewhen-agent"
+    values = _values(hired, task, inside, asks=porters.ask is not None)
+    if len(task.text.encode()) > LONGEST_TASK:
+        put(outside, "task.md", task.text)
+        values["task"] = f"Your task is in the file {inside}/task.md. Read all of it first, then do what it says."
+    for file in hired.profile.files:
+        put(outside, file.path, content(file, _parts_of(file, hired, values), values))
+    binds = [
+        Bind(str(outside), inside, writable=True),
+        *_credentials(hired, inside),
+        *_covers(hired, job.maker, outside),
+    ]
+    binds += [Bind(place, place) for place in _installations(hired, job.maker)]
+    beneath, layers = _within(hired, job.maker, outside)
+    guest = Guest(
+        binds=(*binds, *layers),
+        beneath=beneath,
+        env={**_proxy_variables(), **_variables(hired, values)},
+        doors=_doors(hired, porters),
+    )
+    return PreparedAgent(guest, _argv(hired, task, values), outside, inside, values["mcp_url"])
+
+
+def _home() -> str:
+    home = os.environ.get("HOME", "/")
+    return "/run" if home == "/" else home
+
+
+def _values(hired: AgentLaunchSpec, task: AgentTask, inside: str, asks: bool) -> dict[str, str]:
+    provider = hired.behind_gateway
+    return {
+        "task": task.text,
+        "config": inside,
+        "gateway": f"http://{ADDRESS}:{GATEWAY_PORT}",
+        "key": STAND_IN,
+        "model": task.model or (provider.model if provider else "") or hired.profile.default_model,
+        "turns": str(task.max_turns),
+        "mcp_url": _mcp_inside(hired.mcp_url or (MCP_HERE if asks else "")),
+        "conversation": task.conversation,
+        "provider": hired.provider,
+    }
+
+
+def _variables(hired: AgentLaunchSpec, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the profile's variables, without those that name the model if there is no model."""
+    by = hired.behind_gateway or hired.profile.sign_in
+    every = {**hired.profile.env, **hired.way.env, **by.env}
+    return {name: filled(one, values) for name, one in every.items() if values["model"] or "{model}" not in one}
+
+
+def _argv(hired: AgentLaunchSpec, task: AgentTask, values: Mapping[str, str]) -> tuple[str, ...]:
+    way = hired.way
+    words = [*way.argv, *way.turns]
+    words += way.model if values["model"] else ()
+    words += way.mcp if values["mcp_url"] else ()
+    words += way.resume if task.conversation else ()
+    words += hired.profile.project_argv if hired.project_settings else ()
+    return (hired.program, *(filled(word, values) for word in (*words, *way.task)))
+
+
+def _parts_of(file: ProfileFile, hired: AgentLaunchSpec, values: Mapping[str, str]) -> list[Mapping[str, Any] | None]:
+    """Return the parts of a JSON file that apply."""
+    parts = [file.json, file.turns]
+    parts += [file.gateway] if hired.upstream is not None else []
+    parts += [file.model] if values["model"] else []
+    parts += [file.mcp] if values["mcp_url"] else []
+    return [*parts, file.project] if hired.project_settings else parts
+
+
+def _credentials(hired: AgentLaunchSpec, inside: str) -> list[Bind]:
+    """Return binds for the credential files that exist; none if the gateway is used."""
+    sign_in = hired.profile.sign_in
+    if hired.upstream is not None:
+        return []
+    home = _home()
+    places = [filled(place, {"config": inside}) for place in sign_in.inside]
+    pairs = zip(sign_in.files, places or [f"{home}/{name}" for name in sign_in.files], strict=True)
+    return [Bind(f"{home}/{name}", at, writable=True) for name, at in pairs if os.path.isfile(f"{home}/{name}")]
+
+
+def _covers(hired: AgentLaunchSpec, maker: "Maker", outside: Path) -> list[Bind]:
+    """Return binds that hide everything in the tree by which a repository would configure the agent."""
+    if hired.project_settings:
+        return []
+    nothing = outside.parent / "nothing"
+    (nothing / "directory").mkdir(parents=True, exist_ok=True)
+    (nothing / "file").touch()
+    files, covers = maker.files, list[Bind]()
+    for path in hired.profile.project:
+        try:
+            kind = files.stat(path).kind
+        except OutsideTree as error:
+            raise MachineryBroke(
+                f"{error}: settings of the repository would reach the agent; remove that link"
+            ) from error
+        except FileProblem:
+            continue
+        covers.append(Bind(str(nothing / ("directory" if kind == "directory" else "file")), f"{maker.root}/{path}"))
+    return covers
+
+
+def _installations(hired: AgentLaunchSpec, maker: "Maker") -> list[str]:
+    """Return what the program needs to run, if it is in a place that the sandbox empties."""
+    home = Path(_home())
+    emptied = [*machine.volatile_places(), *machine.homes(home)]
+    tree = Path(maker.root)
+    shown = toolchains(home, search_path(os.environ.get("PATH", "")), emptied, [maker.root])
+    # The repository decides where its links lead, so a link target is shown only if it is visible anyway.
+    named = [program for program in _programs(hired) if tree not in program.parents]
+    private = [machine.closed_above(str(path)) for program in named for path in (program, os.path.realpath(program))]
+    hidden = [home, *map(Path, (*emptied, *filter(None, private)))]
+    return sorted({str(place) for program in named for place in installations(program, hidden, shown, tree)})
+
+
+def _within(hired: AgentLaunchSpec, maker: "Maker", outside: Path) -> tuple[str, list[Bind | Overlay]]:
+    """Return what is in the checkout but not in the tree, for a program that was never committed.
+
+    A package directory appears as a writable layer. A single program is placed beneath the tree, so that its directory
+    stays the tree's own. Neither is part of what the agent makes.
+    """
+    tree, beneath, layers = Path(maker.root), "", dict[Path, Bind | Overlay]()
+    kept = outside.parent / "+programs"  # not a valid agent name: this must not be bound into a sandbox
+    for program in dict.fromkeys(path for one in _programs(hired) for path in (one, Path(os.path.realpath(one)))):
+        if tree not in program.parents or not program.is_file() or _is_in(maker, program.relative_to(tree)):
+            continue
+        place = installation_within(program, tree)
+        if place != program and not _is_in(maker, place.relative_to(tree)):
+            inner = str(place.relative_to(tree))
+            layers[place] = share_layer(kept / "installed" / inner, Root(tree), inner, maker.root)
+        else:
+            beneath = str(kept / "beneath")
+            Path(beneath).mkdir(parents=True, exist_ok=True)
+            _copy(Root(tree), str(program.relative_to(tree)), Root(beneath))
+    return beneath, list(layers.values())
+
+
+def _copy(checkout: Root, path: str, target: Root) -> None:
+    """Copy a program of the checkout. Copy a link as a link: its target is handled as another program."""
+    with target.above(path, make=True) as (above, name):
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=above)
+        link = checkout.target(path)
+        if link is not None:
+            os.symlink(link, name, dir_fd=above)
+            return
+        with checkout.file(path) as source:
+            mode = os.fstat(source.fileno()).st_mode & 0o777
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, mode, dir_fd=above), "wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+
+
+def _programs(hired: AgentLaunchSpec) -> list[Path]:
+    return [Path(program) for program in (hired.program, *hired.shown)]
+
+
+def _is_in(maker: "Maker", path: Path) -> bool:
+    """Return True if the tree has this path, or a share that shows it."""
+    if any(path == Path(share) or Path(share) in path.parents for share in maker.tree.facts.shares):
+        return True
+    try:
+        maker.files.stat(str(path))
+    except FileProblem:
+        return False
+    return True
+
+
+def _doors(hired: AgentLaunchSpec, porters: AgentCallbacks) -> tuple[InnerPort, ...]:
+    async def proxy(listener: "socket") -> None:
+        await serve_proxy(listener, hired.rules, porters.connected)
+
+    doors = [InnerPort(PROXY_PORT, proxy)]
+    upstream = hired.upstream
+    if upstream is not None:
+
+        async def gateway(listener: "socket") -> None:
+            await serve_gateway(listener, upstream, porters.requested)
+
+        doors.append(InnerPort(GATEWAY_PORT, gateway))
+    if hired.mcp_url:
+        mcp = Upstream(base=_origin(hired.mcp_url), header="authorization", key="", wire=mcp_wire(hired.mcp_url))
+
+        async def mcp_door(listener: "socket") -> None:
+            await serve_gateway(listener, mcp, porters.mcp_requested)
+
+        doors.append(InnerPort(MCP_PORT, mcp_door))
+    elif (ask := porters.ask) is not None:
+
+        async def questions(listener: "socket") -> None:
+            await serve_questions(listener, ask)
+
+        doors.append(InnerPort(MCP_PORT, questions))
+    return tuple(doors)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _mcp_inside(url: str) -> str:
+    """Return the URL by which the agent reaches the MCP server: its inner port, with the same path."""
+    return urlsplit(url)._replace(scheme="http", netloc=f"{ADDRESS}:{MCP_PORT}").geturl() if url else ""
+
+
+def _proxy_variables() -> dict[str, str]:
+    proxy, direct = f"http://{ADDRESS}:{PROXY_PORT}", "localhost,127.0.0.1,::1"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    variables = {name: proxy for upper in names for name in (upper, upper.lower())}
+    return {**variables, "NO_PROXY": direct, "no_proxy": direct, "NODE_USE_ENV_PROXY": "1"}

@@ -1,0 +1,37 @@
+"""Prompts for an agent: the intent, the contract, the ground rules; on repair only, what the judge found."""
+
+from donewhen.engines.interface import Job
+
+RULES = """\
+Ground rules:
+- Work only in the current directory; nothing outside of it counts or is kept.
+- Do not commit, push, tag, stash, switch branches or touch remotes. What is in the files at the end is your work.
+- Run the checks yourself before you stop, and fix what they show. They are run again afterwards, by somebody else, \
+on exactly the files you leave.
+- Files that the contract protects are graded as they were in the beginning; edits to them do not count.
+- {questions} When you have finished, say in a few words what you did, and stop."""
+NOBODY = "Nobody watches. Do not wait for confirmation."
+SOMEBODY = "Do not wait for confirmation. What only a person can decide, ask with the tool ask_person, if you have it."
+
+
+def opening(job: Job) -> str:
+    """Return the prompt for an agent that knows nothing yet."""
+    rules = RULES.format(questions=NOBODY if job.asker is None else SOMEBODY)
+    parts = [f"# Task\n\n{job.intent.strip()}", f"# Done when\n\n{job.contract.strip()}", rules]
+    if job.feedback:
+        parts.append(
+            "# What is there already\n\nEarlier work on this task is in the files. It was checked, and it is not done:"
+            f"\n\n{job.feedback.strip()}"
+        )
+    if job.hint:
+        parts.append(f"# Hint\n\n{job.hint.strip()}")
+    return "\n\n".join(parts) + "\n"
+
+
+def follow_up(job: Job) -> str:
+    """Return the prompt for an agent that remembers the conversation with the rest of the task."""
+    parts = ["Your work was checked, and it is not done:", job.feedback.strip()]
+    if job.hint:
+        parts.append(f"Hint: {job.hint.strip()}")
+    parts.append("Go on with the same task, under the same ground rules, until the checks pass.")
+    return "\n\n".join(parts) + "\n"

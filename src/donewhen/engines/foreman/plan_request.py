@@ -1,0 +1,123 @@
+"""Requests a plan for an intent: asks the planner and returns the issues to it, up to a fixed number of attempts.
+
+The planner reads the tree with read-only tools. `subtask_plan` parses its answer, and `plan_check` compares it with the
+repository. Every answer and every result of the check is a note, so that nothing is asked twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from donewhen.engines.foreman import prompts
+from donewhen.engines.foreman.plan_check import ungrounded
+from donewhen.engines.foreman.subtask_plan import SubtaskPlan, Unsound, plan_in, plan_of
+from donewhen.engines.interface import Engine, Job, Note, WorkerServices
+from donewhen.events import Emit, PlanningCompleted, PlanningStarted
+
+PLANNED, UNSOUND, WISH = "planned", "unsound", "wish"
+"""Note kinds: a valid plan; the issues of an invalid plan; a change request from a person."""
+PART = "planner"
+MOST_TURNS = 24
+
+
+class NoPlan(Exception):
+    """Control flow: there is no plan; the message says why."""
+
+
+class LimitReached(Exception):
+    """Control flow: a limit was reached during planning."""
+
+
+@dataclass(slots=True)
+class Planning:
+    planner: Engine
+    job: Job
+    hands: WorkerServices
+    attempts: int
+    emit: Emit
+
+    async def plan(self) -> SubtaskPlan:
+        """Return the recorded plan, unless a person has sent a change request since; otherwise ask for a new plan."""
+        known = self._known()
+        return known if known is not None else await self._asked()
+
+    def _known(self) -> SubtaskPlan | None:
+        for note in reversed(self.job.notebook.notes()):
+            if note.kind == WISH:
+                return None
+            if note.kind == PLANNED:
+                return plan_of(note.body["subtasks"])
+        return None
+
+    async def _asked(self) -> SubtaskPlan:
+        if not any(note.kind == UNSOUND for note in self._since_wish()):
+            self.emit(PlanningStarted())
+        if is_plan(self._wish()) and not self._since_wish():
+            plan = plan_in(self._wish())  # written by a person; it is not compared with the repository
+            self.job.notebook.write(Note(PLANNED, {"subtasks": plan.plain()}), completed(plan))
+            return plan
+        issues = self._last_issues()
+        while len(issues) < self.attempts:
+            reply = await self._reply(issues[-1] if issues else ())
+            try:
+                return await self._taken(reply)
+            except Unsound as unsound:
+                body = {"round": self.job.iteration, "issues": list(unsound.issues)}
+                self.job.notebook.write(Note(UNSOUND, body))
+                issues.append(unsound.issues)
+        raise NoPlan("; ".join(issues[-1]) if issues else "no attempt at a plan is allowed")
+
+    async def _taken(self, reply: str) -> SubtaskPlan:
+        plan = plan_in(reply)
+        issues = await ungrounded(plan, await self.hands.base(), self.hands.store, self.hands.reader)
+        if issues:
+            raise Unsound(issues)
+        self.job.notebook.write(Note(PLANNED, {"subtasks": plan.plain()}), completed(plan))
+        return plan
+
+    async def _reply(self, issues: Sequence[str]) -> str:
+        notes = self.job.notebook.notes()
+        asked = sum(note.kind in (UNSOUND, PLANNED) for note in notes)
+        job = replace(
+            self.job,
+            intent=prompts.planning(self.job.intent, self._wish()),
+            rules=prompts.PLANNER,
+            role="planner",
+            iteration=asked + 1,
+            feedback=prompts.unsound(issues) if issues else self._wish(),
+            notebook=self.hands.notebook(PART),
+            own=self.job.own / PART,
+            asker=None,
+            max_turns=MOST_TURNS,
+            hands=None,
+        )
+        attempt = await self.planner.attempt(job, self.emit)
+        if attempt.stop == "budget":
+            raise LimitReached
+        if attempt.stop == "model_failed":
+            before = f" (before that: {'; '.join(issues)})" if issues else ""
+            raise NoPlan(f"the planner gave none: {attempt.problem}{before}")
+        return attempt.said
+
+    def _since_wish(self) -> list[Note]:
+        notes = list(self.job.notebook.notes())
+        wishes = [number for number, note in enumerate(notes) if note.kind == WISH]
+        return notes[wishes[-1] + 1 :] if wishes else notes
+
+    def _last_issues(self) -> list[Sequence[str]]:
+        """Return the issues of this round only: a session that is resumed after its end has all attempts again."""
+        found = [note.body for note in self._since_wish() if note.kind == UNSOUND]
+        return [body["issues"] for body in found if body["round"] == self.job.iteration]
+
+    def _wish(self) -> str:
+        return next((str(note.body["text"]) for note in reversed(self.job.notebook.notes()) if note.kind == WISH), "")
+
+
+def is_plan(text: str) -> bool:
+    """Tell whether the text from a person is a plan itself, and not a request about it."""
+    return text.lstrip().startswith("{")
+
+
+def completed(plan: SubtaskPlan) -> PlanningCompleted:
+    return PlanningCompleted(
+        subtasks=tuple(plan.plain()), levels=plan.levels, prefer_single_session=plan.prefer_single_session
+    )

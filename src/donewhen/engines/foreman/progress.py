@@ -1,0 +1,202 @@
+"""Progress of a plan: the combined tree, which subtasks are in it, why others are missing, and the notes on every
+attempt.
+
+The records are plain data for notes. `Tries` decides whether a recorded attempt still counts after a resume.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from donewhen.engines.foreman.subtask_plan import Subtask
+from donewhen.engines.interface import Job, Note
+from donewhen.events import Error, Event
+from donewhen.records import frozen
+from donewhen.union.combine import Dropped, United
+from donewhen.union.gate import Gated
+
+HELD_OUT = "a held-out check turns red"
+WORTH_ANOTHER_TRY = ("rejected", "error")
+"""Gate results that a worker can act on. A result that the gate could not determine is not among them."""
+
+
+@frozen
+class Again:
+    """A subtask that was left out and can be offered again."""
+
+    id: str
+    why: str
+    """In text that a worker may read."""
+    tree: str
+    """What it made; empty if it made nothing, or if its contents must not be shown again (a secret)."""
+    on: str = ""
+    """The tree that its patch is based on."""
+
+
+@frozen(kw_only=True)
+class LevelResult:
+    """The result of combining some subtasks with the existing work."""
+
+    tree: str
+    kept: tuple[str, ...]
+    accepted: tuple[str, ...]
+    missing: Mapping[str, str]
+    again: tuple[Again, ...]
+
+    @classmethod
+    def from_union(cls, united: United, held_out: frozenset[str], stands: bool) -> "LevelResult":
+        """Build the result. `stands`: there was accepted work before this step."""
+        refused = [one for one in united.gated if one.status != "accepted"]
+        return cls(
+            tree=united.together.tree,
+            kept=united.kept,
+            accepted=tuple(one.patch.id for one in united.gated if one.status == "accepted"),
+            missing={
+                **{one.patch.id: "; ".join(map(str, one.reasons)) or one.status for one in refused},
+                **{one.patch: one.detail for one in united.dropped},
+            },
+            again=tuple(_worth_another_try(united, held_out)) if united.kept or stands else (),
+        )
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "LevelResult":
+        again = tuple(Again(**one) for one in plain["again"])
+        kept, accepted = tuple(plain["kept"]), tuple(plain["accepted"])
+        return cls(tree=plain["tree"], kept=kept, accepted=accepted, missing=plain["missing"], again=again)
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Progress:
+    tree: str
+    """The combined tree so far."""
+    inside: list[str] = field(default_factory=list[str])
+    """Subtasks whose work is in the tree, in the order in which it was added."""
+    missing: dict[str, str] = field(default_factory=dict[str, str])
+    """By subtask id, why its work is not in the tree."""
+    accepted: set[str] = field(default_factory=set[str])
+    """Subtasks whose patches passed the gate."""
+
+    def take(self, step: LevelResult) -> None:
+        if step.kept:
+            self.tree = step.tree
+        self.inside += step.kept
+        self.accepted |= set(step.accepted)
+        for id in step.kept:
+            self.missing.pop(id, None)
+        for id, why in step.missing.items():
+            before = self.missing.get(id)
+            self.missing[id] = f"{before}; offered again: {why}" if before else why
+
+    def why_not(self) -> tuple[str, str] | None:
+        """Return a one-word code and a line that say why there is no result; None if there is one."""
+        if self.inside:
+            return None
+        return "union_rejected" if self.accepted else "nothing_accepted", self.why_missing()
+
+    def why_missing(self) -> str:
+        return "; ".join(f"{id}: {why}" for id, why in self.missing.items())
+
+    def summary(self, total: int) -> str:
+        left_out = f"; left out: {self.why_missing()}" if self.missing else ""
+        return f"{len(self.inside)} of {total} subtasks are in: {', '.join(self.inside)}{left_out}"
+
+
+def _worth_another_try(united: United, held_out: frozenset[str]) -> Iterator[Again]:
+    """Yield subtasks to offer again. Called only if some work is in the tree: otherwise there is nothing to fit to."""
+    dropped = {one.patch: one for one in united.dropped}
+    for one in united.gated:
+        if one.patch.id in dropped:
+            yield Again(one.patch.id, _of_drop(dropped[one.patch.id], held_out), one.patch.tree, one.patch.on)
+        elif one.status in WORTH_ANOTHER_TRY:
+            has_secret = any(reason.code == "secret" for reason in one.reasons)
+            yield Again(one.patch.id, _of_gate(one, held_out), "" if has_secret else one.patch.tree, one.patch.on)
+
+
+def _of_drop(drop: Dropped, held_out: frozenset[str]) -> str:
+    together = f" together with {drop.partner}" if drop.partner else ""
+    return f"{HELD_OUT}{together}" if drop.check in held_out else drop.detail
+
+
+def _of_gate(gated: Gated, held_out: frozenset[str]) -> str:
+    why = [HELD_OUT if reason.check in held_out else str(reason) for reason in gated.reasons]
+    return "; ".join(dict.fromkeys(why))
+
+
+WORKED, GATED = "worked", "gated"
+"""Note kinds: what a worker made, or that it failed; the gate's result was reported."""
+TRIES = 2
+"""After a failed attempt, one more worker may try."""
+LONGEST_PROBLEM = 500
+
+Plain = Mapping[str, Any]
+
+
+@frozen(kw_only=True)
+class SubtaskAttempt:
+    """A subtask with its position in the plan, and the tree `ground` that it is worked on."""
+
+    subtask: Subtask
+    index: int
+    level: int
+    total: int
+    ground: str
+    first_try: int = 1
+    """Attempts of a subtask are numbered over all times that it is offered."""
+    tries: int = TRIES
+    evidence: str = ""
+    """Why it is offered again."""
+
+
+@frozen
+class Tries:
+    job: Job
+
+    def known(self, task: SubtaskAttempt, number: int) -> Plain | None:
+        """Return the result of an attempt that does not need to be made again."""
+        counting = [body for body in self._worked(task, number) if self._counts(task, body)]
+        return counting[-1] if counting else None
+
+    def is_made(self, task: SubtaskAttempt) -> bool:
+        """Tell whether there is something that could be gated."""
+        made = [body for body in self._notes(WORKED, task) if body["tree"]]
+        return any(self._counts(task, body) for body in made)
+
+    def anew(self, task: SubtaskAttempt, number: int) -> int:
+        """Return how many times this attempt was made before without a result that counts."""
+        return len(self._worked(task, number))
+
+    def is_told(self, task: SubtaskAttempt, number: int) -> bool:
+        here = (self.job.iteration, number)
+        return any((body["round"], body["try"]) == here for body in self._notes(GATED, task))
+
+    def write_gated(self, task: SubtaskAttempt, number: int, status: str, *events: Event) -> None:
+        self.job.notebook.write(self._note(GATED, task, number, status=status), *events)
+
+    def write_worked(self, task: SubtaskAttempt, number: int, tree: str, stop: str, problem: str) -> Plain:
+        problem = f"{problem[:LONGEST_PROBLEM]}…" if len(problem) > LONGEST_PROBLEM else problem
+        note = self._note(WORKED, task, number, tree=tree, stop=stop, problem=problem)
+        told = [Error(kind="worker", message=problem).of_subtask(task.subtask.id)] if problem else []
+        self.job.notebook.write(note, *told)
+        return note.body
+
+    def _worked(self, task: SubtaskAttempt, number: int) -> list[Plain]:
+        return [body for body in self._notes(WORKED, task) if body["try"] == number]
+
+    def _notes(self, kind: str, task: SubtaskAttempt) -> list[Plain]:
+        notes = [note.body for note in self.job.notebook.notes() if note.kind == kind]
+        return [body for body in notes if body["id"] == task.subtask.id]
+
+    def _counts(self, task: SubtaskAttempt, worked: Plain) -> bool:
+        """Tell whether a recorded attempt counts. It does not if it was made on another tree, or if it waited for a
+        person. In a session that was resumed after its end, it also does not count if it failed or was stopped by a
+        limit."""
+        if worked["stop"] == "waits" or worked["ground"] != task.ground:
+            return False
+        return worked["round"] == self.job.iteration or bool(worked["tree"] and worked["stop"] != "budget")
+
+    def _note(self, kind: str, task: SubtaskAttempt, number: int, **more: Any) -> Note:
+        about = {"id": task.subtask.id, "try": number, "round": self.job.iteration, "ground": task.ground}
+        return Note(kind, {**about, **more})

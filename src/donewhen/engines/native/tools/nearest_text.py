@@ -1,0 +1,102 @@
+"""Explains why a text is not in a file and shows the most similar text of the file. The work is bounded for any
+file."""
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+MOST_LINES = 50_000
+MOST_COMPARED = 5
+MOST_SCANNED = 3_000
+MOST_TRIED = 1_000
+MOST_MEASURED = 300
+MOST_SHOWN = 24
+LONGEST_LINE = 160
+LIKE = 0.5
+
+
+def explain_miss(path: str, text: str, old: str) -> str:
+    """Return a few lines that help the next attempt to succeed."""
+    plain, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    if wanted in plain:
+        return f"old is not in {path} as it stands: only the line ends differ (the file has {_ends(text)})"
+    lines, sought = plain.split("\n")[:MOST_LINES], wanted.strip("\n").split("\n")
+    start = _same_but_for_blanks(lines, sought)
+    if start >= 0:
+        shown = _numbered(lines, start, len(sought))
+        return f"old is not in {path}: only whitespace differs. The file has:\n{shown}"
+    start = _nearest(lines, sought)
+    if start < 0:
+        return f"old is not in {path}, nor anything like it; read the file again"
+    return f"old is not in {path}. The nearest text is:\n{_numbered(lines, start, len(sought))}"
+
+
+def _ends(text: str) -> str:
+    windows, all_ends = text.count("\r\n"), text.count("\n")
+    return "CRLF" if windows == all_ends else "LF" if not windows else "both LF and CRLF"
+
+
+def _bare(line: str) -> str:
+    return "".join(line.split())
+
+
+def _same_but_for_blanks(lines: Sequence[str], sought: Sequence[str]) -> int:
+    """Return the line index where these lines occur if whitespace is ignored; -1 if they do not occur."""
+    bare = [_bare(line) for line in lines]
+    wanted = [_bare(line) for line in sought]
+    if not any(wanted):
+        return -1
+    starts = (start for start, line in enumerate(bare) if line == wanted[0])
+    for start in islice(starts, MOST_TRIED):
+        if bare[start : start + len(wanted)] == wanted:
+            return start
+    whole = "".join(wanted)
+    return next((start for start, line in enumerate(bare) if whole in line), -1)
+
+
+def _nearest(lines: Sequence[str], sought: Sequence[str]) -> int:
+    """Return the line index of the text most similar to these lines; -1 if nothing is similar."""
+    starts = _sharing_most(lines, sought) or _one_like(lines, sought)
+    wanted = _cut(sought)
+    scored = [(difflib.SequenceMatcher(None, _cut(lines[s : s + len(sought)]), wanted).ratio(), -s) for s in starts]
+    return -max(scored)[1] if scored else -1
+
+
+def _cut(lines: Sequence[str]) -> str:
+    return "\n".join(line.strip()[:LONGEST_LINE] for line in lines[:MOST_SHOWN])
+
+
+def _sharing_most(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
+    """Return the positions that share most lines with the sought text; found in one pass over the file."""
+    wanted = Counter(bare for line in sought if len(bare := _bare(line)) > 2)
+    shared: Counter[int] = Counter()
+    offsets: dict[str, list[int]] = {}
+    for offset, line in enumerate(sought):
+        offsets.setdefault(_bare(line), []).append(offset)
+    for number, line in enumerate(lines):
+        if (bare := _bare(line)) in wanted:
+            for offset in offsets[bare][:MOST_COMPARED]:
+                shared[max(number - offset, 0)] += 1
+    return [start for start, _ in shared.most_common(MOST_COMPARED)]
+
+
+def _one_like(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
+    """Return the positions where a line is similar to the longest sought line."""
+    offset = max(range(len(sought)), key=lambda number: len(sought[number].strip()))
+    matcher = difflib.SequenceMatcher(None, "", sought[offset].strip()[:LONGEST_LINE])
+    found: list[tuple[float, int]] = []
+    tried = 0
+    for number, line in enumerate(lines[:MOST_SCANNED]):
+        matcher.set_seq1(line.strip()[:LONGEST_LINE])
+        if tried < MOST_MEASURED and matcher.real_quick_ratio() > LIKE and matcher.quick_ratio() > LIKE:
+            tried += 1
+            found.append((matcher.ratio(), number))
+    best = sorted(found, reverse=True)[:MOST_COMPARED]
+    return [max(number - offset, 0) for ratio, number in best if ratio > LIKE]
+
+
+def _numbered(lines: Sequence[str], start: int, count: int) -> str:
+    shown = lines[start : start + min(count, MOST_SHOWN)]
+    rows = [f"{start + number:>6}| {line[:LONGEST_LINE]}" for number, line in enumerate(shown, 1)]
+    return "\n".join([*rows, f"        [… {count - MOST_SHOWN} more lines …]"] if count > MOST_SHOWN else rows)

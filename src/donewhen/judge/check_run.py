@@ -1,0 +1,37 @@
+"""The facts of one run of one check, as plain data. `run_cache` keeps them and `evidence` evaluates them."""
+
+from typing import TYPE_CHECKING
+
+from donewhen.judge.verdict import EvidenceKind
+from donewhen.records import frozen
+
+if TYPE_CHECKING:
+    from donewhen.readers.result import RunnerReport
+
+
+@frozen(kw_only=True)
+class CheckRun:
+    """The facts of one run."""
+
+    end: str
+    exit_code: int | None
+    signal: int | None
+    reason: str
+    duration_ms: int
+    tail: str
+    log: str = ""
+    """More of the output of a run that was not as expected. For failure readers; it is not shown."""
+    printed: bool
+    """True if the output contains the text that the check requires."""
+    reading: "RunnerReport | None"
+    evidence: EvidenceKind
+    expected: tuple[str, ...] = ()
+    """The runners that the command calls, as far as its text shows."""
+    touched: tuple[str, ...] = ()
+    """Forbidden writes during the run, one line each."""
+    caught: bool | None = None
+    """True if the test that must fail was reported; None if there was no such test."""
+    confirmed: bool = False
+    """True if the run was red and a second run was red too."""
+    keepable: bool = True
+    cached: bool = False

@@ -1,0 +1,194 @@
+"""Makes more runs, where they are needed, before a green run is believed. `judge` calls it; `evidence` has the rules.
+
+The cheap comparisons come first. The search ends at the first kind of doubt that is found: a check that does not pass
+needs no further proof. The module also detects an overloaded machine, on which a timeout proves little about the work.
+"""
+
+import datetime
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from donewhen.judge import evidence
+from donewhen.judge.check_run import CheckRun
+from donewhen.judge.check_runs import CheckRuns
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.defences import ALL, Defences
+from donewhen.judge.evidence import Doubt
+from donewhen.judge.graded_tree import GradedTree
+from donewhen.judge.judge_host import JudgeEnvironment
+from donewhen.judge.verdict import CheckStatus, Phase, VerdictNote
+from donewhen.records import frozen
+from donewhen.workspace.git.objects import raw
+
+MANY = 2.0
+"""More runnable processes per CPU than this mean an overloaded machine."""
+
+
+def is_overloaded() -> bool:
+    """Return True if the load average of the last minute is too high for the number of CPUs."""
+    return os.getloadavg()[0] > MANY * (os.cpu_count() or 1)
+
+
+Tell = Callable[[Check, CheckRun], None]
+
+PASSES_OF_NEW_TESTS = 3
+
+
+@frozen(kw_only=True)
+class JudgeRequest:
+    """The input of the judge."""
+
+    base: str
+    """A commit. Protected paths are restored from it."""
+    candidate: str
+    """A tree id."""
+    surroundings: JudgeEnvironment
+    today: datetime.date
+    phase: Phase = "final"
+    as_is: bool = False
+    """Judge the candidate unchanged, without protection."""
+    defences: Defences = ALL
+    overloaded: Callable[[], bool] = is_overloaded
+    """Returns True if the machine may be the cause of a timeout. Called only after a timeout."""
+
+
+@dataclass(slots=True)
+class GreenProof:
+    """The extra runs for one verdict."""
+
+    bench: CheckRuns
+    contract: Contract
+    judged: GradedTree
+    case: JudgeRequest
+    tell_baseline: Tell
+    notes: list[VerdictNote] = field(default_factory=list[VerdictNote])
+
+    @property
+    def changed(self) -> bool:
+        """True if the tree is compared with the base: they differ and `as_is` is off."""
+        return self.judged.tree != self.bench.base_tree and not self.case.as_is
+
+    async def doubts(self, check: Check, ran: CheckRun) -> list[Doubt]:
+        """Return every doubt about a green run."""
+        found = await self._tampering(check, ran)
+        if not evidence.wants_tests(check, self.contract):
+            return found
+        found += evidence.doubts_alone(ran)
+        if self.case.defences.counts:
+            found += evidence.doubts_of_counts(check, ran)
+        if found or not self.changed:
+            return found
+        return await self._doubts_beside_base(check, ran)
+
+    async def _tampering(self, check: Check, ran: CheckRun) -> list[Doubt]:
+        found = [(CheckStatus.TAMPERED, line) for line in self.judged.shadows] if self.case.defences.shadowing else []
+        if ran.touched and self.changed:
+            # Paths that the run on the base writes too are normal for the project and not an act of the candidate.
+            found += evidence.doubts_of_seal(ran, await self.base(check))
+        return found
+
+    async def _doubts_beside_base(self, check: Check, ran: CheckRun) -> list[Doubt]:
+        defences, base = self.case.defences, await self.base(check)
+        found = list(evidence.doubts_of_report(ran, base)) if defences.sidecar else []
+        found += evidence.doubts_beside_base(check, ran, base) if defences.counts else ()
+        if not found and defences.counts and (missing := evidence.not_run(check, ran, base)):
+            # Test names can differ from run to run. Only names that a second run on the base also has are counted.
+            again = await self.bench.run(check, self.bench.base_tree, 2)
+            found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
+        if not found and ran.reading is not None and defences.canary:
+            found += await self._canary(check)
+        if not found and self.judged.control != self.bench.base_tree and defences.reruns:
+            found += await self._repeated(check) or await self._older_tests_alone(check)
+        return found
+
+    async def base(self, check: Check) -> CheckRun:
+        ran = await self.bench.run(check, self.bench.base_tree)
+        self.tell_baseline(check, ran)
+        return ran
+
+    async def control(self, check: Check) -> CheckRun:
+        if self.judged.control == self.bench.base_tree:
+            return await self.base(check)
+        return await self.bench.run(check, self.judged.control)
+
+    async def flaky_on_base(self, check: Check) -> list[str]:
+        """Return a line that states if the check is flaky on the base too, which clears the change."""
+        if not self.changed:
+            return []
+        seen = {evidence.outcome(check, await self.base(check))[0] is CheckStatus.PASS}
+        for _ in range(PASSES_OF_NEW_TESTS - 1):
+            seen.add(
+                evidence.outcome(check, await self.bench.again(check, self.bench.base_tree))[0] is CheckStatus.PASS
+            )
+            if len(seen) > 1:
+                return ["the base is undecided as well: this check was flaky before"]
+        return ["the base gives the same result each time: the change made it flaky"]
+
+    async def _canary(self, check: Check) -> list[Doubt]:
+        """Add a test that must fail. A runner that stays green with it cannot be believed."""
+        base, tree = self.bench.base_tree, self.judged.tree
+        proven, ran = await self.bench.kept_canary(check, base), await self.bench.kept_canary(check, tree)
+        if proven is None or (proven.caught and ran is None):
+            from donewhen.judge import runners  # a verdict from kept runs does not need it
+
+            asked = runners.ask(check.command, self.bench.base_files.below(check.dir), "/nowhere")
+            canary = runners.canary(asked, self.bench.base_files, check.dir, secrets.token_hex(5))
+            if canary is None:
+                self.notes.append(VerdictNote(check.name, "no test that must fail could be added"))
+                return []
+            proven = proven or await self.bench.with_canary(check, base, canary.files, canary.name)
+            files = await self._over_candidate(canary.files) if proven.caught else None
+            ran = await self.bench.with_canary(check, tree, files, canary.name) if files else None
+        if not proven.caught or ran is None:
+            text = "a test that must fail cannot be added to what this command runs"
+            self.notes.append(VerdictNote(check.name, text))
+            return []
+        return list(evidence.doubts_of_canary(check, ran))
+
+    async def _over_candidate(self, files: Mapping[str, bytes]) -> dict[str, bytes] | None:
+        """Return the canary files, made for the base, adapted to the candidate.
+
+        The text that the canary added is appended to the candidate's version of each file. Return None if that is
+        impossible.
+        """
+        store = self.bench.ground.store
+        changes = await store.diff(self.bench.base_tree, self.judged.tree)
+        changed = {change.path: change.new for change in changes if change.path in files and change.old is not None}
+        laid = dict(files)
+        for path, entry in changed.items():
+            before = self.bench.base_files.read(path, len(files[path]))
+            if entry is None or before is None or not files[path].startswith(before):
+                return None
+            (now,) = await store.bare.readable_contents([entry.id])
+            if now is None:
+                return None
+            laid[path] = now + files[path][len(before) :]
+        return laid
+
+    async def _older_tests_alone(self, check: Check) -> list[Doubt]:
+        """Run the check without the new test files. It must stay green.
+
+        New test files may add tests. They may not help other tests to pass.
+        """
+        from donewhen.workspace.git.store import edit_tree
+
+        store, base = self.bench.ground.store, self.bench.base_tree
+        added = [change.path for change in await store.diff(base, self.judged.control) if change.old is None]
+        alone = await edit_tree.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})
+        if alone == self.judged.tree:
+            return []
+        status, reason = evidence.outcome(check, await self.bench.run(check, alone))
+        if status is CheckStatus.PASS or (await self.base(check)).reading is None:
+            return []
+        return [(CheckStatus.TAMPERED, f"the older tests pass only together with the new test files ({reason})")]
+
+    async def _repeated(self, check: Check) -> list[Doubt]:
+        """Run a check with new tests several times. It must pass each time."""
+        for number in range(2, PASSES_OF_NEW_TESTS + 1):
+            ran = await self.bench.run(check, self.judged.tree, number)
+            if evidence.outcome(check, ran)[0] is not CheckStatus.PASS:
+                await self.bench.drop(check, self.judged.tree)
+                return [(CheckStatus.FLAKY, "with new tests, green and then red on the same tree")]
+        return []

@@ -1,0 +1,256 @@
+"""Finds what the checks run by reading: scripts of the tree, the scripts that those call, and the words of all of them.
+
+The files of the base are read, with limits and protection against cycles. Scripts that judge are distinguished from
+programs that are judged. A script belongs to the judge if it is a shell script, or if its directory, name or arguments
+indicate tests. `python app.py` runs the product.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from donewhen.judge.contract import Check
+from donewhen.judge.protect.base_files import BaseFiles, OnceAsked
+from donewhen.judge.protect.commands.commands import NamedFile, all_words, named
+from donewhen.judge.protect.commands.package_scripts import used_scripts
+from donewhen.judge.protect.commands.runner_arguments import SEARCH_BY_NAME, handed, runner_of
+from donewhen.judge.protect.names.globs import WILD
+from donewhen.judge.protect.names.test_names import is_test
+from donewhen.judge.protect.names.word_set import listed
+
+MOST_SCRIPTS = 200
+MOST_WORDS = 5000
+SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
+SOURCE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rb|php|feature|lua|robot)$")
+PRODUCT_PLACES = frozenset({"", "src", "lib", "app", "python"})
+"""Tests may be mixed with the product here, so such a directory as a whole is not treated as tests."""
+PLACES = listed(
+    "scripts script ci .ci tools tool hack devtools build build-tools buildtools .github .gitlab .circleci make checks"
+    " grading qa contrib automation"
+)
+"""Directories with scripts about the project, not with the product."""
+SAYS_SO = re.compile(
+    r"(?:^|[-_.])(?:tests?|testing|tester|runtests|check(?:s|er|ers|ing)?|verify|verifier|verification|lint(?:er|s)?|ci"
+    r"|validate|validation|grade|grader|grading|eval|evals|evaluate|evaluation|judge|assertions?|bench|benchmarks?|smoke"
+    r"|acceptance|e2e|specs?|suite|coverage)(?:[-_.]|$)",
+    re.IGNORECASE,
+)
+MODULE_PATH = re.compile(r"\bPYTHONPATH=[\"']?([^\s\"';&]+)")
+IMPORT = re.compile(r"^[^\S\n]*+(?:from|import)\s+(\w+)", re.MULTILINE)
+HELPS = re.compile(
+    r"(?:^|_)(?:check|(?:settings|config|conf|tasks?|runner|helpers?|tests?|suite|ci)(?:_|$))", re.IGNORECASE
+)
+"""Names of modules that a script at the root imports as parts of itself."""
+STARTS_TESTS = re.compile(
+    r"\b(?:pytest|unittest|nose2?|jest|vitest|mocha|phpunit|rspec|ctest|(?:cargo|go|npm|yarn|pnpm|dotnet|mix)\W+(?:run\W+)?test)\b"
+)
+"""A program that starts tests is not part of the product."""
+ARGUMENT = re.compile(r"(?:unit|integration)?[-_:]?(?:tests?|checks?|lint|spec|verify|ci)(?::.*)?")
+RUN_FILES = {
+    "GNUmakefile": "make", "makefile": "make", "Makefile": "make", "justfile": "just", "Justfile": "just",
+    ".justfile": "just", "Taskfile.yml": "task", "Taskfile.yaml": "task", "tox.ini": "tox", "noxfile.py": "nox",
+    "Rakefile": "rake", ".pre-commit-config.yaml": "pre-commit", "turbo.json": "turbo", "tasks.py": "invoke",
+    "dodo.py": "doit",
+}  # fmt: skip
+"""Files that a tool reads automatically, and the tool."""
+
+
+@dataclass(slots=True)
+class ScriptsRun:
+    programs: set[str] = field(default_factory=set[str])
+    """The names with which programs are called."""
+    scripts: dict[str, str] = field(default_factory=dict[str, str])
+    """Path → the check that runs it, directly or indirectly. The base need not have the path."""
+    words: set[str] = field(default_factory=set[str])
+    """Every word of every command and every script that was read."""
+    tested: set[str] = field(default_factory=set[str])
+    """Directories that a runner gets as locations of tests."""
+    tests: set[str] = field(default_factory=set[str])
+    """Files that a runner gets, by path or by pattern. The base need not have them."""
+    homes: set[str] = field(default_factory=lambda: {""})
+    """Directories in which commands are run, and in which Python searches for modules."""
+    directories: set[str] = field(default_factory=lambda: {""})
+    """Every directory that a command names."""
+
+
+def executed(checks: Iterable[Check], base: BaseFiles) -> ScriptsRun:
+    walk = _ScriptWalk(base)
+    for check in checks:
+        walk.command(check)
+    return walk.found
+
+
+class _ScriptWalk:
+    def __init__(self, base: BaseFiles) -> None:
+        self.base = OnceAsked(base)
+        self.found = ScriptsRun()
+        self._read: set[str] = set()
+        self._manifests: dict[str, str] = {}
+        self._scripts: set[tuple[str, str]] = set()
+
+    def command(self, check: Check) -> None:
+        here = joined("", check.dir)
+        self.found.homes.add(here)
+        self.found.directories.add(here)
+        self._text(check.command, here, check.name, direct=True)
+
+    def _text(self, text: str, here: str, check: str, direct: bool = False) -> None:
+        words = all_words(text)
+        self.found.words |= words
+        around = [here, *(place for word in sorted(words)[:MOST_WORDS] if (place := self._directory(word, here)))]
+        self.found.directories.update(around)
+        told = [word for listed_in in MODULE_PATH.findall(text) for word in listed_in.split(":")]
+        self.found.homes.update(place for word in told if (place := self._directory(word, here)))
+        places, seen = [here], set[tuple[NamedFile, int]]()
+        for one in named(text):
+            if one.how == "program" and one.word == "cd":
+                entered = [place for word in one.arguments if (place := self._directory(word, here))]
+                places += dict.fromkeys(place for place in entered if place not in places)
+                self.found.homes.update(places[1:])
+            if (one, len(places)) in seen:
+                continue  # the same words in the same directories name the same files
+            seen.add((one, len(places)))
+            if one.how == "program":
+                self.found.programs.add(one.word)
+            for word in handed(one):
+                self._given(word, places, one, check)
+            for path in self._places(one, around):
+                self._meet(path, one, check, direct)
+        for place in dict.fromkeys(("", *around)):
+            self._run_files(place, check)
+
+    def _given(self, word: str, places: list[str], one: NamedFile, check: str) -> None:
+        """Record a file, directory, pattern or dotted name in which a runner searches for tests."""
+        if WILD.search(word):
+            self.found.tests.update(path for place in places if (path := joined(place, word)))
+            return
+        for place in places:
+            if directory := self._directory(word, place):
+                if runner_of(one) not in SEARCH_BY_NAME or directory.partition("/")[0] not in PRODUCT_PLACES:
+                    self.found.tested.add(directory)
+                continue
+            for path in dict.fromkeys(joined(place, form) for form in _forms(word)):
+                if path and (self.base.has(path) or SOURCE.search(word)):
+                    self._test(path, check)
+
+    def _test(self, path: str, check: str) -> None:
+        self.found.tests.add(path)
+        if target := self.base.link(path):
+            self.found.tests.add(joined(path.rpartition("/")[0], target))
+        if path.endswith(".py"):
+            self._imports(path, self.base.read(path) or "", check)
+
+    def _meet(self, path: str, one: NamedFile, check: str, direct: bool) -> None:
+        content = self.base.read(path)
+        if content is None:
+            self._meet_no_file(path, one, check, direct)
+            return
+        if path in self._read or len(self._read) >= MOST_SCRIPTS or not judges(path, content, one):
+            return
+        self._read.add(path)
+        self.found.scripts[path] = check
+        if path.endswith(".py"):
+            self._imports(path, content, check)
+        if not path.endswith((".json", ".toml", ".ini", ".cfg", ".xml")):
+            self._text(content, path.rpartition("/")[0], check)
+            self._text(content, "", check)
+
+    def _imports(self, path: str, content: str, check: str) -> None:
+        """Record modules next to a script that it imports. They are its helpers, unless they may be the product."""
+        place = path.rpartition("/")[0]
+        for name in IMPORT.findall(content):
+            module = joined(place, f"{name}.py")
+            helps = not PLACES.isdisjoint(place.split("/")) or HELPS.search(name)
+            if helps and module not in self._read and self.base.has(module):
+                self._read.add(module)
+                self.found.scripts[module] = check
+                self._imports(module, self.base.read(module) or "", check)
+
+    def _meet_no_file(self, path: str, one: NamedFile, check: str, direct: bool) -> None:
+        """Record a path that is not a file. A link stands for its target.
+
+        A missing file is recorded if a script would read it once it exists. A missing file that a
+        check names directly is work to be done.
+        """
+        if target := self.base.link(path):
+            if path not in self._read:
+                self._read.add(path)
+                self._meet(joined(path.rpartition("/")[0], target), one, check, direct)
+                self.found.scripts[path] = check
+            return
+        obeyed = one.how in ("shell", "settings") or (one.how == "program" and path.endswith(SHELL_SUFFIXES))
+        if obeyed and not direct and not self.base.is_directory(path):
+            self.found.scripts.setdefault(path, check)
+
+    def _run_files(self, place: str, check: str) -> None:
+        """Read files that a tool reads automatically, for their words. Other rules protect their names."""
+        for name, tool in RUN_FILES.items():
+            path = joined(place, name)
+            if tool in self.found.words and path not in self._read:
+                self._read.add(path)
+                if content := self.base.read(path):
+                    self._text(content, place, check)
+        for name in ("package.json", "composer.json"):
+            self._manifest(joined(place, name), check)
+
+    def _manifest(self, path: str, check: str) -> None:
+        if path not in self._manifests:
+            self._manifests[path] = self.base.read(path) or ""
+        for name, text in used_scripts(self._manifests[path], self.found.words).items():
+            if (path, name) not in self._scripts:
+                self._scripts.add((path, name))
+                self._text(text, path.rpartition("/")[0], check)
+
+    def _directory(self, word: str, here: str) -> str:
+        if word.startswith(("/", "-")) or len(word) > 200:
+            return ""
+        place = joined(here, word)
+        return place if place and self.base.is_directory(place) else ""
+
+    def _places(self, one: NamedFile, around: list[str]) -> Iterator[str]:
+        if one.how in ("module", "plugin"):
+            dotted = one.word.replace(".", "/")
+            ends = (".py", "/__main__.py", "/__init__.py")
+            words = [f"{start}{dotted}{end}" for start in ("", "src/") for end in ends]
+        else:
+            words = [one.word]
+        for word in words:
+            if word and not word.startswith(("/", "-", "$", "~")) and "\0" not in word:
+                yield from dict.fromkeys(path for place in ("", *around) if (path := joined(place, word)))
+
+
+def judges(path: str, content: str, one: NamedFile) -> bool:
+    """Return True if a file that is run belongs to the judge and not to the product."""
+    if one.how in ("shell", "settings", "plugin") or is_test(path):
+        return True
+    *directories, name = path.split("/")
+    if one.how == "program" and (name.endswith(SHELL_SUFFIXES) or _has_shell(content)):
+        return True
+    said = bool(SAYS_SO.search(name)) or not PLACES.isdisjoint(directories)
+    return said or bool(STARTS_TESTS.search(content)) or any(ARGUMENT.fullmatch(word) for word in one.arguments[:2])
+
+
+def _forms(word: str) -> Iterator[str]:
+    """Yield the word as a path; for a dotted name also the module, or the module with the class or function."""
+    yield word
+    parts = word.split(".")
+    if "/" not in word and all(part.isidentifier() for part in parts):
+        yield from ("/".join(parts[:length]) + ".py" for length in range(len(parts), 0, -1))
+
+
+def _has_shell(content: str) -> bool:
+    first = content.partition("\n")[0]
+    return first.startswith("#!") and bool(re.search(r"\b(?:ba|da|z|k|a)?sh\b", first))
+
+
+def joined(place: str, word: str) -> str:
+    """Return a path below the root; empty if it leads out of the root."""
+    parts: list[str] = []
+    for part in (*place.split("/"), *word.split("/")):
+        if part == "..":
+            if not parts:
+                return ""
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)

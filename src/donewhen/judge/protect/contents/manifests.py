@@ -1,0 +1,151 @@
+"""Manifests with product and judge settings: which keys of a changed one are accepted, and how the result is written.
+
+    pyproject.toml  Cargo.toml  package.json  composer.json  setup.cfg   merged: text of the base with product keys
+    go.mod                                                               merged by directive
+    Gemfile  pom.xml  *.csproj                                           accepted as a whole, or not at all
+
+A file that cannot be parsed is restored from the base. If only product keys changed, the bytes of the candidate are not
+changed.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection
+from typing import cast
+
+from donewhen.judge.protect.base_files import LARGEST
+from donewhen.judge.protect.contents import cargo, package_json, pyproject
+from donewhen.judge.protect.contents.line_files import gemfile, go_mod, setup_cfg
+from donewhen.judge.protect.contents.markup import project_file
+from donewhen.judge.protect.contents.table_merge import MISSING, MergedTable, Path, Policy, Table, applied, merged, same
+from donewhen.judge.protect.contents.taken import WHOLE, FileUnreadable, PartialTake
+from donewhen.toml import BadToml, parse_toml
+
+Words = Collection[str]
+Reader = Callable[[str, str, Words], PartialTake]
+INDENT = re.compile(r"\n([ \t]+)\S")
+
+
+def _reader(path: str) -> Reader | None:
+    name = path.rpartition("/")[2]
+    return READERS.get(name) or (project_file if name.endswith((".csproj", ".fsproj", ".vbproj")) else None)
+
+
+def taken(path: str, base: bytes | None, candidate: bytes | None, words: Words) -> PartialTake:
+    """Return how much of a changed manifest is accepted. None stands for a missing file."""
+    reader = _reader(path)
+    if reader is None or max(len(base or b""), len(candidate or b"")) > LARGEST:
+        return WHOLE
+    try:
+        found = reader((base or b"").decode(), (candidate or b"").decode(), words)
+    except (UnicodeDecodeError, FileUnreadable, RecursionError):
+        return WHOLE
+    if candidate is None and not found.is_all:
+        return WHOLE  # a manifest that is needed is not deleted in part
+    return found
+
+
+def _cargo(base: str, candidate: str, words: Words) -> PartialTake:
+    del words
+    return _toml(base, candidate, lambda _: cargo.policy)
+
+
+def _toml(base: str, candidate: str, policy: Callable[[Table], Policy]) -> PartialTake:
+    old, new = _read_toml(base), _read_toml(candidate)
+    found = merged(old, new, policy(old))
+    if not found.reverted:
+        return PartialTake()
+    expected = applied(old, found.taken)
+    if same(expected, old):
+        return PartialTake(base.encode(), found.reverted)
+    text = _write_toml(base, candidate, found)
+    if not same(_read_toml(text), expected):
+        return WHOLE
+    return PartialTake(text.encode(), found.reverted)
+
+
+def _read_toml(text: str) -> Table:
+    try:
+        return parse_toml(text)
+    except BadToml as error:
+        raise FileUnreadable from error
+
+
+def _write_toml(base: str, candidate: str, found: MergedTable) -> str:
+    """Return the text of the base with the accepted values. Comments and order are kept as far as tomlkit can."""
+    import tomlkit  # importing it costs 40 ms, and most candidates change no such file
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document, other = tomlkit.parse(base), tomlkit.parse(candidate)
+        for path, value in found.taken:
+            item = MISSING if value is MISSING else _item(cast("dict[str, object]", other), path)
+            _put(cast("dict[str, object]", document), path, item, tomlkit.table)
+        return tomlkit.dumps(document)
+    except (TOMLKitError, KeyError, TypeError, ValueError) as error:
+        raise FileUnreadable from error
+
+
+def _item(document: dict[str, object], path: Path) -> object:
+    for name in path[:-1]:
+        document = cast("dict[str, object]", document[name])
+    return document[path[-1]]
+
+
+def _put(document: dict[str, object], path: Path, item: object, new_table: Callable[[], object]) -> None:
+    for name in path[:-1]:
+        if name not in document:
+            if item is MISSING:
+                return
+            document[name] = new_table()
+        document = cast("dict[str, object]", document[name])
+    if item is not MISSING:
+        document[path[-1]] = item
+    elif path[-1] in document:
+        del document[path[-1]]
+
+
+def _json(base: str, candidate: str, policy: Callable[[Table], Policy]) -> PartialTake:
+    old, new = _read_json(base), _read_json(candidate)
+    found = merged(old, new, policy(old))
+    if not found.reverted:
+        return PartialTake()
+    result = applied(old, found.taken)
+    if same(result, old):
+        return PartialTake(base.encode(), found.reverted)
+    indent = INDENT.search(base or candidate)
+    text = json.dumps(result, indent=indent[1] if indent else None, ensure_ascii=False)
+    end = "\n" if (base or candidate).endswith("\n") else ""
+    return PartialTake((text + end).encode("utf-8", "surrogatepass"), found.reverted)
+
+
+def _read_json(text: str) -> Table:
+    if not text.strip():
+        return {}
+    try:
+        found = json.loads(text, object_pairs_hook=_once)
+    except ValueError as error:
+        raise FileUnreadable from error
+    if not isinstance(found, dict):
+        raise FileUnreadable
+    return cast("Table", found)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the pairs as a dict. Raise ValueError for a repeated key, because readers treat it differently."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+READERS: dict[str, Reader] = {
+    "pyproject.toml": lambda base, new, words: _toml(base, new, lambda old: pyproject.policy(words, old)),
+    "Cargo.toml": _cargo,
+    "package.json": lambda base, new, words: _json(base, new, lambda old: package_json.node(words, old)),
+    "composer.json": lambda base, new, words: _json(base, new, lambda old: package_json.composer(words, old)),
+    "setup.cfg": setup_cfg,
+    "go.mod": go_mod,
+    "Gemfile": gemfile,
+    "pom.xml": project_file,
+}

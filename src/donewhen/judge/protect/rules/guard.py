@@ -1,0 +1,119 @@
+"""The rules about a path: whether it is restored from the base, and why. Contents of files are examined elsewhere.
+
+The order matters: first the file of the contract itself, then the paths that the contract makes editable, then those
+that it protects, then those that are protected by default.
+"""
+
+import os
+from collections.abc import Iterable
+
+from donewhen.judge.contract import Contract
+from donewhen.judge.protect.base_files import BaseFiles
+from donewhen.judge.protect.commands.scripts_run import executed
+from donewhen.judge.protect.names import globs
+from donewhen.judge.protect.names.deciding_files import DecidingName, Names
+from donewhen.judge.protect.names.mixed_files import holds_tests, is_manifest
+from donewhen.judge.protect.rules.shadow_files import ShadowFiles
+from donewhen.judge.protect.rules.suite import Suite
+from donewhen.workspace.beneath import Root
+
+CONTRACT_FILE = "donewhen.toml"
+BUILT = {"target": ("Cargo.toml", "pom.xml"), "_build": ("dune-project", "mix.exs", "rebar.config")}
+"""Directory → files. The directory is a cache if one of these files is next to it."""
+
+
+class Guard:
+    """The rules of one contract over one base."""
+
+    def __init__(self, contract: Contract, base_files: Root) -> None:
+        self.contract = contract
+        self.base = BaseFiles(base_files)
+        self.executed = executed(contract.checks, self.base)
+        self.names = Names(self.executed.words)
+        self.suite = Suite(self.base, self.executed)
+        self.instead = ShadowFiles(self.base, self.executed, self.suite)
+        for pattern in (*contract.editable, *contract.protect):
+            globs.compiled(pattern)  # an invalid pattern is rejected now
+
+    def protects(self, path: str) -> str:
+        """Return why a check may not write to a path while it runs; empty if it may. Caches are always allowed."""
+        exists = self.base.has(path)
+        if not self.decided(path) and (self.names.installed(path) or self.names.binary(path) or self._built(path)):
+            return ""
+        if reason := self.reason(path, exists):
+            return reason
+        if self.is_editable(path):
+            return ""
+        if is_manifest(path) and self.is_old(path):
+            return "configures the checks"
+        if exists and path.endswith(".rs") and holds_tests(self.base.read(path) or ""):
+            return "holds tests"
+        return ""
+
+    def reason(self, path: str, exists: bool) -> str:
+        """Return why a change of this path is not graded; empty if it is graded, or if its content decides."""
+        if reason := self.decided(path):
+            return reason
+        return "" if self.is_editable(path) else self.by_default(path, exists)
+
+    def decided(self, path: str) -> str:
+        """Return why the contract itself protects a path; empty if it does not."""
+        if path.rpartition("/")[2] == CONTRACT_FILE:
+            return "is the contract"
+        pattern = "" if self.is_editable(path) else globs.first_match(self.contract.protect, path)
+        return f"protected by {pattern!r} in the contract" if pattern else ""
+
+    def is_editable(self, path: str) -> bool:
+        return bool(globs.first_match(self.contract.editable, path))
+
+    def is_old(self, path: str) -> bool:
+        """Return True if the base has the directory of a path, so that a file there may affect existing files."""
+        return self.base.is_directory(path.rpartition("/")[0])
+
+    def by_default(self, path: str, exists: bool) -> str:
+        """Return why a path is protected by default, without a pattern in the contract."""
+        if reason := self.names.installed(path) or self._built(path):
+            return reason
+        if exists and self.suite.is_test(path):
+            return "is an existing test"
+        if path.rpartition("/")[2] == "conftest.py" and (exists or self.is_old(path)):
+            return "configures the tests"
+        deciding = self.names.deciding(path)
+        if deciding and (exists or self._counts(deciding)):
+            return deciding.reason
+        if path in self.executed.scripts:
+            return self._run_by(self.executed.scripts[path])
+        if path in self.suite.named:
+            return self.suite.named[path]
+        return "" if exists else self._wins(path)
+
+    def _run_by(self, name: str) -> str:
+        """Return the reason for a script of a check. An engine sees it, so it must not name a held-out check."""
+        is_held_out = any(check.held_out for check in self.contract.checks if check.name == name)
+        return "a check runs it" if is_held_out else f"check {name!r} runs it"
+
+    def _counts(self, deciding: DecidingName) -> bool:
+        """Return True if a new file with such a name affects files that the base has."""
+        if not self.base.is_directory(deciding.governs):
+            return False
+        return not deciding.family or not self.is_first(deciding.governs, deciding.family)
+
+    def is_first(self, place: str, names: Iterable[str]) -> bool:
+        """Return True if the base has none of these names in a directory or above it."""
+        parts = place.split("/") if place else []
+        above = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+        return not any(self.base.has(os.path.join(directory, name)) for directory in above for name in names)
+
+    def _wins(self, path: str) -> str:
+        """Return why a new path would be used instead of a file that counts."""
+        if reason := self.names.binary(path):
+            return reason
+        return self.instead.reason(path)
+
+    def _built(self, path: str) -> str:
+        parts = path.split("/")
+        for at, part in enumerate(parts):
+            beside = BUILT.get(part, ())
+            if any(self.base.has("/".join((*parts[:at], name))) for name in beside):
+                return "is a cache"
+        return ""

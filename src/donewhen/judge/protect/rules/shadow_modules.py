@@ -1,0 +1,131 @@
+"""New Python modules that would be imported instead of the standard library, an installed package or the runner.
+
+Only directories from which modules are likely to be imported are examined: the root, `src`, where checks run, and where
+tests are. A name that the base already uses in such a directory belongs to the project.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from donewhen.judge.protect.base_files import BaseFiles
+from donewhen.judge.protect.contents.table_merge import table
+from donewhen.judge.protect.names.test_names import is_test_module
+from donewhen.judge.protect.names.word_set import listed
+from donewhen.records import frozen
+from donewhen.toml import BadToml, parse_toml
+
+LIBRARY = (
+    frozenset(sys.stdlib_module_names) - frozenset(sys.builtin_module_names) - {"test", "tests", "this", "__main__"}
+)
+RUNNERS = listed(
+    "pytest _pytest pluggy iniconfig unittest nose nose2 coverage hypothesis xdist pytest_cov exceptiongroup"
+)
+ORDINARY = listed(
+    "tests test docs doc examples example scripts script tools benchmarks bench samples build dist src lib"
+)
+"""Names that some packages install by mistake and that many projects use."""
+COMPILED = re.compile(r"(?P<module>[^.]+)\.(?:[^/]*\.)?(?:so|pyd)")
+
+
+@frozen
+class _Module:
+    place: str
+    name: str
+    is_namespace: bool
+
+
+class ShadowModules:
+    def __init__(self, base: BaseFiles, sites: Sequence[Path], homes: Collection[str]) -> None:
+        self.base = base
+        self.sites = sites
+        self.homes = homes
+        self._compiled = {
+            match["module"] for site in sites for name in _listing(site) if (match := COMPILED.fullmatch(name))
+        }
+        self._looked_in: dict[str, bool] = {}
+
+    def among(self, added: Collection[str]) -> tuple[str, ...]:
+        """Return one line for each new module that hides another."""
+        tested = {path.rpartition("/")[0] for path in added if _is_python_test(path)}
+        found: dict[tuple[str, str], str] = {}
+        for path in sorted(added):
+            for module in _modules(path):
+                if module.place not in tested and not self._is_looked_in(module.place):
+                    continue
+                hidden = self._hidden(module)
+                if hidden and not self._is_own(module):
+                    found.setdefault((module.place, module.name), f"{path} would be imported instead of {hidden}")
+        return tuple(found.values())
+
+    def _hidden(self, module: _Module) -> str:
+        """Return what a module of this name hides. For runners a directory without `__init__.py` is enough."""
+        if module.is_namespace and module.name not in RUNNERS:
+            return ""
+        if module.name in LIBRARY:
+            return f"the standard library's {module.name}"
+        if module.name in RUNNERS or (module.name not in ORDINARY and self._is_installed(module.name)):
+            return f"the installed {module.name}"
+        return ""
+
+    def _is_installed(self, name: str) -> bool:
+        files = (site / inner for site in self.sites for inner in (f"{name}.py", f"{name}/__init__.py"))
+        return name in self._compiled or any(file.is_file() for file in files)
+
+    def _is_looked_in(self, place: str) -> bool:
+        if place not in self._looked_in:
+            self._looked_in[place] = self._look_in(place)
+        return self._looked_in[place]
+
+    def _look_in(self, place: str) -> bool:
+        if place in ("", *self.homes):
+            return True
+        if self.base.has(f"{place}/__init__.py"):
+            return False
+        return place in ("src", "lib", "python") or any(_is_python_test(name) for name in self.base.names(place))
+
+    def _is_own(self, module: _Module) -> bool:
+        places = dict.fromkeys((module.place, "", "src", "lib", "python", *self.homes))
+        return any(self._has(place, module.name) for place in places) or module.name == self._own_name()
+
+    def _has(self, place: str, name: str) -> bool:
+        path = os.path.join(place, name)
+        if self.base.has(f"{path}.py"):
+            return True
+        return self.base.is_directory(path) and any(inner.endswith(".py") for inner in self.base.names(path))
+
+    def _own_name(self) -> str:
+        """Return the name of the project as a module name."""
+        try:
+            read = parse_toml(self.base.read("pyproject.toml") or "")
+        except BadToml:
+            return ""
+        poetry = table(table(read.get("tool")).get("poetry"))
+        name = table(read.get("project")).get("name") or poetry.get("name") or ""
+        return str(name).lower().replace("-", "_").replace(".", "_")
+
+
+def _is_python_test(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name == "conftest.py" or (name.endswith(".py") and is_test_module(name))
+
+
+def _modules(path: str) -> Iterator[_Module]:
+    """Yield the top-level modules that a new file creates, with the directory from which they are imported."""
+    place, _, name = path.rpartition("/")
+    if name.endswith(".py") and name != "__init__.py":
+        yield _Module(place, name.removesuffix(".py"), is_namespace=False)
+    if compiled := COMPILED.fullmatch(name):
+        yield _Module(place, compiled["module"], is_namespace=False)
+    if place and name.endswith(".py"):
+        above, _, package = place.rpartition("/")
+        yield _Module(above, package, is_namespace=name != "__init__.py")
+
+
+def _listing(site: Path) -> list[str]:
+    try:
+        return os.listdir(site)
+    except OSError:
+        return []

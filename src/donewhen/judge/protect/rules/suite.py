@@ -1,0 +1,160 @@
+"""What the settings of the base call tests, and which other files they name: plugins, extended settings.
+
+Default file names are not enough. A project may put its tests into `checks` and call them `check_*.py`, load a module
+of the tree into the runner, or keep the rules of a linter in another file.
+"""
+
+import ast
+import configparser
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import cast
+
+from donewhen.judge.protect.base_files import BaseFiles
+from donewhen.judge.protect.commands.scripts_run import PRODUCT_PLACES, ScriptsRun, joined
+from donewhen.judge.protect.contents.table_merge import table
+from donewhen.judge.protect.names import globs, test_names
+from donewhen.toml import BadToml, parse_toml
+
+SETTINGS = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
+PLUGIN = re.compile(r"(?:^|\s)-p[\s=]*([\w.]+)")
+NAMING = """
+    pyproject.toml ruff.toml .ruff.toml setup.cfg mypy.ini .pylintrc tsconfig.json biome.json package.json
+    .eslintrc.json .eslintrc.js .eslintrc.cjs eslint.config.js eslint.config.mjs .prettierrc .prettierrc.json
+    jest.config.js jest.config.ts jest.config.cjs jest.config.mjs vitest.config.ts vitest.config.js vite.config.ts
+    vite.config.js .mocharc.json .mocharc.yml .mocharc.js .mocharc.cjs phpunit.xml phpunit.xml.dist
+"""
+"""Settings files that may name other files."""
+NAMES_A_FILE = re.compile(
+    r"\b(?:extends?|config(?:[-_]?file)?|rcfile|baseline|ignorefile|setupFiles\w*|globalSetup|globalTeardown|bootstrap|preset"
+    r"|reporters?|transform|require|import|runner|testRunner|testEnvironment)\b[\"']?\s*[=:]\s*"
+)
+CLOSING = {"[": "]", "{": "}"}
+QUOTED = re.compile(r"[\"']([^\"'\n]+)[\"']")
+
+
+class Suite:
+    """The tests of the base, according to names and settings."""
+
+    def __init__(self, base: BaseFiles, executed: ScriptsRun) -> None:
+        self._base = base
+        self._directories: set[str] = set()
+        self._patterns: set[str] = set()
+        self.named: dict[str, str] = {}
+        """Files that settings name → why they are protected."""
+        self.homes = set(executed.homes)
+        """Directories where modules of the product are searched: where commands run, and what settings add."""
+        self._given = frozenset(path for path in executed.tests if not globs.WILD.search(path))
+        self._given_patterns = tuple(sorted(executed.tests - self._given))
+        self.beside = {path.rpartition("/")[0] for path in self._given if base.has(path)} - PRODUCT_PLACES
+        """Directories of files that a command passes to a runner: modules are searched there too."""
+        for place in executed.directories:
+            self._read(place)
+        for directory in executed.tested:
+            self._add_directory(directory)
+
+    def is_test(self, path: str) -> bool:
+        if test_names.is_test(path) or any(path.startswith(f"{directory}/") for directory in self._directories):
+            return True
+        if path in self._given or globs.first_match(self._given_patterns, path):
+            return True
+        name = path.rpartition("/")[2]
+        return any(fnmatchcase(name, pattern) for pattern in self._patterns)
+
+    def is_directory_of_tests(self, place: str) -> bool:
+        within = any(place == directory or place.startswith(f"{directory}/") for directory in self._directories)
+        return within or place in self.beside or test_names.is_test_directory(place.split("/"))
+
+    def _read(self, place: str) -> None:
+        options: list[str] = []
+        for settings in self._pytest_settings(place):
+            options.append(" ".join(_words(settings.get("addopts"))))
+            self._patterns.update(word for word in _words(settings.get("python_files")) if word not in ("*", "*.py"))
+            self.homes.update(joined(place, word) for word in _words(settings.get("pythonpath")))
+            for word in _words(settings.get("testpaths")):
+                self._add_directory(joined(place, word))
+        plugins = [name for option in options for name in PLUGIN.findall(option)]
+        for directory in dict.fromkeys((place, *self._directories, joined(place, "tests"), joined(place, "test"))):
+            plugins += _plugins_of(self._base.read(joined(directory, "conftest.py")) or "")
+        for name in plugins:
+            self._add_module(place, name)
+        for name in NAMING.split():
+            for path in _files_named(self._base.read(joined(place, name)) or ""):
+                self._add_file(joined(place, path))
+
+    def _pytest_settings(self, place: str) -> Iterator[dict[str, object]]:
+        tool = table(table(_toml(self._base.read(joined(place, "pyproject.toml")) or "")).get("tool"))
+        yield dict(table(table(tool.get("pytest")).get("ini_options")))
+        yield dict(table(tool.get("pytest")))
+        for name, section in SETTINGS.items():
+            yield _section(self._base.read(joined(place, name)) or "", section)
+
+    def _add_directory(self, directory: str) -> None:
+        if directory in PRODUCT_PLACES or self._base.has(f"{directory}/__init__.py"):
+            return
+        if self._base.is_directory(directory):
+            self._directories.add(directory)
+
+    def _add_module(self, place: str, name: str) -> None:
+        dotted = name.replace(".", "/")
+        for root in dict.fromkeys((place, "", "src", joined(place, "tests"))):
+            for end in (".py", "/__init__.py"):
+                if self._base.has(path := joined(root, dotted + end)):
+                    self.named[path] = "is loaded into the tests by their settings"
+
+    def _add_file(self, path: str) -> None:
+        if self._base.has(path) and not path.endswith((".md", ".txt", ".rst")):
+            self.named[path] = "is named by the settings of a check"
+
+
+def _words(value: object) -> list[str]:
+    if isinstance(value, str):
+        return value.split()
+    return [item for item in cast("list[object]", value) if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _toml(text: str) -> dict[str, object]:
+    try:
+        return parse_toml(text)
+    except BadToml:
+        return {}
+
+
+def _section(text: str, section: str) -> dict[str, object]:
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(text)
+        return dict(parser.items(section)) if parser.has_section(section) else {}
+    except configparser.Error:
+        return {}
+
+
+def _plugins_of(conftest: str) -> Iterable[str]:
+    """Return the modules that a conftest loads with `pytest_plugins`."""
+    if "pytest_plugins" not in conftest:
+        return ()
+    try:
+        nodes = ast.parse(conftest).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    assigned = [node for node in nodes if isinstance(node, ast.Assign | ast.AnnAssign)]
+    loading = [node for node in assigned if "pytest_plugins" in ast.unparse(node).partition("=")[0]]
+    inner = [part for node in loading for part in ast.walk(node)]
+    return [part.value for part in inner if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def _files_named(settings: str) -> Iterator[str]:
+    """Yield the quoted words after a key that names files.
+
+    They are in the list or table after the key, or on the same line if no closing bracket follows.
+    """
+    last = {close: settings.rfind(close) for close in CLOSING.values()}
+    at = 0
+    while key := NAMES_A_FILE.search(settings, at):
+        start = key.end()
+        close = CLOSING.get(settings[start : start + 1], "")
+        at = settings.find(close if close and last[close] > start else "\n", start)
+        at = len(settings) if at < 0 else at
+        for word in QUOTED.findall(settings, start, at):
+            yield word.replace("<rootDir>/", "")

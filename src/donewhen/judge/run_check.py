@@ -1,0 +1,181 @@
+"""Runs one check once in one tree, and returns facts: what the run did and what it left. `evidence` draws conclusions.
+
+The command runs in a throw-away layer over the judged tree. It writes reports to a directory outside of the tree. It
+writes no Python bytecode. Protected files are mounted read-only from the base, where mounts are available.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, replace
+from pathlib import Path
+
+from donewhen.judge import runners
+from donewhen.judge.check_run import CheckRun
+from donewhen.judge.contract import Check
+from donewhen.judge.defences import Defences
+from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
+from donewhen.judge.output_tail import redacted, tail_of
+from donewhen.readers.result import RunnerReport
+from donewhen.records import frozen
+from donewhen.workspace.beneath import Root
+from donewhen.workspace.process.command import End, Finished
+from donewhen.workspace.process.output import Output
+from donewhen.workspace.sandbox.level import Level
+from donewhen.workspace.sandbox.sandbox import SandboxTree, ShellCommand
+from donewhen.workspace.sandbox.view import Bind
+from donewhen.workspace.trees.trees import Tree
+
+REPORTS_INSIDE = "/tmp/reports"
+REPORT_BYTES = 64 * 1024 * 1024
+REPORT_FILES = 200
+OUTPUT_BYTES = 4 * 1024 * 1024
+"""Bytes kept of the start and of the end of the output: the tests of some runners are counted line by line."""
+LOG_BYTES = 256 * 1024
+"""Bytes kept of the end of the output, for code that reads the failures from it."""
+NOT_STARTED = (126, 127)
+"""Exit codes of a shell that could not start the command."""
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
+"""With these, no honest run leaves bytecode in the tree.
+
+(A separate bytecode directory would also work, but Python would compile its whole library in every run.)
+"""
+
+
+@frozen(kw_only=True)
+class RunMode:
+    """The settings of a run, besides the check itself."""
+
+    base_files: Root
+    """A checkout of the base. It decides how a runner is recognised."""
+    surroundings: JudgeEnvironment
+    defences: Defences
+    broken: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
+    """Returns one line for each written path that the run was not allowed to write."""
+    fixed: tuple[str, ...] = ()
+    """Protected files that are mounted read-only from the base."""
+    laid_over: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Files that are added to the tree, or replace files of it, for this run."""
+    must_fail: str = ""
+    """The name of a test in `laid_over` that must be reported as failed; empty if there is none."""
+
+
+async def run(ground: JudgeHost, tree: Tree, check: Check, how: RunMode) -> CheckRun:
+    """Run a check in a tree that is used for this run only."""
+    _lay_over(tree, how.laid_over)
+    reports = tree.directory / "reports"
+    reports.mkdir(mode=0o755, exist_ok=True)
+    mounts = ground.probe.level is Level.BUBBLEWRAP
+    inside = REPORTS_INSIDE if mounts else str(reports)
+    ask = runners.ask(check.command, how.base_files.below(check.dir), inside)
+    place = _place(tree.place, how, ask.variables, Bind(str(reports), inside, writable=True), mounts)
+    search, canary = _Search(check.output_contains.encode()), _Search(how.must_fail.encode())
+
+    def see(chunk: bytes) -> None:
+        search.see(chunk)
+        canary.see(chunk)
+
+    command = ShellCommand(text=ask.command, dir=check.dir, timeout_secs=check.timeout_secs, keep_bytes=OUTPUT_BYTES)
+    finished = await ground.room_of(place).run(command, stdout=see)
+    written = await ground.trees.written(tree)
+    found = runners.read(
+        _read_reports(reports, sorted(os.listdir(reports))),
+        _read_reports(tree.upper, [path for path in written if runners.in_tree_reports(path)]),
+        finished.stdout.whole(),
+        ask,
+    )
+    is_read = not how.must_fail and not (finished.ok and check.expect_exit_zero and search.found)
+    return CheckRun(
+        end=_end(finished),
+        exit_code=finished.exit_code,
+        signal=finished.signal,
+        reason=finished.reason,
+        duration_ms=round(finished.duration_secs * 1000),
+        tail=tail_of(finished.stdout, how.surroundings.secrets),
+        log=_log(finished.stdout, how.surroundings.secrets) if is_read else "",
+        printed=search.found,
+        reading=found[0] if found else None,
+        evidence=found[1] if found else "exit",
+        expected=ask.expected,
+        touched=how.broken(path for path in written if path not in how.laid_over),
+        caught=_caught(how.must_fail, finished, found[0] if found else None, canary.found) if how.must_fail else None,
+        keepable=finished.end is End.EXITED,
+    )
+
+
+def _place(place: SandboxTree, how: RunMode, variables: Mapping[str, str], reports: Bind, mounts: bool) -> SandboxTree:
+    caches = NO_BYTECODE if how.defences.caches else {}
+    path = {"PATH": how.surroundings.path} if how.defences.tools else {}
+    fixed = (
+        [Bind(how.base_files.place(name), f"{place.root}/{name}", within=place.root) for name in how.fixed]
+        if mounts
+        else []
+    )
+    return replace(
+        place,
+        layers=(*place.layers, *fixed, reports),
+        variables={**place.variables, **caches, **path, **_joined(variables, how.surroundings.passed)},
+    )
+
+
+def _joined(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+    """Return our variables; where the user passes the same variable, append our value to the value of the user."""
+    return {name: f"{theirs[name]} {value}" if name in theirs else value for name, value in ours.items()}
+
+
+def _log(output: Output, secrets: Mapping[str, str]) -> str:
+    """Return the end of an output, starting at the beginning of a line."""
+    data = redacted(output.whole().decode("utf-8", "replace"), secrets).encode()
+    kept = data[-LOG_BYTES:]
+    return (kept if kept == data else kept[kept.find(b"\n") + 1 :]).decode("utf-8", "ignore")
+
+
+def _end(finished: Finished) -> str:
+    started = finished.end is not End.EXITED or finished.exit_code not in NOT_STARTED
+    return finished.end.value if started else End.COULD_NOT_START.value
+
+
+def _caught(name: str, finished: Finished, reading: RunnerReport | None, printed: bool) -> bool:
+    named = any(name in failure for failure in reading.failures) if reading and reading.failures else printed
+    return named and not finished.ok
+
+
+class _Search:
+    """Searches for a text in a stream, also across the borders of chunks."""
+
+    def __init__(self, wanted: bytes) -> None:
+        self._wanted = wanted
+        self._rest = b""
+        self.found = not wanted
+
+    def see(self, chunk: bytes) -> None:
+        if not self.found:
+            window = self._rest + chunk
+            self.found = self._wanted in window
+            self._rest = window[-(len(self._wanted) - 1) :] if len(self._wanted) > 1 else b""
+
+
+def _lay_over(tree: Tree, files: Mapping[str, bytes]) -> None:
+    """Write our files into the layer of a fresh tree, before any command has run in it."""
+    for path, content in files.items():
+        with Root(tree.upper).above(path, make=True) as (directory, name):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=directory)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(name, flags, 0o644, dir_fd=directory), "wb") as file:
+                file.write(content)
+
+
+def _read_reports(directory: Path, names: list[str]) -> dict[str, bytes]:
+    """Return reports by name. A command can leave anything there, so only regular files of a limited size are read."""
+    found: dict[str, bytes] = {}
+    room = REPORT_BYTES
+    for name in names[:REPORT_FILES]:
+        try:
+            with Root(directory).file(name) as file:
+                if os.fstat(file.fileno()).st_size <= room:
+                    found[name] = file.read(room)
+                    room -= len(found[name])
+        except OSError:
+            continue
+    return found

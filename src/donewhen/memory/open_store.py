@@ -1,0 +1,90 @@
+"""Opens the repair store on first use: a SQLite file next to the sessions, or their PostgreSQL server.
+
+A damaged file is moved aside with a one-line warning, and a new one is created. Only hints are lost with it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.memory.repair_store import RepairStore
+from donewhen.memory.schema import MEMORY
+from donewhen.storage.connection import Connection, Damaged
+from donewhen.storage.disposable_db import connected, set_aside
+from donewhen.storage.migrations import migrate
+
+T = TypeVar("T")
+FILE = "memory.db"
+PATIENCE = 0.5
+"""Seconds to wait for other writers. Short, because the waiting process has other work to do."""
+
+
+class RepairStoreHandle:
+    """The location of the repair store. Nothing is created or opened before the first use."""
+
+    def __init__(self, directory: Path, url: str = "", patience: float = PATIENCE) -> None:
+        self._file = directory / FILE
+        self._url = url
+        self._patience = patience
+        self._book: RepairStore | None = None
+        self._server: Connection | None = None
+        self.warnings: list[str] = []
+        """What was damaged and what was done about it, for a person to read."""
+
+    def read(self, ask: Callable[[RepairStore], T], nothing: T) -> T:
+        """Return the result of `ask`; `nothing` if there is no store yet. It does not create one."""
+        return self.write(ask) if self._book is not None or self._is_there() else nothing
+
+    def write(self, change: Callable[[RepairStore], T]) -> T:
+        try:
+            return change(self._opened())
+        except Damaged as damage:
+            self.close()
+            aside = set_aside(self._file, self._patience)
+            if aside is not None:
+                self.warnings.append(
+                    f"{self._file} was damaged and is kept as {aside}; what repairs taught begins anew"
+                )
+            try:
+                return change(self._opened())
+            except Damaged:
+                raise MachineryBroke(f"{self._file} is damaged and could not be set aside") from damage
+
+    def close(self) -> None:
+        """Close the store. A second call does nothing."""
+        book, self._book = self._book, None
+        server, self._server = self._server, None
+        for one in (book, server):
+            if one is not None:
+                one.close()
+
+    def _opened(self) -> RepairStore:
+        self._book = self._book or RepairStore(self._connection())
+        return self._book
+
+    def _is_there(self) -> bool:
+        if self._url:
+            return self._on_server().has_table(MEMORY.table)
+        try:
+            self._file.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise MachineryBroke(f"{self._file}: {error.strerror}") from error
+        return True
+
+    def _connection(self) -> Connection:
+        if not self._url:
+            return connected(self._file, MEMORY, self._patience)
+        migrate(self._on_server(), MEMORY)
+        return self._on_server()
+
+    def _on_server(self) -> Connection:
+        if self._server is None:
+            try:
+                from donewhen.storage.postgres import PostgresConnection
+            except ImportError as error:
+                raise BadInput("storage.url needs the PostgreSQL driver: install donewhen[postgres]") from error
+            self._server = PostgresConnection(self._url, self._patience)
+        return self._server

@@ -1,0 +1,65 @@
+"""Retry decisions and waiting: back-off with jitter, the server's requested delay, and budgets per turn and per run.
+
+This module does not make requests and does not interpret answers.
+"""
+
+import datetime
+from dataclasses import dataclass, field
+
+from donewhen.model.clock import Clock
+from donewhen.model.deadlines import RetryBudget
+from donewhen.model.interface import ModelFailed, ModelWaits
+from donewhen.model.request_error import RequestError
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+
+
+@dataclass(slots=True)
+class RetryUse:
+    times: int = 0
+    secs: float = 0.0
+
+
+@dataclass(slots=True)
+class Retries:
+    """The retries of one model over a run."""
+
+    budget: RetryBudget
+    outside: Clock
+    run: RetryUse = field(default_factory=RetryUse, init=False)
+
+    async def wait(self, setback: RequestError, turn: RetryUse) -> None:
+        """Wait until a retry makes sense. Raise `ModelFailed` or `ModelWaits` if none does."""
+        pause = self._pause(setback, turn)
+        if pause is None:
+            raise self.failure(setback, turn)
+        for spent in (turn, self.run):
+            spent.times += 1
+            spent.secs += pause
+        await self.outside.pause(pause)
+
+    def _pause(self, setback: RequestError, turn: RetryUse) -> float | None:
+        if not setback.retry or turn.times >= self.budget.per_turn or self.run.times >= self.budget.per_run:
+            return None
+        backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2**turn.times) * (0.5 + self.outside.chance() / 2)
+        # A little later than the server asked, so that not all clients of a busy server return at once.
+        pause = backoff if setback.after is None else setback.after + self.outside.chance() * 0.1
+        return pause if pause <= self._left(turn) else None
+
+    def _left(self, turn: RetryUse) -> float:
+        return min(self.budget.secs_per_turn - turn.secs, self.budget.secs_per_run - self.run.secs)
+
+    def failure(self, setback: RequestError, turn: RetryUse) -> ModelFailed | ModelWaits:
+        """Return the exception for a turn whose request failed and is not retried."""
+        if setback.waits:
+            return ModelWaits(setback.message, setback.waits, _utc(setback.reset_at))
+        if setback.kind == "rate_limited" and setback.after is not None and setback.after > self._left(turn):
+            return ModelWaits(setback.message, "quota", _utc(self.outside.now() + setback.after))
+        times = f", asked {turn.times + 1} times" if turn.times else ""
+        return ModelFailed(f"{setback.message}{times}", setback.kind, setback.final)
+
+
+def _utc(moment: float | None) -> str:
+    if moment is None:
+        return ""
+    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

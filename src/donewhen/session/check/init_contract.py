@@ -1,0 +1,258 @@
+"""Proposed contract for donewhen.toml: what is missing there, whether it starts here, and writing the file.
+
+`judge.detect` makes the proposal, and `session.check.judge_tree` runs it. An existing file keeps every byte that it
+has. The new file appears complete or not at all, and is trusted as it was written.
+
+`FoundChecks` are the checks that the repository already has: those that `init` would propose. Whether they can start
+here is tested only when a caller relies on them, because a suite may take long.
+"""
+
+import json
+import math
+import os
+import posixpath
+import re
+import shutil
+import stat
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from donewhen.errors import BadInput
+from donewhen.events import Emit
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.detect import Proposal, Proposed, propose
+from donewhen.judge.detect.ci_commands import plain_commands
+from donewhen.judge.detect.recognise import recognise
+from donewhen.judge.detect.select import unused
+from donewhen.judge.verdict import CheckStatus, Result, Verdict
+from donewhen.records import frozen
+from donewhen.session.check import judge_tree
+from donewhen.session.settings import contract_file, settings
+from donewhen.session.settings.trust import TrustBook
+from donewhen.session.workplace import Workplace
+from donewhen.toml import BadToml, parse_toml
+from donewhen.workspace.files import write_atomically
+from donewhen.workspace.state_dir import state_root
+
+LONGEST_TRIAL_SECS = 900
+SLOW_SECS = 30
+HEADING = "# What done means in this repository: `donewhen check` runs every check on what was made.\n\n"
+NOT_INSTALLED = re.compile(
+    r"(?=\S*python)\S+: No module named \w+$|error: no such command: |error: Failed to spawn: |Command not found: \S+$|"
+    r".* could not be found within PATH |.* is not found in your PATH|.*npx canceled due to missing packages|"
+    r".*: (?:command )?not found$|make(?:\[\d+\])?: \*{3} .* Error 12[67]$",
+)
+"""Beginnings of lines that tools print when they want to start another tool that is missing."""
+
+Keys = Mapping[str, tuple[str, ...]]
+
+
+@frozen
+class ContractProposal:
+    """What would be added to donewhen.toml."""
+
+    file: Path
+    before: bytes | None
+    """The file as it was when the proposal was made."""
+    checks: tuple[Proposed, ...]
+    """Checks that the file does not have."""
+    known: tuple[Check, ...]
+    """Checks that the file has."""
+    workspace: Keys
+    stated: frozenset[str]
+    """Keys of `[workspace]` that the file has."""
+    found: Proposal
+
+    @property
+    def has_tests(self) -> bool:
+        """True if there is something to write, and tests are or were part of the contract."""
+        return bool(self.checks) and (bool(self.known) or any(one.kind == "tests" for one in self.checks))
+
+    def may_add(self, key: str) -> bool:
+        """Return True if a key of `[workspace]` may be added. One that the file already states is the person's own."""
+        return key not in self.stated
+
+
+def plan(place: Workplace) -> ContractProposal:
+    """Examine the repository and what its file already says."""
+    file = place.settings.file or place.repo.root / settings.FILE_NAME
+    before = file.read_bytes() if place.settings.file else None
+    known = contract_file.contract_in(place.settings).checks
+    found = propose(place.repo.root, lambda name: shutil.which(name) is not None)
+    stated = _stated_keys(before or b"")
+    workspace = {key: values for key, values in found.workspace.items() if key not in stated}
+    return ContractProposal(file, before, _missing(found.checks, known), known, workspace, stated, found)
+
+
+def _stated_keys(content: bytes) -> frozenset[str]:
+    return frozenset(cast("dict[str, object]", parse_toml(content).get("workspace", {})))
+
+
+def _missing(proposed: Iterable[Proposed], known: Sequence[Check]) -> tuple[Proposed, ...]:
+    taken = {check.name for check in known}
+    there = {what for check in known for what in _done_by(check)}
+    missing: list[Proposed] = []
+    for one in proposed:
+        if not there.isdisjoint(_done_by(one.check)):
+            continue
+        name = unused(one.check.name, taken)
+        taken.add(name)
+        missing.append(replace(one, check=replace(one.check, name=name)))
+    return tuple(missing)
+
+
+def _done_by(check: Check) -> set[tuple[str, str]]:
+    """Return a check as its command and the tools that it calls. The same tool in the same directory need not run
+    twice.
+    """
+    place = posixpath.normpath(check.dir)
+    tools = [recognise(words) for words in plain_commands(check.command)]
+    return {(place, " ".join(check.command.split())), *((place, f"<{tool.runner}>") for tool in tools if tool)}
+
+
+# -- trial run --
+
+
+async def try_out(place: Workplace, planned: ContractProposal, emit: Emit) -> Verdict:
+    """Run what would be written, once, on the working tree as it is and with the workspace that it would have."""
+    variables = {f"DONEWHEN__WORKSPACE__{key.upper()}": json.dumps(list(v)) for key, v in planned.workspace.items()}
+    environment = {**variables, **os.environ}
+    start = planned.file.parent
+    widened = settings.load(start, place.repo.root, environment, TrustBook(state_root(os.environ)))
+    checks = tuple(replace(one.check, timeout_secs=LONGEST_TRIAL_SECS) for one in planned.checks)
+    request = judge_tree.CheckRequest(subject="as-is")
+    return await judge_tree.check(replace(place, settings=widened), Contract(checks=checks), request, emit)
+
+
+def unable(result: Result) -> str:
+    """Return in one line why a check cannot start here; empty if it can, red or not."""
+    lines = [line.strip() for line in result.output_tail.splitlines() if line.strip()]
+    if result.status is CheckStatus.INFRA:
+        return "; ".join([*result.reasons, *lines[-1:]]) or "it did not start"
+    if result.status is CheckStatus.FAIL:
+        return next((line for line in reversed(lines) if NOT_INSTALLED.match(line)), "")
+    return ""
+
+
+def settled(planned: ContractProposal, verdict: Verdict) -> ContractProposal:
+    """Return the proposal without checks that cannot start here, and with time limits that fit the trial run."""
+    results = {result.name: result for result in verdict.results}
+    starting = [one for one in planned.checks if not unable(results[one.check.name])]
+    checks = tuple(replace(one, check=_timed(one.check, results[one.check.name])) for one in starting)
+    return replace(planned, checks=checks)
+
+
+def _timed(check: Check, result: Result) -> Check:
+    seconds = result.duration_ms / 1000
+    if seconds < SLOW_SECS:
+        return check
+    return replace(check, timeout_secs=max(check.timeout_secs, math.ceil(seconds * 4 / 60) * 60))
+
+
+# -- writing --
+
+
+def write(planned: ContractProposal) -> None:
+    """Write the proposal into the file, and trust the file. Raise BadInput if the file was changed meanwhile."""
+    file = Path(os.path.realpath(planned.file))
+    if file.parent != Path(os.path.realpath(planned.file.parent)):
+        raise BadInput(f"{planned.file} is a link to {file}; nothing is written elsewhere")
+    try:
+        written = _replace(file, planned)
+    except OSError as error:
+        raise BadInput(f"{file} cannot be written: {error.strerror}") from error
+    TrustBook(state_root(os.environ)).accept(file, written)
+
+
+def _replace(file: Path, planned: ContractProposal) -> bytes:
+    """Write the file and return its new content."""
+    now = file.read_bytes() if file.exists() else None
+    if now != planned.before:
+        raise BadInput(f"{file} has changed meanwhile; nothing was written, run `donewhen init` again")
+    mode = stat.S_IMODE(file.stat().st_mode) if now is not None else 0o666 & ~_umask()
+    text = extended((planned.before or b"").decode(), planned)
+    write_atomically(file, text)
+    file.chmod(mode)
+    return text.encode()
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def extended(text: str, planned: ContractProposal) -> str:
+    """Return the text of a file with the proposal added. The old text is still there, byte for byte and in order."""
+    old = parse_toml(text)
+    entries = [contract_file.entry_of(one.check) for one in planned.checks]
+    keys = {key: list(values) for key, values in planned.workspace.items()}
+    ending = "\r\n" if "\r\n" in text else "\n"
+    start = _with_keys(text, _rendered(keys).replace("\n", ending)) if keys and "workspace" in old else text or HEADING
+    blocks = ["[workspace]\n" + _rendered(keys)] if keys and "workspace" not in old else []
+    blocks += [f"[[check]]\n{_reason(one.why)}{_rendered(contract_file.entry_of(one.check))}" for one in planned.checks]
+    gap = "" if start.endswith(("\n\n", "\n\r\n")) else ending if start.endswith("\n") else ending * 2
+    new = start + gap + "\n".join(blocks).replace("\n", ending)
+    workspace = {**old.get("workspace", {}), **keys}
+    wanted = {**old, "check": [*old.get("check", []), *entries], **({"workspace": workspace} if workspace else {})}
+    try:
+        is_right = parse_toml(new) == wanted
+    except BadToml:
+        is_right = False
+    if not is_right:
+        names = ", ".join(one.check.name for one in planned.checks)
+        raise BadInput(f"{planned.file} has a form that cannot be added to without changing it; add by hand: {names}")
+    return new
+
+
+def _with_keys(text: str, lines: str) -> str:
+    """Insert keys directly below the heading of `[workspace]`, so that comments stay with what they describe."""
+    heading = re.compile(r"^[ \t]*\[[ \t]*workspace[ \t]*\][^\n]*\n", re.MULTILINE)
+    return heading.sub(lambda found: found[0] + lines, text, count=1)
+
+
+def _rendered(values: Mapping[str, Any]) -> str:
+    # Loaded on use: a library that writes TOML is slow to load, and only writing needs it.
+    import tomlkit
+
+    return tomlkit.dumps(values)
+
+
+def _reason(why: str) -> str:
+    return "# " + "".join(c if c.isprintable() else " " for c in why) + "\n"
+
+
+Judge = Callable[[Contract], Awaitable[Verdict]]
+"""Runs a contract on the base."""
+
+
+class FoundChecks:
+    def __init__(self, place: Workplace, contract: Contract, judge: Judge) -> None:
+        self._place = place
+        self._given = contract
+        self._judge = judge
+        self._unable: frozenset[str] | None = None
+        """Names of checks that cannot start here; None until they were tried."""
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        return tuple(check for check in self._all if check.name not in (self._unable or ()))
+
+    @property
+    def commands(self) -> list[str]:
+        """Commands to type at the root. If nothing was found, those of the contract that may be shown."""
+        shown = [check for check in self.checks or self._given.checks if not check.held_out]
+        return [check.at_root for check in shown]
+
+    async def try_out(self) -> None:
+        """Leave out checks that cannot start here."""
+        if self._unable is None and self._all:
+            verdict = await self._judge(replace(self._given, checks=self._all))
+            self._unable = frozenset(one.name for one in verdict.results if unable(one))
+
+    @cached_property
+    def _all(self) -> tuple[Check, ...]:
+        return tuple(one.check for one in plan(self._place).checks)

@@ -1,0 +1,180 @@
+"""Judges a tree against the contract: the working tree or HEAD for a person, or any candidate. No model is used.
+
+This module turns settings into what the judge needs: the contract, the environment of a run, and the candidate.
+"""
+
+import datetime
+import hashlib
+import json
+import os
+from collections.abc import Collection
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from donewhen import __version__
+from donewhen.events import Emit, SessionStarted
+from donewhen.judge import tool_identity
+from donewhen.judge.contract import Contract
+from donewhen.judge.defences import ALL, Defences
+from donewhen.judge.green_proof import JudgeRequest
+from donewhen.judge.judge import Judge
+from donewhen.judge.judge_host import JudgeEnvironment
+from donewhen.judge.run_cache import RUNS, RunCache
+from donewhen.judge.verdict import CheckStatus, Phase, Verdict
+from donewhen.session.check import toolchain
+from donewhen.session.settings.settings import Settings
+from donewhen.session.workplace import Workplace, room_config
+from donewhen.workspace.beneath import Root
+from donewhen.workspace.sandbox import env_vars
+from donewhen.workspace.trees.trees import require_shareable
+
+Subject = Literal["working", "as-is", "head"]
+SECRET_FILE_BYTES = 64 * 1024
+ENVIRONMENTS = (".venv", "venv", "node_modules", "vendor/bin", "vendor/bundle")
+"""Where setup commands put programs. These paths are protected, so a candidate can put nothing there."""
+
+
+class CheckRequest(NamedTuple):
+    subject: Subject = "working"
+    fresh: bool = False
+    defences: Defences = ALL
+
+
+async def check(place: Workplace, contract: Contract, request: CheckRequest, emit: Emit) -> Verdict:
+    """Judge the working tree, or HEAD alone, against HEAD."""
+    head = place.repo.head
+    subject = head if request.subject == "head" else await place.store.snapshot()
+    return await judge_tree(
+        place,
+        contract,
+        base=head,
+        candidate=await place.store.tree_of(subject),
+        emit=emit,
+        as_is=request.subject == "as-is",
+        fresh=request.fresh,
+        defences=request.defences,
+    )
+
+
+async def judge_tree(
+    place: Workplace,
+    contract: Contract,
+    *,
+    base: str,
+    candidate: str,
+    emit: Emit,
+    phase: Phase = "final",
+    as_is: bool = False,
+    fresh: bool = False,
+    only: Collection[str] = (),
+    defences: Defences = ALL,
+) -> Verdict:
+    """Judge any candidate over any base of this repository. With `only`, use only these checks of the contract."""
+    around = surroundings(place, contract)
+    if only:
+        contract = replace(contract, checks=tuple(check for check in contract.checks if check.name in only))
+    case = JudgeRequest(
+        base=base,
+        candidate=candidate,
+        surroundings=replace(around, trouble=await toolchain.mismatch(place, contract, around)),
+        today=datetime.datetime.now().astimezone().date(),
+        phase=phase,
+        as_is=as_is,
+        defences=defences,
+    )
+    runs = RunCache(place.trees.directory / RUNS, fresh)
+    return await Judge(place, contract, case, runs, emit).verdict()
+
+
+def started(place: Workplace, contract: Contract, base: str) -> SessionStarted:
+    """Return the first event about a verdict in which no engine takes part."""
+    return SessionStarted(
+        intent="",
+        repo=str(place.repo.root),
+        base=base,
+        engine=None,
+        model=None,
+        contract=asdict(contract),
+        isolation=place.probe.level.value,
+        path_transparent=place.probe.path_transparent,
+    )
+
+
+def surroundings(place: Workplace, contract: Contract) -> JudgeEnvironment:
+    """Return everything that a verdict depends on besides the tree and the check."""
+    config = room_config(place.settings)
+    share = place.settings.texts("workspace", "share")
+    setup = place.settings.texts("workspace", "setup")
+    inside = env_vars.scrubbed(os.environ, config.env)
+    shared = shared_places(place, share)
+    path = tool_identity.trusted_path(inside["PATH"], place.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
+    words = {word for check in contract.checks for word in check.command.split()}
+    installed = tool_identity.identity(path, Path(inside["HOME"]), sorted(words), shared)
+    reaches_out = config.network or config.services or config.sockets
+    facts = [
+        __version__,
+        place.probe.level.value,
+        asdict(config),
+        {**inside, "PATH": path},
+        str(place.repo.root),
+        installed,
+    ]
+    digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode("utf-8", "surrogateescape"))
+    return JudgeEnvironment(
+        path=path,
+        digest="" if reaches_out else digest.hexdigest(),
+        tools=installed,
+        passed={name: os.environ[name] for name in config.env if name in os.environ},
+        secrets=secrets_of(config.env, place.repo.files, share),
+        sites=tool_identity.python_sites(path, shared),
+    )
+
+
+def secrets_in(place: Workplace, settings: Settings) -> dict[str, str]:
+    """Return the secrets of everything that these settings let in."""
+    return secrets_of(settings.texts("workspace", "env"), place.repo.files, settings.texts("workspace", "share"))
+
+
+def shared_places(place: Workplace, share: tuple[str, ...]) -> tuple[Path, ...]:
+    """Return the locations of shared files and directories. One that cannot be shared is refused before it is read."""
+    for path in share:
+        require_shareable(place.repo, path)
+    return tuple(place.repo.files.below(path).location for path in share)
+
+
+def secrets_of(names: tuple[str, ...], files: Root, shared: tuple[str, ...]) -> dict[str, str]:
+    """Return values that must not be shown: variables that are passed through, and assignments in shared files."""
+    found = {name: os.environ[name] for name in names if name in os.environ}
+    for path in shared:
+        content = files.read_inside(path, SECRET_FILE_BYTES + 1) or b""
+        if len(content) <= SECRET_FILE_BYTES:
+            for line in content.decode("utf-8", "replace").splitlines():
+                name, separator, value = line.partition("=")
+                if separator and value.strip(" \"'"):
+                    found[name.removeprefix("export ").strip()] = value.strip(" \"'")
+    return found
+
+
+def plain_results(verdict: Verdict) -> list[dict[str, Any]]:
+    return [
+        {"name": r.name, "status": r.status.value, "exit_code": r.exit_code, "duration_ms": r.duration_ms}
+        for r in verdict.results
+    ]
+
+
+def outcome(verdict: Verdict) -> str:
+    """Return the outcome for a verdict. Only a green one is called verified."""
+    if verdict.green:
+        return "verified"
+    in_the_way = {result.status for result in verdict.results if not result.quarantined} - {CheckStatus.PASS}
+    return "flaky" if in_the_way == {CheckStatus.FLAKY} else "red"
+
+
+def summary(verdict: Verdict) -> str:
+    """Return one line for people."""
+    deciding = [result for result in verdict.results if not result.quarantined]
+    passed = sum(result.status is CheckStatus.PASS for result in deciding)
+    said = f"{passed} of {len(deciding)} checks passed"
+    others = [f"{result.name} is {result.status.value}" for result in deciding if result.status is not CheckStatus.PASS]
+    return said if not others else f"{said}; {', '.join(others)}"

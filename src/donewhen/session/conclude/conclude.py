@@ -1,0 +1,251 @@
+"""End of a session: turns the reason to stop into an outcome. The work lands, or the session finishes or waits.
+
+`Conclusion` decides which, and `Ending` writes it down. An intent is durable in the log before its effect. When to stop
+is decided in `loop.stop_rules`.
+"""
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from donewhen.errors import DonewhenError
+from donewhen.events import DiffReady, Error, Event, Landed, SessionFinished, StateChanged
+from donewhen.judge.contract import Contract
+from donewhen.judge.verdict import Verdict
+from donewhen.session.check import receipts
+from donewhen.session.check.judge_tree import judge_tree, outcome, plain_results, summary
+from donewhen.session.conclude import land as landing
+from donewhen.session.log import handoff
+from donewhen.session.log.start_record import StartRecord, is_planned
+from donewhen.session.log.state import LANDING, Plain, Round, SessionState
+from donewhen.session.log.writer import LogWriter
+from donewhen.session.loop.round import claim_in
+from donewhen.session.loop.stop_rules import Stop
+from donewhen.session.outcome import SessionResult
+from donewhen.session.person.gates import WORDS, Gates, kind_of
+from donewhen.session.workplace import Workplace
+from donewhen.storage.lease import LeaseLost
+from donewhen.workspace.git.store.bare import LARGEST_SHOWN
+
+WELL = ("verified", "already_satisfied", "no_change")
+"""Outcomes after which nothing is left to do."""
+
+
+class Ending:
+    def __init__(self, place: Workplace, opened: StartRecord, recorder: LogWriter) -> None:
+        self._place = place
+        self._opened = opened
+        self._recorder = recorder
+
+    async def intend(self, tree: str, receipt_text: str, results: Sequence[Plain]) -> Plain:
+        """Write down what will be landed, before anything is written to the user's repository. Return that plan."""
+        digest = await receipts.keep(self._place, receipt_text)
+        await self._place.store.keep(f"sessions/{self._opened.session}/judged", tree)
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        plan: dict[str, Any] = {"tree": tree, "receipt": digest, "at": now, "results": list(results)}
+        self._recorder.write(await self._diff(tree), note=(LANDING, plan), sync=True)
+        return plan
+
+    async def land(self, plan: Plain) -> SessionResult:
+        """Land the judged tree where the settings say. Repeating it after a crash changes nothing."""
+        how = self._opened.settings.text("engine", "land")
+        events: list[Event] = []
+        if how != "none":
+            land = landing.land_apply if how == "apply" else landing.land_branch
+            landed = await land(self._place, landing_plan(self._opened, plan))
+            events.append(Landed(branch=landed.branch, commit=landed.commit, note=landed.note))
+        return await self.finish("verified", "every check passed", *events, tree=str(plan["tree"]))
+
+    async def finish(self, name: str, reason: str, *events: Event, tree: str = "") -> SessionResult:
+        """Write the outcome to the log. Unless the outcome is in `WELL`, also write the handoff file for a person."""
+        story, opened = self._recorder.story, self._opened
+        judged = story.last_judged or {}
+        results = (story.landing or judged or story.baseline or {}).get("results", [])
+        told = list(events)
+        if not tree and judged.get("tree"):
+            tree = str(judged["tree"])
+            told.append(await self._diff(tree))
+        passed = sum(one["status"] == "pass" for one in results)
+        summary = f"{name}: {passed} of {len(results)} checks passed"
+        if refused := "" if story.landing else str(judged.get("refused", "")):
+            reason = f"{reason}; the last work was refused and not judged: {refused}"
+            summary = f"{name}: the last work was refused and not judged: {refused}"
+        finished = SessionFinished(
+            outcome=name,
+            reason=reason,
+            iterations=story.iterations,
+            results=tuple(results),
+            summary=summary,
+            tree=tree or await self._place.store.tree_of(opened.base),
+            refused=tuple(judged.get("refused_paths", ())) if refused else (),
+        )
+        moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
+        self._recorder.write(*told, *moved, finished, sync=True)
+        if name in WELL:
+            handoff.remove(opened.session)  # from an earlier end of the session
+        else:
+            handoff.write(opened.session, story)
+        return SessionResult(opened.session, name, reason)
+
+    def wait(self, *events: Event, reason: str) -> SessionResult:
+        """Let the session wait for a person or for time."""
+        story = self._recorder.story
+        moved = [StateChanged(from_=story.state, to="waiting")] if story.state != "waiting" else []
+        if events or moved:
+            self._recorder.write(*events, *moved, sync=True)
+        return SessionResult(self._opened.session, "waiting", reason)
+
+    async def _diff(self, tree: str) -> DiffReady:
+        size = await self._place.store.diffstat(await self._place.store.tree_of(self._opened.base), tree)
+        return DiffReady(files=size.files, insertions=size.insertions, deletions=size.deletions)
+
+
+def landing_plan(opened: StartRecord, plan: Plain) -> landing.LandingPlan:
+    return landing.LandingPlan(
+        session=opened.session,
+        intent=opened.intent,
+        base=opened.base,
+        tree=str(plan["tree"]),
+        parent=opened.parent,
+        receipt_digest=str(plan["receipt"]),
+        at=str(plan["at"]),
+    )
+
+
+class Conclusion:
+    def __init__(self, place: Workplace, opened: StartRecord, recorder: LogWriter, gates: Gates) -> None:
+        self._place = place
+        self._opened = opened
+        self._recorder = recorder
+        self._gates = gates
+        self._ending = Ending(place, opened, recorder)
+
+    async def conclude(self, stop: Stop) -> SessionResult | None:
+        """Return the outcome; None if a person sent the work back."""
+        story = self._recorder.story
+        if stop.kind == "waits" or (stop.kind == "declined" and stop.word == "sign_in"):
+            return self._ending.wait(reason=stop.reason)
+        if stop.kind == "refused":
+            return await self._ending.finish("rejected", stop.reason)
+        if stop.kind == "declined":
+            return await self._ending.finish("failed", stop.reason)
+        if stop.kind == "green":
+            return await self._intend_and_land(story.rounds[-1].judged or {})
+        if stop.kind == "claim":
+            return await self._claimed(story.rounds[-1])
+        if stop.kind == "inconclusive":
+            return await self._doubted(story.rounds[-1])
+        judged = story.last_judged or {}
+        if judged.get("green"):  # the evaluation did not pass, and no further round followed
+            return await self._ending.finish("rejected", _refusal(story, stop))
+        if judged.get("edits") and (await self._judge_as_is(str(judged["candidate"]))).green:
+            return await self.amendment()
+        names = {"iterations": "red", "no_progress": "no_progress", "model_failed": "failed", "budget": "budget"}
+        name = names[stop.kind]
+        if name == "red" and {status for _, status in judged.get("failing", [])} == {"flaky"}:
+            name = "flaky"
+        return await self._ending.finish(name, stop.reason)
+
+    async def _intend_and_land(self, judged: Plain) -> SessionResult:
+        return await self._land(
+            await self._ending.intend(str(judged["tree"]), str(judged["receipt"]), judged["results"])
+        )
+
+    async def _doubted(self, last: Round) -> SessionResult:
+        """Let a person decide on green work for which the evaluation came to no conclusion."""
+        decision = await self._gates.ask(f"evaluation-{last.n}", str((last.opinion or {})["summary"]))
+        if decision is None:
+            return self._ending.wait(reason=WORDS["evaluation"])
+        if decision:
+            return await self._intend_and_land(last.judged or {})
+        return await self._ending.finish("rejected", "a person refused the work after an evaluation without conclusion")
+
+    async def _claimed(self, last: Round) -> SessionResult | None:
+        """Handle the claim that nothing should change. Accept it without a person only if nothing contradicts it."""
+        claim = claim_in(last)
+        assert claim is not None
+        if claim.kind == "premise_wrong" and baseline_is_green(self._recorder.story, self._opened.contract):
+            return await self._ending.finish("no_change", claim.summary)
+        decision = await self._gates.ask(f"no_change-{last.n}", f"{claim.kind}: {claim.summary}\n\n{claim.evidence}")
+        if decision is None:
+            return self._ending.wait(reason=WORDS["no_change"])
+        if decision:
+            return await self._ending.finish("no_change", claim.summary)
+        return None
+
+    async def amendment(self) -> SessionResult:
+        """Let a person decide whether edits of protected paths count, if the work is green only with them."""
+        judged = self._recorder.story.last_judged or {}
+        candidate = str(judged["candidate"])
+        paths = "\n".join(f"{path} ({action}): {reason}" for path, action, reason in judged["edits"])
+        diff = await self._place.store.patch(str(judged["tree"]), candidate, LARGEST_SHOWN)
+        if is_planned(self._opened.settings):
+            paths = (
+                f"No evaluator has looked at this work: only what is green without these edits is evaluated.\n\n{paths}"
+            )
+        decision = await self._gates.ask("amendment", f"{paths}\n\n{diff.decode('utf-8', 'replace')}")
+        if decision is None:
+            return self._ending.wait(reason=WORDS["amendment"])
+        if not decision:
+            return await self._ending.finish("rejected", "a person refused the edits of protected paths")
+        verdict = await self._judge_as_is(candidate)
+        if not verdict.green:
+            return await self._ending.finish(outcome(verdict), f"approved, but judged again: {summary(verdict)}")
+        story = self._recorder.story
+        costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)
+        text = await receipts.made(self._place, verdict, self._opened.contract, costs, as_is=True, amended=True)
+        return await self._land(await self._ending.intend(verdict.tree, text, plain_results(verdict)))
+
+    async def land_again(self, plan: Plain) -> SessionResult:
+        """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
+        story = self._recorder.story
+        if any(gate.kind == "landing" and gate.decision == "denied" for gate in story.gates.values()):
+            return await self._ending.finish("rejected", "a person refused the landing", tree=str(plan["tree"]))
+        if story.gate is not None and story.gate.kind == "landing":
+            self._gates.decide(True, "the session goes on")
+        return await self._land(plan)
+
+    async def _land(self, plan: Plain) -> SessionResult:
+        landed: SessionResult | None = None
+        try:
+            with anyio.CancelScope(shield=True):  # a landing must not be cancelled half-way
+                landed = await self._ending.land(plan)
+        except LeaseLost:
+            raise
+        except (DonewhenError, OSError) as error:
+            self._recorder.emit(Error(kind="landing", message=str(error)))
+            return await self._not_landed(plan, str(error))
+        assert landed is not None  # a shielded scope is not cancelled
+        return landed
+
+    async def _not_landed(self, plan: Plain, why: str) -> SessionResult:
+        tries = sum(kind_of(id) == "landing" for id in self._recorder.story.gates)
+        last = self._recorder.story.gates.get(f"landing-{tries}")
+        number = tries if last is not None and not last.decision else tries + 1
+        decision = await self._gates.ask(f"landing-{number}", why)
+        if decision is None:
+            return self._ending.wait(reason=f"{WORDS['landing']}: {why}")
+        if decision:
+            return await self._land(plan)
+        return await self._ending.finish("rejected", "a person refused the landing", tree=str(plan["tree"]))
+
+    async def _judge_as_is(self, candidate: str) -> Verdict:
+        base, emit = self._opened.base, self._recorder.emit
+        return await judge_tree(
+            self._place, self._opened.contract, base=base, candidate=candidate, emit=emit, phase="final", as_is=True
+        )
+
+
+def _refusal(story: SessionState, stop: Stop) -> str:
+    summary = str(next((one.opinion["summary"] for one in reversed(story.rounds) if one.opinion), ""))
+    return summary if stop.kind == "rejected" or not stop.reason else f"{summary}; and then: {stop.reason}"
+
+
+def baseline_is_green(story: SessionState, contract: Contract) -> bool:
+    """Return True if every check that decides (is not in quarantine) was green before any work."""
+    results = {one["name"]: one["status"] for one in (story.baseline or {}).get("results", [])}
+    today = datetime.datetime.now().astimezone().date()
+    deciding = [check.name for check in contract.checks if not check.in_quarantine(today)]
+    return bool(deciding) and all(results.get(name) == "pass" for name in deciding)

@@ -1,0 +1,96 @@
+"""Agents that can be used here: the known ones and those of the settings, as they were found.
+
+This module turns settings into the input of `engines.external.discover.find`. It does not decide which agent works on a
+session.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from donewhen.engines.external.discover import profile
+from donewhen.engines.external.discover.find import AgentQuery, DiscoveryContext, FoundAgent, find
+from donewhen.engines.external.discover.profile import Profile
+from donewhen.engines.external.discover.readiness import ModelChoice
+from donewhen.session.log.open_archive import Say, silent
+from donewhen.session.settings import settings as settings_module
+from donewhen.session.settings.model_server import server_of
+from donewhen.session.settings.settings import Settings
+from donewhen.session.settings.trust import TrustBook
+from donewhen.workspace.state_dir import state_root
+
+if TYPE_CHECKING:
+    from donewhen.workspace.process.launch import Launcher
+
+TABLES = ("agent", "model")
+"""Tables of the repository's file that are read for agents."""
+
+
+async def agents_list(say: Say = silent) -> list[dict[str, Any]]:
+    """Return every agent as plain data: what it is, whether it is ready, and why not."""
+    return [asdict(one) for one in await agents_here(say)]
+
+
+async def agents_here(say: Say = silent, launcher: "Launcher | None" = None) -> list[FoundAgent]:
+    """Return the agents for the settings of the current directory. Ignore and report what an untrusted file says."""
+    start, trust = Path.cwd(), TrustBook(state_root(os.environ))
+    settings = settings_module.near(start, os.environ, trust, TABLES)
+    repository = settings_module.repository_above(start)
+    for line in _left_out(settings, repository or start, trust):
+        say(line)
+    found = await found_by(settings, repository, os.environ, launcher)
+    profiles = known(settings)
+    return [one for one in found if one.status != "missing" or _can_be_had(profiles[one.name])]
+
+
+async def found_by(
+    settings: Settings,
+    repository: Path | None,
+    environment: Mapping[str, str],
+    launcher: "Launcher | None" = None,
+    only: str = "",
+) -> list[FoundAgent]:
+    """Return all agents that the settings know, or one, in order of preference. The user's own agents come last."""
+    use = settings.text("model", "use").partition(":")[0]
+    around = DiscoveryContext(
+        environment=environment,
+        state=state_root(environment),
+        repository=repository,
+        model=ModelChoice(use, server_of(settings).url_for(use)),
+    )
+    return await find([one for one in _wanted(settings) if only in ("", one.profile.name)], around, launcher)
+
+
+def known(settings: Settings) -> dict[str, Profile]:
+    """Return every agent that can be named, by its name."""
+    return {one.profile.name: one.profile for one in _wanted(settings)}
+
+
+def _can_be_had(one: Profile) -> bool:
+    """Return True if it is worth reporting that the agent is missing.
+
+    An agent that no package provides, such as the one for tests, is not reported.
+    """
+    return one.name not in profile.shipped() or any(way.package for way in one.ways.values())
+
+
+def _wanted(settings: Settings) -> Iterator[AgentQuery]:
+    own = settings.agents()
+    for name, one in profile.shipped().items():
+        given = own.pop(name, {})
+        way = str(given.get("way", ""))
+        ways = {way: one.ways[way]} if way else one.ways
+        yield AgentQuery(replace(one, ways=ways), pin=str(given.get("path", "")))
+    for name, given in own.items():
+        command = str(given["command"])
+        yield AgentQuery(profile.custom(name, command), command=command)
+
+
+def _left_out(settings: Settings, top: Path, trust: TrustBook) -> Iterator[str]:
+    if settings.file is None or settings_module.is_trusted(settings.file, top, trust):
+        return
+    if given := cast("Mapping[str, object]", settings_module.read(settings.file).get("agent", {})):
+        names = ", ".join(f"agent.{name}" for name in given)
+        yield f"note: {settings.file}: not trusted, so this is left out: {names}; read it, then run: donewhen trust"

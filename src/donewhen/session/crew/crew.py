@@ -1,0 +1,381 @@
+"""The crew of a session. This is the only module that creates engines and models.
+
+An engine that was asked for is the first ladder step. After it come the engines that can continue its work. If no
+engine is named, the choice depends on what is ready and on how complex the intent looks. The latter is only a guess
+from the words of the intent.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from donewhen.engines.interface import Engine
+from donewhen.errors import BadInput
+from donewhen.model.interface import Model
+from donewhen.model.prices import is_free
+from donewhen.model.providers import checked_url
+from donewhen.session.check.command_policy import policy_of
+from donewhen.session.log.start_record import StartRecord, is_planned
+from donewhen.session.log.state import SessionState
+from donewhen.session.loop.round import LadderStep
+from donewhen.session.session import Crew
+from donewhen.session.settings.model_server import server_of
+from donewhen.session.settings.settings import Settings
+from donewhen.session.workplace import Workplace
+from donewhen.storage.archive import Archive
+
+if TYPE_CHECKING:
+    from donewhen.engines.external.run.agent_environment import AgentLaunchSpec
+    from donewhen.engines.planned.engine import How
+    from donewhen.session.planned.evaluator import EvaluatorConfig
+
+MANY_WORDS = 120
+MANY_ITEMS = 3
+WIDE = re.compile(
+    r"\b(refactor\w*|re-?writ\w+|redesign\w*|re-?architect\w*|architecture|migrat\w+|port(?:ing)? (?:it |this )?to|"
+    r"convert \w+ to|overhaul\w*|end[- ]to[- ]end|from scratch|across|throughout|every(?:where| module| file)|"
+    r"all (?:modules|files|packages|services|callers)|multiple (?:files|modules|services)|several (?:files|modules))\b",
+    re.IGNORECASE,
+)
+ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
+
+
+def looks_complex(intent: str) -> bool:
+    """Return True if the intent looks wide in scope, is long, or is a list of several things."""
+    return (
+        len(intent.split()) > MANY_WORDS or len(ITEM.findall(intent)) >= MANY_ITEMS or WIDE.search(intent) is not None
+    )
+
+
+ENGINES = ("auto", "native", "external", "foreman", "planned")
+LEAST = {
+    "native": {"max_iterations": 1, "max_turns": 1, "max_tokens_per_turn": 1},
+    "external": {"max_turns": 1, "timeout_secs": 1, "repair_invokes": 0},
+    "foreman": {"workers": 1, "plan_attempts": 1},
+    "planned": {"max_revision_rounds": 0},
+}
+HOW_TOLD: Mapping[str, "How"] = {"native": "tool", "external": "file", "foreman": "words"}
+"""How each builder reports the states of plan items."""
+PLANNER_TEMPERATURE, EVALUATOR_TEMPERATURE = 0.2, 0.1
+
+
+def settled(settings: Settings) -> Settings:
+    """Return the settings with the paths of scripted models made absolute, independent of the current directory."""
+    for table, key in (("model", "use"), ("planned", "evaluator_model")):
+        chosen = settings.get(table, key)
+        provider, _, name = str(chosen.value).partition(":")
+        if provider == "scripted" and name:
+            settings = settings.with_value(table, key, f"scripted:{os.path.abspath(name)}", chosen.source)
+    return settings
+
+
+def require_sense(settings: Settings) -> None:
+    """Raise BadInput for an engine, an agent or a limit that cannot be used."""
+    engine = settings.text("engine", "use")
+    kind, colon, name = engine.partition(":")
+    with settings.blaming("engine", "use"):
+        if kind not in ENGINES or (colon and (kind in ("auto", "native") or not name)):
+            raise BadInput(f"'{engine}' is not an engine; known are {', '.join(ENGINES)}")
+        if kind == "planned" and name:
+            _require_builder(settings, name)
+        if kind == "external" and name:
+            _require_agent(settings, name)
+        if kind == "foreman" and name:
+            _require_worker(settings, name)
+    with settings.blaming("foreman", "worker"):
+        _require_worker(settings, settings.text("foreman", "worker"))
+    with settings.blaming("planned", "builder"):
+        _require_builder(settings, settings.text("planned", "builder"))
+    for table, keys in LEAST.items():
+        for key, least in keys.items():
+            with settings.blaming(table, key):
+                if settings.number(table, key) < least:
+                    raise BadInput(f"'{table}.{key}' must be {least} or more")
+    if mcp_url := settings.text("external", "mcp_url"):
+        with settings.blaming("external", "mcp_url"):
+            checked_url(mcp_url, "external.mcp_url")
+
+
+def _require_agent(settings: Settings, name: str) -> None:
+    from donewhen.session.crew import agent_list
+
+    known = agent_list.known(settings)
+    if name not in known:
+        raise BadInput(f"'{name}' is not an agent; known are {', '.join(known)}")
+
+
+def _require_builder(settings: Settings, builder: str) -> None:
+    kind, colon, name = builder.partition(":")
+    if kind == "planned" or (kind in ("native", "auto") and colon):
+        raise BadInput(f"'{builder}' is no builder; known are native, external, foreman and every agent")
+    if kind == "foreman":
+        _require_worker(settings, name or "native")
+    elif kind not in ("native", "auto"):
+        _require_worker(settings, builder)
+
+
+def _require_worker(settings: Settings, worker: str) -> None:
+    kind, agent = _worker_kind(worker)
+    if kind == "native" and agent:
+        raise BadInput(f"'{worker}' is no worker; known are native, external and every agent")
+    if kind == "external" and agent:
+        _require_agent(settings, agent)
+
+
+def _worker_kind(worker: str) -> tuple[str, str]:
+    """Return `native`, or `external` with an agent. An agent may also be named alone."""
+    kind, _, agent = worker.partition(":")
+    return (kind, agent) if kind in ("native", "external") else ("external", worker)
+
+
+async def require_possible(place: Workplace, intent: str, archive: Archive) -> None:
+    """Raise BadInput if no engine could work, before anything is written."""
+    require_sense(place.settings)
+    chosen = _model_if_any(place.settings, archive)
+    if is_planned(place.settings):
+        if isinstance(chosen, BadInput):
+            raise BadInput(f"a planner needs a model: {chosen}")
+        _sceptic(place, chosen[0])
+    await _rungs(place, intent, chosen)
+
+
+async def crew(place: Workplace, known: StartRecord, story: SessionState, archive: Archive) -> Crew:
+    """Return the engines in their order, with the model that was asked for or the most promising one."""
+    from donewhen.model.interface import close_model
+
+    chosen = _model_if_any(known.settings, archive, story.model, known.session)
+    rungs = await _rungs(place, known.intent, chosen, story.agent)
+    if isinstance(chosen, BadInput):
+        return Crew(rungs=rungs, model=None, reason="", free=False, leave=_nothing_to_leave)
+    model, reason = chosen
+    sceptic, opened = _sceptic(place, model) if is_planned(known.settings) else (None, ())
+    free = all(is_free(one.name) for one in (model, *opened)) and not any(rung.agent for rung in rungs if rung.engine)
+
+    async def leave() -> None:
+        for one in (model, *opened):
+            await close_model(one)
+
+    planner = _native(place, known.settings, model, reads_only=True, temperature=PLANNER_TEMPERATURE)
+    return Crew(rungs=rungs, model=model.name, reason=reason, free=free, leave=leave, planner=planner, sceptic=sceptic)
+
+
+def _sceptic(place: Workplace, model: Model) -> tuple["EvaluatorConfig", tuple[Model, ...]]:
+    """Return the evaluator, with its own model if one is configured, and the models that were opened for it."""
+    from donewhen.model.open_model import ModelConfig, open_model
+    from donewhen.session.planned.evaluator import EvaluatorConfig
+
+    settings, opened = place.settings, ()
+    if name := settings.text("planned", "evaluator_model"):
+        server = server_of(settings, name.partition(":")[0])
+        with settings.blaming("planned", "evaluator_model"):
+            model = open_model(name, ModelConfig(base_url=server.url, base_url_for=server.provider), os.environ)
+            opened = (model,)
+    engine = _native(place, settings, model, reads_only=True, temperature=EVALUATOR_TEMPERATURE)
+    revisions = settings.whole("planned", "max_revision_rounds")
+    return EvaluatorConfig(engine=engine, model=model.name, revisions=revisions), opened
+
+
+async def _nothing_to_leave() -> None:
+    return
+
+
+_Chosen = tuple[Model, str] | BadInput
+"""The model and why it was chosen, or why there is none."""
+
+
+def _model_if_any(settings: Settings, archive: Archive, before: str = "", seed: str = "") -> _Chosen:
+    """Return the model, or the reason why there is none: agents can still work without one.
+
+    Raise BadInput at once if a model was named and cannot be used, or if the native engine was asked for.
+    """
+    try:
+        return _model(settings, archive, os.environ, before, seed)
+    except BadInput as error:
+        if settings.text("engine", "use") == "native" or settings.text("model", "use") != "auto":
+            raise
+        return error
+
+
+async def _rungs(place: Workplace, intent: str, chosen: _Chosen, before: str = "") -> tuple[LadderStep, ...]:
+    settings = place.settings
+    kind, _, name = settings.text("engine", "use").partition(":")
+    if kind == "planned":
+        return await _builders(place, name or settings.text("planned", "builder"), intent, chosen, before)
+    rungs: list[LadderStep] = []
+    delegates = kind in ("auto", "foreman") and _delegates(settings, intent, chosen)
+    if kind == "foreman" or (delegates and not isinstance(chosen, BadInput)):
+        rungs += await _foreman(place, name or settings.text("foreman", "worker"), chosen, before)
+        name = ""
+    has_agent = any(rung.name == "external" for rung in rungs)
+    if kind == "external" or (delegates and not has_agent):
+        rungs += await _external(place, name or before, asked=kind == "external")
+    if not isinstance(chosen, BadInput):
+        rungs.append(_native_rung(place, settings, chosen[0]))
+    elif not any(rung.engine for rung in rungs):
+        # Why a requested agent cannot work is more useful than the list of everything that would help.
+        raise BadInput("; ".join([*(rung.reason for rung in rungs), str(chosen)]))
+    return tuple(rungs)
+
+
+async def _builders(
+    place: Workplace, builder: str, intent: str, chosen: _Chosen, before: str
+) -> tuple[LadderStep, ...]:
+    """Return the ladder steps of the engine that builds, each wrapped so that it works from the plan."""
+    from donewhen.engines.planned.engine import PlannedEngine
+
+    kind = builder.partition(":")[0]
+    wanted = builder if kind in ENGINES else f"external:{builder}"
+    settings = place.settings.with_value("engine", "use", wanted, place.settings.get("engine", "use").source)
+    rungs = await _rungs(replace(place, settings=settings), intent, chosen, before)
+    return tuple(
+        replace(rung, engine=PlannedEngine(rung.engine, HOW_TOLD[rung.name]) if rung.engine else None) for rung in rungs
+    )
+
+
+def _delegates(settings: Settings, intent: str, chosen: _Chosen) -> bool:
+    """Return True if an agent is worth looking for although none was asked for."""
+    if isinstance(chosen, BadInput):
+        return True
+
+    return settings.text("model", "use").partition(":")[0] not in ("scripted", "replay") and looks_complex(intent)
+
+
+async def _external(place: Workplace, name: str, asked: bool) -> list[LadderStep]:
+    """Return the named agent, ready or not; else the first one that can work, if any."""
+    from donewhen.session.crew import agent_list
+    from donewhen.session.crew.agent_terms import AgentUnavailable, hire
+
+    known = agent_list.known(place.settings)
+    refused: list[AgentUnavailable] = []
+    for candidate in [name] if name else known:
+        (one,) = await agent_list.found_by(place.settings, place.repo.root, os.environ, place.launcher, only=candidate)
+        hired = hire(known[one.name], one, place, os.environ)
+        if not isinstance(hired, AgentUnavailable):
+            why = "it was asked for" if asked and name else "it is ready" if asked else "the intent looks complex"
+            return [_external_rung(place, hired, f"{one.name}: {why}")]
+        refused.append(hired)
+    if not asked:
+        return []
+    first = next((one for one in refused if one.kind == "sign_in"), refused[0]) if refused else None
+    if first is None or not name:
+        reason = "no agent is ready; see: donewhen agents"
+        return [LadderStep(name="external", engine=None, reason=reason, declines="not_ready")]
+    return [LadderStep(name="external", engine=None, reason=first.reason, declines=first.kind, agent=name)]
+
+
+async def _foreman(place: Workplace, worker: str, chosen: _Chosen, before: str) -> list[LadderStep]:
+    """Return the foreman, and after it the agent that its workers use, if they use one. The planner needs a model."""
+    kind, agent = _worker_kind(worker)
+    agents = await _external(place, agent or before, asked=True) if kind == "external" else []
+    if isinstance(chosen, BadInput):
+        reason = "a planner needs a model, and there is none"
+        return [LadderStep(name="foreman", engine=None, reason=reason, declines="not_ready"), *agents]
+    works = agents[0] if agents else _native_rung(place, place.settings, chosen[0])
+    if works.engine is None:
+        return [replace(works, name="foreman")]
+    return [_foreman_rung(place, works, works.engine, chosen[0]), *agents]
+
+
+def _foreman_rung(place: Workplace, works: LadderStep, worker: Engine, model: Model) -> LadderStep:
+    from donewhen.engines.foreman.engine import ForemanConfig, ForemanEngine
+
+    settings = place.settings
+    config = ForemanConfig(
+        workers=settings.whole("foreman", "workers"),
+        plan_attempts=settings.whole("foreman", "plan_attempts"),
+        max_turns=works.max_turns,
+    )
+    planner = _native(place, settings, model, reads_only=True)
+    return LadderStep(
+        name="foreman",
+        engine=ForemanEngine(planner, worker, config),
+        reason=f"{_why_foreman(settings)}; its workers are {works.agent or works.name}",
+        max_iterations=1,
+        max_turns=works.max_turns,
+        agent=works.agent,
+    )
+
+
+def _why_foreman(settings: Settings) -> str:
+    return "the intent looks complex" if settings.text("engine", "use") == "auto" else "it was asked for"
+
+
+def _external_rung(place: Workplace, hired: "AgentLaunchSpec", reason: str) -> LadderStep:
+    from donewhen.engines.external.engine import ExternalConfig, ExternalEngine
+
+    settings = place.settings
+    config = ExternalConfig(policy=policy_of(place, settings), timeout_secs=settings.number("external", "timeout_secs"))
+    return LadderStep(
+        name="external",
+        engine=ExternalEngine(hired, config),
+        reason=reason,
+        max_iterations=1 + settings.whole("external", "repair_invokes"),
+        max_turns=settings.whole("external", "max_turns"),
+        agent=hired.profile.name,
+    )
+
+
+def _native_rung(place: Workplace, settings: Settings, model: Model) -> LadderStep:
+    wanted = settings.text("engine", "use")
+    reasons = {"native": "it was asked for", "auto": "a model is configured"}
+    return LadderStep(
+        name="native",
+        engine=_native(place, settings, model),
+        reason=reasons.get(wanted, "the next one that can go on"),
+        max_iterations=settings.whole("native", "max_iterations"),
+        max_turns=settings.whole("native", "max_turns"),
+    )
+
+
+def _native(
+    place: Workplace, settings: Settings, model: Model, reads_only: bool = False, temperature: float = 0
+) -> Engine:
+    from donewhen.engines.native.loop import Context, NativeConfig, NativeEngine
+
+    config = NativeConfig(
+        max_tokens_per_turn=settings.whole("native", "max_tokens_per_turn"),
+        context=cast("Context", settings.text("engine", "context")),
+        policy=policy_of(place, settings),
+        reads_only=reads_only,
+        temperature=temperature,
+    )
+    return NativeEngine(model, config)
+
+
+def _model(
+    settings: Settings, archive: Archive, environment: Mapping[str, str], before: str = "", seed: str = ""
+) -> tuple[Model, str]:
+    """Return the model and why it was chosen. With `auto`, a resumed session keeps its model."""
+    from donewhen.model.open_model import ModelConfig, open_model
+
+    wanted = settings.get("model", "use")
+    name, reason = str(wanted.value), f"{wanted.source} asks for it"
+    if name == "auto":
+        name, reason = (before, "the session began with it") if before else _best(archive, environment, seed)
+    fallback = settings.texts("model", "fallback")
+    server = server_of(settings, *(one.partition(":")[0] for one in (name, *fallback)))
+    with settings.blaming("model", "use"):
+        if name.startswith("replay:"):
+            return _replay(archive, name), reason
+        config = ModelConfig(base_url=server.url, base_url_for=server.provider, fallback=fallback)
+        return open_model(name, config, environment), reason
+
+
+def _best(archive: Archive, environment: Mapping[str, str], seed: str) -> tuple[str, str]:
+    from donewhen.model.router import candidates, choose
+    from donewhen.session.crew.model_history import outcomes_by_model
+
+    chosen = choose(candidates(environment), outcomes_by_model(archive), seed=int(seed or "0", 16))
+    if chosen.model is None:
+        raise BadInput(
+            f"{chosen.reason}, or install an agent (donewhen agents lists them); without either there is: donewhen demo"
+        )
+    return chosen.model, chosen.reason
+
+
+def _replay(archive: Archive, name: str) -> Model:
+    from donewhen.session.crew.model_history import recorded_turns
+
+    return recorded_turns(archive, name)

@@ -1,0 +1,47 @@
+"""Data from earlier sessions: which model led to verified work at which cost, and recorded turns to replay."""
+
+import anyio.lowlevel
+
+from donewhen.errors import BadInput
+from donewhen.model.interface import Reply, Said, Turn
+from donewhen.model.recording import Failure, Replay, failure_from, reply_from
+from donewhen.model.router import Experience
+from donewhen.session.log.state import told
+from donewhen.storage.archive import Archive
+
+LOOKED_AT = 200
+TELLING = ("session_started", "model_selected", "model_fallback", "spend", "session_finished")
+
+
+def outcomes_by_model(archive: Archive) -> list[Experience]:
+    """Return the results of the newest sessions, with the model that worked on each."""
+    found: list[Experience] = []
+    for row in archive.sessions(limit=LOOKED_AT):
+        if row.state == "finished":
+            story = told(archive.records(row.id, kinds=TELLING))
+            if story.model and row.outcome in ("verified", "red", "flaky", "no_progress", "failed", "budget"):
+                found.append(Experience(story.model, row.outcome == "verified", story.usd))
+    return found
+
+
+class RecordedTurns(Replay):
+    """Recorded turns with a cancellation point at each turn, as with a real model."""
+
+    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+        await anyio.lowlevel.checkpoint()
+        return await super().reply(turn, said)
+
+
+def recorded_turns(archive: Archive, name: str) -> Replay:
+    """Return a model that repeats the recorded replies of a session."""
+    session = archive.find(name.removeprefix("replay:"))
+    turns: dict[str, list[Reply | Failure]] = {}
+    for record in archive.records(session):
+        kind = record.kind.partition(".")[2]
+        if kind == "turn":
+            turns.setdefault(record.body["role"], []).append(reply_from(record.body["reply"]))
+        elif kind == "turn_failed":
+            turns.setdefault(record.body["role"], []).append(failure_from(record.body))
+    if not turns:
+        raise BadInput(f"{name}: session {session} has no recorded turns")
+    return RecordedTurns(name, turns)

@@ -1,0 +1,112 @@
+"""Handoff file for a person after an outcome that is not a success: what was tried, what is red, what to type next.
+
+It is written from the session state. Nothing reads it back.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from donewhen.errors import BadInput
+from donewhen.printable import visible
+from donewhen.session.log.state import Round, SessionState
+from donewhen.workspace.files import write_atomically
+from donewhen.workspace.state_dir import private_directory, state_root
+
+SAID_CHARACTERS = 600
+AS_TEXT = "    "
+"""Prefix of every line that others wrote. It makes a code block, in which nothing is a heading, a list or a command."""
+
+
+def place(session: str) -> Path:
+    """Return the path of a session's file, whether it exists or not."""
+    return state_root(os.environ) / "handoffs" / f"{session}.md"
+
+
+def write(session: str, story: SessionState) -> None:
+    """Write the file. If it cannot be written, the session has ended all the same, and its log holds the same facts."""
+    file = place(session)
+    text = "\n".join(_lines(session, story)) + "\n"
+    with contextlib.suppress(OSError, BadInput):
+        private_directory(file.parent)
+        write_atomically(file, visible(text))  # model text may hold what no file can store or what controls a terminal
+
+
+def remove(session: str) -> None:
+    with contextlib.suppress(OSError):
+        place(session).unlink()
+
+
+def _lines(session: str, story: SessionState) -> Iterator[str]:
+    finished = story.finished or {}
+    yield f"# {session}: {finished.get('outcome')}"
+    yield ""
+    yield from _quoted(str(story.started.get("intent", "")))
+    yield ""
+    yield f"Why it ended: {_in_a_line(finished.get('reason'))}"
+    yield f"Spent: {story.tokens} tokens, {'unknown' if story.usd is None else f'{story.usd:.4f}'} USD."
+    yield ""
+    yield "## What was tried"
+    yield ""
+    if not story.rounds:
+        yield "Nothing: it ended before the first round."
+    for one in story.rounds:
+        yield from _round(one)
+    judged = story.last_judged or {}
+    words = str(judged.get("feedback", ""))
+    if judged.get("refused"):
+        yield from (
+            "",
+            "## What was refused",
+            "",
+            "The last work was not judged. These paths cannot be part of it:",
+            "",
+        )
+        yield from (f"- {_in_a_line(one['path'])} {one['reason']}" for one in judged.get("refused_paths", ()))
+        yield from ("", f"In short: {_in_a_line(judged['refused'])}")
+    elif words:
+        yield from ("", "## What is red", "", *_quoted(words))
+    yield from _evaluation(session, story)
+    yield from ("", "## How to go on", "")
+    yield f"- `donewhen diff {session}`: what was made so far"
+    yield f"- `donewhen resume {session}`: another allowance of rounds, on top of it"
+    yield f"- `donewhen discard {session}`: remove its trees and its branch"
+
+
+def _evaluation(session: str, story: SessionState) -> Iterator[str]:
+    """Yield the evaluations, the states of the plan items, and the paths of the complete files."""
+    opinions = [one.opinion for one in story.rounds if one.opinion is not None]
+    if opinions:
+        yield from ("", "## What was said about green work", "")
+        yield from (
+            f"{number}. {one['status']}: {_in_a_line(one['summary'])}" for number, one in enumerate(opinions, 1)
+        )
+    if story.proposals:
+        from donewhen.session.log import plan_files  # loaded on use: only planned sessions have these files
+
+        tracker = plan_files.tracker_in(story)
+        if tracker is not None:
+            items = tracker.rendered().splitlines()[2:]  # without the title, which is the planner's heading
+            yield from ("", "## How far the plan is, by the builder's word", "", *items)
+        plan_files.write(session, story)
+        yield from ("", "## Files", "", *(f"- {path}" for path in plan_files.found(session).values()))
+
+
+def _round(one: Round) -> Iterator[str]:
+    attempted, judged = one.attempted or {}, one.judged or {}
+    failing = ", ".join(f"{name} {status}" for name, status in judged.get("failing", []))
+    judgement = "green" if judged.get("green") else failing or "not judged"
+    yield f"{one.n}. {one.rung}: ended as {attempted.get('stop', 'interrupted')}; {judgement}"
+    said = _in_a_line(attempted.get("said", ""))
+    if said:
+        yield f"   > {said[:SAID_CHARACTERS]}"
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Yield text of others so that it cannot be taken for a part of this file. `visible` escapes other line ends."""
+    yield from (f"{AS_TEXT}{line}" if line.strip() else "" for line in text.split("\n"))
+
+
+def _in_a_line(text: object) -> str:
+    return " ".join(str(text).split())

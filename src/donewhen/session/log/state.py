@@ -1,0 +1,298 @@
+"""State of a session: a fold of its log, and nothing else. What was opened, tried, judged, asked and spent.
+
+Events are public facts. Notes are facts that only a resumed session needs. Both are folded in the order in which they
+were written. Nothing is decided here.
+"""
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from donewhen.engines.interface import Note
+from donewhen.records import frozen
+from donewhen.storage.record import Record
+
+OPENED, OWNED, CLOCK, TREE, ROUND, ATTEMPTED, JUDGED, LANDING, DISCARDED = (
+    "opened", "owned", "clock", "tree", "round", "attempted", "judged", "landing", "discarded"
+)  # fmt: skip
+PROPOSED, WISH, OPINION = "proposed", "wish", "opinion"
+BASELINE = "baseline"
+"""Kinds of a session's own notes. An engine's notes have the kind STEP.KIND, with the name of its ladder step."""
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Round:
+    """One round: an attempt, then its verdict."""
+
+    n: int
+    rung: str
+    attempted: Plain | None = None
+    judged: Plain | None = None
+    hint: Plain | None = None
+    """Hint from an earlier repair; a hint without text is withheld."""
+    resumed: bool = False
+    """True if the session was resumed after this round."""
+    opinion: Plain | None = None
+    """Result of the evaluation of green work; None without one."""
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the contract is green but the evaluation did not pass."""
+        return self.opinion is not None and self.opinion["status"] != "passed"
+
+    @property
+    def counts(self) -> bool:
+        """False if the round ended because only a person or time helps, or because the engine declined.
+
+        Such a round does not count against the limits.
+        """
+        return (self.attempted or {}).get("stop") not in ("waits", "declines")
+
+    @property
+    def worked_on(self) -> bool:
+        return self.attempted is not None and self.attempted.get("stop") != "declines"
+
+
+@dataclass(slots=True)
+class Gate:
+    id: str
+    kind: str
+    decision: str = ""
+    """Empty while it waits for a person."""
+    reason: str = ""
+    detail: str = ""
+    """Full text of what the decision is about."""
+
+
+@dataclass(slots=True)
+class Question:
+    id: str
+    prompt: str
+    expires_at: str | None
+    answer: str | None = None
+    expired: bool = False
+
+
+@frozen
+class Before:
+    """What was used when a finished session was resumed. It does not count against the limits again."""
+
+    rounds: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    secs: float = 0.0
+
+
+class SessionState:
+    def __init__(self) -> None:
+        self.state = "created"
+        self.created_at = ""
+        self.opened: Plain = {}
+        self.started: Plain = {}
+        self.proposals: list[Plain] = []
+        """Plans and contracts that were proposed in this session; the last one counts."""
+        self.wish = ""
+        """Change request for the last proposal; empty once the next proposal is made."""
+        self.baseline: Plain | None = None
+        self.before_work: Plain = {}
+        """Data about the baseline that only the memory needs."""
+        self.engine = ""
+        self.agent = ""
+        """The last agent that worked on the session."""
+        self.model = ""
+        self.declined: set[str] = set()
+        """Engines that are not used again."""
+        self.tree = ""
+        """The name of the maker tree."""
+        self.parts: dict[str, str] = {}
+        """Names of the maker trees of parts of the work, by part."""
+        self.rounds: list[Round] = []
+        self.notes: dict[str, list[Note]] = {}
+        self.turns: Counter[str] = Counter()
+        self.tokens = 0
+        self.usd: float | None = 0.0
+        self.active_secs = 0.0
+        """Seconds that owners worked on the session, without pauses between owners and jumps of the clock."""
+        self.before = Before()
+        """What was used up before the limits were reset."""
+        self.errors: set[str] = set()
+        """Kinds of errors that were reported."""
+        self.questions: dict[str, Question] = {}
+        self.gates: dict[str, Gate] = {}
+        self.landing: Plain | None = None
+        self.landed: Plain | None = None
+        self.discarded = False
+        self.finished: Plain | None = None
+        """The last `session_finished`; None once the session runs again."""
+        self.position = 0
+        self.count = 0
+        """Number of folded records; less than the position of the last one if some were lost."""
+        self._is_over = False
+        """True from the end of the session until it is resumed."""
+        self._since: datetime.datetime | None = None
+        self._generation = 0
+
+    @property
+    def iterations(self) -> int:
+        """Number of rounds that were really worked on."""
+        return sum(one.worked_on for one in self.rounds)
+
+    @property
+    def allowed_rounds(self) -> list[Round]:
+        """Rounds that count against the current limits."""
+        return self.rounds[self.before.rounds :]
+
+    @property
+    def lost(self) -> int:
+        """Number of records of the log that could not be read. Valid once all records are folded."""
+        return self.position - self.count
+
+    @property
+    def last_judged(self) -> Plain | None:
+        return next((one.judged for one in reversed(self.rounds) if one.judged is not None), None)
+
+    @property
+    def question(self) -> Question | None:
+        """The question that waits for an answer."""
+        waiting = [one for one in self.questions.values() if one.answer is None and not one.expired]
+        return waiting[-1] if waiting else None
+
+    @property
+    def gate(self) -> Gate | None:
+        """The gate that waits for a decision. A gate of a finished session waits again after a resume."""
+        waiting = [one for one in self.gates.values() if not one.decision and not self._is_over]
+        return waiting[-1] if waiting else None
+
+    def take(self, record: Record) -> None:
+        """Fold one more record."""
+        self.position = record.position
+        self.count += 1
+        self._tick(record)
+        if record.seq is None:
+            self._take_note(record.kind, record.body)
+        else:
+            self._take_event(record.kind, record.body)
+
+    def _tick(self, record: Record) -> None:
+        now = datetime.datetime.fromisoformat(record.at)
+        self.created_at = self.created_at or record.at
+        if self._since is not None and record.generation == self._generation:
+            self.active_secs += max(0.0, (now - self._since).total_seconds())
+        self._since, self._generation = now, record.generation
+
+    def _take_note(self, kind: str, body: Plain) -> None:
+        rung, dot, inner = kind.partition(".")
+        if dot:
+            self.notes.setdefault(rung, []).append(Note(inner, body))
+            if inner in ("turn", "turn_failed"):
+                self.turns[str(body.get("role", ""))] += 1
+            return
+        match kind:
+            case "opened":
+                self.opened = body
+            case "owned":
+                self._go_on(anew=bool(body.get("anew")))
+            case "clock":
+                self.active_secs = max(0.0, self.active_secs + body["secs"])
+            case "tree" if "part" in body:
+                self.parts[str(body["part"])] = str(body["name"])
+            case "tree":
+                self.tree = str(body["name"])
+            case "round":
+                self.rounds.append(Round(body["n"], body["rung"], hint=body.get("hint")))
+            case "attempted":
+                self._round(body["n"]).attempted = body
+            case "judged":
+                self._round(body["n"]).judged = body
+            case "proposed":
+                self.proposals.append(body)
+                self.wish = ""
+                if body["contract"] is not None:
+                    self.opened, self.baseline = {**self.opened, "contract": body["contract"]}, None
+            case "wish":
+                self.wish = str(body["text"])
+            case "opinion":
+                self._round(body["n"]).opinion = body
+            case "baseline":
+                self.before_work = body
+            case "landing":
+                self.landing = body
+            case "discarded":
+                self.discarded = True
+            case _:
+                pass
+
+    def _go_on(self, anew: bool) -> None:
+        self._is_over = False
+        for one in self.rounds[-1:]:
+            one.resumed = True
+        if anew:
+            self.before = Before(len(self.rounds), self.tokens, self.usd or 0.0, self.active_secs)
+            self.declined.clear()
+
+    def _round(self, n: int) -> Round:
+        """Return the newest round. If the record that began it was lost, create a round without details."""
+        if not self.rounds or self.rounds[-1].n != n:
+            self.rounds.append(Round(n, "?"))
+        return self.rounds[-1]
+
+    def _take_event(self, kind: str, body: Plain) -> None:
+        match kind:
+            case "session_started":
+                self.started = body
+            case "state_changed":
+                self.state = str(body["to"])
+                self._is_over = self.state == "finished"
+                self.finished = self.finished if self._is_over else None
+            case "baseline_completed":
+                self.baseline = body
+            case "engine_selected":
+                self.engine, self.agent = str(body["engine"]), str(body.get("agent", "")) or self.agent
+            case "engine_declined":
+                self.declined.add(str(body["engine"]))
+            case "model_selected" | "model_fallback":
+                self.model = str(body["model"])
+            case "spend":
+                self.tokens, self.usd = body["tokens"], body["usd"]
+            case "landed":
+                self.landed = body
+            case "error":
+                self.errors.add(str(body["kind"]))
+            case "session_finished":
+                self.finished = body
+                for question in self.questions.values():
+                    question.expired |= question.answer is None  # the asker is gone
+            case _:
+                self._take_decision(kind, body)
+
+    def _take_decision(self, kind: str, body: Plain) -> None:
+        """Fold questions and gates. An answer or decision counts even if the record of its question or gate is lost."""
+        asked = self.questions
+        match kind:
+            case "question_asked":
+                asked[body["id"]] = Question(body["id"], body["prompt"], body["expires_at"])
+            case "question_answered":
+                asked.setdefault(body["id"], Question(body["id"], "", None)).answer = str(body["answer"])
+            case "question_expired":
+                asked.setdefault(body["id"], Question(body["id"], "", None)).expired = True
+            case "gate_opened":
+                self.gates[body["id"]] = Gate(
+                    body["id"], body["gate"], reason=str(body.get("reason", "")), detail=str(body.get("detail", ""))
+                )
+            case "gate_decided":
+                gate = self.gates.setdefault(body["id"], Gate(body["id"], body["gate"]))
+                gate.decision = str(body["decision"])
+            case _:
+                pass
+
+
+def told(records: Iterable[Record]) -> SessionState:
+    """Return the state after these records."""
+    story = SessionState()
+    for record in records:
+        story.take(record)
+    return story

@@ -1,0 +1,37 @@
+"""Maker trees of a session: adopted by the name in the log, or created."""
+
+import hashlib
+
+from donewhen.session.log.start_record import StartRecord
+from donewhen.session.log.state import TREE
+from donewhen.session.log.writer import LogWriter
+from donewhen.session.workplace import Workplace
+from donewhen.workspace.trees import orphans
+from donewhen.workspace.trees.trees import Tree
+
+
+def pin(session: str, part: str) -> str:
+    """Return the name under which the store keeps what a part has made."""
+    return f"sessions/{session}/parts/{hashlib.sha256(part.encode()).hexdigest()[:16]}"
+
+
+async def maker_tree(
+    place: Workplace, opened: StartRecord, recorder: LogWriter, part: str = "", ground: str = ""
+) -> Tree:
+    """Return the maker tree of a part of the work, or of all of it.
+
+    It contains what was made in it before, else the files of `ground`. The ground is a tree id; empty means the base.
+    """
+    trees, story = place.trees, recorder.story
+    name = story.parts.get(part, "") if part else story.tree
+    tree = await orphans.adopt(trees, name) if name else None
+    if tree is None:
+        base = await place.maker_base(opened.base)
+        tree = await trees.make("maker", base, await place.standing(base))
+        saved = await orphans.saved(trees, name) if name else ""
+        if saved or ground:
+            await trees.restore(tree, saved or await place.as_shown(ground))
+        recorder.write(note=(TREE, {"name": tree.facts.name} | ({"part": part} if part else {})))
+        if name:
+            await place.store.release(f"trees/{name}")  # the new tree contains what was saved of the old one
+    return tree

@@ -1,0 +1,348 @@
+"""Plan drafting: from an intent to a plan, and to a contract if none was given.
+
+A draft is validated, run on the base, and repaired. The planner is asked a few times at most, with what is wrong. What
+cannot be used in the end is replaced by what is certain: one item, and the checks that the repository has. This is
+reported. A contract that a person gave is never changed here. `PlanDrafter` makes a proposal, and `Proposing` records
+and reports it. Whether it is approved is decided in `plan_approval`.
+"""
+
+from collections.abc import Awaitable, Callable, Container, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import anyio
+
+from donewhen.engines.interface import Engine, Note
+from donewhen.engines.planned import prompts
+from donewhen.engines.planned.plan import Malformed, Plan, PlanItem, one_item, plan_in, plan_of, uncovered
+from donewhen.engines.planned.tracker import Tracker
+from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
+from donewhen.events import (
+    BaselineCompleted,
+    ContractProposed,
+    EngineSelected,
+    Event,
+    PlanningCompleted,
+    PlanningStarted,
+)
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.verdict import Verdict
+from donewhen.records import frozen
+from donewhen.session.check import command_policy
+from donewhen.session.check.init_contract import FoundChecks, unable
+from donewhen.session.check.judge_tree import plain_results
+from donewhen.session.log import plan_files
+from donewhen.session.log.state import PROPOSED, Plain, SessionState
+from donewhen.session.log.writer import LogWriter, StepNotebook
+from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.stop_rules import Stop
+from donewhen.session.planned.ask import WatchdogExpired, answer_in_time
+from donewhen.session.planned.drafted_checks import DraftedContract, drafted
+
+
+@frozen
+class Proposing:
+    bench: RoundContext
+    plans: bool
+    """True if a plan is wanted, and not only a contract."""
+
+    def take(self, plan: Plan, contract: Contract | None, verdict: Verdict | None) -> None:
+        counts = contract or self.bench.opened.contract
+        commands = [check.command for check in counts.checks if not check.held_out]
+        in_force = tuple(entry for entry in plan.checks if str(entry["command"]).strip() in commands)
+        missing = uncovered(replace(plan, checks=in_force), commands)
+        body: dict[str, Any] = {
+            "plan": plan.plain() if self.plans else None,
+            "contract": asdict(contract) if contract is not None else None,
+            "drafted": contract is None or bool(_drafted_names(plan)),
+            "why": _why(plan, contract),
+            "not_verified": list(missing),
+            "revised": True if self.bench.recorder.story.wish else None,
+            "reason": "",
+        }
+        items = tuple(item.plain() for item in plan.items) if self.plans else ()
+        told: list[Event] = [
+            PlanningCompleted(subtasks=(), levels=(), prefer_single_session=True, items=items, filled=plan.filled)
+        ]
+        if contract is not None and verdict is not None:
+            self.bench.recorder.write(note=self.bench.memory.of_baseline(verdict))
+            told += [proposed(body), BaselineCompleted(results=tuple(plain_results(verdict)))]
+        self._write(body, told)
+
+    def keep(self, reason: str, plan: Plan | None = None) -> None:
+        """Keep the previous contract with its baseline, and record why it is unchanged. The plan may be new.
+
+        A contract that a person gave is theirs, and is not proposed to them.
+        """
+        is_ours = self.bench.opened.drafts or not self.plans
+        results = tuple((self.bench.recorder.story.baseline or {}).get("results", ()))
+        before: Plain = self.bench.recorder.story.proposals[-1] if self.bench.recorder.story.proposals else {}
+        body: dict[str, Any] = {
+            "plan": plan.plain() if plan is not None and self.plans else None,
+            "contract": self.bench.recorder.story.opened["contract"] if is_ours else None,
+            "drafted": bool(before.get("drafted", True)),
+            "why": list(before.get("why", ())),
+            "not_verified": list(before.get("not_verified", ())),
+            "revised": False,
+            "reason": reason,
+        }
+        baseline = [BaselineCompleted(results=results)] if results else []
+        self._write(body, [proposed(body), *baseline] if is_ours else [])
+
+    def _write(self, body: Plain, told: Sequence[Event]) -> None:
+        recorder = self.bench.recorder
+        recorder.write(*told, note=(PROPOSED, body), sync=True)
+        plan_files.write(recorder.session, recorder.story)
+        recorder.move("proposed")
+
+
+def _why(plan: Plan, contract: Contract | None) -> list[str]:
+    drafts = _drafted_names(plan)
+    checks = contract.checks if contract is not None else ()
+    return [f"{check.name}: {'planned' if check.name in drafts else 'the repository has it'}" for check in checks]
+
+
+def _drafted_names(plan: Plan) -> set[str]:
+    return {str(entry.get("name", "")).strip() for entry in plan.checks}
+
+
+def proposed(body: Plain) -> ContractProposed:
+    """Return the event about a contract that is proposed to a person, or that a person changed."""
+    return ContractProposed(
+        contract=dict(body["contract"]),
+        why=tuple(body["why"]),
+        not_verified=tuple(body["not_verified"]),
+        revised=body["revised"],
+        reason=str(body["reason"]),
+        by_person=bool(body.get("by_person")),
+    )
+
+
+RUNG, BEGUN, DRAFT = plan_files.RUNG, "plans", "draft"
+"""The name under which the notes are kept, and two kinds of notes.
+
+`BEGUN`: a proposal was begun, which is reported once. `DRAFT`: a draft was rejected, with what is wrong with it, or
+because it asks for nothing.
+"""
+ATTEMPTS = 3
+NO_CONTRACT = "(none yet: you draft it)"
+
+
+@dataclass
+class PlanDrafter:
+    bench: RoundContext
+    planner: Engine | None
+    judge: Callable[[Contract], Awaitable[Verdict]]
+    """Runs a contract on the base."""
+    plans: bool
+    """True if a plan is wanted, and not only a contract."""
+
+    async def propose(self) -> Stop | None:
+        """Write a new proposal to the log. Return None, or why there is none."""
+        self.recorder.move("running")
+        if self.planner is None:
+            self._proposing.keep("there is no model that could change it")
+            return None
+        if not self._notes(BEGUN):
+            is_first = self.plans and not self.recorder.story.proposals
+            selected = [EngineSelected(engine=RUNG, reason="it was asked for")] if is_first else []
+            begun = Note(BEGUN, {"for": _number(self.recorder.story)})
+            StepNotebook(self.recorder, RUNG).write(begun, *selected, PlanningStarted())
+        with anyio.move_on_after(self.bench.budget.seconds_left()):
+            try:
+                return await self._asked(self.planner)
+            except WatchdogExpired as silent:
+                return Stop("no_progress", str(silent))
+            except LimitReached:
+                pass
+        return Stop("budget", self.bench.budget.reached())
+
+    async def _asked(self, planner: Engine) -> Stop | None:
+        while sum(not draft["green"] for draft in self._notes(DRAFT)) < ATTEMPTS:
+            try:
+                if await self._takes(await self._reply(planner)):
+                    return None
+            except WatchdogExpired:
+                raise
+            except NoAnswer as none:
+                self._spoil([f"the planner gave no answer: {none}"])
+                break
+        return await self._without_planner()
+
+    async def _reply(self, planner: Engine) -> str:
+        drafts, job = self._notes(DRAFT), self.bench.job_to_plan(LadderStep(name=RUNG, engine=planner, reason=""))
+        story, contract = self.recorder.story, self.bench.opened.contract
+        asked = sum(note.kind == DRAFT for note in story.notes.get(RUNG, ())) + len(story.proposals)
+        given = "" if self._drafts_contract else f"\n{prompts.GIVEN}"
+        feedback = prompts.unusable(drafts[-1]["issues"]) if drafts else _wish(story, contract)
+        job = replace(
+            job,
+            intent=prompts.planning(job.intent, self._found.commands),
+            contract=job.contract or NO_CONTRACT,
+            rules=prompts.PLANNER + given,
+            role="planner",
+            iteration=asked + 1,
+            feedback=feedback,
+            hint="",
+            notebook=StepNotebook(self.recorder, f"{RUNG}/planner"),
+            own=job.own / "planner",
+            asker=None,
+            max_turns=MOST_TURNS,
+        )
+        return await answer_in_time(self.bench, planner, job)
+
+    # -- one answer --
+
+    async def _takes(self, reply: str) -> bool:
+        """Return True if the answer has become the proposal. If not, note what is wrong with it."""
+        try:
+            plan = await _plan_in(reply, self.bench.opened.intent, self._found)
+        except Malformed as malformed:
+            self._spoil(malformed.issues)
+            return False
+        found = drafted(plan.checks) if self._drafts_contract else DraftedContract((), (), ())
+        if issues := [*found.issues, *(await self._forbidden(plan)).values()]:
+            self._spoil(issues, plan)
+            return False
+        if not self._drafts_contract:
+            self._proposing.take(plan, None, None)
+            return True
+        plan, checks = _with_checks(plan, found, self._found)
+        if not checks:
+            self._spoil(["checks is empty, and the repository has nothing to take instead"], plan)
+            return False
+        if self.recorder.story.wish and checks == self.bench.opened.contract.checks:
+            self._proposing.keep("the planner left all checks as they were", plan)
+            return True
+        return await self._stands(plan, replace(self.bench.opened.contract, checks=checks))
+
+    async def _forbidden(self, plan: Plan) -> dict[str, str]:
+        """Return the commands that a model wants the runtime to run but the policy refuses, with the reasons."""
+        theirs = {*self._found.commands, *(check.command for check in self.bench.opened.contract.checks)}
+        drafts = [check.command for check in drafted(plan.checks).checks] if self._drafts_contract else []
+        wanted = [*drafts, *(command for item in plan.items for command in item.verify)]
+        return await command_policy.refused(self.bench.place, [command for command in wanted if command not in theirs])
+
+    async def _stands(self, plan: Plan, contract: Contract) -> bool:
+        """Return True if a contract can be used: all of it starts here, and something of it is red."""
+        verdict = await self.judge(contract)
+        stuck = [prompts.cannot_start(one.name, why) for one in verdict.results if (why := unable(one))]
+        if stuck:
+            self._spoil(stuck, plan)
+            return False
+        may_be_green = self.bench.opened.settings.flag("contract", "allow_green")
+        if verdict.green and not may_be_green and not any(draft["green"] for draft in self._notes(DRAFT)):
+            self._spoil([prompts.all_green([one.name for one in verdict.results])], plan, green=True)
+            return False
+        self._proposing.take(plan, contract, verdict)
+        return True
+
+    async def _without_planner(self) -> Stop | None:
+        """Propose without the planner, after its last unusable answer."""
+        drafts = self._notes(DRAFT)
+        reason = "; ".join(drafts[-1]["issues"])
+        if self.recorder.story.wish:
+            self._proposing.keep(reason)
+            return None
+        await self._found.try_out()
+        readable = next((draft["plan"] for draft in reversed(drafts) if draft["plan"] is not None), None)
+        plan = plan_of(readable) if readable is not None else one_item(self.bench.opened.intent, self._found.commands)
+        plan = replace(plan, filled=(*plan.filled, f"the planner gave nothing better: {reason}"))
+        refused = set(await self._forbidden(plan))
+        plan = replace(plan, items=tuple(_without(item, refused) for item in plan.items))
+        if not self._drafts_contract:
+            self._proposing.take(plan, None, None)
+            return None
+        plan, contract, verdict = await self._usable(plan, refused)
+        if not contract.checks:
+            told = (
+                f"there is no contract: {reason}; say what done means with --check NAME=COMMAND, or try: donewhen init"
+            )
+            return Stop("model_failed", told)
+        self._proposing.take(plan, contract, verdict)
+        return None
+
+    async def _usable(self, plan: Plan, out: set[str]) -> tuple[Plan, Contract, Verdict | None]:
+        """Return what is left of a plan, its contract and the verdict.
+
+        These commands, and checks that cannot start here, are left out.
+        """
+        while True:
+            kept, checks = _with_checks(plan, drafted(plan.checks).without(out), self._found)
+            contract = replace(
+                self.bench.opened.contract, checks=tuple(check for check in checks if check.command not in out)
+            )
+            verdict = await self.judge(contract) if contract.checks else None
+            stuck = {one.name for one in (verdict.results if verdict else ()) if unable(one)}
+            if not stuck:
+                return kept, contract, verdict
+            out = out | {check.command for check in contract.checks if check.name in stuck}
+
+    # -- notes --
+
+    def _spoil(self, issues: Sequence[str], plan: Plan | None = None, green: bool = False) -> None:
+        body: dict[str, Any] = {"for": _number(self.recorder.story), "issues": list(issues), "green": green}
+        note = Note(DRAFT, {**body, "plan": plan.plain() if plan is not None else None})
+        StepNotebook(self.recorder, RUNG).write(note)
+
+    def _notes(self, kind: str) -> list[Plain]:
+        """Return the notes of this kind for the current proposal."""
+        notes = [note.body for note in self.recorder.story.notes.get(RUNG, ()) if note.kind == kind]
+        return [one for one in notes if one["for"] == _number(self.recorder.story)]
+
+    # -- context --
+
+    @property
+    def _proposing(self) -> Proposing:
+        return Proposing(self.bench, self.plans)
+
+    @property
+    def recorder(self) -> LogWriter:
+        return self.bench.recorder
+
+    @property
+    def _drafts_contract(self) -> bool:
+        """True if the contract is drafted here: none was given, or a person wants a proposed one changed."""
+        return self.bench.opened.drafts or not self.plans
+
+    @cached_property
+    def _found(self) -> FoundChecks:
+        return FoundChecks(self.bench.place, self.bench.opened.contract, self.judge)
+
+
+def _number(story: SessionState) -> list[int]:
+    """Return the key of the current proposal. A session that is resumed after its end has all attempts again."""
+    return [len(story.proposals), story.before.rounds, story.before.tokens]
+
+
+def _wish(story: SessionState, contract: Contract) -> str:
+    if not story.wish:
+        return ""
+    plan = plan_files.plan_in(story)
+    spec = f"{plan.spec.strip()}\n\n{Tracker.of(plan).rendered()}\n\n" if plan is not None else ""
+    return prompts.changing(
+        story.wish, spec + "\n".join(plan_files.contract_lines(contract, story, plan, for_model=True))
+    )
+
+
+async def _plan_in(reply: str, intent: str, found: FoundChecks) -> Plan:
+    """Return the plan in an answer. Commands that are filled in where the answer left a blank can start here."""
+    plan = plan_in(reply, intent, found.commands)
+    if plan.checks and not any(item.is_detected for item in plan.items):
+        return plan
+    await found.try_out()
+    return plan_in(reply, intent, found.commands)
+
+
+def _with_checks(plan: Plan, drafts: DraftedContract, found: FoundChecks) -> tuple[Plan, tuple[Check, ...]]:
+    """Return the plan with the usable ones of its checks; if there are none, with the checks of the repository."""
+    plan = replace(plan, checks=drafts.entries)
+    if drafts.checks:
+        return plan, drafts.checks
+    said = "no checks were drafted; those that the repository has were taken"
+    return replace(plan, filled=(*plan.filled, said)), found.checks
+
+
+def _without(item: PlanItem, commands: Container[str]) -> PlanItem:
+    return replace(item, verify=tuple(command for command in item.verify if command not in commands))

@@ -1,0 +1,267 @@
+"""Evaluation of green planned work: runs the commands that the plan items promise, then asks an evaluator.
+
+Both can send the work back or stop a landing. Neither can make a red contract green. A reply that cannot be used is not
+an opinion: it is asked for again, and then a person decides. The result is one note of the round.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+
+from donewhen.engines.interface import Engine, Job, Note, RunOnCopy
+from donewhen.engines.planned import prompts
+from donewhen.engines.planned.evaluation import Evaluation, evaluation_in
+from donewhen.engines.planned.plan import Plan
+from donewhen.engines.planned.reply_reader import Malformed
+from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
+from donewhen.events import EvaluationCompleted, EvaluationStarted, Event, RevisionStarted
+from donewhen.judge.contract import Check, Contract
+from donewhen.judge.verdict import CheckStatus, Verdict
+from donewhen.records import frozen
+from donewhen.session.check import command_policy
+from donewhen.session.check.judge_tree import judge_tree, plain_results
+from donewhen.session.log import plan_files
+from donewhen.session.log.state import OPINION, Plain, Round
+from donewhen.session.log.writer import StepNotebook
+from donewhen.session.loop import feedback
+from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.worker_services import SessionWorkerServices
+from donewhen.session.planned.ask import answer_in_time
+from donewhen.session.planned.evaluator_input import case_of
+from donewhen.workspace.process.command import Finished
+from donewhen.workspace.sandbox.sandbox import ShellCommand
+
+BEGUN, UNUSABLE = "evaluates", "unusable"
+"""Kinds of notes: the evaluation of a round was begun, which is reported once; an evaluation cannot be used."""
+TRIES = 3
+VERIFY_SECS = 120
+"""Time limit of a command. It is raised to the longest time limit of the contract's checks."""
+MOST_PROBES = 5
+"""Most probes of one evaluation that are run."""
+
+
+@frozen(kw_only=True)
+class EvaluatorConfig:
+    """Which engine evaluates, and how often the work may be sent back."""
+
+    engine: Engine
+    model: str
+    revisions: int
+
+
+@dataclass(slots=True)
+class Evaluator:
+    bench: RoundContext
+    sceptic: EvaluatorConfig
+
+    async def form(self, current: Round) -> None:
+        """Evaluate a round whose contract is green, and write the opinion to the log."""
+        plan = plan_files.plan_in(self.bench.recorder.story)
+        assert plan is not None  # only planned work is evaluated
+        checks = self._promised(plan)
+        results: list[dict[str, Any]] = []
+        if checks:
+            verdict = await self._run(checks, current)
+            results = plain_results(verdict)
+            if _ran_out_of_time(verdict) and (reached := self.bench.budget.reached()):
+                self._inconclusive(current, f"what the items promise was still running: {reached}")
+                return
+            if not verdict.green:
+                self._unproven(current, verdict, checks)
+                return
+        await self._evaluate(current, results)
+
+    # -- commands of the plan items --
+
+    def _promised(self, plan: Plan) -> tuple[Check, ...]:
+        """Return the verify commands that are not checks of the contract, and the probes that failed before."""
+        known = {check.at_root for check in self.bench.opened.contract.checks if check.expect_exit_zero}
+        found: list[Check] = []
+        for number, item in enumerate(plan.items, 1):
+            for place, command in enumerate(item.verify, 1):
+                if command not in known:
+                    known.add(command)
+                    found.append(Check(name=f"verify-{number}.{place}", command=command))
+        probes = [probe for one in self.bench.recorder.story.rounds for probe in (one.opinion or {}).get("probes", ())]
+        found += [Check(name=f"probe-{number}", command=probe) for number, probe in enumerate(probes, 1)]
+        return tuple(found)
+
+    async def _run(self, checks: Sequence[Check], current: Round) -> Verdict:
+        """Run checks on the judged tree, by the same judge and with the same protected paths."""
+        opened, emit, left = self.bench.opened, self.bench.recorder.emit, self.bench.budget.seconds_left()
+        longest = max(VERIFY_SECS, *(check.timeout_secs for check in opened.contract.checks))
+        limit = longest if left is None else max(1, min(longest, left))
+        # The contract shows that the work turns something from red to green; not every command has to show it.
+        evidence = "exit" if opened.contract.min_evidence == "exit" else "tests"
+        limited = tuple(replace(check, timeout_secs=limit) for check in checks)
+        contract = replace(opened.contract, checks=limited, description="", min_evidence=evidence)
+        candidate = str((current.judged or {})["candidate"])
+        return await judge_tree(
+            self.bench.place, contract, base=opened.base, candidate=candidate, emit=emit, phase="round"
+        )
+
+    def _unproven(self, current: Round, verdict: Verdict, checks: Sequence[Check]) -> None:
+        red = [f"{one.name} is {_said(one.status)}" for one in verdict.results if one.status is not CheckStatus.PASS]
+        told = feedback.of_verdict(verdict, Contract(checks=tuple(checks)))
+        body: dict[str, Any] = {
+            "status": "unproven",
+            "summary": f"the contract is green, but what the items promise is not: {', '.join(red)}",
+            "feedback": f"The contract is green. What the items of the plan promise is not there yet.\n\n{told}",
+            "results": plain_results(verdict),
+        }
+        self._write(current, body)
+
+    # -- the evaluator --
+
+    async def _evaluate(self, current: Round, results: Sequence[Plain]) -> None:
+        number = 1 + sum(bool(one.opinion and "evaluation" in one.opinion) for one in self.bench.recorder.story.rounds)
+        if current.n not in [body["n"] for body in self._notes(BEGUN)]:
+            begun = EvaluationStarted(round=number, model=self.sceptic.model)
+            StepNotebook(self.bench.recorder, plan_files.RUNG).write(Note(BEGUN, {"n": current.n}), begun)
+        evaluation: Evaluation | None = None
+        with anyio.move_on_after(self.bench.budget.seconds_left()):
+            evaluation = await self._asked(current, results)
+        if evaluation is None:
+            why = self.bench.budget.reached() or "; ".join(self._unusable(current)[-1:])
+            self._inconclusive(current, why)
+        else:
+            await self._concluded(current, evaluation)
+
+    async def _asked(self, current: Round, results: Sequence[Plain]) -> Evaluation | None:
+        """Return the evaluation; None if there is no usable one."""
+        hands, tree = SessionWorkerServices(self.bench, plan_files.RUNG), str((current.judged or {})["tree"])
+        part = f"evaluator#{current.n}"
+        async with hands.maker(part, tree) as maker:
+            case = prompts.judging(await case_of(self.bench, current, results))
+            while len(self._unusable(current)) < TRIES:
+                job = replace(
+                    self._job(case, current),
+                    maker=maker,
+                    notebook=hands.notebook(part),
+                    probe=_probe(self.bench, tree),
+                )
+                try:
+                    return evaluation_in(await answer_in_time(self.bench, self.sceptic.engine, job))
+                except Malformed as malformed:
+                    self._spoil(current, malformed.issues)
+                except NoAnswer as none:
+                    self._spoil(current, [f"no answer: {none}"])
+                    break
+                except LimitReached:
+                    break
+        return None
+
+    def _job(self, case: str, current: Round) -> Job:
+        job, spoilt = (
+            self.bench.job_to_plan(LadderStep(name=plan_files.RUNG, engine=None, reason="")),
+            self._unusable(current),
+        )
+        return replace(
+            job,
+            intent=case,
+            rules=prompts.EVALUATOR,
+            role="evaluator",
+            iteration=len(spoilt) + 1,
+            feedback=prompts.inconclusive(spoilt[-1:]) if spoilt else "",
+            hint="",
+            own=job.own / "evaluator",
+            asker=None,
+            max_turns=MOST_TURNS,
+        )
+
+    # -- the result --
+
+    async def _concluded(self, current: Round, evaluation: Evaluation) -> None:
+        story = self.bench.recorder.story
+        artifact = plan_files.path(self.bench.opened.session, "evaluation.md")
+        status = "passed" if evaluation.passed else "rejected"
+        completed = EvaluationCompleted(
+            status=status,
+            scorecard=dict(evaluation.scorecard),
+            summary=evaluation.told(),
+            failed_rules=evaluation.failed_rules(),
+            artifact=artifact,
+        )
+        body: dict[str, Any] = {"status": status, "summary": evaluation.told(), "evaluation": evaluation.plain()}
+        if evaluation.passed:
+            self._write(current, body, completed)
+            return
+        probes = await self._failing(evaluation, current)
+        used = sum((one.opinion or {}).get("status") == "rejected" for one in story.allowed_rounds)
+        body |= {"probes": probes, "revises": used < self.sceptic.revisions}
+        body["feedback"] = _sent_back(evaluation, probes, used + 1, self.sceptic.revisions)
+        told: list[Event] = [completed]
+        if body["revises"]:
+            told.append(RevisionStarted(round=used + 1, summary=evaluation.told(), artifact=artifact))
+        self._write(current, body, *told)
+
+    async def _failing(self, evaluation: Evaluation, current: Round) -> list[str]:
+        """Return the probes that really fail on the judged tree. A probe that does not fail is only an opinion."""
+        plan = plan_files.plan_in(self.bench.recorder.story)
+        known = {check.command for check in self._promised(plan)} if plan is not None else set[str]()
+        refused = await command_policy.refused(self.bench.place, evaluation.probes)
+        new = [one for one in evaluation.probes if one not in known and one not in refused][:MOST_PROBES]
+        if not new:
+            return []
+        checks = [Check(name=f"probe-of-{current.n}.{number}", command=one) for number, one in enumerate(new, 1)]
+        verdict = await self._run(checks, current)
+        failed = {one.name for one in verdict.results if one.status is CheckStatus.FAIL}
+        return [check.command for check in checks if check.name in failed]
+
+    def _inconclusive(self, current: Round, why: str) -> None:
+        summary = f"the evaluator came to no conclusion: {why}"
+        told = EvaluationCompleted(status="inconclusive", scorecard={}, summary=summary)
+        self._write(current, {"status": "inconclusive", "summary": summary}, told)
+
+    def _write(self, current: Round, body: Plain, *told: Event) -> None:
+        recorder = self.bench.recorder
+        recorder.write(*told, note=(OPINION, {"n": current.n, **body}), sync=True)
+        plan_files.write(recorder.session, recorder.story)
+
+    # -- notes --
+
+    def _spoil(self, current: Round, issues: Sequence[str]) -> None:
+        note = Note(UNUSABLE, {"n": current.n, "issues": list(issues)})
+        StepNotebook(self.bench.recorder, plan_files.RUNG).write(note)
+
+    def _unusable(self, current: Round) -> list[str]:
+        """Return what was wrong with each unusable evaluation of the round so far."""
+        return ["; ".join(body["issues"]) for body in self._notes(UNUSABLE) if body["n"] == current.n]
+
+    def _notes(self, kind: str) -> list[Plain]:
+        return [note.body for note in self.bench.recorder.story.notes.get(plan_files.RUNG, ()) if note.kind == kind]
+
+
+def _probe(bench: RoundContext, tree: str) -> RunOnCopy:
+    """Return a function that runs commands on throw-away copies of a tree."""
+    place, base = bench.place, bench.opened.base
+
+    async def probe(command: str, timeout_secs: float) -> Finished:
+        async with place.tree("judge", base, tree) as judged:
+            return await place.room(judged).run(ShellCommand(text=command, timeout_secs=timeout_secs))
+
+    return probe
+
+
+def _ran_out_of_time(verdict: Verdict) -> bool:
+    red = {one.status for one in verdict.results if one.status is not CheckStatus.PASS}
+    return red == {CheckStatus.TIMEOUT}
+
+
+def _said(status: CheckStatus) -> str:
+    """Return the status as text. A command that is still running has not passed."""
+    return "still running when its time was over" if status is CheckStatus.TIMEOUT else status.value
+
+
+def _sent_back(evaluation: Evaluation, probes: Sequence[str], number: int, most: int) -> str:
+    parts = [
+        "The checks are green, and the work was evaluated: it is not accepted"
+        + (f" (revision {number} of {most})." if number <= most else "."),
+        evaluation.rendered(number).strip(),
+    ]
+    if probes:
+        listed = "\n".join(f"- {command}" for command in probes)
+        parts.append(f"These commands fail now. They are checks of the next round:\n\n{listed}")
+    return "\n\n".join(parts)

@@ -1,0 +1,58 @@
+"""Check history of a session as the memory uses it: check statuses and failure signatures per judged tree.
+
+It is folded from the session state. Nothing is decided or stored here.
+"""
+
+import datetime
+from collections.abc import Iterator, Mapping
+
+from donewhen.judge.contract import Contract
+from donewhen.records import frozen
+from donewhen.session.log.state import Plain, SessionState
+
+
+@frozen
+class JudgedTree:
+    """The result of judging one tree."""
+
+    tree: str
+    statuses: Mapping[str, str]
+    """Check statuses, by check."""
+    signatures: Mapping[str, Plain]
+    """Failure signatures by check, of the failed checks that may be shown."""
+
+
+def judgements(story: SessionState, up_to: int | None = None) -> Iterator[JudgedTree]:
+    """Yield the judged trees, newest first and the baseline last. Trees that could not be judged are skipped."""
+    for one in reversed(story.rounds):
+        judged = one.judged or {}
+        if "results" in judged and (up_to is None or one.n <= up_to):
+            yield JudgedTree(str(judged["tree"]), statuses(judged), judged.get("signatures", {}))
+    if story.before_work:
+        signatures = story.before_work["signatures"]
+        yield JudgedTree(str(story.before_work["tree"]), statuses(story.baseline or {}), signatures)
+
+
+def statuses(judged: Plain) -> dict[str, str]:
+    return {str(one["name"]): str(one["status"]) for one in judged.get("results", ())}
+
+
+def is_worse(now: JudgedTree, before: JudgedTree, contract: Contract) -> bool:
+    """Return True if a deciding check passed before and does not pass now."""
+    today = datetime.datetime.now().astimezone().date()
+    deciding = [check.name for check in contract.checks if not check.in_quarantine(today)]
+    return any(before.statuses.get(name) == "pass" and now.statuses.get(name) != "pass" for name in deciding)
+
+
+def is_flaky(story: SessionState, check: str) -> bool:
+    """Return True if the check was seen to be flaky. Its changes then say nothing about the work."""
+    return any(one.statuses.get(check) == "flaky" for one in judgements(story))
+
+
+def spent(story: SessionState) -> Iterator[tuple[str, str]]:
+    """Yield the repairs whose hints were shown in this session and did not help, each with its check."""
+    for one in story.rounds:
+        if one.hint and one.hint["text"] and one.judged and "results" in one.judged:
+            check = str(one.hint["check"])
+            if statuses(one.judged).get(check) != "pass":
+                yield str(one.hint["repair"]), check

@@ -1,0 +1,306 @@
+"""Memory of one session: hints from earlier repairs in, new repairs out. It never stops the work.
+
+A failure here is reported once, and the work continues as if there were no memory. Failure signatures are part of the
+notes about a verdict, and the hint of a round is part of the note that begins it. A session that is resumed after a
+crash therefore shows the same hint again, and what it writes to the memory once more changes nothing there.
+"""
+
+import contextlib
+import datetime
+import json
+import os
+from collections.abc import Callable, Generator, Mapping
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+from donewhen.errors import DonewhenError
+from donewhen.events import Error, Event, HintRecalled
+from donewhen.judge.contract import Contract
+from donewhen.judge.receipt import contract_from
+from donewhen.judge.verdict import CheckStatus, Verdict
+from donewhen.memory.open_store import RepairStoreHandle
+from donewhen.memory.recall import RecalledHint, recall
+from donewhen.memory.repair import Ending, Offer, harmless, repair
+from donewhen.memory.repair_store import RepairStore
+from donewhen.memory.sanitise import hidden
+from donewhen.memory.signature import Signature, of_json, signature_of
+from donewhen.session.check.judge_tree import secrets_in
+from donewhen.session.log.open_archive import archive_of
+from donewhen.session.log.start_record import StartRecord
+from donewhen.session.log.state import BASELINE, Plain, Round
+from donewhen.session.log.writer import LogWriter
+from donewhen.session.recall.check_history import is_flaky, is_worse, judgements, spent, statuses
+from donewhen.session.workplace import Workplace
+from donewhen.workspace.git.store.bare import LARGEST_SHOWN
+from donewhen.workspace.state_dir import repository_key, state_root
+
+MOST_FAILURES = 3
+"""Failures after which it is not used any more: each may cost the time of waiting for a lock."""
+TROUBLE = (
+    DonewhenError, OSError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What a broken store raises, and what a reader raises on output of an unexpected form."""
+
+
+class BestEffort:
+    """Best-effort wrapper: reports the first failure, and is not used any more after `MOST_FAILURES`."""
+
+    def __init__(self, recorder: LogWriter, kind: str) -> None:
+        self._recorder = recorder
+        self._kind = kind
+        self._failures = 0
+
+    @property
+    def goes_on(self) -> bool:
+        """True if another try is worthwhile."""
+        return self._failures < MOST_FAILURES
+
+    @contextlib.contextmanager
+    def __call__(self) -> Generator[None]:
+        """Contain errors: an error ends the block and is reported, and nothing else happens."""
+        try:
+            yield
+        except TROUBLE as error:
+            self._failures += 1
+            words = str(error) if isinstance(error, DonewhenError | OSError) else f"{type(error).__name__}: {error}"
+            self.tell(f"{words}; the work goes on without it")
+
+    def tell(self, line: str) -> None:
+        """Report a line, once per session over all owners."""
+        if self._kind not in self._recorder.story.errors:
+            self._recorder.emit(Error(kind=self._kind, message=line))
+
+
+T = TypeVar("T")
+SIGNATURES_BYTES = 1024 * 1024
+"""Limit for one verdict, all checks together: a note must fit into the log whatever a check prints."""
+MOST_LINES = 20_000
+"""Lines of the end of a log that are read: readers look at each line, and a check may print only empty ones."""
+REPLAY = "replay:"
+RED = (CheckStatus.FAIL, CheckStatus.TIMEOUT)
+ENDINGS: Mapping[str, Ending] = {"pass": "passed", "fail": "red", "timeout": "red", "vacuous": "red", "tampered": "red"}
+"""Effect of a hint by the status of its check. A status that says nothing about the work is missing."""
+WORKED_TO_THE_END = ("done", "turns", "claim")
+"""Ends of an attempt that had its full chance. What a hint did to an interrupted attempt is unknown."""
+
+Additions = tuple[dict[str, Any], tuple[Event, ...]]
+"""Additional fields of a note, and the events that are written with it."""
+
+
+class SessionMemory:
+    """Memory of a session that remembers nothing."""
+
+    def close(self) -> None:
+        return
+
+    def of_baseline(self, verdict: Verdict) -> tuple[str, Plain] | None:
+        """Return the note about the verdict on the baseline."""
+        del verdict
+        return None
+
+    def of_round(self, verdict: Verdict) -> dict[str, Any]:
+        """Return the additional fields of the note about a judged round."""
+        del verdict
+        return {}
+
+    def begins(self, n: int) -> Additions:
+        """Return the additional fields of the note that begins a round: its hint, if there is one."""
+        del n
+        return {}, ()
+
+    def offered(self, current: Round) -> None:
+        """Count the hint of a round. Must be called each time the round is worked on."""
+        del current
+
+    async def judged(self, current: Round) -> None:
+        """Learn from a round. Must be called when its verdict is in the log; calling it again changes nothing."""
+        del current
+
+
+class ReplayedMemory(SessionMemory):
+    """Memory of a replayed session: it gives the recorded hints, and writes nothing to the memory."""
+
+    def __init__(self, opened: StartRecord) -> None:
+        self._opened = opened
+
+    @cached_property
+    def _hints(self) -> dict[int, Plain]:
+        settings = self._opened.settings
+        with contextlib.closing(archive_of(settings)) as archive:
+            session = archive.find(settings.text("model", "use").removeprefix(REPLAY))
+            bodies = [record.body for record in archive.records(session, kinds=("round",)) if record.seq is None]
+        return {body["n"]: body["hint"] for body in bodies if body.get("hint")}
+
+    def begins(self, n: int) -> Additions:
+        return _additions(self._hints.get(n))
+
+
+class RepairMemory(SessionMemory):
+    def __init__(self, place: Workplace, opened: StartRecord, recorder: LogWriter) -> None:
+        self._place = place
+        self._opened = opened
+        self._recorder = recorder
+        self._shelf = RepairStoreHandle(state_root(os.environ), opened.settings.text("storage", "url"))
+        self._source = repository_key(place.repo.common_dir)
+        self._tolerant = BestEffort(recorder, "memory")
+
+    def close(self) -> None:
+        with contextlib.suppress(*TROUBLE):
+            self._shelf.close()
+
+    def of_baseline(self, verdict: Verdict) -> tuple[str, Plain] | None:
+        return BASELINE, {"tree": verdict.tree, "signatures": self._signatures(verdict)}
+
+    def of_round(self, verdict: Verdict) -> dict[str, Any]:
+        return {"signatures": self._signatures(verdict)}
+
+    def _signatures(self, verdict: Verdict) -> dict[str, Plain]:
+        """Return the signatures of the failed checks, without held-out checks and checks that do not decide."""
+        known: dict[str, Plain] = {}
+        left = SIGNATURES_BYTES
+        with self._tolerant():
+            held_out = {check.name for check in self._contract.checks if check.held_out}
+            for result in verdict.results if self._tolerant.goes_on else ():
+                if result.status in RED and not result.quarantined and result.name not in held_out:
+                    plain = self._signature(result.name, verdict.logs[result.name]).as_json()
+                    left -= len(json.dumps(plain))
+                    if left >= 0:
+                        known[result.name] = plain
+        return known
+
+    def _signature(self, check: str, log: str) -> Signature:
+        """Return a signature without what failed before any work. If nothing else failed, that has to be repaired as
+        well.
+        """
+        before = self._recorder.story.before_work.get("signatures", {}).get(check)
+        end = "".join(log.splitlines(keepends=True)[-MOST_LINES:])
+        printed = hidden(end, secrets_in(self._place, self._opened.settings))
+        found = signature_of(printed, check, of_json(before) if before else None)
+        return harmless(found if found.failed or not before else signature_of(printed, check))
+
+    @property
+    def _contract(self) -> Contract:
+        """The current contract: a person may have changed it since the session was opened."""
+        return contract_from(self._recorder.story.opened["contract"])
+
+    # -- recalling --
+
+    def begins(self, n: int) -> Additions:
+        del n
+        story, found = self._recorder.story, None
+        with self._tolerant():
+            last = next(judgements(story), None)
+            red = {check: of_json(plain) for check, plain in last.signatures.items()} if last else {}
+            if red:
+                ask = partial(
+                    recall,
+                    red=red,
+                    repo=self._opened.repo,
+                    spent=list(spent(story)),
+                    source=self._source,
+                    across=self._opened.settings.flag("memory", "across_repositories"),
+                )
+                found = self._asked(lambda: self._shelf.read(ask, None))
+        return _additions(_plain(found) if found else None)
+
+    def offered(self, current: Round) -> None:
+        self._count(current, "")
+
+    # -- learning --
+
+    async def judged(self, current: Round) -> None:
+        judged, attempted = current.judged or {}, current.attempted or {}
+        if "results" not in judged:
+            return
+        if current.hint:
+            ending = ENDINGS.get(statuses(judged).get(str(current.hint["check"]), ""), "")
+            had_its_chance = ending == "passed" or attempted.get("stop") in WORKED_TO_THE_END
+            self._count(current, ending if had_its_chance else "")
+        with self._tolerant():
+            await self._learn(current)
+        if flaky := [check for check, status in statuses(judged).items() if status == "flaky"]:
+            # What this session learnt about these checks before was chance as well.
+            self._asked(lambda: self._shelf.read(lambda book: book.unlearn(self._opened.session, flaky), 0))
+
+    def _count(self, current: Round, ending: Ending) -> None:
+        hint = current.hint
+        if not hint:
+            return
+        offer = Offer(
+            session=self._opened.session,
+            round=current.n,
+            signature=str(hint["signature"]),
+            withheld=not hint["text"],
+            ending=ending,
+            at=_now(),
+        )
+        self._asked(lambda: self._shelf.write(lambda book: book.offer(str(hint["repair"]), offer)))
+
+    async def _learn(self, current: Round) -> None:
+        """Store a repair: the change after which a red check passes and no check that passed is worse."""
+        story = self._recorder.story
+        now, before, *_ = [*judgements(story, current.n), None, None]
+        if now is None or before is None or before.tree == now.tree or is_worse(now, before, self._contract):
+            return
+        turned = [check for check in before.signatures if now.statuses.get(check) == "pass"]
+        sure = [check for check in turned if not is_flaky(story, check)]
+        if not sure or not self._tolerant.goes_on:
+            return
+        patch = await self._place.store.patch(before.tree, now.tree, LARGEST_SHOWN)
+        for check in sure:
+            known = repair(
+                signature=of_json(before.signatures[check]),
+                said=str((current.attempted or {}).get("said", "")),
+                patch=patch,
+                origin=self._origin(current),
+                redact=partial(hidden, secrets=secrets_in(self._place, self._opened.settings)),
+            )
+            if known is not None:
+                self._asked(partial(self._shelf.write, partial(RepairStore.add, repair=known)))
+
+    def _origin(self, current: Round) -> Plain:
+        story = self._recorder.story
+        return {
+            "repo": self._opened.repo,
+            "source": self._source,
+            "model": (story.agent if current.rung == "external" else "") or story.model,
+            "session": self._opened.session,
+            "round": current.n,
+            "at": _now(),
+        }
+
+    def _asked(self, ask: Callable[[], T]) -> T | None:
+        """Return the answer of the repair store; None if it cannot be used."""
+        answer: T | None = None
+        with self._tolerant():
+            answer = ask() if self._tolerant.goes_on else None
+        for line in self._shelf.warnings:
+            self._tolerant.tell(line)
+        self._shelf.warnings.clear()
+        return answer
+
+
+def for_session(place: Workplace, opened: StartRecord, recorder: LogWriter) -> SessionMemory:
+    settings = opened.settings
+    if not settings.flag("memory", "enabled"):
+        return SessionMemory()
+    if settings.text("model", "use").startswith(REPLAY):
+        return ReplayedMemory(opened)
+    return RepairMemory(place, opened, recorder)
+
+
+def _plain(found: RecalledHint) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in ("repair", "check", "signature", "times_helped", "text", "source")}
+
+
+def _additions(hint: Plain | None) -> Additions:
+    if not hint:
+        return {}, ()
+    helped, repaired = int(hint["times_helped"]), str(hint["repair"])
+    source = str(hint.get("source", ""))
+    told = HintRecalled(signature=str(hint["signature"]), times_helped=helped, repair=repaired, source=source)
+    return {"hint": dict(hint)}, (told,) if hint["text"] else ()
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,45 @@
+"""Finds the provider of the server `model.base_url`: it is the one that the `model.use` beside it names. Pure.
+
+Beside it means in the same file, or in the same environment. A base_url in the environment alone belongs to the
+provider that `--model` names, because both belong to one call. A key of another provider is never sent to that server.
+"""
+
+from donewhen.errors import BadInput
+from donewhen.model.providers import same_provider
+from donewhen.records import frozen
+from donewhen.session.settings.settings import PREFIX, Settings
+
+MODEL_OPTION = "--model"
+"""The source of a `model.use` from the command line."""
+WITHOUT_SERVER = ("scripted", "replay")
+"""Models that send nothing to a server."""
+
+
+@frozen
+class ModelServer:
+    url: str = ""
+    """Empty: no server is configured, or its provider is unknown."""
+    provider: str = ""
+
+    def url_for(self, provider: str) -> str:
+        """Return the server's address for models of this provider; empty if it belongs to another one."""
+        return self.url if same_provider(provider, self.provider) else ""
+
+
+def server_of(settings: Settings, *providers: str) -> ModelServer:
+    """Return the configured server. Raise BadInput if its provider is unknown and one of `providers` needs a server."""
+    base = settings.get("model", "base_url")
+    provider = (base.beside or _named_by_the_call(settings)).partition(":")[0]
+    if not base.value or provider not in ("", "auto"):
+        return ModelServer(str(base.value), provider)
+    if set(providers) - set(WITHOUT_SERVER):
+        raise BadInput(
+            f"{base.source}: 'model.base_url' counts for the provider of the 'model.use' beside it, and there is none; "
+            'add one, as in use = "openai:NAME"'
+        )
+    return ModelServer()
+
+
+def _named_by_the_call(settings: Settings) -> str:
+    base, use = settings.get("model", "base_url"), settings.get("model", "use")
+    return str(use.value) if base.source.startswith(PREFIX) and use.source == MODEL_OPTION else ""

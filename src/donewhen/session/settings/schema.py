@@ -1,0 +1,240 @@
+"""Schema of every key in donewhen.toml, the user's file and the environment: its type, its default, when it widens.
+
+This module has only data and small checks; `settings` reads and merges the files. A value *widens* if it lets commands
+see, reach or use more, or lets a session spend more, than the value that counts without it: the default, or the user's
+own value. From a repository's file it counts only after `donewhen trust`. Every key says when it widens.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from donewhen.records import frozen
+
+Value = object
+Test = Callable[[Value], bool]
+Widens = Callable[[Any, Any], bool]
+"""Returns True if a value is wider than the one that counts without it."""
+
+
+@frozen
+class Key:
+    kind: str
+    """The type as text, for messages: "text", "a list of texts", …"""
+    fits: Test
+    default: Value = None
+    widens: Widens | None = None
+    """None: not decided yet. Every value then widens unless it is the one that counts without it."""
+    adds: bool = False
+    """True if a list is added to the one of the user's own file, and does not replace it."""
+
+    def is_wider(self, value: Value, held: Value) -> bool:
+        return self.widens(value, held) if self.widens is not None else value != held
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list_of_texts(value: Value) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)  # pyright: ignore[reportUnknownVariableType] - any list
+
+
+def _is_whole(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Value) -> bool:
+    """Return True for a finite number, 0 or more. TOML also has `inf` and `nan`, which are not usable as limits."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and math.isfinite(value)
+
+
+def never(value: Any, held: Any) -> bool:
+    """For keys that say what done means, or how. They neither reach nor spend anything."""
+    del value, held
+    return False
+
+
+def _anything(value: Any, held: Any) -> bool:
+    del held
+    return bool(value)
+
+
+def _another(value: Any, held: Any) -> bool:
+    return bool(value) and value != held
+
+
+def _more_items(value: Any, held: Any) -> bool:
+    return any(item not in held for item in value)
+
+
+def _more(value: Any, held: Any) -> bool:
+    return value > held
+
+
+def _more_than_limit(value: Any, held: Any) -> bool:
+    """For numbers where 0 means no limit."""
+    return bool(held) and (not value or value > held)
+
+
+def _further(*names: Value) -> Widens:
+    """For names in order from the narrowest to the widest."""
+    return lambda value, held: names.index(value) > names.index(held)
+
+
+def _server(value: Any, held: Any) -> bool:
+    """A server in the repository's file gets a key. Without the user's own server, the key for it goes elsewhere."""
+    return bool(value) or bool(held)
+
+
+def _paid_model(value: Any, held: Any) -> bool:
+    """Another model may cost more, and it sees the repository. A value that is not a model name is refused later."""
+    return value != held and (":" in str(value) or value == "auto")
+
+
+def _paid_models(value: Any, held: Any) -> bool:
+    return any(_paid_model(one, "") for one in value if one not in held)
+
+
+def _engine(value: Any, held: Any) -> bool:
+    """Agents use the user's accounts. Our own engines use the model that is chosen anyway, and the same limits."""
+    kind, _, name = str(value).partition(":")
+    if value == held or kind not in ("auto", "external", "foreman", "planned"):
+        return False
+    return kind == "external" or held != "auto" or name not in ("", "native")
+
+
+def _worker(value: Any, held: Any) -> bool:
+    return value not in ("native", held)
+
+
+def text(default: str = "", widens: Widens | None = None) -> Key:
+    return Key("text", _is_text, default, widens)
+
+
+def texts(widens: Widens | None = None, adds: bool = False) -> Key:
+    return Key("a list of texts", _is_list_of_texts, (), widens, adds)
+
+
+def whole(default: int = 0, widens: Widens | None = None) -> Key:
+    return Key("a whole number, 0 or more", _is_whole, default, widens)
+
+
+def number(default: float = 0, widens: Widens | None = None) -> Key:
+    return Key("a finite number, 0 or more", _is_number, default, widens)
+
+
+def flag(default: bool = False, widens: Widens | None = None) -> Key:
+    return Key("true or false", lambda value: isinstance(value, bool), default, widens)
+
+
+def choice(*names: str, widens: Widens | None = None) -> Key:
+    """Return a key that allows a few names; the first is the default."""
+    return Key(f"one of {', '.join(names)}", lambda value: value in names, names[0], widens)
+
+
+TABLES: Mapping[str, Mapping[str, Key]] = {
+    "contract": {
+        "description": text(widens=never),
+        "protect": texts(never),
+        "editable": texts(never),
+        "min_evidence": choice("tests", "exit", "control", widens=never),
+        "allow_green": flag(widens=never),
+    },
+    "workspace": {
+        "setup": texts(_more_items),
+        "share": texts(_more_items),
+        "network": choice("none", "setup", "full", widens=_further("none", "setup", "full")),
+        "reach": texts(_more_items),
+        "sockets": texts(_more_items),
+        "env": texts(_more_items),
+        "isolation": choice("required", "best", "none", widens=_further("required", "best", "none")),
+        "history": choice("base", "none", widens=_further("none", "base")),
+    },
+    "engine": {
+        "use": text("auto", _engine),
+        "context": choice("auto", "fresh", "carry", widens=never),
+        "on_question": choice("continue", "wait", widens=_further("wait", "continue")),
+        "land": choice("branch", "apply", "none", widens=_further("none", "branch", "apply")),
+    },
+    "native": {
+        "max_iterations": whole(8, _more),
+        "max_turns": whole(24, _more),
+        "max_tokens_per_turn": whole(4096, _more_than_limit),
+    },
+    "external": {
+        "max_turns": whole(50, _more),
+        "timeout_secs": number(1800, _more),
+        "repair_invokes": whole(1, _more),
+        "require": choice("confined", "full", "open", widens=_further("full", "confined", "open")),
+        "mcp_url": text(widens=_another),
+    },
+    "foreman": {
+        "workers": whole(4, _more),
+        "plan_attempts": whole(3, _more),
+        "worker": text("native", _worker),
+    },
+    "planned": {
+        "builder": text("native", _worker),
+        "max_revision_rounds": whole(2, _more),
+        "evaluator_model": text(widens=_paid_model),
+    },
+    "model": {
+        "use": text("auto", _paid_model),
+        "base_url": text(widens=_server),
+        "fallback": texts(_paid_models),
+    },
+    "limits": {
+        "minutes": number(0, _more_than_limit),
+        "tokens": whole(0, _more_than_limit),
+        "usd": number(0, _more_than_limit),
+        "silence_secs": number(900, _more_than_limit),
+    },
+    "policy": {"deny": texts(never, adds=True), "ask": texts(never, adds=True)},
+    "memory": {
+        "enabled": flag(True, _further(False, True)),
+        "across_repositories": flag(widens=_further(False, True)),
+    },
+    "storage": {"url": text(widens=_another)},
+}
+"""Tables with single values. Lists of tables and named tables follow."""
+
+AGENT: Mapping[str, Key] = {
+    "command": text(),
+    "path": text(),
+    "way": Key("acp or cli", lambda value: value in ("acp", "cli"), ""),
+    "project_settings": flag(),
+}
+"""`[agent.NAME]`: every key widens."""
+
+QUARANTINE: Mapping[str, Key] = {"reason": text(), "until": Key("a date", lambda value: value is not None, "")}
+
+CHECK: Mapping[str, Key] = {
+    "name": text(widens=never),
+    "command": text(widens=never),
+    "dir": text(".", never),
+    "expect_exit_zero": flag(True, never),
+    "output_contains": text(widens=never),
+    "timeout_secs": number(120, never),
+    "min_tests": whole(1, never),
+    "allow_skips": flag(widens=never),
+    "held_out": flag(widens=never),
+    "quarantine": Key("a table with reason and until", lambda value: isinstance(value, dict), None, never),
+}
+
+LOOP: Mapping[str, Key] = {
+    "name": text(widens=never),
+    "intent": text(widens=never),
+    "level": choice("report", "assisted", "unattended", widens=never),
+    "schedule": text("daily 09:00", never),
+    "inputs": Key("a list of tables", lambda value: isinstance(value, list), (), _anything),
+    "checks": texts(never),
+    "check": Key("a list of tables", lambda value: isinstance(value, list), (), never),
+    "maker": text(widens=never),
+    "checker": text(widens=never),
+    "action": text("report", lambda value, _: value != "report"),
+    "allow": texts(_anything),
+    "budget": Key("a table", lambda value: isinstance(value, dict), None, never),
+}
+
+LISTS: Mapping[str, Mapping[str, Key]] = {"check": CHECK, "loop": LOOP}

@@ -1,0 +1,79 @@
+"""Single entries in the log of a session without an owner: a decision, an answer, its end. It is not resumed here."""
+
+import contextlib
+from collections.abc import Generator
+
+from donewhen.errors import BadInput
+from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
+from donewhen.session.log import handoff
+from donewhen.session.log.state import told
+from donewhen.session.log.writer import LogWriter, nobody
+from donewhen.session.outcome import STOPPED
+from donewhen.session.person.gates import Gates, may_be_changed
+from donewhen.storage.archive import Archive
+from donewhen.storage.lease import Note
+
+
+@contextlib.contextmanager
+def owning(archive: Archive, session: str, seize: bool = False) -> Generator[LogWriter]:
+    """Provide the log of a session while the block runs. Raise `Owned` if another process works on the session."""
+    lease = archive.claim(session, seize=seize)
+    try:
+        yield LogWriter(lease, told(archive.records(session)), nobody)
+    finally:
+        lease.release()
+
+
+def answer(recorder: LogWriter, text: str) -> bool:
+    """Answer the waiting question, or send a change request for a proposal. Return False if neither waits."""
+    question, gate = recorder.story.question, recorder.story.gate
+    if recorder.story.discarded:
+        return False
+    if question is None and gate is not None and not text.strip():
+        raise BadInput(f"session {recorder.session}: the answer is empty; say what should be different")
+    if question is None and gate is not None and may_be_changed(recorder.story, gate):
+        from donewhen.session.planned import plan_approval  # loaded on use: it loads the planning code
+
+        plan_approval.keep_edits(recorder)
+        return Gates(recorder, None).change(text, "a person")
+    if question is None and gate is not None and gate.kind == "plan":
+        from donewhen.session.planned import plan_approval  # loaded on use: it loads an engine
+
+        return plan_approval.wishes(recorder, text)
+    if question is None:
+        return False
+    recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
+    return True
+
+
+def decide(recorder: LogWriter, approved: bool) -> bool:
+    """Decide the waiting gate. Return False if none waits. A contract is approved as it is in its file now."""
+    gate = recorder.story.gate
+    if approved and gate is not None and gate.kind == "contract" and not recorder.story.discarded:
+        from donewhen.session.planned import plan_approval  # loaded on use: it loads the planning code
+
+        if plan_approval.taken_as_edited(recorder, "a person"):
+            return True
+    return not recorder.story.discarded and Gates(recorder, None).decide(approved, "a person")
+
+
+def cancel(recorder: LogWriter) -> None:
+    """End a session, and write the handoff file that helps to continue."""
+    end(recorder, STOPPED)
+    handoff.write(recorder.session, recorder.story)
+
+
+def end(recorder: LogWriter, reason: str, note: Note | None = None) -> None:
+    """Write the end of a session that a person wants to end."""
+    story = recorder.story
+    results = (story.last_judged or story.baseline or {}).get("results", [])
+    passed = sum(one["status"] == "pass" for one in results)
+    finished = SessionFinished(
+        outcome="cancelled",
+        reason=reason,
+        iterations=story.iterations,
+        results=tuple(results),
+        summary=f"cancelled: {passed} of {len(results)} checks passed",
+        tree=str((story.last_judged or {}).get("tree", "")),
+    )
+    recorder.write(StateChanged(from_=story.state, to="finished"), finished, note=note, sync=True)

@@ -1,0 +1,204 @@
+"""Replay of a recorded session as a new session, with the recorded turns, answers and decisions.
+
+If the recorded session was stopped, ended or left waiting, and then resumed, the new one is stopped, ends or waits at
+the same point, and is resumed. A killed process leaves no trace in it: after its recovery, a killed run does what an
+undisturbed one would have done. What a tool had done when it was stopped half-way cannot be replayed. Later landings
+are not part of it. A session on which an agent worked cannot be replayed.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from donewhen.errors import BadInput
+from donewhen.session.crew import crew
+from donewhen.session.log import start_record as opening
+from donewhen.session.log.open_archive import archive_of, near
+from donewhen.session.log.start_record import StartRecord, new_id
+from donewhen.session.log.state import OWNED, told
+from donewhen.session.log.writer import LogWriter
+from donewhen.session.outcome import SessionResult
+from donewhen.session.planned import plan_approval
+from donewhen.session.verbs import offline
+from donewhen.session.verbs.start import SessionWatcher, begin, resume
+from donewhen.session.workplace import open_workplace
+from donewhen.storage.archive import Archive
+from donewhen.storage.record import Record
+
+Entry = Callable[[LogWriter], object]
+
+
+@dataclass(slots=True)
+class Segment:
+    """What happened in a session from when an owner began to work on it until it ended or was left waiting."""
+
+    answers: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    """Questions that were answered in it, in that order, with their answers; None if no answer came in time."""
+    prompts: dict[str, str] = field(default_factory=dict[str, str])
+    """Texts of its questions, by id."""
+    decisions: dict[str, list[bool | str]] = field(default_factory=dict[str, "list[bool | str]"])
+    """Decisions that were made while it ran, by the kind of the gate."""
+    kinds: list[str] = field(default_factory=list[str])
+    """Kinds of its events; if a person stopped it, up to that moment."""
+    is_stopped: bool = False
+    entries: list[Entry] = field(default_factory=list[Entry])
+    """What other processes wrote after it."""
+    takes_edits: bool = False
+    """True if they approved a contract that a person had edited."""
+
+    def take(self, record: Record) -> None:
+        body = record.body
+        match record.kind:
+            case "question_answered":
+                self.answers.append((self.prompts.get(str(body["id"]), ""), str(body["answer"])))
+            case "question_expired":
+                self.answers.append((self.prompts.get(str(body["id"]), ""), None))
+            case "gate_decided":
+                words = str(body["answer"]) if body["decision"] == "changed" else None
+                self.decisions.setdefault(str(body["gate"]), []).append(words or body["decision"] == "approved")
+            case "session_finished" if body["outcome"] == "cancelled":
+                self._stop()
+            case _:
+                if record.kind == "question_asked":
+                    self.prompts[str(body["id"])] = str(body["prompt"])
+                self.kinds.append(record.kind)
+
+    def _stop(self) -> None:
+        """Mark the segment as stopped, and drop the events of the end: a change of state and, if there is work, its
+        size.
+        """
+        self.is_stopped = True
+        for kind in ("state_changed", "diff_ready"):
+            if self.kinds[-1:] == [kind]:
+                self.kinds.pop()
+
+    def take_entry(self, record: Record) -> None:
+        body = record.body
+        match record.kind:
+            case "question_answered":
+                self.entries.append(lambda log: offline.answer(log, str(body["answer"])))
+            case "gate_decided" if plan_approval.is_edited(body):
+                self.takes_edits = True  # the edited contract follows
+            case "contract_proposed" if plan_approval.is_by_person(body):
+                put = plan_approval.taken_with if self.takes_edits else plan_approval.proposed_with
+                self.entries.append(lambda log: put(log, body["contract"]))
+            case "gate_decided" if body["decision"] == "changed":
+                self.entries.append(lambda log: offline.answer(log, str(body["answer"])))
+            case "gate_decided":
+                self.entries.append(lambda log: offline.decide(log, body["decision"] == "approved"))
+            case "session_finished" if body["outcome"] == "cancelled":
+                self.entries.append(offline.cancel)
+            case _:
+                pass
+
+    def again(self, watch: SessionWatcher) -> SessionWatcher:
+        """Return a watcher for the replay of this segment. Its person is the recorded one."""
+        return replace(watch, person=ReplayedPerson(self), stops=Moment(self) if self.is_stopped else watch.stops)
+
+
+class ReplayedPerson:
+    """The person of a recorded session: gives the recorded answers and decisions."""
+
+    def __init__(self, leg: Segment) -> None:
+        self._answers = list(leg.answers)
+        self._decisions = {kind: list(taken) for kind, taken in leg.decisions.items()}
+
+    async def answer(self, prompt: str) -> str | None:
+        """Return the answer to the same question. Several askers may come in another order than in the record."""
+        known = next((one for one in self._answers if one[0] in (prompt, "")), None)
+        if known is None:
+            return None
+        self._answers.remove(known)
+        return known[1]
+
+    async def decide(self, gate: str, reason: str, detail: str) -> bool | str | None:
+        del reason, detail
+        left = self._decisions.get(gate)
+        return left.pop(0) if left else None
+
+
+class Moment:
+    """The moment when a person stopped the recorded session: after the last event before that, or before any event."""
+
+    def __init__(self, leg: Segment) -> None:
+        self._after = leg.kinds[-1] if leg.kinds else ""
+        self._left = leg.kinds.count(self._after)
+
+    def __call__(self, record: Record | None) -> bool:
+        if record is not None and record.kind == self._after:
+            self._left -= 1
+        return self._left <= 0
+
+
+def legs(records: Iterable[Record]) -> list[Segment]:
+    """Split a log where a session that had ended or waited was resumed."""
+    found, is_resting, generation = [Segment()], False, 0
+    for record in records:
+        is_owned = record.kind == OWNED and record.seq is None
+        if is_owned and is_resting:
+            found.append(Segment())
+        is_resting = is_resting and not is_owned
+        if is_resting and record.generation != generation:
+            found[-1].take_entry(record)
+            continue
+        generation = record.generation  # another writer during the work continues what a killed one began
+        if record.seq is not None:
+            found[-1].take(record)
+            is_resting |= record.kind == "state_changed" and record.body["to"] in ("waiting", "finished")
+    return found
+
+
+async def replay(prefix: str, watch: SessionWatcher) -> SessionResult:
+    """Replay a recorded session. Return how the new one ends."""
+    now = near(*opening.ADDRESS_TABLES)
+    archive = archive_of(now)
+    with contextlib.closing(archive):
+        session = archive.find(prefix)
+        story = told(archive.records(session))
+        if not story.opened:
+            raise BadInput(f"session {session} was never opened completely; there is nothing to play")
+        if story.agent:
+            raise BadInput(
+                f"session {session} cannot be played again: {story.agent} worked on it, and what it asked its model is "
+                "not on record"
+            )
+        engines = [str(record.body["engine"]) for record in archive.records(session, kinds=("engine_selected",))]
+        as_begun = {**story.opened, "contract": story.started["contract"]}  # later drafts are drafted again
+        known = _again(opening.from_plain(as_begun, now), engines)
+        crew.require_sense(known.settings)
+        proposals = archive.records(session, kinds=("contract_proposed",))
+        proposed = () if known.drafts else next((tuple(record.body["why"]) for record in proposals), ())
+        first, *others = legs(archive.records(session))
+        async with open_workplace(Path(known.repo), held=known.settings) as place:
+            outcome = await begin(place, known, proposed, archive, first.again(watch))
+        outcome = _with_entries(archive, first, outcome)
+        before = first
+        for leg in others:
+            if outcome.name == "cancelled" and not before.is_stopped and not before.entries:
+                break  # the current person stopped it
+            outcome = _with_entries(archive, leg, await resume(known.session, leg.again(watch)))
+            before = leg
+        return outcome
+
+
+def _again(known: StartRecord, engines: Sequence[str]) -> StartRecord:
+    """Return the same session under another id. It does not change files of the checkout."""
+    settings = known.settings.with_value("model", "use", f"replay:{known.session}", "replay")
+    if settings.text("engine", "use") == "auto" and engines[:1] == ["foreman"]:
+        settings = settings.with_value("engine", "use", "foreman", "replay")  # auto would not choose it for a replay
+    settings = settings.with_value("planned", "evaluator_model", "", "replay")
+    if settings.text("engine", "land") == "apply":
+        settings = settings.with_value("engine", "land", "branch", "replay")
+    return replace(known, session=new_id(), settings=settings)
+
+
+def _with_entries(archive: Archive, leg: Segment, outcome: SessionResult) -> SessionResult:
+    """Repeat what other processes wrote after a segment. Return the outcome after that."""
+    if not leg.entries or outcome.name != "waiting":
+        return outcome
+    with offline.owning(archive, outcome.session) as log:
+        for write in leg.entries:
+            write(log)
+        ended = log.story.finished
+    return outcome if ended is None else SessionResult(outcome.session, str(ended["outcome"]), str(ended["reason"]))

@@ -1,0 +1,163 @@
+"""Union of finished branches and patches: gated, merged, judged together, and landed as a branch. No model is used.
+
+There is one commit for each patch that is in, on top of the base. The tree of the last one is exactly what was judged.
+`parts` turns what a person names (a branch, a commit or a patch file) into patches over one base, and runs nothing.
+"""
+
+import datetime
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from donewhen.errors import BadInput
+from donewhen.events import Emit, Landed
+from donewhen.judge.contract import Contract
+from donewhen.records import frozen
+from donewhen.session.check.judge_tree import started
+from donewhen.session.check.regression_judge import beside
+from donewhen.session.conclude.land import subject_line
+from donewhen.session.loop.worker_services import editable
+from donewhen.session.workplace import Workplace
+from donewhen.union.combine import Combiner, United
+from donewhen.union.gate import PatchGate
+from donewhen.union.integrate import Integration
+from donewhen.union.parser_client import ParserClient
+from donewhen.union.patch import Patch
+from donewhen.workspace.git.landing.branches import move_branch, tip
+from donewhen.workspace.git.landing.commits import commit_for
+from donewhen.workspace.git.landing.deliver_objects import deliver
+from donewhen.workspace.git.landing.refusals import Moved, NotLanded
+from donewhen.workspace.git.objects import shown
+from donewhen.workspace.git.store import patches, revisions
+from donewhen.workspace.git.store.merge_trees import merge
+
+
+async def parts(place: Workplace, base: str, words: Sequence[str]) -> list[Patch]:
+    """Return a patch for each name, in order."""
+    seen: set[str] = set()
+    made: list[Patch] = []
+    for word in words:
+        if word in seen:
+            raise BadInput(f"{shown(word)} is named twice")
+        seen.add(word)
+        made.append(await _part(place, base, word))
+    return made
+
+
+async def _part(place: Workplace, base: str, word: str) -> Patch:
+    commit = await _commit(place, word)
+    file = Path(word)
+    if file.is_dir() and not commit:
+        raise BadInput(f"{shown(word)} is a directory; name patch files, or branches")
+    if file.is_file() and commit and os.sep not in word:
+        raise BadInput(f"{shown(word)} is a file and a branch; write ./{shown(word)} or refs/heads/{shown(word)}")
+    if commit:
+        return await _of_commit(place, base, word, commit)
+    if file.is_file():
+        return await _of_file(place, base, word, file)
+    raise BadInput(f"{shown(word)} is neither a commit of {shown(str(place.repo.root))} nor a file")
+
+
+async def _commit(place: Workplace, word: str) -> str:
+    try:
+        return await place.store.resolve(word)
+    except BadInput:
+        return ""
+
+
+async def _of_commit(place: Workplace, base: str, word: str, commit: str) -> Patch:
+    """Return what a branch changed since it diverged from the base, applied to the base."""
+    store = place.store
+    parted = await revisions.parted(store.bare, base, commit)
+    if not parted:
+        raise BadInput(f"{shown(word)} has no history in common with the base {base[:12]}")
+    (about,) = await store.bare.contents([commit])
+    title = about.partition(b"\n\n")[2].split(b"\n", 1)[0].decode("utf-8", "replace")
+    merged = await merge(
+        store.bare, await store.tree_of(parted), await store.tree_of(base), await store.tree_of(commit)
+    )
+    if merged.conflicts:
+        paths = ", ".join(shown(sides.path) for sides in merged.conflicts[:3])
+        return Patch(id=word, tree="", title=title, origin=commit, unfit=f"does not go onto the base: {paths}")
+    return Patch(id=word, tree=merged.tree, title=title, origin=commit)
+
+
+async def _of_file(place: Workplace, base: str, word: str, file: Path) -> Patch:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{shown(word)} cannot be read: {error.strerror}") from error
+    title = patches.subject(content) or file.name
+    try:
+        tree = await patches.applied(place.store.bare, await place.store.tree_of(base), content)
+    except BadInput as error:
+        raise BadInput(f"{shown(word)}: {error}") from error
+    except patches.DoesNotApply as refused:
+        return Patch(id=word, tree="", title=title, unfit=f"does not go onto the base: {refused}")
+    return Patch(id=word, tree=tree, title=title)
+
+
+PART_TRAILER = "Donewhen-Part"
+
+
+@frozen(kw_only=True)
+class Combined:
+    united: United
+    branch: str
+    commit: str
+    note: str
+    """Which branches had moved in the end, if any; one line."""
+
+
+async def combine(place: Workplace, contract: Contract, base: str, words: Sequence[str], emit: Emit) -> Combined:
+    if not words:
+        raise BadInput("name the branches or patch files to combine: donewhen union REF|PATCH...")
+    patches = await parts(place, base, words)
+    emit(started(place, contract, base))
+    judging = await beside(place, contract, base, emit)
+    store, reader = place.store, ParserClient(place.launcher, place.probe)
+    tree = await store.tree_of(base)
+    integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
+    gate = PatchGate(store=store, base=tree, reader=reader, judging=judging, allowed=editable(contract))
+    united = await Combiner(gate, integration, judging, emit).united(patches)
+    moved = [patch.id for patch in patches if patch.origin and await _is_elsewhere(place, patch)]
+    note = f"moved since, and judged as they were before: {', '.join(moved)}" if moved else ""
+    branch, commit = await _land(place, base, united, integration) if united.kept else ("", "")
+    if branch:
+        emit(Landed(branch=branch, commit=commit, note=note))
+    return Combined(united=united, branch=branch, commit=commit, note=note)
+
+
+async def _land(place: Workplace, base: str, united: United, integration: Integration) -> tuple[str, str]:
+    """Land the union as its own branch. The same union is the same branch."""
+    trees = [(await integration.together(united.kept[: n + 1])).tree for n in range(len(united.kept))]
+    named = hashlib.sha256("\n".join((base, *trees)).encode()).hexdigest()[:8]
+    branch = f"donewhen/union-{named}"
+    at, commit = datetime.datetime.now().astimezone(), base
+    for id, tree in zip(united.kept, trees, strict=True):
+        message = _message(integration.patches[id])
+        commit = commit_for(place.store, place.repo, tree=tree, parent=commit, message=message, at=at)
+    await place.store.keep(f"unions/{named}", commit)
+    await deliver(place.store, place.repo, commit)
+    try:
+        move_branch(place.repo, branch, None, commit)
+    except Moved as moved:
+        if moved.there is None or await place.store.tree_of(moved.there) != trees[-1]:
+            raise
+        commit = moved.there
+    await deliver(place.store, place.repo, commit)  # a garbage collection may have run in between
+    await place.store.release(f"unions/{named}")
+    return branch, commit
+
+
+def _message(patch: Patch) -> str:
+    name, origin = subject_line(patch.id), f" {patch.origin}" if patch.origin else ""
+    return f"{subject_line(patch.title) or name}\n\n{PART_TRAILER}: {name}{origin}\n"
+
+
+async def _is_elsewhere(place: Workplace, patch: Patch) -> bool:
+    try:
+        return (tip(place.repo, patch.id) or patch.origin) != patch.origin
+    except (BadInput, NotLanded):
+        return False

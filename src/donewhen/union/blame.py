@@ -1,0 +1,114 @@
+"""Finds which patch makes a green union red, and together with which other patch.
+
+The search uses one judgement per step, and a flaky check may have spoiled any of them. So no patch is blamed for what
+the search saw on its way: the smallest red union is judged repeatedly, and so are its parts. A trial may also find that
+no patch is to blame.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from donewhen.union.oracle import Members
+from donewhen.union.search_state import SearchState, Standing
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Why one patch was left out."""
+
+    culprit: str
+    partner: str | None
+    """The other of two patches that are red together; None if the culprit is red alone or more than two are needed."""
+    check: str | None
+    """The check that broke; None if the patches cannot be merged."""
+    witness: Members
+    """The smallest union with the culprit that was proven red."""
+    confirmed: bool = True
+    """False: always red, but no single check was red often enough."""
+    conflict: tuple[str, ...] = ()
+    """Paths at which the witness cannot be merged."""
+
+    @property
+    def also_in(self) -> Members:
+        """The members of the witness other than culprit and partner."""
+        return tuple(id for id in self.witness if id not in (self.culprit, self.partner))
+
+
+async def first_red(known: SearchState, count: int, union: Callable[[int], Members]) -> int:
+    """Return the smallest number whose union is red. The last union must be red; each union contains the one before it.
+
+    Known answers narrow the search. If they contradict each other, the smallest red one counts. If the last union
+    cannot be merged, only merging is tested and nothing is judged.
+    """
+    if await known.unmerged(union(count - 1)):
+        return await _bisected(-1, count - 1, union, known.unmerged)
+    beliefs = [known.believed(union(number)) for number in range(count)]
+    high = beliefs.index(True) if True in beliefs else count - 1
+    low = max((number for number in range(high) if beliefs[number] is False), default=-1)
+    return await _bisected(low, high, union, known.red)
+
+
+async def _bisected(
+    low: int, high: int, union: Callable[[int], Members], red: Callable[[Members], Awaitable[bool]]
+) -> int:
+    while high - low > 1:
+        middle = (low + high) // 2
+        if await red(union(middle)):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+async def trial(known: SearchState, before: Sequence[str], culprit: str) -> Blame | None:
+    """Return the blame for a union that its last patch, in search order, made red; None if the red is not confirmed."""
+    number = await first_red(known, len(before) + 1, lambda number: known.union([*before[:number], culprit]))
+    if not number:
+        return await _alone(known, culprit)
+    partner = before[number - 1]
+    pair, witness = known.union([partner, culprit]), known.union([*before[:number], culprit])
+    if await known.unmerged(witness):
+        # A failed merge is deterministic and needs no repetition.
+        together = await known.unmerged(pair)
+        return _blame(known, culprit, partner if together else None, pair if together else witness, "red")
+    standing = await known.sure(pair)
+    if standing == "green":
+        return await _several(known, before[:number], culprit)
+    for one in (culprit, partner):
+        blame = await _alone(known, one)
+        if blame:
+            return blame
+    return _blame(known, culprit, partner, pair, standing)
+
+
+async def retrial(known: SearchState, blame: Blame) -> Blame:
+    """Return the blame of a pair with the roles swapped, or the blame of the partner alone if it is red alone."""
+    assert blame.partner
+    alone = await _alone(known, blame.partner)
+    if alone:
+        return alone
+    return replace(blame, culprit=blame.partner, partner=blame.culprit)
+
+
+async def _alone(known: SearchState, culprit: str) -> Blame | None:
+    if not await known.red_on_second_thought((culprit,)):
+        return None
+    standing = await known.sure((culprit,))
+    return None if standing == "green" else _blame(known, culprit, None, (culprit,), standing)
+
+
+async def _several(known: SearchState, before: Sequence[str], culprit: str) -> Blame | None:
+    """Blame for more than two patches: the culprit, the last one before it, and at least one other of `before`."""
+    witness = known.union([*before, culprit])
+    standing = await known.sure(witness)
+    if standing == "green":
+        return None
+    if await known.red_on_second_thought(known.union(before)):
+        # Red without the accused patch: an earlier green answer was wrong.
+        return await trial(known, before[:-1], before[-1])
+    return _blame(known, culprit, None, witness, standing)
+
+
+def _blame(known: SearchState, culprit: str, partner: str | None, witness: Members, standing: Standing) -> Blame:
+    check, conflict = known.why(witness)
+    return Blame(culprit, partner, check, witness, standing == "red", conflict)

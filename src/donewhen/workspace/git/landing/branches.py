@@ -1,0 +1,203 @@
+"""Creates, moves or removes a branch of the user's repository by compare-and-swap, with git's own files and locks.
+
+The value is read and written while git's lock for the branch is held. A branch with an unexpected value is not changed.
+Nothing is forced and no hook runs. `move_branch` and `remove_branch` refuse a branch that a working tree uses.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+from donewhen.errors import BadInput
+from donewhen.records import frozen
+from donewhen.workspace.beneath import LINK, Root
+from donewhen.workspace.git import refs
+from donewhen.workspace.git.landing import lockfile, reflog
+from donewhen.workspace.git.landing.deliver_objects import git_dirs
+from donewhen.workspace.git.landing.refusals import Moved, NotLanded, telling
+from donewhen.workspace.git.objects import raw, shown, text
+from donewhen.workspace.git.repo import Repo, is_true
+
+HEADS = "refs/heads/"
+BAD_BRANCH = re.compile(rb"refs/heads/(?:-.*|HEAD|@)|.*\.", re.DOTALL)
+"""Names that git accepts as a reference but not as a branch name, and names that end with a dot."""
+MOST_TRIES = 3
+REASON = "donewhen: landed"
+
+
+def move_branch(repo: Repo, name: str, old: str | None, new: str) -> None:
+    """Create the branch (`old` is None) or move it from `old` to `new`. If it is already at `new`, do nothing."""
+    with held_branch(repo, name) as branch:
+        if branch.value != new:
+            branch.expect(old)
+            refuse_checked_out(repo, name, worktrees_on(repo, name))
+            branch.move(new)
+
+
+def remove_branch(repo: Repo, name: str, expected: str) -> None:
+    """Remove the branch if it still has the expected value. If it does not exist, do nothing."""
+    with held_branch(repo, name) as branch:
+        if branch.value is not None:
+            branch.expect(expected)
+            refuse_checked_out(repo, name, worktrees_on(repo, name))
+            branch.remove()
+
+
+def tip(repo: Repo, name: str) -> str | None:
+    """Return the commit of a branch; None if it does not exist."""
+    ref = checked(name)
+    said, path = refs.read(repo.common, raw(ref)), repo.common.place(raw(ref))
+    if said.startswith(b"ref:"):
+        named = refs.target(said)
+        if not named:
+            raise NotLanded(f"{shown(path)} {LINK}")
+        raise NotLanded(f"the branch {shown(name)} only points to {shown(named)}; name that one")
+    if said and not refs.id_in(said):
+        raise NotLanded(f"the branch {shown(name)} is damaged: {shown(path)} holds no commit")
+    return refs.id_in(said) or refs.packed(repo.common).get(raw(ref))
+
+
+def checked(name: str) -> str:
+    """Return the full reference name of a branch; raise BadInput if git would not accept it."""
+    ref = raw(f"{HEADS}{name}")
+    if not name or not refs.is_name(ref) or BAD_BRANCH.fullmatch(ref):
+        raise BadInput(f"{shown(name) or 'an empty name'} cannot name a branch")
+    return text(ref)
+
+
+@frozen
+class Branch:
+    """A branch whose lock is held."""
+
+    repo: Repo
+    name: str
+    value: str | None
+
+    @property
+    def ref(self) -> bytes:
+        return raw(f"{HEADS}{self.name}")
+
+    def expect(self, value: str | None) -> None:
+        if self.value != value:
+            raise Moved(self.name, self.value)
+
+    def move(self, new: str) -> None:
+        common = self.repo.common
+        reflog.record(self.repo, self.ref, self.value or "0" * len(new), new, REASON)
+        _remove_empty_below(common, self.ref)
+        lockfile.put(common, self.ref, f"{new}\n".encode(), _scratch(self.ref))
+
+    def remove(self) -> None:
+        """Remove the branch. Its reflog goes first, because without the branch it would never be found. The packed
+        value goes before the loose one, so that no older value becomes visible."""
+        common = self.repo.common
+        reflog.forget(self.repo, self.ref)
+        if self.ref in refs.packed(common):
+            _unpack(common, self.ref)
+        with common.above(self.ref) as (above, name):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=above)
+            os.fsync(above)
+
+
+@contextlib.contextmanager
+def held_branch(repo: Repo, name: str) -> Generator[Branch]:
+    """Hold git's lock for a branch, which may not exist yet."""
+    ref, common = raw(checked(name)), repo.common
+    with telling(f"the branch {shown(name)} cannot be written"):
+        _refuse_conflict(common, name)
+        with _locked(common, ref):
+            _refuse_conflict(common, name)
+            with common.above(ref) as (above, _), contextlib.suppress(FileNotFoundError):
+                os.unlink(_scratch(ref), dir_fd=above)
+            lockfile.remove_leftover(common, "packed-refs.lock")
+            yield Branch(repo, name, tip(repo, name))
+        reflog.remove_empty(common, ref.rpartition(b"/")[0], b"refs/heads")
+
+
+def _scratch(ref: bytes) -> bytes:
+    """Return a temporary name that git skips when it looks for references and that no branch can have."""
+    return b"." + ref.rpartition(b"/")[2] + b".lock"
+
+
+@contextlib.contextmanager
+def _locked(common: Root, ref: bytes) -> Generator[None]:
+    with contextlib.ExitStack() as stack:
+        for attempt in range(MOST_TRIES):
+            with common.directory(ref.rpartition(b"/")[0], make=True):
+                pass
+            try:
+                stack.enter_context(lockfile.held(common, ref + b".lock"))
+                break
+            except FileNotFoundError:  # git removed the directory because it was empty
+                if attempt == MOST_TRIES - 1:
+                    raise
+        yield
+
+
+def _refuse_conflict(common: Root, name: str) -> None:
+    """Raise NotLanded if the name is a prefix directory of another branch, or the other way round."""
+    packed = refs.packed(common).keys()
+    for above in _above(name):
+        if common.is_file(raw(f"{HEADS}{above}")) or raw(f"{HEADS}{above}") in packed:
+            raise NotLanded(f"{shown(above)} is a branch, so {shown(name)} cannot be one: rename it (git branch -m)")
+    inside = raw(f"{HEADS}{name}/")
+    below = [ref for ref in packed if ref.startswith(inside)] or list(common.files_below(raw(f"{HEADS}{name}")))
+    if below:
+        raise NotLanded(f"{shown(below[0].removeprefix(b'refs/heads/'))} is a branch, so {shown(name)} cannot be one")
+
+
+def _above(name: str) -> Iterator[str]:
+    parts = name.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))
+
+
+def _remove_empty_below(common: Root, ref: bytes) -> None:
+    """Remove empty directories of former branches at the path of this one."""
+    for directory in common.directories_below(ref):
+        with common.above(directory) as (above, name):
+            os.rmdir(name, dir_fd=above)
+
+
+def _unpack(common: Root, ref: bytes) -> None:
+    """Remove a reference from `packed-refs`, together with its peeled-tag line (`^`)."""
+    with lockfile.held(common, "packed-refs.lock"):
+        kept: list[bytes] = []
+        dropping = False
+        for line in (common.read("packed-refs", refs.MOST_PACKED) or b"").splitlines(keepends=True):
+            dropping = line.rstrip(b"\n").endswith(b" " + ref) or (dropping and line.startswith(b"^"))
+            if not dropping:
+                kept.append(line)
+        lockfile.put(common, "packed-refs", b"".join(kept), "packed-refs.donewhen")
+
+
+# -- working trees that use it --
+
+
+def worktrees_on(repo: Repo, name: str) -> list[Path]:
+    """Return the git directories of the working trees in which a branch is checked out, rebased or bisected."""
+    ref = raw(f"{HEADS}{name}")
+    without_files = [repo.common_dir] if is_true(repo.setting("core.bare")) else []
+    return [git.location for git in git_dirs(repo.common) if git.location not in without_files and ref in _used_by(git)]
+
+
+def _used_by(git: Root) -> Iterator[bytes]:
+    """Yield the references that a working tree uses."""
+    yield refs.target(refs.read(git, "HEAD"))
+    yield refs.read(git, "rebase-merge/head-name")
+    yield refs.read(git, "rebase-apply/head-name")
+    yield b"refs/heads/" + refs.read(git, "BISECT_START")
+
+
+def refuse_checked_out(repo: Repo, name: str, where: list[Path]) -> None:
+    if where:
+        raise NotLanded(f"the branch {shown(name)} is checked out in {shown(_work_tree(repo, where[0]))}")
+
+
+def _work_tree(repo: Repo, git_dir: Path) -> str:
+    if git_dir == repo.git_dir:
+        return str(repo.root)
+    said = refs.read(Root(git_dir), "gitdir")
+    return os.path.dirname(text(said)) if said else str(git_dir.parent)

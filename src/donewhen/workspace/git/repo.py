@@ -1,0 +1,476 @@
+"""The user's repository, opened read-only from any directory inside it. Unsupported ones raise a one-line BadInput.
+
+Git never runs on the user's git directory and never applies the user's configuration. This module reads pointers,
+references and settings as data; `store` does everything that needs git. A configuration that would make git start a
+program is therefore neither applied nor refused. This module does not write: `landing` does.
+"""
+
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from io import BufferedReader
+from pathlib import Path
+from shlex import quote as quoted
+from typing import NamedTuple
+
+from donewhen.errors import BadInput
+from donewhen.records import frozen
+from donewhen.workspace.beneath import LINK, LeavesRoot, Root, pinned
+from donewhen.workspace.git import refs
+from donewhen.workspace.git.objects import shown
+from donewhen.workspace.git.run_git import NOWHERE, GitFailed
+from donewhen.workspace.git.run_git import git as run_git
+from donewhen.workspace.process.launch import Launcher
+
+POINTER_BYTES = 1 << 20
+"""Size limit of a `.git` file; git has the same limit."""
+CONFIG_BYTES = 4 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Git skips it at the start of a configuration file."""
+RULES_ELSEWHERE = ("core.excludesFile", "core.attributesFile")
+EXTENSIONS = {
+    "noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage",
+    "relativeworktrees",
+}  # fmt: skip
+KNOWN_FORMS = {"extensions.refstorage": ("files",), "extensions.objectformat": ("sha1", "sha256")}
+UNDER_WAY = {
+    "MERGE_HEAD": "a merge is under way",
+    "rebase-merge": "a rebase is under way",
+    "rebase-apply": "a rebase is under way",
+    "CHERRY_PICK_HEAD": "a cherry-pick is under way",
+    "REVERT_HEAD": "a revert is under way",
+    "BISECT_LOG": "a bisection is under way",
+}
+SHARED_PLACES = (
+    "objects", "objects/info", "objects/info/alternates", "objects/pack",
+    "objects/pack/multi-pack-index", "refs", "refs/heads", "refs/heads/donewhen",
+    "refs/tags", "packed-refs", "config", "info", "info/exclude", "info/attributes", "logs", "logs/refs",
+    "logs/refs/heads", "logs/refs/heads/donewhen", "logs/HEAD", "shallow", "worktrees",
+)  # fmt: skip
+OWN_PLACES = ("index", "config.worktree", "commondir", "logs", "logs/HEAD")
+"""The paths that we read and write in a git directory. A link deeper down is refused when it is opened."""
+LISTED = ("config", "--file", "-", "--no-includes", "-z", "--list")
+LOCKS = ("index.lock", "HEAD.lock")
+SHARED_LOCKS = ("packed-refs.lock", "config.lock", "gc.pid")
+
+Settings = Mapping[str, tuple[str, ...]]
+
+
+@frozen
+class Repo:
+    root: Path
+    """Real path of the top of the working tree."""
+    git_dir: Path
+    """The git directory of this working tree."""
+    common_dir: Path
+    """The directory with objects and branches. It differs from `git_dir` in a linked worktree."""
+    head: str
+    branch: str
+    """Empty if HEAD is detached."""
+    object_format: str
+    shallow: bool
+    partial: bool
+    """True for a partial clone: some objects exist only at its remote."""
+    settings: Settings
+    """The user's whole configuration as data, values in git's order: the last one counts. Git never runs with it."""
+    ignore_file: Path | None
+    """The user's ignore rules for all repositories."""
+    notes: tuple[str, ...]
+    """Facts that a person should know, one line each."""
+
+    # Files below these directories may come from other users. Open them only through `Root`.
+    files: Root
+    git: Root
+    common: Root
+    lfs: Root
+    """The directory in which git-lfs stores file contents."""
+
+    def setting(self, key: str, default: str = "") -> str:
+        return self.settings.get(key, (default,))[-1]
+
+
+async def open_repo(launcher: Launcher, start: Path) -> Repo:
+    """Return the repository that contains a directory, or raise BadInput."""
+    try:
+        root, pointer, git_dir = _find(start)
+        common_dir = _common_dir(git_dir)
+        files, git, common = pinned(root), pinned(git_dir), pinned(common_dir)
+        if (why := _borrowed(root, git_dir, common_dir)) and not _is_said_safe(root, await _users_settings(launcher)):
+            raise BadInput(why)
+        _refuse_links(git, common)
+        scopes = await _read_scopes(launcher, git, common)
+        _refuse_foreign((root, pointer, git_dir), scopes.outside)
+        settings = scopes.joined()
+        _refuse_unknown_form(root, settings)
+        of_work_tree = scopes.of_work_tree(linked=git_dir != common_dir)
+        _refuse_other_work_tree(root, git_dir, of_work_tree)
+        _refuse_endless_rules(settings)
+        # A git directory outside the working tree must name this working tree (a submodule's does), or the user must.
+        apart = git_dir == common_dir and root not in git_dir.parents and not _last(of_work_tree, "core.worktree")
+        if apart and not _is_said_safe(root, scopes.outside):
+            where = f"{shown(str(git_dir))} does not say that {shown(str(root))} is its working tree"
+            raise BadInput(f"{where}; to use it: {_say_safe(root)}")
+        said = refs.read(git, "HEAD")
+        head = refs.follow(said, common)
+        if not head:
+            raise BadInput(f"{shown(str(root))} has no commit yet; make one first (git add --all, git commit)")
+        modes = _shared_modes(settings)
+        return Repo(
+            root=root,
+            git_dir=git_dir,
+            common_dir=common_dir,
+            head=head,
+            branch=_branch(said),
+            object_format=_last(settings, "extensions.objectformat", "sha1").lower(),
+            shallow=common.is_file("shallow"),
+            partial=_is_partial(settings),
+            settings=settings,
+            ignore_file=_ignore_file(settings),
+            notes=tuple(_notes(files, git, common, settings)),
+            files=files,
+            git=git.below(b"", modes),
+            common=common.below(b"", modes),
+            lfs=_lfs_storage(common.below(b"", modes), scopes),
+        )
+    except LeavesRoot:
+        raise
+    except OSError as error:
+        raise BadInput(f"{shown(str(error.filename))} cannot be read: {error.strerror}") from error
+
+
+# -- location --
+
+
+def _find(start: Path) -> tuple[Path, Path, Path]:
+    """Return the top of the working tree, its `.git` path, and the git directory that this path refers to."""
+    here = Path(os.path.realpath(start))
+    if not here.is_dir():
+        raise BadInput(f"{shown(str(start))} is not a directory")
+    for directory in (here, *here.parents):
+        pointer = directory / ".git"
+        if _is_there(pointer) and (git_dir := _git_dir(pointer)):
+            return directory, pointer, git_dir
+        if _is_git_dir(directory):
+            kind = "a git directory" if ".git" in directory.parts else "a bare repository"
+            raise BadInput(f"{shown(str(directory))} is {kind}: it has no working tree")
+    raise BadInput(f"{shown(str(start))} is not in a git repository")
+
+
+def common_dir_of(start: Path) -> Path:
+    """Return the directory that all worktrees of the repository around a path share. Nothing else is checked."""
+    return _common_dir(_find(start)[2])
+
+
+def _git_dir(pointer: Path) -> Path | None:
+    if pointer.is_dir():
+        real = Path(os.path.realpath(pointer))
+        return real if _is_git_dir(real) else None
+    said = _content(pointer, POINTER_BYTES + 1)
+    path = said.removeprefix(b"gitdir: ").rstrip(b"\r\n")
+    if len(said) > POINTER_BYTES or not said.startswith(b"gitdir: ") or not path or b"\0" in path:
+        raise BadInput(f"{shown(str(pointer))} does not say where the git directory is")
+    real = Path(os.path.realpath(os.path.join(pointer.parent, os.fsdecode(path))))
+    if not _is_git_dir(real):
+        raise BadInput(f"{shown(str(pointer))} points to {shown(str(real))}, which is not a git directory")
+    return real
+
+
+def _is_git_dir(directory: Path) -> bool:
+    if not _is_there(directory / "HEAD"):
+        return False
+    return Root(directory).is_file("commondir") or _has_objects(directory)
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether the path exists. A permission error is raised, it does not count as absent."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _has_objects(directory: Path) -> bool:
+    """Return whether `objects` and `refs` exist. Links count, so that `_refuse_links` can name them."""
+    found = [Root(directory).status(name) for name in ("objects", "refs")]
+    return all(one is not None and (stat.S_ISDIR(one.st_mode) or stat.S_ISLNK(one.st_mode)) for one in found)
+
+
+def _common_dir(git_dir: Path) -> Path:
+    said = Root(git_dir).read("commondir", POINTER_BYTES)
+    if said is None:
+        return git_dir
+    path = os.fsdecode(said.rstrip(b"\r\n"))
+    common = Path(os.path.realpath(os.path.join(git_dir, path))) if "\0" not in path else git_dir
+    if not _has_objects(common):
+        pointer = Root(git_dir).place("commondir")
+        raise BadInput(f"{shown(pointer)} points to {shown(str(common))}, which is not a git directory")
+    return common
+
+
+# -- settings --
+
+
+class _Scopes(NamedTuple):
+    """Settings by source: machine and user (`outside`), repository (`shared`), and this worktree (`own`)."""
+
+    outside: Settings
+    shared: Settings
+    own: Settings
+
+    def joined(self) -> Settings:
+        return _joined(_joined(self.outside, self.shared), self.own)
+
+    def of_work_tree(self, linked: bool) -> Settings:
+        """Return the settings that may locate the working tree. In a linked worktree git ignores the shared ones."""
+        return self.own if linked else _joined(self.shared, self.own)
+
+
+async def _read_scopes(launcher: Launcher, git: Root, common: Root) -> _Scopes:
+    """Read all configuration files as one text with one git process; marks that no file can know separate them."""
+    mark = f"b{secrets.token_hex(8)}"
+    outside = [_content(path) for path in _files_outside()]
+    marker = f"[donewhen]\n{mark}\n".encode()
+    files = [*outside, marker, _config(common, "config"), marker, _config(git, "config.worktree")]
+    try:
+        answer = await run_git(launcher, NOWHERE, *LISTED, stdin=_one_text(files))
+    except GitFailed as error:
+        raise BadInput(f"the git configuration of {shown(str(common.location))} cannot be read: {error}") from error
+    scopes = [_by_key(part) for part in answer.split(f"donewhen.{mark}\0".encode())]
+    if not is_true(_last(scopes[1], "extensions.worktreeconfig")):
+        scopes[2] = {}
+    return _Scopes(*scopes)
+
+
+async def _users_settings(launcher: Launcher) -> Settings:
+    """Return only the settings of the machine and the user."""
+    files = [_content(path) for path in _files_outside()]
+    return _by_key(await run_git(launcher, NOWHERE, *LISTED, stdin=_one_text(files)))
+
+
+def _one_text(files: Sequence[bytes]) -> bytes:
+    return b"\n\n".join([*(content.removeprefix(BYTE_ORDER_MARK) for content in files), b""])
+
+
+def _files_outside() -> Iterator[Path]:
+    yield Path("/etc/gitconfig")
+    yield _user_directory() / "config"
+    yield Path(os.path.expanduser("~/.gitconfig"))
+
+
+def _user_directory() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
+
+
+def _config(root: Root, name: str) -> bytes:
+    content = root.read(name, CONFIG_BYTES + 1) or b""
+    if len(content) > CONFIG_BYTES:
+        raise BadInput(f"{shown(str(root.location))}: {name} is larger than {CONFIG_BYTES >> 20} MiB")
+    return content
+
+
+def _content(path: Path, most: int = -1) -> bytes:
+    """Return the content of a file; empty if the path is missing or is not a regular file."""
+    if not path.is_file():
+        return b""
+    with _opened(path) as file:
+        return file.read(most) or b""  # read() returns None for a /proc file that would block
+
+
+def _opened(path: Path) -> BufferedReader:
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+
+
+def _by_key(answer: bytes) -> Settings:
+    found: dict[str, tuple[str, ...]] = {}
+    for record in answer.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        key, assigned, value = record.partition("\n")
+        found[key] = (*found.get(key, ()), value if assigned else "true")
+    return found
+
+
+def _joined(everywhere: Settings, here: Settings) -> Settings:
+    keys = everywhere.keys() | here.keys()
+    return {key: everywhere.get(key, ()) + here.get(key, ()) for key in keys}
+
+
+def _last(settings: Settings, key: str, default: str = "") -> str:
+    return settings.get(key, (default,))[-1]
+
+
+def is_true(value: str) -> bool:
+    """Return whether git reads this value as true."""
+    return value.lower() in ("true", "yes", "on") or (value.isdigit() and int(value) != 0)
+
+
+def _shared_modes(settings: Settings) -> int:
+    """Return `core.sharedRepository` as git reads it: mode bits to add, or minus the exact mode bits; 0 for none."""
+    value = _last(settings, "core.sharedrepository", "umask")
+    if not re.fullmatch("[0-7]+", value):
+        group = value == "group" or is_true(value)
+        return 0o664 if value in ("all", "world", "everybody") else 0o660 if group else 0
+    number = int(value, 8)
+    return {0: 0, 1: 0o660, 2: 0o664}.get(number, -(number & 0o666))
+
+
+def _ignore_file(settings: Settings) -> Path | None:
+    named = _last(settings, "core.excludesfile")
+    path = Path(os.path.expanduser(named)) if named else _user_directory() / "ignore"
+    return path if path.is_file() else None
+
+
+def _lfs_storage(common: Root, scopes: _Scopes) -> Root:
+    """Return the LFS directory. The user may set any path, the repository only one below the git directory."""
+    users = _last(scopes.outside, "lfs.storage")
+    if users:
+        return Root(Path(os.path.realpath(os.path.join(common.location, os.path.expanduser(users)))))
+    named = _last(_joined(scopes.shared, scopes.own), "lfs.storage", "lfs")
+    try:
+        return common.below(named)
+    except LeavesRoot:
+        return common.below("lfs")
+
+
+# -- refused repositories, and notes --
+
+
+def _refuse_links(git: Root, common: Root) -> None:
+    """Raise LeavesRoot for a link: it could redirect our reads and writes. `HEAD` may be one: it is read as a name."""
+    for root, names in ((common, SHARED_PLACES), (git, OWN_PLACES)):
+        for name in names:
+            found = root.status(name)
+            if found is not None and stat.S_ISLNK(found.st_mode):
+                raise LeavesRoot(errno.ELOOP, LINK, root.place(name))
+
+
+def _borrowed(root: Path, git_dir: Path, common_dir: Path) -> str:
+    """Return an error text if the working tree uses the git directory of another one; empty if it uses its own.
+
+    A pointer in one directory must not open the repository of another one, unless the user's own settings allow it.
+    """
+    where, fix = shown(str(root)), _say_safe(root)
+    if git_dir != common_dir:
+        if (git_dir.parent.parent, git_dir.parent.name) != (common_dir, "worktrees"):
+            return f"{where} is not among the worktrees of {shown(str(common_dir))}; to use it: {fix}"
+        said = Root(git_dir).read("gitdir", POINTER_BYTES) or b""
+        back = os.path.realpath(os.path.join(git_dir, os.fsdecode(said.rstrip(b"\r\n"))))
+        if back != Root(root).place(".git"):
+            return f"{shown(str(git_dir))} names another worktree than {where}: git worktree repair, or {fix}"
+    elif git_dir.name == ".git" and git_dir.parent != root:
+        return f"{where} uses the git directory of {shown(str(git_dir.parent))}; to use it: {fix}"
+    return ""
+
+
+def _refuse_foreign(places: tuple[Path, ...], everywhere: Settings) -> None:
+    """Refuse another user's repository, as git does, unless the machine's or the user's settings allow it."""
+    ours = {os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit():
+        ours.add(int(os.environ["SUDO_UID"]))
+    if _is_said_safe(places[0], everywhere) or all(os.lstat(place).st_uid in ours for place in places):
+        return
+    raise BadInput(f"{shown(str(places[0]))} belongs to another user: {_say_safe(places[0])}")
+
+
+def _say_safe(root: Path) -> str:
+    path = str(root)
+    if shown(path) != path:  # the shell expands nothing in `$'…'`, and it can express every byte
+        odd = (f"\\{byte:03o}" if not 32 < byte < 127 or byte in b"\\'" else chr(byte) for byte in os.fsencode(path))
+        return f"git config --global --add safe.directory $'{''.join(odd)}'"
+    return f"git config --global --add safe.directory {quoted(path)}"
+
+
+def _is_said_safe(root: Path, everywhere: Settings) -> bool:
+    """Return whether `safe.directory` lists the root. As in git, an empty value cancels all earlier ones."""
+    trusted: list[str] = []
+    for value in everywhere.get("safe.directory", ()):
+        trusted = [*trusted, os.path.expanduser(value)] if value else []
+    return "*" in trusted or str(root) in trusted
+
+
+def _refuse_unknown_form(root: Path, settings: Settings) -> None:
+    where = shown(str(root))
+    version = _last(settings, "core.repositoryformatversion", "0")
+    if version not in ("0", "1"):
+        raise BadInput(f"{where} has the repository format {shown(version)}, which is not known here")
+    for name in _unknown_extensions(settings) if version == "1" else ():
+        raise BadInput(f"{where} uses the git extension {shown(name)}, which is not known here")
+    for key, known in KNOWN_FORMS.items():
+        value = _last(settings, key, known[0]).lower()
+        if value not in known:
+            raise BadInput(f"{where} has {key} = {shown(value)}, but only {' and '.join(known)} can be read here")
+
+
+def _refuse_other_work_tree(root: Path, git_dir: Path, settings: Settings) -> None:
+    if is_true(_last(settings, "core.bare")):
+        raise BadInput(f"{shown(str(root))} is a bare repository: it has no working tree")
+    elsewhere = _last(settings, "core.worktree")
+    if elsewhere and os.path.realpath(os.path.join(git_dir, elsewhere)) != str(root):
+        raise BadInput(f"{shown(str(root))} has its working tree elsewhere: core.worktree is {shown(elsewhere)}")
+
+
+def _refuse_endless_rules(settings: Settings) -> None:
+    """Refuse kernel files as rule files: they report size 0, some never end, and git would wait for more data."""
+    for key in RULES_ELSEWHERE:
+        named = _last(settings, key.lower())
+        path = Path(os.path.expanduser(named))
+        if named and path.is_file() and os.access(path, os.R_OK) and not _is_plain(path):
+            raise BadInput(f"{key} is {shown(named)}, which is not a plain file: name another one")
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether the content of a file agrees with its reported size."""
+    with _opened(path) as file:
+        try:
+            return os.fstat(file.fileno()).st_size > 0 or os.read(file.fileno(), 1) == b""
+        except OSError:  # reading would block, or is not possible in this way
+            return False
+
+
+def _unknown_extensions(settings: Settings) -> list[str]:
+    used = [key.removeprefix("extensions.") for key in settings if key.startswith("extensions.")]
+    return sorted(name for name in used if name not in EXTENSIONS)
+
+
+def _branch(said: bytes) -> str:
+    name = refs.target(said)
+    return os.fsdecode(name.removeprefix(b"refs/heads/")) if name.startswith(b"refs/heads/") else ""
+
+
+def _is_partial(settings: Settings) -> bool:
+    promised = any(key.startswith("remote.") and key.endswith(".promisor") for key in settings)
+    return promised or "extensions.partialclone" in settings
+
+
+def _notes(files: Root, git: Root, common: Root, settings: Settings) -> Iterator[str]:
+    yield from {line: None for name, line in UNDER_WAY.items() if git.status(name)}
+    locks = [(git, name) for name in LOCKS] + [(common, name) for name in SHARED_LOCKS]
+    held = [root.place(name) for root, name in locks if root.status(name)]
+    yield from (f"another git is at work, or left {shown(lock)} behind" for lock in held)
+    if files.is_file(".gitmodules"):
+        yield "submodules are empty directories in the trees that work and checks see"
+    if is_true(_last(settings, "core.sparsecheckout")):
+        yield "the checkout is sparse; work and checks see every file"
+    if common.is_file("shallow"):
+        yield "the clone is shallow; its history ends early"
+    if _is_partial(settings):
+        yield "the clone is partial; work and checks see no history"
+    if b"filter=lfs" in _attributes(files) and not _has_lfs_content(common):
+        yield "the content of LFS files is not here; work and checks see their pointers"
+
+
+def _attributes(files: Root) -> bytes:
+    """Return the content of `.gitattributes`. As in git, a link counts as a missing file."""
+    try:
+        return files.read(".gitattributes", CONFIG_BYTES) or b""
+    except LeavesRoot:
+        return b""
+
+
+def _has_lfs_content(common: Root) -> bool:
+    try:
+        return common.is_directory("lfs/objects")
+    except LeavesRoot:
+        return False

@@ -1,0 +1,60 @@
+"""Resolves revision expressions to commits: every expression that the user's git would understand.
+
+The store already has branches and tags. The data of one working tree (its HEAD, its reflogs, its upstream settings) is
+put into a scratch git directory for each request.
+"""
+
+import re
+
+from donewhen.errors import BadInput
+from donewhen.workspace.git.objects import raw, shown
+from donewhen.workspace.git.repo import Repo
+from donewhen.workspace.git.run_git import GitFailed, Settings
+from donewhen.workspace.git.store import object_mirror
+from donewhen.workspace.git.store.bare import Bare
+
+PSEUDO_REFS = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+UPSTREAM = r"branch\..*\.(?:remote|merge|pushremote)|remote\..*\.fetch|push\.default|remote\.pushdefault"
+"""The settings that define `@{upstream}` and `@{push}`."""
+
+
+async def resolve(bare: Bare, repo: Repo, ref: str) -> str:
+    try:
+        if not ref or "\0" in ref:
+            raise GitFailed("rev-parse", "no revision")
+        return await _ask_git(bare, repo, ref)
+    except GitFailed as error:
+        raise BadInput(f"{shown(ref) or 'an empty name'} is not a commit of {shown(str(repo.root))}") from error
+
+
+async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
+    head = f"ref: refs/heads/{repo.branch}\n" if repo.branch else f"{repo.head}\n"
+    # After `:/`, all text is the search text, so no suffix is possible. Such a search only finds commits.
+    expression = ref if ref.startswith(":/") else f"{ref}^{{commit}}"
+    with bare.scratch(head=raw(head)) as place:
+        for name in PSEUDO_REFS:
+            object_mirror.copy(repo.git, name, place.git_dir / name)
+        if "@{" in ref:
+            object_mirror.copy_logs(bare, repo, place.git_dir)
+        options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+        return (await bare.run(*options, expression, at=place, settings=_upstream(repo))).decode().strip()
+
+
+def _upstream(repo: Repo) -> Settings:
+    return [(key, value) for key, values in repo.settings.items() if re.fullmatch(UPSTREAM, key) for value in values]
+
+
+async def parted(bare: Bare, one: str, other: str) -> str:
+    """Return the merge base of two commits; empty if they have no common history."""
+    try:
+        return (await bare.run("merge-base", one, other)).decode().strip()
+    except GitFailed:
+        return ""
+
+
+async def refuse_missing(bare: Bare, repo: Repo, commit: str) -> None:
+    """Raise BadInput if a partial clone lacks files of a commit: we never fetch."""
+    listing = await bare.run("rev-list", "--objects", "--no-walk", "--missing=print", commit)
+    if any(line.startswith(b"?") for line in listing.split(b"\n")):
+        where = shown(str(repo.root))
+        raise BadInput(f"{where} is a partial clone that lacks files of {commit[:12]}: git fetch --refetch")

@@ -1,0 +1,42 @@
+"""Client of the policy process: returns a ruling, whatever the command's text does to the parser.
+
+Nearly every command is plain and is decided in this process. Each of the others costs a process with two seconds of CPU
+time. If it hangs, crashes or uses too much memory, the command counts as one that could not be parsed.
+"""
+
+import tree_sitter
+import tree_sitter_bash
+
+import donewhen
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.policy import Policy, Ruling
+from donewhen.workspace.policy_process.server import last_answer, question
+from donewhen.workspace.process.command import Command, Confinement, End
+from donewhen.workspace.process.interpreter import BOOT, interpreter
+from donewhen.workspace.process.launch import Launcher
+
+CPU_SECS = 2
+WALL_SECS = 30.0
+MEMORY = 512 << 20
+MOST_SAID = 1 << 20
+"""The answer quotes the rule that decided, which may be long."""
+
+BOOTED = BOOT.format(module="donewhen.workspace.policy_process.server")
+PACKAGES = (donewhen, tree_sitter, tree_sitter_bash)
+
+
+async def consult(launcher: Launcher, policy: Policy, command: str) -> Ruling:
+    """Return what `policy.decide` says about a command, within the limits, and without risk to this process."""
+    ruling = policy.at_once(command)
+    if ruling is not None:
+        return ruling
+    finished = await launcher.run(reader(question(policy, command)))
+    if finished.end is End.COULD_NOT_START:
+        raise MachineryBroke(f"the policy could not be asked: {finished.reason}")
+    return last_answer(finished.stdout.whole()) or policy.unread(command)
+
+
+def reader(asked: bytes) -> Command:
+    """Return the process that parses a command, with its limits."""
+    limits = Confinement(rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0})
+    return interpreter(BOOTED, PACKAGES, asked, wall_secs=WALL_SECS, most_said=MOST_SAID, confinement=limits)

@@ -1,0 +1,458 @@
+"""The only module that starts processes. A command runs to its end or is killed; none of its processes survives it.
+
+`Launcher` is the handle of the launcher program (see the package `launcher`). Open one per program and pass it on.
+`run` returns how the command ended. The exit status decides that, never the end of the output. Cancelling the
+surrounding anyio scope kills every process of the command before `run` returns.
+
+Not here: the records for a command and its end (`workspace.process.command`), and the content of a sandbox
+(`workspace.sandbox` fills in a `Confinement`).
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from donewhen.errors import MachineryBroke
+from donewhen.workspace.process.command import (
+    NOBODY,
+    Command,
+    End,
+    Finished,
+    OutputListeners,
+    orders,
+    specification,
+    unfit,
+)
+from donewhen.workspace.process.output import Output, OutputBuffer, OutputPipe
+
+BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from donewhen.workspace.process.launcher.server import serve; serve({fd})"
+)
+IDLE_WARDENS = 4
+KEEP_SECS = 60.0
+"""Limited in time because a waiting sandbox holds references to every mounted file system of the machine."""
+KILL_SECS = 10.0
+"""A supervisor that has not reported the end this long after a kill request is considered broken."""
+CLOSE_SECS = 2.0
+MESSAGE_BYTES = 1 << 16
+DESCRIPTORS = 64
+SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+
+
+Said = dict[str, Any]
+"""A message from a supervisor."""
+
+
+@dataclass(eq=False, slots=True)
+class _Supervisor:
+    """Our end of a supervisor's socket, and what is known about its prewarmed sandbox."""
+
+    socket: socket.socket
+    kind: bytes = b""
+    """Kind of the sandbox that it prewarms: the kind that its last command used; empty if that used none."""
+    ready: bool = False
+
+    def is_alive(self) -> bool:
+        """Read the pending messages of an idle supervisor; return False if it has died."""
+        try:
+            while said := _heard(self.socket)[0]:
+                self.ready = self.ready or said.get("say") == "ready"
+        except _Gone:
+            return False
+        return True
+
+
+class Launcher:
+    """One launcher program. Use `Launcher.open()`: the program starts at once, in parallel with the caller."""
+
+    def __init__(self, keep_secs: float = KEEP_SECS) -> None:
+        self._keep_secs = keep_secs
+        self._idle: list[_Supervisor] = []
+        self._busy: set[_Supervisor] = set()
+        self._requests: socket.socket | None = None
+        self._program: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, keep_secs: float = KEEP_SECS) -> AsyncGenerator["Launcher"]:
+        """Open a launcher. `keep_secs` is how long a prewarmed sandbox waits for a command that needs its kind."""
+        launcher = cls(keep_secs)
+        try:
+            with _machinery("cannot start the launcher"):
+                launcher._idle.append(launcher._new_warden())
+            yield launcher
+        finally:
+            launcher.close()
+
+    def close(self) -> None:
+        """End the program and everything that still runs. A `run` in another task fails because the launcher died."""
+        self._closed = True
+        for warden in self._idle:
+            warden.socket.close()
+        self._idle.clear()
+        for warden in self._busy:
+            with contextlib.suppress(OSError):
+                warden.socket.shutdown(socket.SHUT_RDWR)
+        self._end_program()
+
+    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
+        """Run a command to its end. The module docstring says what cancelling does."""
+        began = time.monotonic()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        problem = unfit(command)
+        if problem:
+            return _finished({"why": "failed", "detail": problem, "swept": 0}, command, [], began)
+        with contextlib.ExitStack() as held:
+            with _machinery("cannot start a command"):
+                streams = _open_streams(command, ears, held)
+                order = held.enter_context(contextlib.closing(_Order(command, streams, self._keep_secs)))
+                hearing = held.enter_context(contextlib.closing(_RunLoop(order, streams, ears)))
+            last = await self._by_a_warden(hearing, command.timeout_secs)
+            # Every process that could write is dead, so the pipes hold all the remaining output.
+            for stream in streams:
+                stream.drain()
+        return _finished(last, command, streams, began)
+
+    async def _by_a_warden(self, hearing: "_RunLoop", timeout_secs: float | None) -> Said:
+        """Return the last message of the supervisor that ran the command. Skip supervisors that died while idle."""
+        while warden := self._most_suitable(hearing.order.kind):
+            last = await self._to_its_end(warden, hearing, timeout_secs)
+            if last:
+                return last
+        with _machinery("cannot start a command"):
+            warden = self._new_warden()
+        last = await self._to_its_end(warden, hearing, timeout_secs)
+        if not last:
+            raise MachineryBroke("the launcher died before it could start a command")
+        return last
+
+    def _most_suitable(self, kind: bytes) -> _Supervisor | None:
+        """Remove and return the best idle supervisor, or None if a new one should be started.
+
+        First choice: a sandbox of this kind is ready. Second: it prewarms no sandbox. Any other only if IDLE_WARDENS
+        supervisors are idle.
+        """
+        for warden in [warden for warden in self._idle if not warden.is_alive()]:
+            self._idle.remove(warden)
+            warden.socket.close()
+        fit = [warden for warden in self._idle if kind and warden.ready and warden.kind == kind]
+        fit += [warden for warden in reversed(self._idle) if not warden.kind]
+        if not fit and len(self._idle) == IDLE_WARDENS:
+            fit = sorted(self._idle, key=lambda warden: warden.kind != kind)
+        if not fit:
+            return None
+        self._idle.remove(fit[0])
+        return fit[0]
+
+    async def _to_its_end(self, warden: _Supervisor, hearing: "_RunLoop", timeout_secs: float | None) -> Said:
+        """Return the supervisor's last message; empty if it started nothing. The command is dead in every case."""
+        last: Said = {}
+        self._busy.add(warden)
+        try:
+            # The supervisor enforces the timeout; this one is for a supervisor that fails to.
+            with anyio.move_on_after(timeout_secs + KILL_SECS if timeout_secs is not None else None):
+                last = await hearing.last_word(warden.socket)
+        except _Gone:
+            if not hearing.order.taken:
+                return {}
+        finally:
+            try:
+                with anyio.CancelScope(shield=True):
+                    last = last or await _kill(warden.socket)
+            finally:
+                warden.kind, warden.ready = hearing.order.kind, False
+                self._take_back(warden, last)
+        if not last:
+            raise MachineryBroke("the launcher died while a command ran; how far the command came is not known")
+        return last
+
+    def _take_back(self, warden: _Supervisor, last: Said) -> None:
+        self._busy.discard(warden)
+        if last and last["why"] != "stuck" and len(self._idle) < IDLE_WARDENS and not self._closed:
+            self._idle.append(warden)
+        else:
+            warden.socket.close()
+
+    def _new_warden(self) -> _Supervisor:
+        if self._closed:
+            raise MachineryBroke("the launcher is closed")
+        with _pair() as (ours, theirs):
+            ours.setblocking(False)
+            if not _sent(self._connected(), b"w", [theirs.fileno()]):
+                self._end_program()  # the program was killed
+                _sent(self._connected(), b"w", [theirs.fileno()])
+            return _Supervisor(ours)
+
+    def _connected(self) -> socket.socket:
+        if self._requests is None:
+            with _machinery("cannot start the launcher"), _pair() as (ours, theirs):
+                source = str(Path(__file__).parents[3])
+                quiet = ["-B"] if sys.dont_write_bytecode else []  # -I hides PYTHONDONTWRITEBYTECODE
+                self._program = subprocess.Popen(
+                    [sys.executable, "-I", "-S", *quiet, "-c", BOOT.format(fd=theirs.fileno()), source],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+                    cwd="/",
+                )
+                self._requests = ours
+        return self._requests
+
+    def _end_program(self) -> None:
+        if self._requests is not None and self._program is not None:
+            self._requests.close()
+            try:
+                self._program.wait(CLOSE_SECS)
+            except subprocess.TimeoutExpired:
+                self._program.kill()
+                self._program.wait()
+        self._requests = self._program = None
+
+
+@contextlib.contextmanager
+def _machinery(what: str) -> Generator[None]:
+    """Turn an OSError (too many open files, no memory, no more processes) into a one-line MachineryBroke."""
+    try:
+        yield
+    except OSError as error:
+        raise MachineryBroke(f"{what}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _pair() -> Generator[tuple[socket.socket, socket.socket]]:
+    """Yield our end and the end to pass on. Ours stays open unless the body raises; the other is always closed."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, contextlib.ExitStack() as unless_well:
+        unless_well.enter_context(ours)
+        yield ours, theirs
+        unless_well.pop_all()
+
+
+def _sent(to: socket.socket, message: bytes, fds: list[int]) -> bool:
+    """Send a message; return False if the receiver is gone."""
+    try:
+        socket.send_fds(to, [message], fds)
+    except ConnectionError:
+        return False
+    return True
+
+
+class _Gone(Exception):
+    """A supervisor has died."""
+
+
+class _Order:
+    """A command as the descriptors that `launcher.child` expects, open until a supervisor has accepted them."""
+
+    def __init__(self, command: Command, streams: list[OutputPipe], keep_secs: float) -> None:
+        held = command.confinement
+        text = json.dumps(specification(command)).encode()
+        self.kind = text if held.wall else b""
+        """Kind of the sandbox that it needs; empty if it needs none."""
+        contents = [text, command.stdin]
+        if held.wall:
+            layers = json.dumps([dict(layer) for layer in held.layers]).encode()
+            contents = [text, layers, orders(command), command.stdin, *held.memory_files]
+        elif held.seccomp:
+            contents.append(held.seccomp)
+        self.message = json.dumps(
+            {
+                "timeout": command.timeout_secs,
+                "handshake": bool(held.wall),
+                "limits": dict(held.watch),
+                "keep": keep_secs,
+            }
+        ).encode()
+        self.taken = False
+        with contextlib.ExitStack() as ours:
+            files = [_memory_file(content, ours) for content in contents]
+            self.fds = files
+            if not held.wall:  # a sandbox brings its own output pipes
+                for stream in streams:
+                    stream.open()
+                    ours.callback(stream.close_writer)
+                self.fds = [*files[:2], streams[0].writer, streams[-1].writer, *files[2:]]
+            self._ours = ours.pop_all()
+
+    def take(self) -> None:
+        self.taken = True
+        self.close()
+
+    def close(self) -> None:
+        self._ours.close()
+
+
+class _RunLoop:
+    """Reads the messages of a supervisor and the output of its command, in one task, through one epoll descriptor."""
+
+    def __init__(self, order: _Order, streams: list[OutputPipe], ears: OutputListeners) -> None:
+        self.order = order
+        self._given = streams
+        self._streams: dict[int, OutputPipe] = {}
+        self._ears = ears
+        self._epoll = select.epoll()
+        self._listen([stream for stream in streams if stream.reader >= 0])
+
+    def _listen(self, streams: list[OutputPipe]) -> None:
+        for stream in streams:
+            self._streams[stream.reader] = stream
+            self._epoll.register(stream.reader, select.EPOLLIN)
+
+    def close(self) -> None:
+        self._epoll.close()
+
+    async def last_word(self, warden: socket.socket) -> Said:
+        """Send the order, read the output as it comes, and return the "ended" message of the supervisor."""
+        if not _sent(warden, self.order.message, self.order.fds):
+            raise _Gone
+        self._epoll.register(warden, select.EPOLLIN)
+        while True:
+            await anyio.wait_readable(self._epoll.fileno())
+            for fd, _ in self._epoll.poll(0):
+                if fd in self._streams:
+                    if not self._streams[fd].take():
+                        self._epoll.unregister(fd)
+                else:
+                    said, fds = _heard(warden)
+                    if said.get("say") == "ended":
+                        return said
+                    self._tell(said, fds)
+
+    def _take_outputs(self, fds: list[int]) -> None:
+        """Read from the output pipes of a sandbox, if it sent any.
+
+        With merged output there is one stream; the second pipe is unused and gets closed.
+        """
+        if fds:
+            for fd in fds[len(self._given) :]:
+                os.close(fd)
+            for stream, fd in zip(self._given, fds, strict=False):
+                stream.read_from(fd)
+            self._listen(self._given)
+
+    def _tell(self, said: Said, fds: list[int]) -> None:
+        match said.get("say"):
+            case "started":
+                self.order.take()
+                self._take_outputs(fds)
+                if self._ears.started is not None:
+                    self._ears.started(said["pid"])
+            case "listening" if self._ears.listeners is not None:
+                self._ears.listeners([socket.socket(fileno=fd) for fd in fds])
+            case _:
+                for fd in fds:
+                    os.close(fd)
+
+
+def _heard(warden: socket.socket) -> tuple[Said, list[int]]:
+    """Return one message of a supervisor with its descriptors; an empty message if none was pending."""
+    try:
+        message, fds, flags, _ = socket.recv_fds(warden, MESSAGE_BYTES, DESCRIPTORS)
+    except BlockingIOError:
+        return {}, []
+    except ConnectionError as error:
+        raise _Gone from error
+    if not message:
+        raise _Gone
+    if flags & socket.MSG_CTRUNC:
+        for fd in fds:
+            os.close(fd)
+        raise MachineryBroke("cannot start a command: Too many open files")
+    return json.loads(message), fds
+
+
+async def _kill(warden: socket.socket) -> Said:
+    """Request a kill; return the supervisor's last message, or an empty one if it and its command are dead."""
+    _sent(warden, b"kill", [])
+    try:
+        with anyio.fail_after(KILL_SECS):
+            while True:
+                await anyio.wait_readable(warden)
+                said, fds = _heard(warden)
+                for fd in fds:
+                    os.close(fd)
+                if said.get("say") == "ended":
+                    return said
+    except _Gone:
+        return {}
+    except TimeoutError as error:
+        raise MachineryBroke("a command could not be killed: its warden does not answer") from error
+
+
+def _open_streams(command: Command, ears: OutputListeners, held: contextlib.ExitStack) -> list[OutputPipe]:
+    wanted = [("out", ears.stdout)] if command.merge_stderr else [("out", ears.stdout), ("err", ears.stderr)]
+    streams: list[OutputPipe] = []
+    for name, ear in wanted:
+        spool = command.spool
+        if spool is not None and not command.merge_stderr:
+            spool = spool.with_name(f"{spool.name}.{name}")
+        recorder = OutputBuffer(command.keep_bytes, spool, command.spool_bytes)
+        held.callback(recorder.close)
+        streams.append(OutputPipe(recorder, ear))
+        held.callback(streams[-1].close)
+    return streams
+
+
+def _memory_file(content: bytes, held: contextlib.ExitStack) -> int:
+    """Return a sealed memory file. A process that gets it can neither change it nor use it to fill the memory."""
+    fd = os.memfd_create("donewhen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    held.callback(os.close, fd)
+    left = memoryview(content)
+    while left:
+        left = left[os.write(fd, left) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
+    return fd
+
+
+def _finished(last: Said, command: Command, streams: list[OutputPipe], began: float) -> Finished:
+    outputs = [stream.output() for stream in streams]
+    end, code, number, reason = _how_it_ended(last, bool(command.confinement.wall))
+    return Finished(
+        end=end,
+        exit_code=code,
+        signal=number,
+        reason=reason,
+        stdout=outputs[0] if outputs else Output(),
+        stderr=outputs[1] if len(outputs) > 1 else Output(),
+        duration_secs=time.monotonic() - began,
+        swept=last["swept"],
+    )
+
+
+def _how_it_ended(last: Said, behind: bool) -> tuple[End, int | None, int | None, str]:
+    if last["why"] == "stuck":
+        raise MachineryBroke(f"no signal kills what a command left behind: process {last['detail']}")
+    if last["why"] == "timeout":
+        return End.TIMED_OUT, None, None, ""
+    if last["why"] == "limit":
+        return End.LIMIT, None, None, last["detail"]
+    if last["why"] != "exit":
+        return End.COULD_NOT_START, None, None, last["detail"]
+    code = os.waitstatus_to_exitcode(last["status"])
+    if not last["ready"]:
+        return End.COULD_NOT_START, None, None, last["note"].strip() or f"the sandbox ended with {code}"
+    if code < 0:
+        return End.SIGNALLED, 128 - code, -code, ""
+    if behind and 128 < code <= 128 + signal.NSIG:  # bubblewrap reports a death by signal like a shell
+        return End.SIGNALLED, code, code - 128, ""
+    return End.EXITED, code, None, ""

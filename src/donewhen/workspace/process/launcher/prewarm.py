@@ -1,0 +1,178 @@
+"""Prewarmed sandbox: complete except for the tree and the command, which it gets later.
+
+A supervisor that ran a sandboxed command starts another sandbox of the same kind, because the next command probably
+needs one. What is not known in advance comes later: the layers of the tree, the orders of the first program, and the
+input. A sandbox is used once, by one command, and only while the machine is unchanged since the sandbox was made.
+
+Not here: how it is built (`child`, `mounts`), when, and how long it is kept (`supervisor`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import socket
+import time
+
+from donewhen.workspace.process.launcher import child, mounts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Look = tuple[int, int, int] | None
+
+SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+CHUNK_BYTES = 1 << 20
+
+
+class Kind:
+    """What a sandbox is made from: a specification and the memory files that come with it."""
+
+    def __init__(self, fds: list[int]) -> None:
+        self.fds = fds
+        self.text = text_of(fds[0])
+        spec: dict[str, Any] = json.loads(self.text)
+        self.can_wait = not spec["private_net"]
+        """False with a private network: its listeners for relayed services need a harness that accepts connections."""
+        self._sources = [path for path in map(mounts.source, spec["mounts"]) if path]
+
+    def looks(self) -> list[Look]:
+        """Return device, inode and modification time of each host path that such a sandbox shows.
+
+        The sandbox keeps using entries that its first program has looked up. The modification time of the directory
+        shows that an entry was replaced since.
+        """
+        return [_look(path) for path in self._sources]
+
+    def close(self) -> None:
+        for fd in self.fds:
+            os.close(fd)
+
+
+def text_of(fd: int) -> bytes:
+    return os.pread(fd, os.fstat(fd).st_size, 0)
+
+
+def _look(path: str) -> Look:
+    try:
+        status = os.stat(path.encode("utf-8", "surrogateescape"))
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+class PrewarmedSandbox:
+    """The supervisor's side of one sandbox."""
+
+    def __init__(self, recruit: child.PreforkedChild, kind: Kind) -> None:
+        self.recruit = recruit
+        self.kind = kind
+        self.stands = False
+        """True once the first program in the sandbox has started and waits."""
+        self.has_tree = False
+        self.put_up_at = 0.0
+        self._is_given = False
+        self._layers = -1
+        self._mount_table = -1
+        self._seen: list[Look] = []
+        self._input, self._orders = (_memory_file() for _ in range(2))
+        (out, self._out), (err, self._err) = os.pipe(), os.pipe()
+        self.outputs = [out, err]
+
+    def put_up(self, layers: int | None = None) -> None:
+        """Start the sandbox, with the layers of its tree if they are known already."""
+        self.has_tree = layers is not None
+        self._seen = self.kind.looks()
+        self.put_up_at = time.monotonic()
+        specification, *files = self.kind.fds
+        # Reopened, because an earlier reader has moved the shared offset to the end.
+        extra = [os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC) for fd in files]
+        fds = [specification, self._input, self._out, self._err, self._orders, *extra]
+        self.recruit.send(*(child.RUN_AHEAD, fds) if layers is None else (child.RUN, [*fds, layers]))
+        for fd in (self._out, self._err, *extra):
+            os.close(fd)
+
+    def is_true(self) -> bool:
+        """Return whether a sandbox made now would show the same as this one."""
+        poll = select.poll()
+        # When a file below one of our mounts is replaced, the kernel removes the mount and signals a mount change.
+        if self._mount_table >= 0:
+            poll.register(self._mount_table, select.POLLERR | select.POLLPRI)
+        elif self.stands:
+            return False
+        poll.register(self.recruit.channel, 0)  # closed when no process is left that could mount the tree
+        return not poll.poll(0) and self._seen == self.kind.looks()
+
+    def give(self, layers: int, orders: int, given: int) -> None:
+        """Pass the layers, the orders of the first program and the input. Let it go on as soon as it is ready."""
+        self._is_given = True
+        if not self.has_tree:
+            self._layers = os.dup(layers)
+        _fill(self._orders, orders)
+        _fill(self._input, given)
+        self._forget([*self.outputs, self._mount_table])  # the mount table would keep the tree in use after the end
+        if self.stands:
+            self._go_on()
+
+    def hear(self) -> bool:
+        """Read a message of the pre-forked child or the mount helper; return False if none of them is left."""
+        try:
+            message, fds, _, _ = socket.recv_fds(self.recruit.channel, 1, 1)
+        except ConnectionError:
+            return False  # it was killed before it received what was sent
+        for fd in fds:
+            if not self._is_given:
+                self._mount_table = fd
+            else:
+                os.close(fd)
+        if message == child.HUNG:
+            self.has_tree = True
+            self.recruit.let_go()
+        return bool(message)
+
+    def hear_inside(self) -> None:
+        """Read from the first program in the sandbox that it is ready, or that it is gone."""
+        self.stands = os.read(self.recruit.ready, 1) == child.STANDS
+        if self.stands and self._is_given:
+            self._go_on()
+
+    def became(self) -> bool:
+        """Return whether the first program became the command. Call this after the end."""
+        return child.BECOMES in child.read_now(self.recruit.ready, 2)
+
+    def _go_on(self) -> None:
+        """Let the first program go on; if the tree is missing, have it mounted first.
+
+        Not earlier: by now the kernel ends everything inside with the supervisor, and only the tree is missing.
+        """
+        if self.has_tree:
+            self.recruit.let_go()
+            return
+        try:
+            socket.send_fds(self.recruit.channel, [child.HANG], [self._layers])
+        except ConnectionError:
+            return  # it was killed meanwhile; its end is the next event
+
+    def close(self) -> None:
+        self._forget([self._mount_table, self._layers, self._input, self._orders, *self.outputs])
+
+    def _forget(self, fds: list[int]) -> None:
+        for fd in fds:
+            if fd >= 0:
+                os.close(fd)
+        self._mount_table, self.outputs = -1, []
+
+
+def _memory_file() -> int:
+    return os.memfd_create("donewhen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+
+
+def _fill(fd: int, source: int) -> None:
+    """Copy without moving the offset of the reader, then seal: no process inside can change or extend the file."""
+    size, done = os.fstat(source).st_size, 0
+    while done < size:
+        done += os.pwrite(fd, os.pread(source, CHUNK_BYTES, done), done)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)

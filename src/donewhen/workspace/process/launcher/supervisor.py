@@ -1,0 +1,162 @@
+"""A supervisor: starts a command, watches limits and deadline, kills all its processes, reports the end; then the next.
+
+Orders and answers are JSON objects over one socket. An order holds what the supervisor needs to know. Its descriptors
+are passed on to the process that becomes the command (see `child`), or to the sandbox for the command (`prewarm`). The
+answers are
+
+    {"say": "started", "pid": N}                         with the read ends of a sandbox's output pipes
+    {"say": "listening"}                                 with one descriptor per requested listener
+    {"say": "ended", "status": wait status, "why": "exit" | "killed" | "timeout" | "limit" | "failed" | "stuck", …}
+    {"say": "ready"}                                     a prewarmed sandbox is ready for the next command
+
+"ended" is sent once, after all processes of the command are dead and reaped ("stuck": except those that no signal
+kills). While a command runs, any message and the end of the stream mean "kill it now". If the harness is killed, the
+supervisor lives on only until that is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import time
+
+from donewhen.workspace.process.launcher import cgroup, child, kernel, kill_tree, limit_watch, prewarm, supervise
+
+PRIORITY = -10
+ORDER_BYTES = 1 << 16
+BREATH_SECS = 0.002
+"""Wait this long for the next order or the end of the stream before prewarming a sandbox."""
+
+
+def serve(orders: socket.socket) -> None:
+    """Run one command after the other until the harness closes the socket. Leave no process behind, even on a fault."""
+    os.setsid()
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    _come_first()
+    deaths = kill_tree.Deaths()
+    group = cgroup.Group()
+    group.join()
+    post = _Post(orders, deaths, limit_watch.LimitWatcher(group))
+    try:
+        while post.serve_one():
+            pass
+    finally:
+        kill_tree.kill_all(deaths)
+        group.leave()
+
+
+def _come_first() -> None:
+    """Raise the priority: a supervisor needs little CPU, but needs it even if its command overloads the machine."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    except PermissionError:
+        return
+
+
+class _Post:
+    """The state of a supervisor between two commands: what it has prepared for the next one."""
+
+    def __init__(self, orders: socket.socket, deaths: kill_tree.Deaths, watcher: limit_watch.LimitWatcher) -> None:
+        self.orders = orders
+        self.deaths = deaths
+        self.watcher = watcher
+        self.recruit = child.PreforkedChild(orders)
+        self.sandbox: prewarm.PrewarmedSandbox | None = None
+        self.kind: prewarm.Kind | None = None
+        """Kind of the sandbox that was used last."""
+        self.keep_secs = 0.0
+
+    def serve_one(self) -> bool:
+        message, fds = self._next_order()
+        if not message:
+            return False
+        order = json.loads(message)
+        self.watcher.begin(order["limits"])
+        self.keep_secs = order["keep"]
+        if order["handshake"]:
+            self._choose_sandbox(fds)
+        else:
+            self._choose_process()
+        # Sent first: a harness that does not get it knows that nothing was started and can use another supervisor.
+        supervise.say(self.orders, self.sandbox.outputs if self.sandbox else [], say="started", pid=self.recruit.pid)
+        if self.sandbox is not None:
+            self.sandbox.give(*fds[1:4])
+        else:
+            self.recruit.send(child.RUN, fds)
+        for fd in fds:
+            os.close(fd)
+        supervise.SupervisedCommand(order, self.orders, self.recruit, self.sandbox, self.deaths, self.watcher).run()
+        self.watcher.end()
+        self._begin_again()
+        return True
+
+    def _next_order(self) -> tuple[bytes, list[int]]:
+        """Return the next order. A "kill" that arrives here is too late: its command has already ended."""
+        while True:
+            self._wait_for_order()
+            message, fds, _, _ = socket.recv_fds(self.orders, ORDER_BYTES, child.DESCRIPTORS)
+            if message != b"kill":
+                return message, fds
+
+    def _wait_for_order(self) -> None:
+        """Wait for an order. If the last command used a sandbox, prewarm another one and keep it for a while."""
+        poll = select.poll()
+        poll.register(self.orders, select.POLLIN)
+        if self.sandbox is None:
+            if self.kind is None or not self.kind.can_wait or not self.keep_secs or poll.poll(BREATH_SECS * 1000):
+                return
+            self.sandbox = prewarm.PrewarmedSandbox(self.recruit, self.kind)
+            self.sandbox.put_up()
+        if not self._is_asked_while_kept(self.sandbox, poll):
+            self._begin_again()
+
+    def _is_asked_while_kept(self, sandbox: prewarm.PrewarmedSandbox, poll: select.poll) -> bool:
+        until = sandbox.put_up_at + self.keep_secs
+        poll.register(self.recruit.channel, select.POLLIN)
+        if not sandbox.stands:
+            poll.register(self.recruit.ready, select.POLLIN)
+        while (left := until - time.monotonic()) > 0:
+            events = {fd for fd, _ in poll.poll(left * 1000)}
+            if self.orders.fileno() in events:
+                return True
+            if self.recruit.channel.fileno() in events and not sandbox.hear():
+                poll.unregister(self.recruit.channel)
+            if self.recruit.ready in events:
+                poll.unregister(self.recruit.ready)
+                sandbox.hear_inside()
+                if sandbox.stands:
+                    supervise.say(self.orders, say="ready")
+        return False
+
+    def _choose_process(self) -> None:
+        """Prepare for a command without a sandbox. Prewarm none after it: the next such command need not wait."""
+        if self.kind is not None:
+            self.kind.close()
+            self.kind = None
+        if self.sandbox is not None or self.recruit.pid in self.deaths.reap():  # it was killed while it waited
+            self._begin_again()
+
+    def _choose_sandbox(self, fds: list[int]) -> None:
+        """Use the prewarmed sandbox if it fits the order; otherwise start a new one."""
+        asked = [fds[0], *fds[4:]]
+        died = self.recruit.pid in self.deaths.reap()
+        if self.kind is None or self.kind.text != prewarm.text_of(asked[0]):
+            if self.kind is not None:
+                self.kind.close()
+            self.kind = prewarm.Kind([os.dup(fd) for fd in asked])
+        if self.sandbox is not None and not died and self.sandbox.kind is self.kind and self.sandbox.is_true():
+            return
+        if self.sandbox is not None or died:
+            self._begin_again()
+        self.sandbox = prewarm.PrewarmedSandbox(self.recruit, self.kind)
+        self.sandbox.put_up(fds[1])
+
+    def _begin_again(self) -> None:
+        """Discard the waiting child or sandbox and fork a new child."""
+        kill_tree.kill_all(self.deaths)
+        self.recruit.close()
+        if self.sandbox is not None:
+            self.sandbox.close()
+        self.recruit, self.sandbox = child.PreforkedChild(self.orders), None
