@@ -32,13 +32,14 @@ DIED_AGAIN = 3
 
 def main() -> None:
     repo, who, first, step = sys.argv[1:]
-    engine, model = engine_and_model(who)
-    rehearse(RunOptions(intent=f"rehearsal {first}", repo=Path(repo), engine=engine, model=model))
+    values = values_of(who)
+    rehearse(RunOptions(intent=f"rehearsal {first}", repo=Path(repo), values=values))
     point = int(first)
     while True:
         intent = f"say right, number {point} of {first}"
         died = in_a_process(
-            partial(start, RunOptions(intent=intent, repo=Path(repo), engine=engine, model=model)), point
+            partial(start, RunOptions(intent=intent, repo=Path(repo), values=values)),
+            point,
         )
         died["session"] = session_of(intent)
         if not died["killed"]:
@@ -49,11 +50,12 @@ def main() -> None:
         point += int(step)
 
 
-def engine_and_model(who: str) -> tuple[str, str]:
+def values_of(who: str) -> dict[str, str]:
+    """The options that name the engine and the model."""
     if who.startswith("external:"):
-        return who, ""
+        return {"--engine": who}
     engine, _, model = who.rpartition(" ")
-    return engine, model
+    return {"--model": model, **({"--engine": engine} if engine else {})}
 
 
 def rehearse(options: RunOptions) -> None:

@@ -20,16 +20,20 @@ KINDS = ("round", "attempted", "judged", "landing")
 
 def main() -> None:
     repo, model = sys.argv[1:]
-    options = RunOptions(intent="rehearsal", repo=Path(repo), model=model)
+    options = RunOptions(intent="rehearsal", repo=Path(repo), values={"--model": model})
     rehearse(options)
     moments = in_a_process(partial(start, options), NEVER)["moments"]
     for point in points(moments):
-        tell(died_and_went_on(RunOptions(intent=f"dies at {point}", repo=Path(repo), model=model), point))
+        tell(died_and_went_on(RunOptions(intent=f"dies at {point}", repo=Path(repo), values={"--model": model}), point))
     (known,) = memory_list()
     tell({"offers": memory_show(known["id"])["offers"]})
     memory_forget([], every=True)
     point = max(number for number, moment in enumerate(moments, 1) if moment.startswith("after judged"))
-    tell(died_and_went_on(RunOptions(intent="dies before it has learnt", repo=Path(repo), model=model), point))
+    tell(
+        died_and_went_on(
+            RunOptions(intent="dies before it has learnt", repo=Path(repo), values={"--model": model}), point
+        )
+    )
 
 
 def points(moments: list[str]) -> list[int]:

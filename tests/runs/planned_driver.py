@@ -26,7 +26,9 @@ WAITS = 3
 def main() -> None:
     repo, model, *points = sys.argv[1:]
     options = RunOptions(
-        intent="let answer.txt say right, as a rehearsal", repo=Path(repo), model=model, engine="planned"
+        intent="let answer.txt say right, as a rehearsal",
+        repo=Path(repo),
+        values={"--model": model, "--engine": "planned"},
     )
     anyio.run(start, options, SessionWatcher(told=nobody))
     for point in points:
@@ -36,7 +38,7 @@ def main() -> None:
 def lived(repo: Path, model: str, point: int) -> dict[str, Any]:
     """A whole session that dies once, at this moment."""
     intent = f"let answer.txt say right, number {point}"
-    options = RunOptions(intent=intent, repo=repo, model=model, engine="planned", plan=True)
+    options = RunOptions(intent=intent, repo=repo, values={"--model": model, "--engine": "planned"}, plan=True)
     moments: list[str] = []
     died = False
     session = ""

@@ -33,7 +33,7 @@ def command() -> int:
     click.echo("The model of this demo is scripted; repository, sandbox, checks, verdict and branch are real.")
     click.echo(f"$ cd {repo}")
     click.echo(f'$ donewhen run "{demo_scene.INTENT}"')
-    options = RunOptions(intent=demo_scene.INTENT, repo=repo, model=f"scripted:{script}", yes=True)
+    options = RunOptions(intent=demo_scene.INTENT, repo=repo, values={"--model": f"scripted:{script}"}, yes=True)
     with watching(as_json=False, may_ask=False) as watch:
         outcome = anyio.run(partial(start, options, watch))
     show_ending(outcome, as_json=False)

@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from donewhen.cli.verbs.run import start, with_shared_options
+from donewhen.cli.verbs.run import shared_options, start
 
 
 @click.command("plan")
 @click.argument("intent")
-@with_shared_options
+@shared_options(without=("--engine", "--land"))
 @click.option("--foreman", is_flag=True, help="Subtasks that several workers do at the same time.")
 def command(as_json: bool, foreman: bool, **given: Any) -> int:
     """Plan INTENT, run the checks on the base, and build nothing.

@@ -1,25 +1,16 @@
 """The verb `donewhen run`: work on an intent until the contract is green or a limit is reached."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+from donewhen.session.settings import schema
 
+Decorator = Callable[[Callable[..., int]], Callable[..., int]]
 
-def one_of(*names: str) -> Complete:
-    """Return a completion function for an option with these values."""
-
-    def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-        del ctx, parameter
-        return [name for name in names if name.startswith(begun)]
-
-    return complete
-
-
-SHARED: tuple[Callable[[Any], Any], ...] = (
+WITHOUT_KEY: tuple[Decorator, ...] = (
     click.option("--repo", type=click.Path(path_type=Path), default=None, help="The repository; default: here."),
     click.option("--base", default="", help="The commit to start from; default: HEAD."),
     click.option("--dirty", is_flag=True, help="Start from HEAD with your uncommitted changes."),
@@ -29,42 +20,40 @@ SHARED: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--contract", type=click.Path(path_type=Path), default=None, help="A file in the form of donewhen.toml."
     ),
-    click.option(
-        "--model", default="", help="PROVIDER:NAME (see `donewhen models`), scripted:FILE, replay:ID or auto."
-    ),
     click.option("--max-iterations", type=int, default=None, help="Rounds of work and judgement, over all engines."),
-    click.option("--max-turns", type=int, default=None, help="Model turns in a round; then the tree is judged."),
-    click.option("--max-minutes", type=float, default=None, help="Minutes of work; then what is there is judged."),
-    click.option("--max-tokens", type=int, default=None, help="Tokens, read and written, over all models."),
-    click.option("--max-usd", type=float, default=None, help="US dollars; where no price is known, the session ends."),
-    click.option("--allow-green", is_flag=True, help="Work even though every check is green already."),
-    click.option("--editable", multiple=True, metavar="GLOB", help="An exception to what is protected; repeatable."),
-    click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout."),
 )
-"""Options that `run` and `plan` share."""
+"""Options that exist only on the command line. All others set a key, and `schema` describes them."""
 
 
-def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
-    for option in reversed(SHARED):
-        command = option(command)
-    return command
+def shared_options(without: tuple[str, ...] = ()) -> Decorator:
+    """Return a decorator that adds the options of `run`, except for those in `without`."""
+    with_key = [_option(flag, key) for flag, key in schema.flags().items() if flag not in without]
+    as_json = click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        for option in reversed((*WITHOUT_KEY, *with_key, as_json)):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _option(flag: str, key: schema.Key) -> Decorator:
+    def offered(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+        del ctx, parameter
+        return [name for name in key.names if name.startswith(begun)]
+
+    if key.python_type is bool:
+        return click.option(flag, is_flag=True, default=None, help=key.help)
+    is_list = key.python_type is list
+    return click.option(
+        flag, type=str if is_list else key.python_type, multiple=is_list, help=key.help, shell_complete=offered
+    )
 
 
 @click.command("run")
 @click.argument("intent")
-@with_shared_options
-@click.option(
-    "--engine",
-    default="",
-    shell_complete=one_of("auto", "native", "external", "foreman", "planned"),
-    help="auto, native, external[:AGENT], foreman[:WORKER], planned[:BUILDER].",
-)
-@click.option(
-    "--land",
-    default="",
-    shell_complete=one_of("branch", "apply", "none"),
-    help="branch (donewhen/ID, the default), apply (also the files of a clean checkout) or none.",
-)
+@shared_options()
 @click.option("--yes", is_flag=True, help="Take the proposed contract, ask nothing.")
 @click.option("--ask", is_flag=True, help="Questions may be asked although there is no terminal.")
 def command(as_json: bool, **given: Any) -> int:
@@ -76,7 +65,7 @@ def command(as_json: bool, **given: Any) -> int:
     return start(as_json, given)
 
 
-def start(as_json: bool, given: Mapping[str, Any]) -> int:
+def start(as_json: bool, given: dict[str, Any]) -> int:
     """Start a session with these options, show it until it ends or waits, and return the exit code."""
     # Imported here, because help and completion are used often and do not need these modules.
     from functools import partial
@@ -89,7 +78,12 @@ def start(as_json: bool, given: Mapping[str, Any]) -> int:
     from donewhen.session.outcome import SessionResult
     from donewhen.session.settings.run_options import RunOptions
 
-    options = RunOptions(**given)
+    values: dict[str, Any] = {}
+    for flag, key in schema.flags().items():
+        value = given.pop(flag.removeprefix("--").replace("-", "_"), None)
+        if value not in (None, "", ()):  # an empty text counts as not given
+            values[flag] = key.python_type(value)
+    options = RunOptions(**given, values=values)
     with watching(as_json, may_ask=not options.yes) as watch:
         outcome: SessionResult = anyio.run(partial(methods.method("session.start"), options, watch))
     show_ending(outcome, as_json)

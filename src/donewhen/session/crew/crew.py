@@ -22,6 +22,7 @@ from donewhen.session.log.state import SessionState
 from donewhen.session.loop.round import LadderStep
 from donewhen.session.session import Crew
 from donewhen.session.settings.model_server import server_of
+from donewhen.session.settings.schema import TABLES
 from donewhen.session.settings.settings import Settings
 from donewhen.session.workplace import Workplace
 from donewhen.storage.archive import Archive
@@ -50,12 +51,6 @@ def looks_complex(intent: str) -> bool:
 
 
 ENGINES = ("auto", "native", "external", "foreman", "planned")
-LEAST = {
-    "native": {"max_iterations": 1, "max_turns": 1, "max_tokens_per_turn": 1},
-    "external": {"max_turns": 1, "timeout_secs": 1, "repair_invokes": 0},
-    "foreman": {"workers": 1, "plan_attempts": 1},
-    "planned": {"max_revision_rounds": 0},
-}
 HOW_TOLD: Mapping[str, "How"] = {"native": "tool", "external": "file", "foreman": "words"}
 """How each builder reports the states of plan items."""
 PLANNER_TEMPERATURE, EVALUATOR_TEMPERATURE = 0.2, 0.1
@@ -88,11 +83,11 @@ def require_sense(settings: Settings) -> None:
         _require_worker(settings, settings.text("foreman", "worker"))
     with settings.blaming("planned", "builder"):
         _require_builder(settings, settings.text("planned", "builder"))
-    for table, keys in LEAST.items():
-        for key, least in keys.items():
+    for table, keys in TABLES.items():
+        for key, spec in keys.items():
             with settings.blaming(table, key):
-                if settings.number(table, key) < least:
-                    raise BadInput(f"'{table}.{key}' must be {least} or more")
+                if spec.least and settings.number(table, key) < spec.least:
+                    raise BadInput(f"'{table}.{key}' must be {spec.least} or more")
     if mcp_url := settings.text("external", "mcp_url"):
         with settings.blaming("external", "mcp_url"):
             checked_url(mcp_url, "external.mcp_url")

@@ -7,9 +7,10 @@ provider that `--model` names, because both belong to one call. A key of another
 from donewhen.errors import BadInput
 from donewhen.model.providers import same_provider
 from donewhen.records import frozen
+from donewhen.session.settings.schema import TABLES
 from donewhen.session.settings.settings import PREFIX, Settings
 
-MODEL_OPTION = "--model"
+MODEL_OPTION = TABLES["model"]["use"].flag
 """The source of a `model.use` from the command line."""
 WITHOUT_SERVER = ("scripted", "replay")
 """Models that send nothing to a server."""

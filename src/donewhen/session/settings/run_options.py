@@ -6,8 +6,8 @@ value is looked up in one place.
 
 import math
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,8 @@ from donewhen.judge.contract import Check, Contract, require_sound
 from donewhen.printable import shortened
 from donewhen.records import frozen
 from donewhen.session.settings import contract_file, settings
-from donewhen.session.settings.model_server import MODEL_OPTION
-from donewhen.session.settings.schema import TABLES
+from donewhen.session.settings.schema import Key, flags, keys_by_flag
 from donewhen.session.settings.settings import Settings
-
-LAND = ("branch", "apply", "none")
 
 
 @frozen(kw_only=True)
@@ -32,18 +29,12 @@ class RunOptions:
     checks: tuple[str, ...] = ()
     """Each is NAME=COMMAND."""
     contract: Path | None = None
-    engine: str = ""
-    model: str = ""
     max_iterations: int | None = None
-    max_turns: int | None = None
-    max_minutes: float | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
-    allow_green: bool = False
-    editable: tuple[str, ...] = ()
+    """Limits the rounds over all engines; the keys of the same name each limit one engine."""
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of the options that set a key of the schema, by option: "--max-turns"."""
     yes: bool = False
     ask: bool = False
-    land: str = ""
     plan: bool = False
     """Only plan, and wait for a person to approve the plan."""
 
@@ -62,43 +53,30 @@ def require_sense(options: RunOptions) -> None:
         raise BadInput("--dirty and --base exclude each other: a snapshot of the working tree stands on HEAD")
     if options.yes and options.ask:
         raise BadInput("--yes and --ask exclude each other: with --yes nothing is asked")
-    if options.land and options.land not in LAND:
-        raise BadInput(f"--land must be one of {', '.join(LAND)}, not {options.land!r}")
-    for name, value in (("--max-iterations", options.max_iterations), ("--max-turns", options.max_turns)):
-        if value is not None and value < 1:
-            raise BadInput(f"{name} must be 1 or more, not {value}")
-    for name, limit in (
-        ("--max-minutes", options.max_minutes),
-        ("--max-tokens", options.max_tokens),
-        ("--max-usd", options.max_usd),
-    ):
-        if limit is not None and (limit <= 0 or not math.isfinite(limit)):
-            raise BadInput(f"{name} must be a finite number above 0, not {limit:g}")
+    if options.max_iterations is not None and options.max_iterations < 1:
+        raise BadInput(f"--max-iterations must be 1 or more, not {options.max_iterations}")
+    keys = flags()
+    for flag, value in options.values.items():
+        _require_possible(flag, keys[flag], value)
+
+
+def _require_possible(flag: str, key: Key, value: Any) -> None:
+    if key.least and value < key.least:
+        raise BadInput(f"{flag} must be {key.least} or more, not {value}")
+    if key.python_type in (int, float) and (value <= 0 or not math.isfinite(value)):
+        raise BadInput(f"{flag} must be a finite number above 0, not {value:g}")
+    if not key.fits(value):
+        raise BadInput(f"{flag} must be {key.kind}, not {value!r}")
 
 
 def applied(held: Settings, options: RunOptions) -> Settings:
-    """Return the settings with everything that the command line sets."""
-    for option, table, key, value in _values(options):
-        spec = TABLES[table][key]
-        if not spec.fits(value):
-            raise BadInput(f"{option}: must be {spec.kind}, not {value!r}")
-        held = held.with_value(table, key, value, option)
+    """Return the settings with everything that the command line sets. A list is added to the one that is there."""
+    keys = keys_by_flag()
+    for flag, value in options.values.items():
+        for (table, name), key in keys[flag].items():
+            added = [*held.texts(table, name), *value] if key.python_type is list else value
+            held = held.with_value(table, name, added, flag)
     return held
-
-
-def _values(options: RunOptions) -> Iterator[tuple[str, str, str, Any]]:
-    given = [
-        ("--engine", "engine", "use", options.engine or None),
-        ("--land", "engine", "land", options.land or None),
-        (MODEL_OPTION, "model", "use", options.model or None),
-        ("--max-turns", "native", "max_turns", options.max_turns),
-        ("--max-turns", "external", "max_turns", options.max_turns),
-        ("--max-minutes", "limits", "minutes", options.max_minutes),
-        ("--max-tokens", "limits", "tokens", options.max_tokens),
-        ("--max-usd", "limits", "usd", options.max_usd),
-        ("--allow-green", "contract", "allow_green", options.allow_green or None),
-    ]
-    yield from (row for row in given if row[3] is not None)
 
 
 def contract_of(held: Settings, options: RunOptions) -> tuple[Settings, Contract]:
@@ -114,7 +92,9 @@ def contract_of(held: Settings, options: RunOptions) -> tuple[Settings, Contract
         raise BadInput("--check: a name is used twice; every check needs a name of its own")
     kept = [check for check in contract.checks if check.name not in named]
     contract = replace(
-        contract, checks=(*kept, *named.values()), editable=(*contract.editable, *_patterns(options.editable))
+        contract,
+        checks=(*kept, *named.values()),
+        editable=(*contract.editable, *_patterns(options.values.get("--editable", []))),
     )
     checks = contract_file.tables_of(contract)
     green = stated.get("contract", "allow_green")
@@ -145,7 +125,7 @@ def _check(text: str) -> Check:
     return check
 
 
-def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+def _patterns(patterns: list[str]) -> list[str]:
     if patterns:
         from donewhen.judge.protect.names import globs  # loaded on use: it loads the protection rules
 

@@ -1,6 +1,8 @@
-"""Schema of every key in donewhen.toml, the user's file and the environment: its type, its default, when it widens.
+"""Schema of every key in donewhen.toml, the user's file and the environment.
 
-This module has only data and small checks; `settings` reads and merges the files. A value *widens* if it lets commands
+A key says its type, its default, its smallest number, when it widens, and which option of `run` sets it: the options,
+their help and their checks are made from it. This module has only data and small checks, because `run --help` loads it;
+`settings` reads and merges the files. A value *widens* if it lets commands
 see, reach or use more, or lets a session spend more, than the value that counts without it: the default, or the user's
 own value. From a repository's file it counts only after `donewhen trust`. Every key says when it widens.
 """
@@ -27,6 +29,16 @@ class Key:
     """None: not decided yet. Every value then widens unless it is the one that counts without it."""
     adds: bool = False
     """True if a list is added to the one of the user's own file, and does not replace it."""
+    python_type: type = str
+    """The Python type of a value; `list` for a list of texts."""
+    least: float = 0
+    """The smallest number with which a session can start."""
+    flag: str = ""
+    """The option of `run` that sets this key, for example "--max-turns". Several keys may have the same one."""
+    help: str = ""
+    """The help text of that option; of several keys with the same option, the first one has it."""
+    names: tuple[str, ...] = ()
+    """Values that a shell offers to complete."""
 
     def is_wider(self, value: Value, held: Value) -> bool:
         return self.widens(value, held) if self.widens is not None else value != held
@@ -47,6 +59,10 @@ def _is_whole(value: Value) -> bool:
 def _is_number(value: Value) -> bool:
     """Return True for a finite number, 0 or more. TOML also has `inf` and `nan`, which are not usable as limits."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and math.isfinite(value)
+
+
+def _is_boolean(value: Value) -> bool:
+    return isinstance(value, bool)
 
 
 def never(value: Any, held: Any) -> bool:
@@ -108,38 +124,49 @@ def _worker(value: Any, held: Any) -> bool:
     return value not in ("native", held)
 
 
-def text(default: str = "", widens: Widens | None = None) -> Key:
-    return Key("text", _is_text, default, widens)
+def text(
+    default: str = "", widens: Widens | None = None, *, flag: str = "", help: str = "", names: tuple[str, ...] = ()
+) -> Key:
+    return Key("text", _is_text, default, widens, flag=flag, help=help, names=names)
 
 
-def texts(widens: Widens | None = None, adds: bool = False) -> Key:
-    return Key("a list of texts", _is_list_of_texts, (), widens, adds)
+def texts(widens: Widens | None = None, adds: bool = False, *, flag: str = "", help: str = "") -> Key:
+    return Key("a list of texts", _is_list_of_texts, (), widens, adds, python_type=list, flag=flag, help=help)
 
 
-def whole(default: int = 0, widens: Widens | None = None) -> Key:
-    return Key("a whole number, 0 or more", _is_whole, default, widens)
+def whole(default: int = 0, widens: Widens | None = None, *, least: int = 0, flag: str = "", help: str = "") -> Key:
+    kind = "a whole number, 0 or more"
+    return Key(kind, _is_whole, default, widens, python_type=int, least=least, flag=flag, help=help)
 
 
-def number(default: float = 0, widens: Widens | None = None) -> Key:
-    return Key("a finite number, 0 or more", _is_number, default, widens)
+def number(
+    default: float = 0, widens: Widens | None = None, *, least: float = 0, flag: str = "", help: str = ""
+) -> Key:
+    kind = "a finite number, 0 or more"
+    return Key(kind, _is_number, default, widens, python_type=float, least=least, flag=flag, help=help)
 
 
-def flag(default: bool = False, widens: Widens | None = None) -> Key:
-    return Key("true or false", lambda value: isinstance(value, bool), default, widens)
+def boolean(default: bool = False, widens: Widens | None = None, *, flag: str = "", help: str = "") -> Key:
+    return Key("true or false", _is_boolean, default, widens, python_type=bool, flag=flag, help=help)
 
 
-def choice(*names: str, widens: Widens | None = None) -> Key:
+def choice(*names: str, widens: Widens | None = None, flag: str = "", help: str = "") -> Key:
     """Return a key that allows a few names; the first is the default."""
-    return Key(f"one of {', '.join(names)}", lambda value: value in names, names[0], widens)
+    kind = f"one of {', '.join(names)}"
+    return Key(kind, lambda value: value in names, names[0], widens, flag=flag, help=help, names=names)
 
 
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "contract": {
         "description": text(widens=never),
         "protect": texts(never),
-        "editable": texts(never),
+        "editable": texts(
+            never, flag="--editable", help="Paths that may change although they are protected: a glob; repeatable."
+        ),
         "min_evidence": choice("tests", "exit", "control", widens=never),
-        "allow_green": flag(widens=never),
+        "allow_green": boolean(
+            widens=never, flag="--allow-green", help="Work even though every check is green already."
+        ),
     },
     "workspace": {
         "setup": texts(_more_items),
@@ -152,26 +179,41 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "history": choice("base", "none", widens=_further("none", "base")),
     },
     "engine": {
-        "use": text("auto", _engine),
+        "use": text(
+            "auto",
+            _engine,
+            flag="--engine",
+            help="auto, native, external[:AGENT], foreman[:WORKER] or planned[:BUILDER].",
+            names=("auto", "native", "external", "foreman", "planned"),
+        ),
         "context": choice("auto", "fresh", "carry", widens=never),
         "on_question": choice("continue", "wait", widens=_further("wait", "continue")),
-        "land": choice("branch", "apply", "none", widens=_further("none", "branch", "apply")),
+        "land": choice(
+            "branch",
+            "apply",
+            "none",
+            widens=_further("none", "branch", "apply"),
+            flag="--land",
+            help="branch (donewhen/ID, the default), apply (also the files of a clean checkout) or none.",
+        ),
     },
     "native": {
-        "max_iterations": whole(8, _more),
-        "max_turns": whole(24, _more),
-        "max_tokens_per_turn": whole(4096, _more_than_limit),
+        "max_iterations": whole(8, _more, least=1),
+        "max_turns": whole(
+            24, _more, least=1, flag="--max-turns", help="Model turns in a round; then the tree is judged."
+        ),
+        "max_tokens_per_turn": whole(4096, _more_than_limit, least=1),
     },
     "external": {
-        "max_turns": whole(50, _more),
-        "timeout_secs": number(1800, _more),
+        "max_turns": whole(50, _more, least=1, flag="--max-turns"),
+        "timeout_secs": number(1800, _more, least=1),
         "repair_invokes": whole(1, _more),
         "require": choice("confined", "full", "open", widens=_further("full", "confined", "open")),
         "mcp_url": text(widens=_another),
     },
     "foreman": {
-        "workers": whole(4, _more),
-        "plan_attempts": whole(3, _more),
+        "workers": whole(4, _more, least=1),
+        "plan_attempts": whole(3, _more, least=1),
         "worker": text("native", _worker),
     },
     "planned": {
@@ -180,30 +222,55 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "evaluator_model": text(widens=_paid_model),
     },
     "model": {
-        "use": text("auto", _paid_model),
+        "use": text(
+            "auto",
+            _paid_model,
+            flag="--model",
+            help="PROVIDER:NAME (see `donewhen models`), scripted:FILE, replay:ID or auto.",
+        ),
         "base_url": text(widens=_server),
         "fallback": texts(_paid_models),
     },
     "limits": {
-        "minutes": number(0, _more_than_limit),
-        "tokens": whole(0, _more_than_limit),
-        "usd": number(0, _more_than_limit),
+        "minutes": number(
+            0, _more_than_limit, flag="--max-minutes", help="Minutes of work; then what is there is judged."
+        ),
+        "tokens": whole(0, _more_than_limit, flag="--max-tokens", help="Tokens, read and written, over all models."),
+        "usd": number(
+            0, _more_than_limit, flag="--max-usd", help="US dollars; where no price is known, the session ends."
+        ),
         "silence_secs": number(900, _more_than_limit),
     },
     "policy": {"deny": texts(never, adds=True), "ask": texts(never, adds=True)},
     "memory": {
-        "enabled": flag(True, _further(False, True)),
-        "across_repositories": flag(widens=_further(False, True)),
+        "enabled": boolean(True, _further(False, True)),
+        "across_repositories": boolean(widens=_further(False, True)),
     },
     "storage": {"url": text(widens=_another)},
 }
 """Tables with single values. Lists of tables and named tables follow."""
 
+
+def keys_by_flag() -> dict[str, dict[tuple[str, str], Key]]:
+    """Return the keys that each option of `run` sets, by table and name of the key."""
+    found: dict[str, dict[tuple[str, str], Key]] = {}
+    for table, keys in TABLES.items():
+        for name, key in keys.items():
+            if key.flag:
+                found.setdefault(key.flag, {})[table, name] = key
+    return found
+
+
+def flags() -> dict[str, Key]:
+    """Return the options of `run` that set a key, each with the key that has its help."""
+    return {flag: next(iter(keys.values())) for flag, keys in keys_by_flag().items()}
+
+
 AGENT: Mapping[str, Key] = {
     "command": text(),
     "path": text(),
     "way": Key("acp or cli", lambda value: value in ("acp", "cli"), ""),
-    "project_settings": flag(),
+    "project_settings": boolean(),
 }
 """`[agent.NAME]`: every key widens."""
 
@@ -213,12 +280,12 @@ CHECK: Mapping[str, Key] = {
     "name": text(widens=never),
     "command": text(widens=never),
     "dir": text(".", never),
-    "expect_exit_zero": flag(True, never),
+    "expect_exit_zero": boolean(True, never),
     "output_contains": text(widens=never),
     "timeout_secs": number(120, never),
     "min_tests": whole(1, never),
-    "allow_skips": flag(widens=never),
-    "held_out": flag(widens=never),
+    "allow_skips": boolean(widens=never),
+    "held_out": boolean(widens=never),
     "quarantine": Key("a table with reason and until", lambda value: isinstance(value, dict), None, never),
 }
 
