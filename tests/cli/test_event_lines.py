@@ -19,7 +19,7 @@ from donewhen.cli.views.event_fields import LONGEST
 from donewhen.cli.views.event_lines import call_words, line_of
 from donewhen.cli.views.session_audience import PlainLines, watching
 from donewhen.events import Event
-from donewhen.session.outcome import EXITS, SessionResult
+from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.storage.record import Record
 
 LATER: dict[str, dict[str, Any]] = {
@@ -91,7 +91,7 @@ def test_whatever_a_text_holds_an_event_is_one_printable_line(text: str, kind: s
 
 def last_words(outcome: str, *facts: Event) -> tuple[list[str], list[str]]:
     ended = EndingFacts(records(facts))
-    return list(facts_of(ended)), next_commands(SessionResult(ID, outcome, "why"), ended)
+    return list(facts_of(ended)), next_commands(SessionResult(ID, Outcome(outcome), "why"), ended)
 
 
 def test_a_verified_session_ends_with_verdicts_size_branch_cost_and_what_to_type() -> None:
@@ -145,7 +145,7 @@ def test_only_a_session_in_which_nothing_else_worked_is_free() -> None:
     assert cost(*turn_of("scripted:a", 0.5)) == "1 token, 0.5000 USD"
 
 
-@pytest.mark.parametrize("outcome", EXITS)
+@pytest.mark.parametrize("outcome", Outcome)
 def test_every_outcome_says_what_to_type_next(outcome: str) -> None:
     commands = last_words(outcome, started("it's"))[1]
     assert all(command.startswith("donewhen ") for command in commands)
@@ -168,7 +168,7 @@ def test_the_last_words_are_on_stderr_when_stdout_belongs_to_a_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for as_json in (True, False):
-        show_ending(SessionResult(ID, "red", "8 rounds \x1b[2J"), as_json)
+        show_ending(SessionResult(ID, Outcome.RED, "8 rounds \x1b[2J"), as_json)
         out, err = capsys.readouterr()
         silent, spoken = (out, err) if as_json else (err, out)
         assert silent == ""

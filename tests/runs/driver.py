@@ -60,8 +60,8 @@ def values_of(who: str) -> dict[str, str]:
 
 def rehearse(options: RunOptions) -> None:
     """A whole run in this process, so that what every child would load and work out for itself is there already."""
-    outcome = anyio.run(start, options, SessionWatcher(told=nobody))
-    assert outcome.exit_code == 0, outcome
+    result = anyio.run(start, options, SessionWatcher(told=nobody))
+    assert result.outcome.exit_code == 0, result
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
             thread.join(THREADS_SECS)  # the event loop's own, which were told to end
@@ -111,7 +111,7 @@ def work(job: "Callable[[SessionWatcher], Awaitable[SessionResult]]", die_at: in
         if passed == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return anyio.run(job, SessionWatcher(told=nobody, barrier=barrier)).exit_code
+    return anyio.run(job, SessionWatcher(told=nobody, barrier=barrier)).outcome.exit_code
 
 
 def tell(line: dict[str, Any]) -> None:

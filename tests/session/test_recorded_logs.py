@@ -12,7 +12,7 @@ import pytest
 from donewhen.cli.views.ending import EndingFacts, next_commands
 from donewhen.server.methods import about
 from donewhen.session.log.state import told
-from donewhen.session.outcome import SessionResult
+from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.verbs.replay import legs
 from donewhen.storage.record import Record
 
@@ -33,8 +33,8 @@ def decisions(records: list[Record]) -> list[Any]:
 def read(records: list[Record]) -> dict[str, Any]:
     events = [record for record in records if record.seq is not None]
     state, waits = about(told(records)), about(told(_until_it_waited(records)))
-    result = SessionResult(records[0].session, state["outcome"], state["reason"])
-    waiting = SessionResult(records[0].session, "waiting", "")
+    result = SessionResult(records[0].session, Outcome(state["outcome"]), state["reason"])
+    waiting = SessionResult(records[0].session, Outcome.WAITING, "")
     facts = {
         "state": state,
         "gate": waits["gate"],

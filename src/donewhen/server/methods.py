@@ -18,6 +18,7 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.session.log.open_archive import Say, any_archive, silent
 from donewhen.session.log.state import Round, SessionState, told
 from donewhen.session.log.writer import LogWriter
+from donewhen.session.outcome import Outcome
 from donewhen.session.person import control_socket
 from donewhen.session.verbs import offline
 from donewhen.storage.archive import Archive
@@ -197,9 +198,8 @@ def session_cancel(session: str) -> Cancelled:
                 offline.cancel(recorder)
                 story = recorder.story
         outcome = (story.finished or {}).get("outcome")
-        return Cancelled(
-            id, "cancelled" if outcome == "cancelled" else f"it ended as {outcome} before it could be stopped"
-        )
+        is_cancelled = outcome == Outcome.CANCELLED
+        return Cancelled(id, "cancelled" if is_cancelled else f"it ended as {outcome} before it could be stopped")
 
 
 def _stop(archive: Archive, session: str, owner: Owner) -> None:

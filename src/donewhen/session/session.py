@@ -31,7 +31,7 @@ from donewhen.session.loop.ladder import climb
 from donewhen.session.loop.maker_trees import maker_tree
 from donewhen.session.loop.round import LadderStep, RoundContext
 from donewhen.session.loop.stop_rules import Stop
-from donewhen.session.outcome import STOPPED, SessionResult
+from donewhen.session.outcome import STOPPED, Outcome, SessionResult
 from donewhen.session.person.gates import WORDS, Gates
 from donewhen.session.person.questions import Person, Questions
 from donewhen.session.recall.session_memory import for_session
@@ -110,7 +110,7 @@ class Session:
         finally:
             self._memory.close()
         if ended is None:
-            ended = await self._ending.finish("cancelled", STOPPED)
+            ended = await self._ending.finish(Outcome.CANCELLED, STOPPED)
         return ended
 
     async def _to_the_end(self) -> SessionResult:
@@ -126,7 +126,7 @@ class Session:
         except (MachineryBroke, OSError) as error:
             with contextlib.suppress(MachineryBroke, OSError):
                 self._recorder.emit(Error(kind="machinery", message=str(error)))
-                return await self._ending.finish("failed", str(error))
+                return await self._ending.finish(Outcome.FAILED, str(error))
             raise
 
     async def _work(self) -> SessionResult:
@@ -141,7 +141,7 @@ class Session:
             completed = BaselineCompleted(results=tuple(plain_results(verdict)))
             self._recorder.write(completed, note=self._memory.of_baseline(verdict))
         if not self._may_be_green() and baseline_is_green(story, self._opened.contract):
-            return await self._ending.finish("already_satisfied", self._all_green())
+            return await self._ending.finish(Outcome.ALREADY_SATISFIED, self._all_green())
         if story.landing is not None:
             return await self._conclusion().land_again(story.landing)
         if "amendment" in story.gates:
@@ -165,7 +165,7 @@ class Session:
             if decision is None:
                 return self._ending.wait(reason=WORDS["contract"])
             if not decision and not story.wish:
-                return await self._ending.finish("rejected", "the proposed contract was refused")
+                return await self._ending.finish(Outcome.REJECTED, "the proposed contract was refused")
         if opened.drafts or ("contract" in story.gates and (story.wish or story.proposals)):
             async with self._workbench() as (bench, crew):
                 stop = await self._settled(bench, crew)

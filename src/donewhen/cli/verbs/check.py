@@ -94,7 +94,7 @@ def _proposed(place: Workplace) -> tuple[Check, ...] | None:
 
 
 def _finished(verdict: Verdict) -> events.SessionFinished:
-    outcome = judge_tree.outcome(verdict)
+    outcome = judge_tree.outcome_of(verdict)
     results = tuple(judge_tree.plain_results(verdict))
     summary = judge_tree.summary(verdict)
     return events.SessionFinished(

@@ -35,14 +35,14 @@ def command() -> int:
     click.echo(f'$ donewhen run "{demo_scene.INTENT}"')
     options = RunOptions(intent=demo_scene.INTENT, repo=repo, values={"--model": f"scripted:{script}"}, yes=True)
     with watching(as_json=False, may_ask=False) as watch:
-        outcome = anyio.run(partial(start, options, watch))
-    show_ending(outcome, as_json=False)
+        result = anyio.run(partial(start, options, watch))
+    show_ending(result, as_json=False)
     click.echo("")
     click.echo("Your turn, in a repository of your own:")
     click.echo("  donewhen init                    proposes what done means there")
     click.echo("  export ANTHROPIC_API_KEY=…       or another provider's: donewhen models")
     click.echo('  donewhen run "what you want"')
-    return outcome.exit_code
+    return result.outcome.exit_code
 
 
 def _place() -> Path:

@@ -17,6 +17,6 @@ from donewhen.session.outcome import SessionResult
 def command(session: str, as_json: bool) -> int:
     """Play SESSION again by its recorded model turns: the same trees, verdicts and events, as a session of its own."""
     with watching(as_json, may_ask=False) as watch:
-        outcome: SessionResult = anyio.run(partial(methods.method("session.replay"), session, watch))
-    show_ending(outcome, as_json)
-    return outcome.exit_code
+        result: SessionResult = anyio.run(partial(methods.method("session.replay"), session, watch))
+    show_ending(result, as_json)
+    return result.outcome.exit_code

@@ -21,6 +21,6 @@ def command(session: str, as_json: bool) -> int:
 
 def go_on(session: str, as_json: bool) -> int:
     with watching(as_json, before=methods.session_events(session)) as watch:
-        outcome: SessionResult = anyio.run(partial(methods.method("session.resume"), session, watch))
-    show_ending(outcome, as_json)
-    return outcome.exit_code
+        result: SessionResult = anyio.run(partial(methods.method("session.resume"), session, watch))
+    show_ending(result, as_json)
+    return result.outcome.exit_code

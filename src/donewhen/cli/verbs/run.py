@@ -85,6 +85,6 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
             values[flag] = key.python_type(value)
     options = RunOptions(**given, values=values)
     with watching(as_json, may_ask=not options.yes) as watch:
-        outcome: SessionResult = anyio.run(partial(methods.method("session.start"), options, watch))
-    show_ending(outcome, as_json)
-    return outcome.exit_code
+        result: SessionResult = anyio.run(partial(methods.method("session.start"), options, watch))
+    show_ending(result, as_json)
+    return result.outcome.exit_code

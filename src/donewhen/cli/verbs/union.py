@@ -9,6 +9,7 @@ from donewhen import events
 from donewhen.cli.group import one_line, say
 from donewhen.errors import BadInput
 from donewhen.events import Emit, Event
+from donewhen.session.outcome import Outcome
 from donewhen.session.settings import contract_file
 from donewhen.session.verbs.union import Combined, combine
 from donewhen.session.workplace import open_workplace
@@ -114,7 +115,7 @@ def _finished(combined: Combined) -> events.SessionFinished:
     # All patches may be in while a check is still red as on the base: then the contract is not met.
     green = bool(legs) and all(leg.status == "pass" or leg.quarantined for leg in legs)
     return events.SessionFinished(
-        outcome="verified" if united.complete and green else "red",
+        outcome=Outcome.VERIFIED if united.complete and green else Outcome.RED,
         reason=summary,
         iterations=0,
         results=results,

@@ -15,7 +15,7 @@ import click
 from donewhen.cli.group import one_line, say
 from donewhen.cli.views.event_lines import lines_of
 from donewhen.server import methods
-from donewhen.session.outcome import EXITS
+from donewhen.session.outcome import Outcome
 
 
 @click.command("watch")
@@ -27,7 +27,8 @@ def command(session: str, as_json: bool) -> int:
     known = methods.session_get(session)
     if known["state"] not in ("finished", "waiting"):
         say(f"nobody works on it any more; to go on: donewhen resume {known['id']}")
-    return EXITS[known["outcome"] or ("waiting" if known["state"] == "waiting" else "failed")]
+    outcome = Outcome.of(known["outcome"]) or (Outcome.WAITING if known["state"] == "waiting" else Outcome.FAILED)
+    return outcome.exit_code
 
 
 async def _follow(session: str, as_json: bool) -> None:

@@ -14,22 +14,9 @@ from donewhen.errors import DonewhenError
 from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.session.log import handoff
-from donewhen.session.outcome import SessionResult
+from donewhen.session.outcome import WORK_ON, Outcome, SessionResult
 from donewhen.storage.record import Record
 
-AGAIN = ("donewhen diff {id}", "donewhen resume {id}", "donewhen discard {id}")
-NEXT = {
-    "red": AGAIN,
-    "flaky": ("donewhen log {id}", "donewhen resume {id}", "donewhen discard {id}"),
-    "no_progress": AGAIN,
-    "rejected": ("donewhen diff {id}", "donewhen discard {id}"),
-    "sent back": AGAIN,
-    "failed": ("donewhen log {id}", "donewhen doctor", "donewhen resume {id}"),
-    "budget": AGAIN,
-    "cancelled": AGAIN,
-    "already_satisfied": ("donewhen run {intent} --allow-green",),
-    "no_change": ("donewhen log {id}",),
-}
 GATES = {
     "contract": (
         "donewhen show {id}",
@@ -97,17 +84,17 @@ class EndingFacts:
         return self.facts.get(kind, {})
 
 
-def show_ending(outcome: SessionResult, as_json: bool) -> None:
+def show_ending(result: SessionResult, as_json: bool) -> None:
     """Print the outcome; on stderr with `as_json`, because stdout is then for a program."""
-    ended = EndingFacts(_records(outcome.session))
+    ended = EndingFacts(_records(result.session))
     for line in facts_of(ended):
         click.echo(one_line(line), err=as_json)
-    green = "green" if outcome.name == "verified" else None
-    line = one_line(f"{outcome.name}: {outcome.reason}")
+    green = "green" if result.outcome is Outcome.VERIFIED else None
+    line = one_line(f"{result.outcome}: {result.reason}")
     click.secho(line, fg=green, bold=True, err=as_json)
-    if handoff.place(outcome.session).exists():
-        click.echo(one_line(f"what was tried: {handoff.place(outcome.session)}"), err=as_json)
-    for number, command in enumerate(next_commands(outcome, ended)):
+    if handoff.place(result.session).exists():
+        click.echo(one_line(f"what was tried: {handoff.place(result.session)}"), err=as_json)
+    for number, command in enumerate(next_commands(result, ended)):
         click.echo(one_line(f"{'     ' if number else 'next:'} {command}"), err=as_json)
 
 
@@ -163,26 +150,21 @@ def price(usd: float | None, free: bool) -> str:
     return f"{usd:.4f} USD"
 
 
-def next_commands(outcome: SessionResult, ended: EndingFacts) -> list[str]:
+def next_commands(result: SessionResult, ended: EndingFacts) -> list[str]:
     """Return commands that a person may type next, the most likely first."""
     intent = str(ended.get("session_started").get("intent") or "INTENT")
     return [
-        text.format(id=outcome.session, intent=shlex.quote(intent) if len(intent) < 80 else "INTENT")
-        for text in _templates(outcome.name, ended)
+        text.format(id=result.session, intent=shlex.quote(intent) if len(intent) < 80 else "INTENT")
+        for text in _templates(result.outcome, ended)
     ]
 
 
-def _templates(name: str, ended: EndingFacts) -> Iterable[str]:
-    if name == "verified":
-        branch = str(ended.get("landed").get("branch", ""))
-        if branch and not branch.startswith("donewhen/"):
-            return ("donewhen diff {id}", "donewhen receipt {id}")
-        return ("donewhen diff {id}", "donewhen land {id} --onto BRANCH" if branch else "donewhen land {id}")
-    if name == "waiting" and ended.open:
+def _templates(outcome: Outcome, ended: EndingFacts) -> Iterable[str]:
+    if outcome is Outcome.VERIFIED and (branch := str(ended.get("landed").get("branch", ""))):
+        is_own = branch.startswith("donewhen/")
+        return ("donewhen diff {id}", "donewhen land {id} --onto BRANCH" if is_own else "donewhen receipt {id}")
+    if outcome is Outcome.WAITING and ended.open:
         waits = [*ended.open.values()][-1]
         return ("donewhen answer {id} TEXT",) if waits == "question" else GATES.get(waits, ANY_GATE)
-    if name == "waiting":
-        return ("donewhen resume {id}",)
-    if name == "rejected" and ended.get("evaluation_completed").get("status") == "rejected" and not ended.refused:
-        return NEXT["sent back"]
-    return NEXT.get(name, ("donewhen show {id}",))
+    is_sent_back = ended.get("evaluation_completed").get("status") == "rejected" and not ended.refused
+    return WORK_ON if outcome is Outcome.REJECTED and is_sent_back else outcome.next

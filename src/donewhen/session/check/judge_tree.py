@@ -23,6 +23,7 @@ from donewhen.judge.judge_host import JudgeEnvironment
 from donewhen.judge.run_cache import RUNS, RunCache
 from donewhen.judge.verdict import CheckStatus, Phase, Verdict
 from donewhen.session.check import toolchain
+from donewhen.session.outcome import Outcome
 from donewhen.session.settings.settings import Settings
 from donewhen.session.workplace import Workplace, room_config
 from donewhen.workspace.beneath import Root
@@ -163,12 +164,12 @@ def plain_results(verdict: Verdict) -> list[dict[str, Any]]:
     ]
 
 
-def outcome(verdict: Verdict) -> str:
-    """Return the outcome for a verdict. Only a green one is called verified."""
+def outcome_of(verdict: Verdict) -> Outcome:
+    """Return the outcome for a verdict: verified, red or flaky."""
     if verdict.green:
-        return "verified"
+        return Outcome.VERIFIED
     in_the_way = {result.status for result in verdict.results if not result.quarantined} - {CheckStatus.PASS}
-    return "flaky" if in_the_way == {CheckStatus.FLAKY} else "red"
+    return Outcome.FLAKY if in_the_way == {CheckStatus.FLAKY} else Outcome.RED
 
 
 def summary(verdict: Verdict) -> str:

@@ -15,7 +15,7 @@ from donewhen.events import DiffReady, Error, Event, Landed, SessionFinished, St
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import Verdict
 from donewhen.session.check import receipts
-from donewhen.session.check.judge_tree import judge_tree, outcome, plain_results, summary
+from donewhen.session.check.judge_tree import judge_tree, outcome_of, plain_results, summary
 from donewhen.session.conclude import land as landing
 from donewhen.session.log import handoff
 from donewhen.session.log.start_record import StartRecord, is_planned
@@ -23,14 +23,11 @@ from donewhen.session.log.state import LANDING, Plain, Round, SessionState
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop.round import claim_in
 from donewhen.session.loop.stop_rules import Stop
-from donewhen.session.outcome import SessionResult
+from donewhen.session.outcome import OF_STOP, Outcome, SessionResult
 from donewhen.session.person.gates import WORDS, Gates, kind_of
 from donewhen.session.workplace import Workplace
 from donewhen.storage.lease import LeaseLost
 from donewhen.workspace.git.store.bare import LARGEST_SHOWN
-
-WELL = ("verified", "already_satisfied", "no_change")
-"""Outcomes after which nothing is left to do."""
 
 
 class Ending:
@@ -56,10 +53,10 @@ class Ending:
             land = landing.land_apply if how == "apply" else landing.land_branch
             landed = await land(self._place, landing_plan(self._opened, plan))
             events.append(Landed(branch=landed.branch, commit=landed.commit, note=landed.note))
-        return await self.finish("verified", "every check passed", *events, tree=str(plan["tree"]))
+        return await self.finish(Outcome.VERIFIED, "every check passed", *events, tree=str(plan["tree"]))
 
-    async def finish(self, name: str, reason: str, *events: Event, tree: str = "") -> SessionResult:
-        """Write the outcome to the log. Unless the outcome is in `WELL`, also write the handoff file for a person."""
+    async def finish(self, outcome: Outcome, reason: str, *events: Event, tree: str = "") -> SessionResult:
+        """Write the outcome to the log. Unless it is a success, also write the handoff file for a person."""
         story, opened = self._recorder.story, self._opened
         judged = story.last_judged or {}
         results = (story.landing or judged or story.baseline or {}).get("results", [])
@@ -68,12 +65,12 @@ class Ending:
             tree = str(judged["tree"])
             told.append(await self._diff(tree))
         passed = sum(one["status"] == "pass" for one in results)
-        summary = f"{name}: {passed} of {len(results)} checks passed"
+        summary = f"{outcome}: {passed} of {len(results)} checks passed"
         if refused := "" if story.landing else str(judged.get("refused", "")):
             reason = f"{reason}; the last work was refused and not judged: {refused}"
-            summary = f"{name}: the last work was refused and not judged: {refused}"
+            summary = f"{outcome}: the last work was refused and not judged: {refused}"
         finished = SessionFinished(
-            outcome=name,
+            outcome=outcome,
             reason=reason,
             iterations=story.iterations,
             results=tuple(results),
@@ -83,11 +80,11 @@ class Ending:
         )
         moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
         self._recorder.write(*told, *moved, finished, sync=True)
-        if name in WELL:
+        if outcome.is_success:
             handoff.remove(opened.session)  # from an earlier end of the session
         else:
             handoff.write(opened.session, story)
-        return SessionResult(opened.session, name, reason)
+        return SessionResult(opened.session, outcome, reason)
 
     def wait(self, *events: Event, reason: str) -> SessionResult:
         """Let the session wait for a person or for time."""
@@ -95,7 +92,7 @@ class Ending:
         moved = [StateChanged(from_=story.state, to="waiting")] if story.state != "waiting" else []
         if events or moved:
             self._recorder.write(*events, *moved, sync=True)
-        return SessionResult(self._opened.session, "waiting", reason)
+        return SessionResult(self._opened.session, Outcome.WAITING, reason)
 
     async def _diff(self, tree: str) -> DiffReady:
         size = await self._place.store.diffstat(await self._place.store.tree_of(self._opened.base), tree)
@@ -127,10 +124,8 @@ class Conclusion:
         story = self._recorder.story
         if stop.kind == "waits" or (stop.kind == "declined" and stop.word == "sign_in"):
             return self._ending.wait(reason=stop.reason)
-        if stop.kind == "refused":
-            return await self._ending.finish("rejected", stop.reason)
-        if stop.kind == "declined":
-            return await self._ending.finish("failed", stop.reason)
+        if stop.kind in ("refused", "declined"):
+            return await self._ending.finish(OF_STOP[stop.kind], stop.reason)
         if stop.kind == "green":
             return await self._intend_and_land(story.rounds[-1].judged or {})
         if stop.kind == "claim":
@@ -139,14 +134,13 @@ class Conclusion:
             return await self._doubted(story.rounds[-1])
         judged = story.last_judged or {}
         if judged.get("green"):  # the evaluation did not pass, and no further round followed
-            return await self._ending.finish("rejected", _refusal(story, stop))
+            return await self._ending.finish(Outcome.REJECTED, _refusal(story, stop))
         if judged.get("edits") and (await self._judge_as_is(str(judged["candidate"]))).green:
             return await self.amendment()
-        names = {"iterations": "red", "no_progress": "no_progress", "model_failed": "failed", "budget": "budget"}
-        name = names[stop.kind]
-        if name == "red" and {status for _, status in judged.get("failing", [])} == {"flaky"}:
-            name = "flaky"
-        return await self._ending.finish(name, stop.reason)
+        outcome = OF_STOP[stop.kind]
+        if outcome is Outcome.RED and {status for _, status in judged.get("failing", [])} == {"flaky"}:
+            outcome = Outcome.FLAKY
+        return await self._ending.finish(outcome, stop.reason)
 
     async def _intend_and_land(self, judged: Plain) -> SessionResult:
         return await self._land(
@@ -160,19 +154,21 @@ class Conclusion:
             return self._ending.wait(reason=WORDS["evaluation"])
         if decision:
             return await self._intend_and_land(last.judged or {})
-        return await self._ending.finish("rejected", "a person refused the work after an evaluation without conclusion")
+        return await self._ending.finish(
+            Outcome.REJECTED, "a person refused the work after an evaluation without conclusion"
+        )
 
     async def _claimed(self, last: Round) -> SessionResult | None:
         """Handle the claim that nothing should change. Accept it without a person only if nothing contradicts it."""
         claim = claim_in(last)
         assert claim is not None
         if claim.kind == "premise_wrong" and baseline_is_green(self._recorder.story, self._opened.contract):
-            return await self._ending.finish("no_change", claim.summary)
+            return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
         decision = await self._gates.ask(f"no_change-{last.n}", f"{claim.kind}: {claim.summary}\n\n{claim.evidence}")
         if decision is None:
             return self._ending.wait(reason=WORDS["no_change"])
         if decision:
-            return await self._ending.finish("no_change", claim.summary)
+            return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
         return None
 
     async def amendment(self) -> SessionResult:
@@ -189,10 +185,10 @@ class Conclusion:
         if decision is None:
             return self._ending.wait(reason=WORDS["amendment"])
         if not decision:
-            return await self._ending.finish("rejected", "a person refused the edits of protected paths")
+            return await self._ending.finish(Outcome.REJECTED, "a person refused the edits of protected paths")
         verdict = await self._judge_as_is(candidate)
         if not verdict.green:
-            return await self._ending.finish(outcome(verdict), f"approved, but judged again: {summary(verdict)}")
+            return await self._ending.finish(outcome_of(verdict), f"approved, but judged again: {summary(verdict)}")
         story = self._recorder.story
         costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)
         text = await receipts.made(self._place, verdict, self._opened.contract, costs, as_is=True, amended=True)
@@ -202,7 +198,7 @@ class Conclusion:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
         story = self._recorder.story
         if any(gate.kind == "landing" and gate.decision == "denied" for gate in story.gates.values()):
-            return await self._ending.finish("rejected", "a person refused the landing", tree=str(plan["tree"]))
+            return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=str(plan["tree"]))
         if story.gate is not None and story.gate.kind == "landing":
             self._gates.decide(True, "the session goes on")
         return await self._land(plan)
@@ -229,7 +225,7 @@ class Conclusion:
             return self._ending.wait(reason=f"{WORDS['landing']}: {why}")
         if decision:
             return await self._land(plan)
-        return await self._ending.finish("rejected", "a person refused the landing", tree=str(plan["tree"]))
+        return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=str(plan["tree"]))
 
     async def _judge_as_is(self, candidate: str) -> Verdict:
         base, emit = self._opened.base, self._recorder.emit

@@ -7,6 +7,7 @@ from donewhen.model.interface import Reply, Said, Turn
 from donewhen.model.recording import Failure, Replay, failure_from, reply_from
 from donewhen.model.router import Experience
 from donewhen.session.log.state import told
+from donewhen.session.outcome import Outcome
 from donewhen.storage.archive import Archive
 
 LOOKED_AT = 200
@@ -19,8 +20,9 @@ def outcomes_by_model(archive: Archive) -> list[Experience]:
     for row in archive.sessions(limit=LOOKED_AT):
         if row.state == "finished":
             story = told(archive.records(row.id, kinds=TELLING))
-            if story.model and row.outcome in ("verified", "red", "flaky", "no_progress", "failed", "budget"):
-                found.append(Experience(story.model, row.outcome == "verified", story.usd))
+            outcome = Outcome.of(row.outcome)
+            if story.model and outcome is not None and outcome.rates_model:
+                found.append(Experience(story.model, outcome is Outcome.VERIFIED, story.usd))
     return found
 
 

@@ -1,24 +1,11 @@
 """Stop rules: why no further round is worked on. Pure rules over the session state; they change nothing."""
 
-from typing import Any, Literal
+from typing import Any
 
 from donewhen.records import frozen
 from donewhen.session.log.state import Plain, Round, SessionState
 from donewhen.session.loop.budget import Budget
-
-StopKind = Literal[
-    "green",
-    "iterations",
-    "no_progress",
-    "model_failed",
-    "budget",
-    "claim",
-    "waits",
-    "declined",
-    "refused",
-    "rejected",
-    "inconclusive",
-]
+from donewhen.session.outcome import StopKind
 
 
 @frozen

@@ -17,6 +17,7 @@ from donewhen.session.log.open_archive import any_archive, near
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import DISCARDED, Plain, SessionState, told
 from donewhen.session.log.writer import LogWriter
+from donewhen.session.outcome import Outcome
 from donewhen.session.person.gates import Gates
 from donewhen.session.verbs import discard as discarding
 from donewhen.session.verbs import offline
@@ -108,7 +109,7 @@ async def _tell_landed(at: FinishedSession, recorder: LogWriter, tree: str, land
         recorder.write(event, sync=True)
         return
     Gates(recorder, None).decide(True, "land")
-    await Ending(at.place, at.known, recorder).finish("verified", "every check passed", event, tree=tree)
+    await Ending(at.place, at.known, recorder).finish(Outcome.VERIFIED, "every check passed", event, tree=tree)
 
 
 async def _onto(

@@ -8,7 +8,7 @@ from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session.log import handoff
 from donewhen.session.log.state import told
 from donewhen.session.log.writer import LogWriter, nobody
-from donewhen.session.outcome import STOPPED
+from donewhen.session.outcome import STOPPED, Outcome
 from donewhen.session.person.gates import Gates, may_be_changed
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Note
@@ -69,11 +69,11 @@ def end(recorder: LogWriter, reason: str, note: Note | None = None) -> None:
     results = (story.last_judged or story.baseline or {}).get("results", [])
     passed = sum(one["status"] == "pass" for one in results)
     finished = SessionFinished(
-        outcome="cancelled",
+        outcome=Outcome.CANCELLED,
         reason=reason,
         iterations=story.iterations,
         results=tuple(results),
-        summary=f"cancelled: {passed} of {len(results)} checks passed",
+        summary=f"{Outcome.CANCELLED}: {passed} of {len(results)} checks passed",
         tree=str((story.last_judged or {}).get("tree", "")),
     )
     recorder.write(StateChanged(from_=story.state, to="finished"), finished, note=note, sync=True)

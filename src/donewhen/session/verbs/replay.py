@@ -18,7 +18,7 @@ from donewhen.session.log.open_archive import archive_of, near
 from donewhen.session.log.start_record import StartRecord, new_id
 from donewhen.session.log.state import OWNED, told
 from donewhen.session.log.writer import LogWriter
-from donewhen.session.outcome import SessionResult
+from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.planned import plan_approval
 from donewhen.session.verbs import offline
 from donewhen.session.verbs.start import SessionWatcher, begin, resume
@@ -57,7 +57,7 @@ class Segment:
             case "gate_decided":
                 words = str(body["answer"]) if body["decision"] == "changed" else None
                 self.decisions.setdefault(str(body["gate"]), []).append(words or body["decision"] == "approved")
-            case "session_finished" if body["outcome"] == "cancelled":
+            case "session_finished" if body["outcome"] == Outcome.CANCELLED:
                 self._stop()
             case _:
                 if record.kind == "question_asked":
@@ -87,7 +87,7 @@ class Segment:
                 self.entries.append(lambda log: offline.answer(log, str(body["answer"])))
             case "gate_decided":
                 self.entries.append(lambda log: offline.decide(log, body["decision"] == "approved"))
-            case "session_finished" if body["outcome"] == "cancelled":
+            case "session_finished" if body["outcome"] == Outcome.CANCELLED:
                 self.entries.append(offline.cancel)
             case _:
                 pass
@@ -171,15 +171,15 @@ async def replay(prefix: str, watch: SessionWatcher) -> SessionResult:
         proposed = () if known.drafts else next((tuple(record.body["why"]) for record in proposals), ())
         first, *others = legs(archive.records(session))
         async with open_workplace(Path(known.repo), held=known.settings) as place:
-            outcome = await begin(place, known, proposed, archive, first.again(watch))
-        outcome = _with_entries(archive, first, outcome)
+            result = await begin(place, known, proposed, archive, first.again(watch))
+        result = _with_entries(archive, first, result)
         before = first
         for leg in others:
-            if outcome.name == "cancelled" and not before.is_stopped and not before.entries:
+            if result.outcome is Outcome.CANCELLED and not before.is_stopped and not before.entries:
                 break  # the current person stopped it
-            outcome = _with_entries(archive, leg, await resume(known.session, leg.again(watch)))
+            result = _with_entries(archive, leg, await resume(known.session, leg.again(watch)))
             before = leg
-        return outcome
+        return result
 
 
 def _again(known: StartRecord, engines: Sequence[str]) -> StartRecord:
@@ -193,12 +193,14 @@ def _again(known: StartRecord, engines: Sequence[str]) -> StartRecord:
     return replace(known, session=new_id(), settings=settings)
 
 
-def _with_entries(archive: Archive, leg: Segment, outcome: SessionResult) -> SessionResult:
+def _with_entries(archive: Archive, leg: Segment, result: SessionResult) -> SessionResult:
     """Repeat what other processes wrote after a segment. Return the outcome after that."""
-    if not leg.entries or outcome.name != "waiting":
-        return outcome
-    with offline.owning(archive, outcome.session) as log:
+    if not leg.entries or result.outcome is not Outcome.WAITING:
+        return result
+    with offline.owning(archive, result.session) as log:
         for write in leg.entries:
             write(log)
         ended = log.story.finished
-    return outcome if ended is None else SessionResult(outcome.session, str(ended["outcome"]), str(ended["reason"]))
+    if ended is None:
+        return result
+    return SessionResult(result.session, Outcome(ended["outcome"]), str(ended["reason"]))

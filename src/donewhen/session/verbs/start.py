@@ -25,7 +25,7 @@ from donewhen.session.log.open_archive import Say, archive_of, near, silent
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import OWNED, SessionState, told
 from donewhen.session.log.writer import Barrier, LogWriter, Told, no_barrier
-from donewhen.session.outcome import SessionResult
+from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
 from donewhen.session.person.gates import WORDS
 from donewhen.session.person.questions import Person
@@ -44,10 +44,6 @@ from donewhen.workspace.state_dir import state_root
 def never(record: Record | None) -> bool:
     del record
     return False
-
-
-FINAL = ("verified", "already_satisfied", "no_change", "rejected")
-"""Outcomes after which there is nothing to resume."""
 
 
 @frozen(kw_only=True)
@@ -233,9 +229,10 @@ def _said_already(session: str, story: SessionState) -> SessionResult | None:
     """Return the outcome of a session that has nothing left to do; else None."""
     if story.discarded:
         raise BadInput(f"session {session} was discarded; there is nothing to go on with")
-    ended = story.finished
-    if ended is not None and ended["outcome"] in FINAL and not _is_sent_back(story):
-        return SessionResult(session, str(ended["outcome"]), str(ended["reason"]))
+    ended = story.finished or {}
+    outcome = Outcome.of(ended.get("outcome"))
+    if outcome is not None and outcome.is_final and not _is_sent_back(story):
+        return SessionResult(session, outcome, str(ended["reason"]))
     return None
 
 
