@@ -3,7 +3,7 @@ PY := .venv/bin/python
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test-fast test test-all soak test-agents check fmt bench clean lock packages
+.PHONY: help venv compiled demo test-fast test test-all soak test-agents check fmt bench clean lock packages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,9 @@ venv: $(STAMP) ## the virtual environment in .venv, exactly as requirements.lock
 $(STAMP): requirements.lock pyproject.toml scripts/venv
 	@scripts/venv
 
+compiled: venv
+	@$(PY) -m compileall -q src
+
 packages: ## the Debian packages that the tests need
 	@scripts/debian-packages tests
 
@@ -21,22 +24,24 @@ demo: venv ## a run to a verified branch; cheats that are refused; a command tha
 	@scripts/demo
 
 FAST := readers syntax workspace/policy model storage session engines judge memory union
-PYTEST = PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal --ignore=tests/house
+# Compiled modules are kept: the tests start the program thousands of times.
+KEEP_COMPILED = PYTHONDONTWRITEBYTECODE=
+PYTEST = $(KEEP_COMPILED) PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal --ignore=tests/house
 
-test-fast: venv packages ## the tests of the inner loop: no whole runs, a sample of the long proofs
+test-fast: compiled packages ## the tests of the inner loop: no whole runs, a sample of the long proofs
 	@DONEWHEN_TESTS=sample $(PYTEST) $(addprefix tests/,$(FAST))
 
-test: venv packages ## every part of the program, with a sample of each family of long proofs
+test: compiled packages ## every part of the program, with a sample of each family of long proofs
 	@scripts/test-runners
 	@scripts/test-projects
 	@DONEWHEN_TESTS=sample $(PYTEST)
 
-test-all: venv packages ## every test, and all of the long proofs
+test-all: compiled packages ## every test, and all of the long proofs
 	@scripts/test-runners
 	@scripts/test-projects
 	@$(PYTEST)
 
-soak: venv packages ## what takes longer than CI may: every hostile text for every parser, files of two gigabytes
+soak: compiled packages ## what takes longer than CI may: every hostile text for every parser, files of two gigabytes
 	@DONEWHEN_FUZZ=1 DONEWHEN_LARGE_FILE=2147483648 $(PYTEST) tests/fuzz tests/runs/test_large_files.py
 
 test-agents: venv packages ## the external engine with the real programs of others, against a scripted model
@@ -48,7 +53,7 @@ check: venv ## format, lint, types, import rules, house rules
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/pyright --warnings
-	@$(PY) -m pytest -q -n auto tests/house
+	@$(KEEP_COMPILED) $(PY) -m pytest -q -n auto tests/house
 
 fmt: venv ## format and sort imports
 	@.venv/bin/ruff check --quiet --fix . || true
