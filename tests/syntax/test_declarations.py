@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 from donewhen.syntax.declarations import Declaration, declared
 from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable
+from tables import every_row
 
-TABLE = [
-    pytest.param(language, *case, id=f"{language}-{number}")
-    for language in LANGUAGES
-    for number, case in enumerate(SOURCES[language])
-]
+TABLE: list[tuple[LanguageName, str, str]] = [(language, *case) for language in LANGUAGES for case in SOURCES[language]]
 EVERYTHING: dict[LanguageName, bytes] = {
     language: "\n".join(source for source, _ in SOURCES[language]).replace("\n<?php", "").encode()
     for language in LANGUAGES
@@ -28,8 +25,9 @@ def only(language: LanguageName, text: str) -> Declaration:
     return found
 
 
-@pytest.mark.parametrize(("language", "source", "expected"), TABLE)
-def test_a_source_declares_what_its_language_says(language: LanguageName, source: str, expected: str) -> None:
+@every_row(TABLE)
+def test_a_source_declares_what_its_language_says(row: tuple[LanguageName, str, str]) -> None:
+    language, source, expected = row
     found = [f"{one.name} {one.kind}" for one in declared(language, source.encode())]
     assert found == [line for line in expected.split(", ") if line]
 

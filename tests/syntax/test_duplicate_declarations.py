@@ -6,18 +6,16 @@ from repeated_sources import PAIRS
 
 from donewhen.syntax.duplicates import Duplicate, new_duplicates
 from donewhen.syntax.grammar import LANGUAGES, LanguageName
+from tables import every_row
 
-TABLE = [
-    pytest.param(language, legitimate, clashing, name, id=f"{language}: {about}")
-    for language in LANGUAGES
-    for about, legitimate, clashing, name in PAIRS[language]
+TABLE: list[tuple[LanguageName, str, str, str, str]] = [
+    (language, *pair) for language in LANGUAGES for pair in PAIRS[language]
 ]
 
 
-@pytest.mark.parametrize(("language", "legitimate", "clashing", "name"), TABLE)
-def test_what_may_repeat_is_left_alone_and_what_may_not_is_told(
-    language: LanguageName, legitimate: str, clashing: str, name: str
-) -> None:
+@every_row(TABLE)
+def test_what_may_repeat_is_left_alone_and_what_may_not_is_told(row: tuple[LanguageName, str, str, str, str]) -> None:
+    language, _, legitimate, clashing, name = row
     assert new_duplicates(language, None, legitimate.encode()) == []
     assert [one.name for one in new_duplicates(language, None, clashing.encode())] == [name]
 

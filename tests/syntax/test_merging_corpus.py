@@ -3,17 +3,17 @@
 import re
 from pathlib import Path
 
-import pytest
 from merging_cases import Case, cases
 
 from donewhen.syntax.merging.merge import Conflict, MergedText, merge
 from repositories import try_git, write
+from tables import every_row
 
 MERGING = [case for case in cases() if case.merged is not None]
 CONFLICTING = [case for case in cases() if case.why is not None]
 
 
-@pytest.mark.parametrize("case", MERGING, ids=str)
+@every_row(MERGING)
 def test_a_pair_that_goes_together_gives_the_expected_text(case: Case) -> None:
     result = merge(case.path, case.base, case.ours, case.theirs)
 
@@ -22,7 +22,7 @@ def test_a_pair_that_goes_together_gives_the_expected_text(case: Case) -> None:
     assert result.how
 
 
-@pytest.mark.parametrize("case", CONFLICTING, ids=str)
+@every_row(CONFLICTING)
 def test_a_pair_that_does_not_go_together_says_why(case: Case) -> None:
     result = merge(case.path, case.base, case.ours, case.theirs)
 
@@ -39,7 +39,7 @@ def test_plain_line_merge_conflicts_on_every_pair_that_syntax_merges(tmp_path: P
         assert 1 <= conflicts < 127, str(case)
 
 
-@pytest.mark.parametrize("case", cases(), ids=str)
+@every_row(cases())
 def test_the_sides_can_change_places(case: Case) -> None:
     one = merge(case.path, case.base, case.ours, case.theirs)
     other = merge(case.path, case.base, case.theirs, case.ours)

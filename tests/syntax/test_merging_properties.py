@@ -11,6 +11,7 @@ from merging_cases import Case, cases
 from donewhen.syntax.declarations import declared
 from donewhen.syntax.grammar import LanguageName, language_of, parsed
 from donewhen.syntax.merging.merge import Conflict, MergedText, merge
+from tables import every_row
 
 PATHS = [
     "a.py", "a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.java", "a.c", "a.hpp", "a.rb", "a.php", "a.json", "a.toml",
@@ -134,7 +135,7 @@ def test_an_empty_change_and_an_equal_change_change_nothing(path: str, base: byt
     assert merge(path, base, changed, changed) == MergedText(changed)
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if case.merged is not None], ids=str)
+@every_row([case for case in cases() if case.merged is not None])
 def test_what_was_merged_merges_with_each_side_into_itself(case: Case) -> None:
     assert case.merged is not None
     assert merge(case.path, case.ours, case.merged, case.ours) == MergedText(case.merged)

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from attack_commands import DENIED, DOUBTED, UNWANTED
@@ -9,21 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.workspace.policy import Decision, Policy
+from tables import every_row
 
 POLICY = Policy.load(root="/home/me/project")
 
 
-def shortened(command: str) -> str:
-    return ascii(command)[:60]
-
-
-@pytest.mark.parametrize("command", DENIED, ids=shortened)
+@every_row(DENIED)
 def test_an_unwanted_command_is_denied(command: str) -> None:
     ruling = POLICY.decide(command)
     assert ruling.decision is Decision.DENY, ruling
 
 
-@pytest.mark.parametrize("command", DOUBTED, ids=shortened)
+@every_row(DOUBTED)
 def test_a_command_that_hides_something_is_at_least_asked_about(command: str) -> None:
     ruling = POLICY.decide(command)
     assert ruling.decision is not Decision.ALLOW, ruling
@@ -69,9 +67,9 @@ WRAPPERS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS)
-@pytest.mark.parametrize("command", UNWANTED)
-def test_a_denied_command_stays_denied_in_every_wrapper(wrapper: str, command: str) -> None:
+@every_row(list(product(WRAPPERS, UNWANTED)))
+def test_a_denied_command_stays_denied_in_every_wrapper(row: tuple[str, str]) -> None:
+    wrapper, command = row
     ruling = POLICY.decide(WRAPPERS[wrapper](command))
     assert ruling.decision is Decision.DENY, ruling
 
@@ -84,7 +82,7 @@ def test_wrappers_in_wrappers_never_make_it_allowed(command: str, wrappers: list
     assert POLICY.decide(command).decision is not Decision.ALLOW
 
 
-@pytest.mark.parametrize("command", UNWANTED)
+@every_row(UNWANTED)
 def test_a_heredoc_fed_to_a_shell_is_looked_into(command: str) -> None:
     for script in (f"bash <<'EOF'\n{command}\nEOF", f"cat <<'EOF' | sh\n{command}\nEOF", f"bash <<EOF\n{command}\nEOF"):
         assert POLICY.decide(script).decision is Decision.DENY

@@ -4,13 +4,15 @@ import pytest
 from ordinary_commands import ORDINARY
 
 from donewhen.workspace.policy import Decision, Policy
+from tables import every_row
 
 ROOT = "/home/me/project"
+POLICY = Policy.load(root=ROOT)
 
 
-@pytest.mark.parametrize("command", ORDINARY)
+@every_row(ORDINARY)
 def test_an_ordinary_command_is_allowed(command: str) -> None:
-    ruling = Policy.load(root=ROOT).decide(command)
+    ruling = POLICY.decide(command)
     assert (ruling.decision, ruling.rule) == (Decision.ALLOW, "none"), ruling
 
 

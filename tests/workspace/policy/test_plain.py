@@ -9,6 +9,7 @@ from stalling_text import SHORT, STALLING
 
 from donewhen.workspace.policy import Policy, Ruling
 from donewhen.workspace.policy.plain import MOST_PIPES, MOST_SCRIPTS, MOST_SIGNS, MOST_TEXT
+from tables import every_row
 
 POLICY = Policy.load(deny=["frobnicate"], root="/home/me/project")
 PIECES = [
@@ -30,7 +31,7 @@ def test_ordinary_commands_are_decided_on_the_spot() -> None:
     assert [command for command in ORDINARY if POLICY.at_once(command) is None] == []
 
 
-@pytest.mark.parametrize("command", [*ORDINARY, *DENIED, *DOUBTED], ids=lambda command: ascii(command)[:40])
+@every_row([*ORDINARY, *DENIED, *DOUBTED])
 def test_an_answer_on_the_spot_is_the_answer_of_the_policy(command: str) -> None:
     assert POLICY.at_once(command) in (None, POLICY.decide(command))
 
