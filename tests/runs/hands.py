@@ -2,11 +2,12 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fake_agent.packed import pack
+from repositories import write
 from runs.scenes import Run, told
 
 
@@ -35,35 +36,16 @@ NO_KEYS: dict[str, str] = dict.fromkeys(
 )
 
 
-def stand_in(place: Path, name: str, invocations: object, words: str) -> Path:
-    """A program that is the scripted agent; its script lies beside it, and so can be seen inside.
-
-    `words` are the scripted agent's own, `$task` the last word of those it is called with.
-    """
-    place.mkdir(exist_ok=True)
-    (place / "script.json").write_text(json.dumps({"invocations": invocations}))
-    program = place / name
-    program.write_text(
-        f"""#!/bin/sh
-test "$1" = --version && {{ echo 9.9.9; exit; }}
-for task; do :; done
-: "${{DONEWHEN_FAKE_STATE:=$HOME/.donewhen-agent/invocations}}"; export DONEWHEN_FAKE_STATE
-exec {sys.executable} -m donewhen.engines.external.fake_agent --script {place}/script.json {words}
-"""
-    )
-    program.chmod(0o755)
-    return program
-
-
 def claude(place: Path, *invocations: Sequence[Mapping[str, Any]], more: str = "") -> str:
-    """Somebody who looks like Claude Code on the command line, pinned; the engine to ask for it by."""
-    program = stand_in(place, "claude", invocations, '--stream claude "$task"')
-    configure(f"{more}\n[agent.claude-code]\npath = {json.dumps(str(program))}\n")
+    """Pin the scripted agent as Claude Code on the command line; return the engine to ask for it by."""
+    pack(place / "claude", invocations, "--stream", "claude")
+    configure(f"{more}\n[agent.claude-code]\npath = {json.dumps(str(place / 'claude'))}\n")
     return "external:claude-code"
 
 
-def fake(place: Path, *invocations: Sequence[Mapping[str, Any]], more: str = "") -> str:
-    """The scripted agent over the Agent Client Protocol."""
-    program = stand_in(place, "donewhen-fake-agent", invocations, "--acp")
-    configure(f"{more}\n[agent.fake]\npath = {json.dumps(str(program))}\n")
-    return "external:fake"
+def opencode(place: Path, *invocations: Sequence[Mapping[str, Any]], more: str = "") -> str:
+    """Pin the scripted agent as opencode, signed in, over the Agent Client Protocol; return the engine."""
+    pack(place / "opencode", invocations, "--acp")
+    write(Path(os.environ["HOME"]), {".local/share/opencode/auth.json": "{}"})
+    configure(f"{more}\n[agent.opencode]\npath = {json.dumps(str(place / 'opencode'))}\n")
+    return "external:opencode"

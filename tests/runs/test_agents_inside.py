@@ -1,6 +1,6 @@
 """An agent in its quarters, in whole runs: what it can see and reach there, what is counted, how it is stopped.
 
-The scripted agent plays; pinned as Claude Code it is heard through a stream, as itself through the protocol.
+The scripted agent plays; pinned as Claude Code it is heard through a stream, pinned as opencode through the protocol.
 """
 
 import json
@@ -19,14 +19,14 @@ import pytest
 from program import PROGRAM
 from repositories import git
 from repositories import write as put
-from runs.hands import NO_KEYS, claude, fake, run_with
+from runs.hands import NO_KEYS, claude, opencode, run_with
 from runs.scenes import Run, called, scene, told
 from wire_server import Answer, Says, serving
 
 Engine = Callable[..., str]
 RIGHT: dict[str, Any] = {"write": {"path": "answer.txt", "content": "right\n"}}
 KEY = {"ANTHROPIC_API_KEY": "sk-the-real-one"}
-both = pytest.mark.parametrize("engine", [claude, fake])
+both = pytest.mark.parametrize("engine", [claude, opencode])
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_turns_are_counted_by_us_and_the_agent_ends_at_the_limit(repo: Path, pla
     steps = [{"shell": f"echo {number} > n.txt; sleep 0.02"} for number in range(99)]
     ran = run_with(repo, engine(place, steps, steps), "--max-turns", "3", "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
-    most = 3 if engine is fake else 98  # over the protocol nothing is done before we allow it
+    most = 3 if engine is opencode else 98  # over the protocol nothing is done before we allow it
     assert 3 <= len(ran.of("model_turn")) <= most
 
 
@@ -208,12 +208,14 @@ def test_another_host_is_out_of_reach_and_the_attempt_is_told(repo: Path, place:
 
 @pytest.mark.promise("external.mcp-url")
 def test_an_mcp_server_is_passed_on_when_it_is_set_and_absent_otherwise(repo: Path, place: Path) -> None:
-    without = run_with(repo, fake(place, [{"mcp": True}, RIGHT]))
+    without = run_with(repo, opencode(place, [{"mcp": True}, RIGHT]))
     assert without.code == 0
     assert "47803" not in json.dumps(without.events)
     with listening() as (port, heard):
         more = f'[external]\nmcp_url = "http://127.0.0.1:{port}/mcp"\n'
-        ran = run_with(repo, fake(place, [{"mcp": True}, RIGHT], more=more), "--check", "again=grep right answer.txt")
+        ran = run_with(
+            repo, opencode(place, [{"mcp": True}, RIGHT], more=more), "--check", "again=grep right answer.txt"
+        )
         assert ran.code == 0
         assert heard[0].startswith(b"POST /mcp ")
         assert not ran.of("policy_denied")
@@ -278,7 +280,7 @@ def test_settings_that_leave_the_tree_by_a_link_and_come_back_do_not_configure_i
 
 
 def test_a_command_that_the_policy_denies_is_refused_over_the_protocol(repo: Path, place: Path) -> None:
-    ran = run_with(repo, fake(place, [{"shell": "git push origin main"}, RIGHT]))
+    ran = run_with(repo, opencode(place, [{"shell": "git push origin main"}, RIGHT]))
     assert ran.code == 0
     assert ran.one("policy_denied")["rule"] == "git-push"
     assert [event["ok"] for event in ran.of("tool_result")] == [False, True]
@@ -288,7 +290,7 @@ def test_a_command_that_the_policy_denies_is_refused_over_the_protocol(repo: Pat
 def test_a_command_that_the_policy_asks_about_is_put_to_a_person(
     repo: Path, place: Path, answer: str, ok: bool
 ) -> None:
-    engine = fake(place, [{"shell": "echo deploying"}, RIGHT], more='[policy]\nask = ["echo deploying"]\n')
+    engine = opencode(place, [{"shell": "echo deploying"}, RIGHT], more='[policy]\nask = ["echo deploying"]\n')
     command = [PROGRAM, "run", "x", "--engine", engine, "--ask", "--json"]
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
         assert running.stdout is not None
@@ -305,7 +307,7 @@ def test_a_command_that_the_policy_asks_about_is_put_to_a_person(
 def test_a_yes_to_one_command_is_not_one_to_another_that_is_asked_after_a_death(repo: Path, place: Path) -> None:
     asks = '[policy]\nask = ["echo deploying", "echo deleting"]\n'
     script = ([{"shell": "echo deploying"}, {"signal": 9}], [{"shell": "echo deleting"}, RIGHT])
-    command = [PROGRAM, "run", "x", "--engine", fake(place, *script, more=asks), "--ask", "--json"]
+    command = [PROGRAM, "run", "x", "--engine", opencode(place, *script, more=asks), "--ask", "--json"]
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
         assert running.stdout is not None
         events: list[dict[str, Any]] = []
@@ -321,7 +323,7 @@ def test_a_yes_to_one_command_is_not_one_to_another_that_is_asked_after_a_death(
 def test_an_agent_that_prints_a_line_without_end_over_the_protocol_is_ended_and_called_again(
     repo: Path, place: Path
 ) -> None:
-    ran = run_with(repo, fake(place, [{"flood": {"bytes": 17 << 20, "line": 0}}, {"hang": True}], [RIGHT]))
+    ran = run_with(repo, opencode(place, [{"flood": {"bytes": 17 << 20, "line": 0}}, {"hang": True}], [RIGHT]))
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (0, "verified", 1)
     assert "a line of more than 16 MiB" in ran.one("error")["message"]
 

@@ -20,7 +20,7 @@ from needs import leave_out, needs, needs_root
 from program import donewhen
 from repositories import git
 from repositories import write as put
-from runs.hands import NO_KEYS, fake, run_with
+from runs.hands import NO_KEYS, opencode, run_with
 from runs.scenes import scene
 
 NOBODY = 65534
@@ -278,9 +278,7 @@ def test_a_pinned_agent_over_the_protocol_starts_near_the_tree_and_writes_everyw
     repo = scene(tmp_path / "code/shop", {"tools/kept.txt": "kept\n"})
     put(tmp_path / "code", {"other/secret.txt": SECRET})
     steps = [{"shell": "echo right > answer.txt; echo new > tools/new.txt; cat ../other/secret.txt; ls .."}]
-    engine = fake(tmp_path / "code" / place, steps)
-    program = tmp_path / "code" / place / "donewhen-fake-agent"
-    program.write_text(program.read_text().replace(f"{program.parent}/script.json", f"'{json.dumps([steps])}'"))
+    engine = opencode(tmp_path / "code" / place, steps)
     ran = run_with(repo, engine)
     assert (ran.code, ran.last["outcome"]) == (0, "verified"), ran.events
     assert SECRET not in json.dumps(ran.events)

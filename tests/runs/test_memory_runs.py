@@ -9,7 +9,7 @@ import pytest
 
 from postgres import running
 from repositories import git
-from runs.hands import configure, employ, fake, run_with
+from runs.hands import configure, employ, opencode, run_with
 from runs.repairs_seen import (
     CHECK,
     LEAD,
@@ -136,11 +136,11 @@ def test_only_so_many_lines_of_a_log_are_read(tmp_path: Path) -> None:
 
 def test_an_agent_of_others_teaches_and_is_taught(repo: Path, tmp_path: Path) -> None:
     works = [{"task": True}, {"write": {"path": "answer.txt", "content": "right\n"}}, {"say": "made it right"}]
-    engine = fake(tmp_path / "agent", works)
+    engine = opencode(tmp_path / "agent", works)
     first = run_with(repo, engine)
     assert (first.code, LEAD in json.dumps(first.events)) == (0, False)
     (known,) = repairs(repo)
-    assert (known["model"], "made it right" in known["approach"]) == ("fake", True)
+    assert (known["model"], "made it right" in known["approach"]) == ("opencode", True)
     again = run_with(repo, engine)
     assert (again.code, len(again.of("hint_recalled"))) == (0, 1)
     heard = json.dumps([event for event in again.events if event["type"] in ("external_event", "plan_text")])

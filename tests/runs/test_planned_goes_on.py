@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from program import PROGRAM
-from runs.hands import fake
+from runs.hands import opencode
 from runs.planned_scenes import (
     DONE,
     DRAFT,
@@ -137,7 +137,7 @@ def test_what_a_killed_agent_wrote_into_the_tracker_is_undone_with_its_work_and_
     tmp_path: Path,
 ) -> None:
     repo = scene(tmp_path / "repo")
-    engine = fake(tmp_path / "agent", [{"shell": HALF}, {"hang": True}], [{"shell": WHOLE}])
+    engine = opencode(tmp_path / "agent", [{"shell": HALF}, {"hang": True}], [{"shell": WHOLE}])
     model = cast(repo, crew(planned(items=[item("say right", DONE), item("rest", "true")])))
     words = ["run", INTENT, "--engine", engine.replace("external", "planned"), "--model", model, "--json"]
     with subprocess.Popen([PROGRAM, *words], cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:

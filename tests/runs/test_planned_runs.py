@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from repositories import contents, git
-from runs.hands import configure, employ, fake
+from runs.hands import configure, employ, opencode
 from runs.planned_scenes import (
     DONE,
     FAIL,
@@ -143,7 +143,7 @@ EDITS = (
 
 
 def test_an_agent_of_others_edits_a_file_of_which_only_states_and_notes_count(repo: Path, tmp_path: Path) -> None:
-    engine = fake(tmp_path / "agent", [{"task": True}, {"shell": EDITS}, {"say": "done"}])
+    engine = opencode(tmp_path / "agent", [{"task": True}, {"shell": EDITS}, {"say": "done"}])
     ran = build(repo, crew(TWO), engine=engine.replace("external", "planned"))
     assert ended(ran) == (0, "verified")
     assert landed(repo, ran.session) == {"answer.txt": "right", "note.txt": "kind"}

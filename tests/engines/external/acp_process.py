@@ -14,13 +14,14 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+import fake_agent
 from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
 from donewhen.engines.external.acp.json_rpc import ExitInfo
 from donewhen.engines.external.agent import AgentReport, AgentTask, PermissionRequest, Permit
 from donewhen.engines.external.agent_events import Happening, RawLine
 
 LONGEST_LINE = 64 << 20
-FAKE = (sys.executable, "-m", "donewhen.engines.external.fake_agent", "--acp", "--script")
+FAKE = (sys.executable, str(Path(fake_agent.__file__).parent), "--acp", "--script")
 
 
 class ProcessPipe:

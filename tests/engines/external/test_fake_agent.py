@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import fake_agent
 from donewhen.engines.external.agent_events import (
     AgentProblem,
     AgentText,
@@ -25,17 +25,16 @@ from donewhen.engines.external.agent_events import (
     AgentTurn,
     Happening,
 )
-from donewhen.engines.external.discover.profile import shipped
-from donewhen.engines.external.fake_agent_voices import VOICES
 from donewhen.engines.external.streams import reader
+from fake_agent.voices import VOICES
 
-MODULE = "donewhen.engines.external.fake_agent"
+AGENT = str(Path(fake_agent.__file__).parent)
 SHAPES = sorted(VOICES)
 TELLING = sorted(set(VOICES) - {"plain"})
 
 
 def command(script: Any, *options: str) -> list[str]:
-    return [sys.executable, "-m", MODULE, "--script", json.dumps(script), *options, "The task."]
+    return [sys.executable, AGENT, "--script", json.dumps(script), *options, "The task."]
 
 
 def run(
@@ -272,7 +271,7 @@ def test_without_a_file_the_resumed_conversation_says_which_it_is(tmp_path: Path
 
 def test_a_script_may_be_a_file_or_come_from_the_environment(tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps([[{"say": "from a file"}]]))
-    agent = [sys.executable, "-m", MODULE]
+    agent = [sys.executable, AGENT]
     for words, env in (
         ([*agent, "--script", "script.json", "x"], {}),
         ([*agent, "x"], {"DONEWHEN_FAKE_SCRIPT": "script.json"}),
@@ -295,29 +294,19 @@ def test_a_mistake_in_a_script_is_one_line(tmp_path: Path, script: Any, options:
     assert ran.stderr.decode() == f"fake agent: {complaint}\n"
 
 
-# -- as part of the package --
+# -- how it starts --
 
 
-def test_nothing_slow_and_nothing_else_of_donewhen_is_loaded_at_its_start(tmp_path: Path) -> None:
-    program = f"import sys, {MODULE}; print(' '.join(sys.modules))"
-    loaded = set(subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, text=True).split())
+def test_nothing_slow_and_nothing_of_donewhen_is_loaded_at_its_start(tmp_path: Path) -> None:
+    program = f"import sys; sys.path.insert(0, {str(Path(AGENT).parent)!r}); import fake_agent.agent; {SHOW}"
+    loaded = modules(tmp_path, program)
     slow = {"argparse", "asyncio", "dataclasses", "inspect", "pathlib", "subprocess", "urllib.request", "anyio"}
-    assert not loaded & (slow - baseline(tmp_path))
-    ours = {name for name in loaded if name.startswith("donewhen.")} - {"donewhen.engines", "donewhen.engines.external"}
-    assert {name.removeprefix("donewhen.engines.external.") for name in ours} == {
-        "fake_agent",
-        "fake_agent_deeds",
-        "fake_agent_voices",
-    }
+    assert not loaded & (slow - modules(tmp_path, f"import sys; {SHOW}"))
+    assert not {name for name in loaded if name.startswith("donewhen")}
 
 
-def baseline(cwd: Path) -> set[str]:
-    """What an interpreter of this environment loads before it does anything."""
-    program = "import sys; print(' '.join(sys.modules))"
+SHOW = "print(' '.join(sys.modules))"
+
+
+def modules(cwd: Path, program: str) -> set[str]:
     return set(subprocess.check_output([sys.executable, "-c", program], cwd=cwd, text=True).split())
-
-
-def test_its_profile_is_shipped_and_names_a_program_that_nobody_has() -> None:
-    profile = shipped()["fake"]
-    assert {way.program for way in profile.ways.values()} == {"donewhen-fake-agent"}
-    assert shutil.which("donewhen-fake-agent") is None

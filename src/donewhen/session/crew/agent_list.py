@@ -40,9 +40,7 @@ async def agents_here(say: Say = silent, launcher: "Launcher | None" = None) -> 
     repository = settings_module.repository_above(start)
     for line in _left_out(settings, repository or start, trust):
         say(line)
-    found = await found_by(settings, repository, os.environ, launcher)
-    profiles = known(settings)
-    return [one for one in found if one.status != "missing" or _can_be_had(profiles[one.name])]
+    return await found_by(settings, repository, os.environ, launcher)
 
 
 async def found_by(
@@ -66,14 +64,6 @@ async def found_by(
 def known(settings: Settings) -> dict[str, Profile]:
     """Return every agent that can be named, by its name."""
     return {one.profile.name: one.profile for one in _wanted(settings)}
-
-
-def _can_be_had(one: Profile) -> bool:
-    """Return True if it is worth reporting that the agent is missing.
-
-    An agent that no package provides, such as the one for tests, is not reported.
-    """
-    return one.name not in profile.shipped() or any(way.package for way in one.ways.values())
 
 
 def _wanted(settings: Settings) -> Iterator[AgentQuery]:

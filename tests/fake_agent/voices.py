@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from donewhen.engines.external.fake_agent_deeds import Ears, put_line
+from fake_agent.deeds import Ears, put_line
 
 MODEL = "fake-model"
 NOTHING: Mapping[str, int] = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0}

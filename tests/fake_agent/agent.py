@@ -1,6 +1,6 @@
 """A scripted agent: does what a script says, faults included, and tells it as a real agent would. No model, no key.
 
-    python -m donewhen.engines.external.fake_agent --script SCRIPT [--acp | --stream SHAPE] [--resume ID] TASK
+    python tests/fake_agent --script SCRIPT [--acp | --stream SHAPE] [--resume ID] TASK
 
 A script is a file, or the JSON itself: a list of invocations, each a list of steps, or an object of these:
 
@@ -17,7 +17,7 @@ A step is an object with one of these keys:
     hang (deaf to SIGTERM) · daemon COMMAND (leaves our session) · exit CODE · signal NUMBER
     request {method, params} · update {…}: for ACP, any request to the client and any `session/update`
 
-It is a program of its own that runs where agents run: standard library only, nothing of donewhen but its own parts, and
+It is a program of its own that runs where agents run: standard library only, nothing of donewhen, and
 only what is quick to import.
 """
 
@@ -29,8 +29,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from donewhen.engines.external.fake_agent_deeds import daemon, fetched, put, put_line, run, tools_of
-from donewhen.engines.external.fake_agent_voices import VOICES, Use, Voice
+from fake_agent.deeds import daemon, fetched, put, put_line, run, tools_of
+from fake_agent.voices import VOICES, Use, Voice
 
 VERSION = "1.0.0"
 SIGN_IN = "To sign in, open https://example.invalid/device and enter the code FAKE-CODE."
@@ -259,7 +259,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def serve(script: Script, options: Options) -> int:
-    from donewhen.engines.external.fake_agent_acp import AcpVoice, Door
+    from fake_agent.acp import AcpVoice, Door
 
     voice = AcpVoice()
     door = Door(voice, script.answers)
@@ -267,7 +267,3 @@ def serve(script: Script, options: Options) -> int:
         steps = script.steps(script.number(door.resumed))
         Player(voice, task, options.mcp).play(steps)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

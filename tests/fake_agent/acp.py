@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from donewhen.engines.external.fake_agent_deeds import Ears, put
-from donewhen.engines.external.fake_agent_voices import Use, Voice
+from fake_agent.deeds import Ears, put
+from fake_agent.voices import Use, Voice
 
 ASKS_FOR = ("edit", "execute", "fetch")
 OPTIONS = [
