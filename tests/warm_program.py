@@ -29,7 +29,6 @@ import anyio.lowlevel
 
 import donewhen
 from donewhen.cli import app
-from donewhen.workspace.policy import policy
 
 DESCRIPTORS = 5
 TOO_HEAVY = "donewhen.model.wires.pydantic"
@@ -40,7 +39,6 @@ def load() -> None:
     for module in pkgutil.walk_packages(donewhen.__path__, "donewhen."):
         if module.name not in (TOO_HEAVY, "donewhen.__main__"):
             importlib.import_module(module.name)
-    policy.checked()
     anyio.run(anyio.lowlevel.checkpoint)  # loads the event loop
     gc.freeze()
 

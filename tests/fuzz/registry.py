@@ -188,7 +188,7 @@ ADAPTED: Mapping[str, Call] = {
     "readers.printed_lines.heard": lambda data: _of("readers.printed_lines.heard")(re.compile("(a)"), _lines(data)),
     "syntax.merging.regions.merged_by_lines": _merged,
     "union.patch_rules.secrets": lambda data: list(_of("union.patch_rules.secrets")("a.txt", b"", data)),
-    "workspace.policy.Policy": lambda data: Policy.again((), (), "/tree").at_once(text(data)),
+    "workspace.policy.Policy": lambda data: Policy.load(root="/tree").at_once(text(data)),
 }
 """`module.function` or `module.Class` → how it is called, where that takes more than arguments after the text.
 

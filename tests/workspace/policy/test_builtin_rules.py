@@ -1,33 +1,44 @@
-"""The built-in rules as data: each proves itself, a broken one stops the program, and the page lists them all."""
+"""The built-in rules as data: each holds for its own examples, and the page lists them all."""
 
 import re
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from donewhen.errors import MachineryBroke
 from donewhen.workspace.policy import Decision, Policy
 from donewhen.workspace.policy.paths import NOWHERE
 from donewhen.workspace.policy.policy import steps_of
 from donewhen.workspace.policy.rules.built_in import BUILT_IN
-from donewhen.workspace.policy.rules.rule import Rule, check
-from donewhen.workspace.policy.step import Step, WorkingDir
+from donewhen.workspace.policy.rules.rule import Rule
+from donewhen.workspace.policy.step import WorkingDir
 
 PAGE = Path(__file__).parents[3] / "docs" / "policy.md"
 BY_ID = {rule.id: rule for rule in BUILT_IN}
 
 
-def read(example: str) -> Iterable[Step]:
-    return steps_of(example, WorkingDir(NOWHERE, NOWHERE))
+def broken(rule: Rule) -> list[str]:
+    """Return the examples of a rule that it does not decide as it says."""
+    place = WorkingDir(NOWHERE, NOWHERE)
+    matched = {
+        example
+        for example in (*rule.hits, *rule.misses)
+        if any((not rule.names or step.name in rule.names) and rule.matches(step) for step in steps_of(example, place))
+    }
+    return [*sorted(set(rule.hits) - matched), *sorted(set(rule.misses) & matched)]
 
 
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.id)
 def test_every_rule_has_examples_on_both_sides_and_they_hold(rule: Rule) -> None:
     assert rule.hits and rule.misses
-    check(rule, read)
+    assert not broken(rule)
+
+
+def test_an_example_that_a_rule_contradicts_is_found() -> None:
+    push = BY_ID["git-push"]
+    assert broken(replace(push, hits=("ls",))) == ["ls"]
+    assert broken(replace(push, misses=("git push",))) == ["git push"]
 
 
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.id)
@@ -35,14 +46,6 @@ def test_a_command_that_a_rule_speaks_about_is_never_allowed(rule: Rule) -> None
     policy = Policy.load()
     for example in rule.hits:
         assert policy.decide(example).decision.strictness >= rule.decision.strictness
-
-
-def test_a_rule_that_fails_its_own_examples_stops_the_program() -> None:
-    push = BY_ID["git-push"]
-    with pytest.raises(MachineryBroke, match="git-push does not match its example 'ls'"):
-        check(replace(push, hits=("ls",)), read)
-    with pytest.raises(MachineryBroke, match="git-push matches its example 'git push'"):
-        check(replace(push, misses=("git push",)), read)
 
 
 def test_every_rule_denies_or_asks_under_a_name_of_its_own() -> None:

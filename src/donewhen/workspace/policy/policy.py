@@ -15,7 +15,7 @@ from donewhen.workspace.policy.narrowing import Pattern, patterns
 from donewhen.workspace.policy.paths import NOWHERE, tree_root
 from donewhen.workspace.policy.plain import NotPlain, PlainParser, unreadable
 from donewhen.workspace.policy.rules.built_in import BUILT_IN
-from donewhen.workspace.policy.rules.rule import Rule, check
+from donewhen.workspace.policy.rules.rule import Rule
 from donewhen.workspace.policy.ruling import Decision, Ruling, shown
 from donewhen.workspace.policy.step import HOLE, Step, WorkingDir
 from donewhen.workspace.policy.walk import every_step
@@ -31,12 +31,6 @@ class Policy:
     @classmethod
     def load(cls, deny: Sequence[str] = (), ask: Sequence[str] = (), root: str = NOWHERE) -> "Policy":
         """Return a policy for the tree at `root`. The operator's entries can only make it stricter."""
-        checked()
-        return cls.again(deny, ask, root)
-
-    @classmethod
-    def again(cls, deny: Sequence[str], ask: Sequence[str], root: str) -> "Policy":
-        """Return a policy that another process already loaded. The built-in rules passed their examples there."""
         path = tree_root(root)
         return cls(WorkingDir(path, path), (*patterns(deny, Decision.DENY), *patterns(ask, Decision.ASK)))
 
@@ -91,14 +85,6 @@ def steps_of(command: str, place: WorkingDir, parse: Parse = parse) -> Iterator[
     # For a word continued on the next line by a backslash, the grammar sees two words; the shell sees one.
     if "\\\n" in command:
         yield from every_step(_CONTINUED.sub(r"\1", command), place, parse)
-
-
-@cache
-def checked() -> None:
-    """Check every rule against its own examples, once per process."""
-    place = WorkingDir(NOWHERE, NOWHERE)
-    for rule in BUILT_IN:
-        check(rule, lambda example: steps_of(example, place))
 
 
 @cache

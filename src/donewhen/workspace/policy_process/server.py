@@ -33,7 +33,7 @@ def last_answer(printed: bytes) -> Ruling | None:
 
 
 def answer(asked: dict[str, Any], out: TextIO) -> None:
-    policy = Policy.again(asked["deny"], asked["ask"], asked["root"])
+    policy = Policy.load(asked["deny"], asked["ask"], asked["root"])
     for way in (unreadable, parse):
         ruling = policy.decide(asked["command"], way)
         out.write(json.dumps([ruling.decision.value, ruling.rule, ruling.reason, ruling.command]) + "\n")

@@ -1,13 +1,12 @@
 """A rule as data: its id, its decision and reason, when it matches, and examples that prove it.
 
-The examples are more than documentation. Each is checked when a policy is loaded. A rule that fails its own examples
-raises `MachineryBroke`, so that no command is decided with it.
+The examples are more than documentation: the tests decide every one of them, and fail for a rule that contradicts its
+own examples.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
-from donewhen.errors import MachineryBroke
 from donewhen.records import frozen
 from donewhen.workspace.policy.ruling import Decision
 from donewhen.workspace.policy.step import Step, Word
@@ -27,18 +26,6 @@ class Rule:
     """Similar commands that it does not match."""
     names: frozenset[str] = frozenset()
     """The names of the commands it applies to; empty: all."""
-
-    def speaks(self, step: Step) -> bool:
-        return (not self.names or step.name in self.names) and self.matches(step)
-
-
-def check(rule: Rule, steps_of: Callable[[str], Iterable[Step]]) -> None:
-    """Check the examples of a rule; raise `MachineryBroke` if one fails."""
-    for examples, expected in ((rule.hits, True), (rule.misses, False)):
-        for example in examples:
-            if any(rule.speaks(step) for step in steps_of(example)) is not expected:
-                verb = "does not match" if expected else "matches"
-                raise MachineryBroke(f"policy rule {rule.id} {verb} its example {example!r}")
 
 
 def words(text: str) -> frozenset[str]:
