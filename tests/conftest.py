@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from tiers import left_out
+from tiers import examples, left_out
 
 HOME_OF_BEFORE = Path(os.environ.get("HOME") or Path.home())
 """Read at import, before any test has a home of its own."""
 
+
+settings.register_profile("tier", settings(), max_examples=examples(100))
+settings.load_profile("tier")
 
 collect_ignore = [] if os.environ.get("DONEWHEN_REAL_AGENTS") else ["real_agents"]
 """They need programs of other people, which `make test-agents` installs."""

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -26,6 +27,8 @@ def code_for_everybody(modules: Iterable[Path] = ()) -> Generator[Path]:
                 copy(package, code / package.name)
         for module in modules:
             shutil.copy(module, code)
+        # Who may not write here would compile every module again at each start.
+        subprocess.run([sys.executable, "-m", "compileall", "-q", name], check=True)
         subprocess.run(["chmod", "-R", "u=rwX,go=rX", name], check=True)
         yield code
 

@@ -19,6 +19,8 @@ EVERY_RUN, MOST_RUNS = 6, 2
 """Of the tests of whole runs, every sixth of a file runs, with at most two of its cases."""
 SPARSE = 1 if EVERYTHING else 6
 """Every moment is tried, or every sixth."""
+RARE = 1 if EVERYTHING else 20
+"""The same for attacks and moments that take seconds each: every twentieth."""
 
 Case = TypeVar("Case")
 

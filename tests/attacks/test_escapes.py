@@ -12,7 +12,7 @@ from attackers import printed_by_everybody
 from probes import ATTACKS
 
 from needs import needs
-from tiers import SPARSE
+from tiers import RARE
 
 BEHIND_BUBBLEWRAP = ("overlay", "plain")
 NOT_HELD_BY_LANDLOCK = {
@@ -79,11 +79,11 @@ def test_no_attack_gets_out_of_bubblewrap_and_only_the_named_ones_out_of_landloc
 ) -> None:
     for program in ("bwrap", "unshare", "setpriv"):
         needs(program)
-    found = {user: rows_of(output) for user, output in printed_by_everybody("arms.py", str(SPARSE)).items()}
+    found = {user: rows_of(output) for user, output in printed_by_everybody("arms.py", str(RARE)).items()}
     show_table(table(found))
     for rows in found.values():
         ran = [row for row in rows if row["control"]]
-        assert len(ran) >= 55 // SPARSE
+        assert len(ran) >= 55 // RARE
         assert all(set(row["walls"]) & set(BEHIND_BUBBLEWRAP) for row in ran)
         assert [escapes(ran, wall) for wall in BEHIND_BUBBLEWRAP] == [[], []]
         assert {row["name"] for row in ran if row["walls"].get("landlock")} <= NOT_HELD_BY_LANDLOCK

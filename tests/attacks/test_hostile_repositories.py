@@ -12,7 +12,7 @@ from typing import Any
 from attackers import printed_by_everybody
 
 from needs import needs
-from tiers import SPARSE
+from tiers import RARE
 
 
 def wrong(row: dict[str, Any]) -> str:
@@ -37,7 +37,7 @@ def test_no_hostile_repository_reaches_its_user_as_root_or_as_an_ordinary_user(
 ) -> None:
     for program in ("bwrap", "git"):
         needs(program)
-    printed = printed_by_everybody("hostile_repositories.py", str(SPARSE))
+    printed = printed_by_everybody("hostile_repositories.py", str(RARE))
     rows: list[tuple[str, dict[str, Any]]] = [(user, row) for user, out in printed.items() for row in json.loads(out)]
     faults = [f"{user}: {row['attack']}: {why}\n{row}" for user, row in rows if (why := wrong(row))]
     attacks = {row["attack"] for _, row in rows}
@@ -46,4 +46,4 @@ def test_no_hostile_repository_reaches_its_user_as_root_or_as_an_ordinary_user(
     assert not faults, "\n".join(faults)
     if os.geteuid() == 0:
         assert len(users_seen) == 2
-    assert len(attacks) >= 40 // SPARSE
+    assert len(attacks) >= 40 // RARE

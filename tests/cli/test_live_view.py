@@ -31,6 +31,7 @@ from donewhen.cli.views.live_region import LiveRegion
 from donewhen.cli.views.live_rows import rows
 from donewhen.cli.views.live_state import LiveState
 from donewhen.events import EngineSelected, Event
+from tiers import examples
 
 CODES = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
@@ -186,7 +187,7 @@ def test_many_checks_are_packed_and_the_rest_is_counted() -> None:
 ODD = st.text(max_size=90)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(text=ODD, width=st.integers(1, 90), height=st.integers(1, 30))
 def test_no_row_is_too_wide_or_one_too_many_or_moves_the_cursor(text: str, width: int, height: int) -> None:
     facts = [started(text), round_started(1), checked(text, text), call("1", text, text), events.PlanText(text=text)]

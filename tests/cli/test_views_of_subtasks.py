@@ -27,6 +27,7 @@ from donewhen.events import Event
 from donewhen.storage.record import Record
 from program import donewhen
 from runs.scenes import run, say, scene, script, write
+from tiers import examples
 
 GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
 OUTSIDE = {"code": "outside_footprint", "words": "is not in the footprint", "path": "e.py", "symbol": "OTHER"}
@@ -388,7 +389,7 @@ ODD = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictio
 BODIES = st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=8)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(told=st.lists(st.tuples(st.sampled_from(KINDS), BODIES), max_size=8))
 def test_no_field_that_is_missing_or_odd_stops_a_reader(told: list[tuple[str, dict[str, Any]]]) -> None:
     facts = [Record(ID, at, "", kind, body, at) for at, (kind, body) in enumerate(told, 1)]

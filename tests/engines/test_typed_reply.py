@@ -18,6 +18,7 @@ from donewhen.engines.typed_reply import (
     only_object_in,
     quoted,
 )
+from tiers import examples
 
 GOOD = '{"verdict": "pass", "n": 3}'
 OPPOSITE = '{"verdict": "fail", "n": 3}'
@@ -178,7 +179,7 @@ objects = st.dictionaries(st.text(min_size=1, max_size=6), json_values, min_size
 broken_json = st.text(alphabet='{}[]":, \n\\verdict1\ud800\0', max_size=80)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.text() | broken_json | objects.map(json.dumps))
 def test_whatever_text_comes_it_is_an_object_or_lines_that_say_why_not(reply: str) -> None:
     for wanted in ([], ["verdict"]):
@@ -189,14 +190,14 @@ def test_whatever_text_comes_it_is_an_object_or_lines_that_say_why_not(reply: st
             assert all(issue.isprintable() for issue in unreadable.issues)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(objects, st.text(alphabet="words {}\n`:[]", max_size=30))
 def test_prose_with_braces_around_an_object_does_not_matter(told: dict[str, Any], words: str) -> None:
     found = object_in(f"{words}\n```json\n{json.dumps(told)}\n```\n{words}")
     assert json.dumps(found) == json.dumps(object_in(json.dumps(told)))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_clean_words_can_be_written_down_and_are_clean_already(told: str) -> None:
     assert cleaned(cleaned(told)) == cleaned(told)

@@ -18,6 +18,7 @@ from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.runners.script_text import text_of
 from donewhen.workspace.beneath import Root
 from repositories import write
+from tiers import examples
 
 WORKFLOW = """
 on: push
@@ -214,7 +215,7 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(MANIFESTS), st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=6), max_size=6

@@ -11,6 +11,7 @@ from protection import scene
 from donewhen.judge.protect.commands.package_scripts import closure
 from donewhen.judge.protect.contents.mixed_contents import taken
 from donewhen.judge.protect.contents.taken import PartialTake
+from tiers import examples
 
 BASE: dict[str, object] = {
     "name": "größe",
@@ -122,7 +123,7 @@ TEXTS = st.sampled_from(["test", "lint", "npm run lint", "jest", "npm run test &
 SCRIPTS = st.dictionaries(st.sampled_from(["test", "pretest", "lint", "docs", "docs:a", "postlint"]), TEXTS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SCRIPTS, SCRIPTS)
 def test_used_scripts_stay_and_so_do_those_that_they_call(old: dict[str, str], new: dict[str, str]) -> None:
     found = taken("package.json", written({"scripts": old}), written({"scripts": new}), WORDS)

@@ -10,6 +10,7 @@ from protection import scene
 
 from donewhen.judge.protect.contents.mixed_contents import taken
 from donewhen.judge.protect.contents.taken import PartialTake
+from tiers import examples
 
 BASE = """\
 # the project
@@ -143,7 +144,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(DOCUMENTS, DOCUMENTS)
 def test_whatever_a_candidate_writes_the_judge_s_tables_stay(old: dict[str, object], new: dict[str, object]) -> None:
     import tomlkit

@@ -11,6 +11,7 @@ from protection import scene
 from donewhen.judge.protect.contents.mixed_contents import taken
 from donewhen.judge.protect.contents.rust_items import items, masked
 from donewhen.judge.protect.contents.taken import FileUnreadable, PartialTake
+from tiers import examples
 
 CARGO = """\
 [package]
@@ -220,7 +221,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(PIECES, max_size=8))
 def test_items_cover_a_source_in_order_and_leave_only_space_between(pieces: list[str]) -> None:
     source = "\n".join(pieces)
@@ -234,7 +235,7 @@ def test_items_cover_a_source_in_order_and_leave_only_space_between(pieces: list
     assert len(found) == len([piece for piece in pieces if piece.strip() and not piece.startswith(("//", "/*"))])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text("{}[]()\"'/*#!r\\ \nab;", max_size=40))
 def test_any_text_is_either_followed_or_refused(source: str) -> None:
     try:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from donewhen.errors import BadInput
 from donewhen.judge.protect.names.globs import compiled, first_match
+from tiers import examples
 
 COVERED = [
     ("tests/**", "tests/a.py"),
@@ -77,7 +78,7 @@ PIECES = st.sampled_from(["a", "b", "*", "**", "?", "[ab]", "[!a]", "[", "]", "a
 PATTERNS = st.lists(st.lists(PIECES, min_size=1, max_size=3).map("".join), min_size=1, max_size=4).map("/".join)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(PATHS)
 def test_a_path_without_wildcards_covers_itself_and_all_below(path: str) -> None:
     literal = re.sub(r"[*?\[]", "x", path)
@@ -86,7 +87,7 @@ def test_a_path_without_wildcards_covers_itself_and_all_below(path: str) -> None
     assert not first_match([literal], f"{literal}x")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(PATTERNS, PATHS)
 def test_any_pattern_is_taken_and_below_two_stars_everything_is_covered(pattern: str, path: str) -> None:
     if all(part in (".", "..") for part in pattern.split("/")) or ".." in pattern.split("/"):
@@ -96,7 +97,7 @@ def test_any_pattern_is_taken_and_below_two_stars_everything_is_covered(pattern:
     assert first_match([f"**/{re.sub(r'[*?[]', 'x', path)}"], f"some/where/{re.sub(r'[*?[]', 'x', path)}")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "b", "*", "?", "[ab]", "[!a]"]), min_size=1, max_size=5),
     st.text("abc", min_size=1, max_size=6),

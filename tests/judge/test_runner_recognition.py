@@ -11,6 +11,7 @@ from donewhen.judge.runners import ask
 from donewhen.judge.runners.split_command import split
 from donewhen.workspace.beneath import Root
 from repositories import write
+from tiers import examples
 
 FILES = {
     "package.json": json.dumps(
@@ -129,7 +130,7 @@ def test_quotes_and_variables_leave_a_command_simple(command: str) -> None:
     assert split(command).is_simple
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.text(alphabet="ab -='\"\\$`|&;<>()#\n\0é", max_size=40) | st.sampled_from(sorted(FILES.values())))
 def test_any_command_gets_an_answer(text: str) -> None:
     asked = ask(text, Root(Path("/nowhere")), "/side")

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from donewhen.memory.masking import LONGEST_MASKED, masked
 from donewhen.memory.template import MOST_LINES, templates
+from tiers import examples
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_a_template_holds_the_last_alarming_lines_without_what_varies() -> None:
     assert len(templates([f"error {'x' * n}" for n in range(100)])) == MOST_LINES
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.text(max_size=2_000), st.sampled_from(["", "TypeError", "ModuleNotFoundError"]))
 def test_any_text_is_masked_to_one_bounded_line(text: str, kind: str) -> None:
     found = masked(text, kind)

@@ -21,6 +21,7 @@ from donewhen.memory.repair import (
 )
 from donewhen.memory.signature import signature_of
 from memory.repairs import failure, learnt, patch
+from tiers import examples
 
 
 def test_the_same_change_for_the_same_failure_is_the_same_repair_whoever_made_it_and_wherever_it_stands() -> None:
@@ -146,7 +147,7 @@ def test_nothing_in_a_line_of_a_file_passes_for_another_line_of_the_patch(end: s
     assert known.diff == "diff --git a/x b/x\n+a GIT binary patch diff --git a/y b/y\n+b"
 
 
-@settings(deadline=None, max_examples=50)  # how long it takes is not what is asked
+@settings(deadline=None, max_examples=examples(50))  # how long it takes is not what is asked
 @given(
     st.lists(st.tuples(st.integers(0, 600), st.sampled_from(["+x y\n", "+token = abcdef123\n", "+é\n"])), max_size=5)
 )

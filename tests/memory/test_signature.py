@@ -13,6 +13,7 @@ from seeded_scripts import NODE, PYTEST, UNITTEST
 
 from donewhen.memory.signature import VERSION, Failed, Signature, matches, of_json, same_cause, same_place, signature_of
 from needs import leave_out
+from tiers import examples
 
 RECORDED = Path(__file__).parents[1] / "readers" / "failure_logs"
 
@@ -136,7 +137,7 @@ def test_signatures_of_two_versions_never_match() -> None:
     assert not matches(one, failing("a", v=2))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(st.binary(max_size=500) | st.text(max_size=500))
 def test_any_log_gets_a_signature_that_matches_itself(log: bytes | str) -> None:
     one = signature_of(log)

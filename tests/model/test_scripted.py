@@ -16,6 +16,7 @@ from donewhen.errors import BadInput
 from donewhen.model.interface import Call, ModelFailed, Reply, Usage
 from donewhen.model.open_model import open_model
 from donewhen.model.scripted import Scripted, open_scripted
+from tiers import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -162,7 +163,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(content=JSON)
 def test_any_file_is_a_script_or_one_line_of_complaint(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
     file = tmp_path_factory.getbasetemp() / "any.json"
@@ -176,7 +177,7 @@ def test_any_file_is_a_script_or_one_line_of_complaint(tmp_path_factory: pytest.
     assert {role: len(steps) for role, steps in model.steps.items()} == {role: len(roles[role]) for role in roles}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(steps=st.lists(st.text(min_size=1, max_size=20), max_size=5), number=st.integers(0, 6))
 async def test_the_step_is_the_number_of_the_turn_or_a_failure(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], number: int

@@ -11,6 +11,7 @@ from donewhen.readers.failures import logs
 from donewhen.readers.failures.failure import Failure, FailureReport
 from donewhen.readers.failures.places import is_of_project, portable, top_of_project
 from donewhen.readers.find_failures import ORDER, RUNNERS, reader, told
+from tiers import examples
 
 RECORDED = Path(__file__).parent / "failure_logs"
 EXPECTED: dict[str, tuple[str, str, list[str], str, str, str]] = {
@@ -328,7 +329,7 @@ def damaged(draw: st.DrawFn) -> str:
     return log[:start] + piece + log[end:]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.text(max_size=300) | damaged())
 def test_no_reader_raises_whatever_a_log_says(log: str) -> None:
     told(log)

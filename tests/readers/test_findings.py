@@ -28,6 +28,7 @@ from donewhen.readers.compilers import eslint, gcc, go_build, javac, mypy, pyrig
 from donewhen.readers.failures.failure import FailureReport
 from donewhen.readers.failures.findings import MOST, Findings, phrase
 from donewhen.readers.failures.project_paths import in_project, roots
+from tiers import examples
 
 Read = Callable[[str], FailureReport | None]
 READERS: dict[str, Read] = {
@@ -457,7 +458,7 @@ def damaged(draw: st.DrawFn) -> str:
     return log[:start] + piece + log[end:]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.text(max_size=200) | damaged() | st.lists(damaged(), max_size=3).map("\n".join))
 def test_no_reader_raises_whatever_it_is_given(log: str) -> None:
     for read in READERS.values():

@@ -4,6 +4,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from donewhen.readers.failures.logs import BEGINNING, END, text_of
 from donewhen.readers.failures.sources import apart
 from donewhen.readers.find_failures import CLOSING, ORDER, reader, told
 from donewhen.readers.printed_lines import last, lines
+from tables import every_row
+from tiers import examples, sampled
 
 RECORDED = Path(__file__).parent / "failure_logs"
 LOGS = {
@@ -61,15 +64,14 @@ CODED = {
 }
 
 
-@pytest.mark.sample(80)
-@pytest.mark.parametrize("coding", CODED)
-@pytest.mark.parametrize("name", PLAIN)
-def test_the_coding_of_a_log_changes_nothing(name: str, coding: str) -> None:
+@every_row(sampled(list(product(PLAIN, CODED)), 80))
+def test_the_coding_of_a_log_changes_nothing(row: tuple[str, str]) -> None:
+    name, coding = row
     whole = signature_of(LOGS[name])
     assert not unlike(signature_of(CODED[coding](LOGS[name])), whole), whole
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.data())
 def test_a_log_that_is_cut_at_both_ends_is_still_answered(data: st.DataObject) -> None:
     log = LOGS[data.draw(st.sampled_from(sorted(LOGS)))].encode()
@@ -192,7 +194,7 @@ def test_a_long_line_costs_a_reader_no_more_than_short_ones(name: str) -> None:
     assert spent(lambda: READ[name](long)) < 10 * spent(lambda: READ[name](short)) + 2
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", REPEATED)
 def test_one_thing_said_without_end_costs_little(kind: str) -> None:
     part = REPEATED[kind]

@@ -11,6 +11,7 @@ from test_sidecar_reports import PYTEST, TRX, go_events, jest_report, suite
 
 from donewhen.readers import dotnet, go, jest, junit, mocha, rspec
 from donewhen.readers.result import MOST_THAT_RAN, that_ran
+from tiers import examples
 
 REPORTS: list[tuple[Read, bytes]] = [
     (junit.read, PYTEST),
@@ -34,7 +35,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return content[:start] + piece + content[end:]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.binary(max_size=300) | damaged())
 def test_no_reader_raises_whatever_it_is_given(content: bytes) -> None:
     for read in READERS:

@@ -11,6 +11,7 @@ from donewhen.judge.receipt import TRAILER
 from donewhen.session.conclude.land import SESSION_TRAILER, LandingPlan, branch_name, message
 from needs import needs
 from repositories import environment
+from tiers import examples
 
 DIGEST = "sha256:" + "ab" * 32
 FORGED = "sha256:" + "ff" * 32
@@ -77,7 +78,7 @@ def test_a_forged_receipt_is_read_where_nothing_is_done_about_it() -> None:
 
 
 @given(st.text(alphabet=st.one_of(st.sampled_from("\n\r -:D\u2028"), st.characters()), max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @example("\ud800 lone surrogate")
 @example("x" * 500)
 def test_any_intent_gives_one_short_first_line_and_our_last_paragraph(intent: str) -> None:

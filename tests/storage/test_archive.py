@@ -12,6 +12,7 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import Error, Event, PlanText, SessionFinished, StateChanged
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import LeaseLost
+from tiers import examples
 
 
 def finished(outcome: str) -> Event:
@@ -180,7 +181,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.dictionaries(st.text(), values, max_size=4))
 def test_any_plain_body_comes_back_equal_from_database_and_log_file(sqlite: Place, body: dict[str, object]) -> None:
     archive = Archive.open(sqlite.directory)

@@ -13,6 +13,7 @@ from places import DEAD, RUNNING, SAID, Place, texts
 from donewhen.events import PlanText
 from donewhen.storage.log_file import LogFile, LogHeader
 from donewhen.storage.record import Written, encoded
+from tiers import examples
 
 HEAD = LogHeader("a", "/r", "title", "2026-01-01T00:00:00.000Z")
 
@@ -133,7 +134,7 @@ def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: L
     assert mirror.last() == 6
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=300), share=st.floats(0, 1))
 def test_no_bytes_in_a_log_file_make_a_reader_stumble(tmp_path: Path, noise: bytes, share: float) -> None:
     mirror = LogFile(tmp_path / "logs" / "a.jsonl")

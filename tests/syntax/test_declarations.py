@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from donewhen.syntax.declarations import Declaration, declared
 from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable
 from tables import every_row
+from tiers import examples
 
 TABLE: list[tuple[LanguageName, str, str]] = [(language, *case) for language in LANGUAGES for case in SOURCES[language]]
 EVERYTHING: dict[LanguageName, bytes] = {
@@ -163,13 +164,13 @@ def test_a_declaration_is_plain_data() -> None:
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_bytes_stop_the_reading(language: LanguageName, text: bytes) -> None:
     assert_in_order_and_nested(declared(language, text))
 
 
 @given(st.sampled_from(LANGUAGES), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_damage_to_a_real_source_stops_the_reading(language: LanguageName, data: st.DataObject) -> None:
     text = EVERYTHING[language]
     start = data.draw(st.integers(0, len(text)))

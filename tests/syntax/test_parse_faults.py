@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from donewhen.syntax.faults import Parse, breaks, first_fault
 from donewhen.syntax.grammar import LANGUAGES, LanguageName
+from tiers import examples
 
 BROKEN: list[tuple[LanguageName, str, int]] = [
     ("python", "x = 1\ny = (\n", 2),
@@ -101,7 +102,7 @@ def test_a_warning_is_no_fault() -> None:
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=150))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_bytes_parse_or_have_a_fault_inside_them(language: LanguageName, text: bytes) -> None:
     fault = first_fault(language, text)
     assert fault is None or 1 <= fault.line <= text.count(b"\n") + 1

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from donewhen.syntax.changes import OutsideChanges, SymbolChanges, changed
 from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable
+from tiers import examples
 
 IMPORTS, STATEMENTS, TRIVIA = OutsideChanges(imports=True), OutsideChanges(statements=True), OutsideChanges(trivia=True)
 SHOP = """import os
@@ -180,14 +181,14 @@ def test_a_function_at_the_end_of_a_file_is_all_that_is_new(language: LanguageNa
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=150))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_text_is_the_same_as_itself_and_a_difference_is_never_lost(language: LanguageName, text: bytes) -> None:
     assert not changed(language, text, text)
     assert changed(language, text, text + b"\n")
 
 
 @given(st.sampled_from(LANGUAGES), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_what_one_direction_adds_the_other_removes(language: LanguageName, data: st.DataObject) -> None:
     sources = [source for source, _ in SOURCES[language]]
     one, other = (data.draw(st.sampled_from(sources)).encode() for _ in range(2))

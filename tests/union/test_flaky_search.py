@@ -14,6 +14,7 @@ from donewhen.union.observations import Observation, Observations
 from donewhen.union.oracle import SearchLimits
 from donewhen.union.order import SearchItem
 from donewhen.union.search import search
+from tiers import examples
 
 CASES = 2_000
 
@@ -98,7 +99,7 @@ answers = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(answers)
 def test_a_tally_believes_green_only_where_a_whole_judgement_was_green(seen: list[Observation]) -> None:
     tally = Observations("t")

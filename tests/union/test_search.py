@@ -15,6 +15,7 @@ from donewhen.union.observations import Observation
 from donewhen.union.oracle import Members, MergedTree, SearchLimits
 from donewhen.union.order import SearchItem, by_risk, components, lanes
 from donewhen.union.search import SearchResult, search
+from tiers import examples
 
 LANES = (1, 2, 5)
 
@@ -87,7 +88,7 @@ def test_blame_is_exact_and_within_the_promised_number_of_judgements(kind: objec
             assert_within_bounds(union, found, judging, at_once)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     count=st.integers(2, MOST),
@@ -117,7 +118,7 @@ def is_red(union: Union, members: Members) -> bool:
     return any(clash.shows_in(members) for clash in union.clashes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(union=tangles(), at_once=st.sampled_from(LANES))
 def test_nobody_who_was_left_out_could_be_added_to_what_is_kept(union: Union, at_once: int) -> None:
     found, judging = searched(union, at_once)
@@ -148,7 +149,7 @@ class Whimsical:
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 12), at_once=st.sampled_from(LANES))
 def test_checks_that_get_greener_with_more_patches_do_not_lead_a_search_astray(
     seed: int, count: int, at_once: int

@@ -10,6 +10,7 @@ from donewhen.errors import MachineryBroke
 from donewhen.workspace.git.objects import FILE, LINK, PROGRAM, TreeEntry
 from donewhen.workspace.git.store import Store, edit_tree
 from repositories import ODD_NAMES, git, opened, repository
+from tiers import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +64,7 @@ async def test_any_change_of_any_tree_gives_the_id_that_git_gives(tmp_path: Path
     scratch = Scratch(root)
     found: list[tuple[dict[bytes, int], dict[bytes, int | None]]] = []
 
-    @settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(40), deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
     @given(scenes())
     def gather(scene: tuple[dict[bytes, int], dict[bytes, int | None]]) -> None:
         found.append(scene)

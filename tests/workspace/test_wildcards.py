@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from donewhen.judge.protect.names.globs import compiled
 from donewhen.workspace.git.landing.git_config import _fits  # pyright: ignore[reportPrivateUsage] - the matcher
 from donewhen.workspace.wildcards import Element, Wildcard, expression
+from tiers import examples
 
 PLAIN = {Wildcard.STAR: "[^/]*", Wildcard.DIRECTORIES: "(?:[^/]*/)*"}
 NAMES = st.lists(st.sampled_from(["a", "b", "[^/]", Wildcard.STAR]), min_size=1, max_size=5)
@@ -27,7 +28,7 @@ def joined(segments: list[list[Element]]) -> list[Element]:
     return [*elements, "[^/]*"] if elements[-1] is Wildcard.DIRECTORIES else elements
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(SEGMENTS, PATHS)
 def test_atomic_groups_give_the_same_answer_as_plain_wildcards(segments: list[list[Element]], path: str) -> None:
     elements = joined(segments)

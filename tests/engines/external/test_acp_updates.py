@@ -19,6 +19,7 @@ from donewhen.engines.external.agent_events import (
     Happening,
 )
 from donewhen.model.interface import Usage
+from tiers import examples
 
 WORDS = ("sessionUpdate", "toolCallId", "status", "rawInput", "content", "cost", "amount", "kind", "text", "usage")
 KINDS = (
@@ -267,7 +268,7 @@ def test_leave_that_could_only_be_given_for_ever_is_not_given() -> None:
 # -- anything at all --
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(OBJECTS, max_size=4), OBJECTS)
 def test_nothing_that_an_agent_sends_makes_the_reader_raise(updates: Any, result: Any) -> None:
     reader = UpdateReader()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from donewhen.engines.external.network.listener import ConnectionLimits
 from donewhen.engines.external.network.question_server import serve_questions
+from tiers import examples
 
 pytestmark = pytest.mark.anyio
 NOT_LONG = ConnectionLimits(head_secs=0.3)
@@ -94,7 +95,7 @@ async def test_there_is_no_stream_of_events() -> None:
         assert (await sent(port, b"GET /mcp HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 405 ")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.binary(max_size=200))
 def test_whatever_is_sent_is_answered_or_ended_and_the_door_stays_open(junk: bytes) -> None:
     async def try_it() -> None:

@@ -18,6 +18,7 @@ from donewhen.engines.external.agent_events import (
     AgentTurn,
 )
 from donewhen.model.interface import Usage
+from tiers import examples
 
 TURN = AgentTurn(Usage(100, 1), None, "scripted")
 """What is known of a turn when it begins: all of its input, next to nothing of its output."""
@@ -123,6 +124,6 @@ def test_words_of_an_agent_that_it_called_are_not_its_own() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
     assert not claims("claude", values, text, code)

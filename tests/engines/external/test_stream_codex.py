@@ -17,6 +17,7 @@ from donewhen.engines.external.agent_events import (
     AgentTurn,
 )
 from donewhen.model.interface import Usage
+from tiers import examples
 
 MISSING = "cat: nothing-here: No such file or directory\n"
 
@@ -119,6 +120,6 @@ def test_an_exit_without_a_word_about_the_end_is_a_complaint() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
     assert not claims("codex", values, text, code)

@@ -16,6 +16,7 @@ from donewhen.engines.external.agent_events import (
     AgentTotals,
     AgentTurn,
 )
+from tiers import examples
 
 TURN = AgentTurn(None, None, "scripted")
 
@@ -72,6 +73,6 @@ def test_a_result_with_another_code_is_a_complaint() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
     assert not [one for one in claims("copilot", values, text, code) if isinstance(one, AgentStopped | AgentTotals)]

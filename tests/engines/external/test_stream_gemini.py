@@ -18,6 +18,7 @@ from donewhen.engines.external.agent_events import (
     AgentTurn,
 )
 from donewhen.model.interface import Usage
+from tiers import examples
 
 
 def test_a_success_is_told_turn_by_turn_with_the_sums_at_its_end() -> None:
@@ -94,6 +95,6 @@ def test_an_exit_without_a_word_about_the_end_is_a_complaint() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
     assert not claims("gemini", values, text, code)

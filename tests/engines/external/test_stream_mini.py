@@ -14,6 +14,7 @@ from donewhen.engines.external.agent_events import (
     AgentTotals,
     AgentTurn,
 )
+from tiers import examples
 
 MISSING = "<returncode>\n1\n<output>\ncat: nothing-here: No such file or directory"
 NOT_DONE = "<returncode>\n-1\n<output>\n<exception_info>\naction was not executed"
@@ -81,6 +82,6 @@ def test_an_exit_without_a_step_is_a_complaint() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
     assert not claims("mini", values, text, code)

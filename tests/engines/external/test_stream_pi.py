@@ -15,6 +15,7 @@ from donewhen.engines.external.agent_events import (
     AgentTurn,
 )
 from donewhen.model.interface import Usage
+from tiers import examples
 
 TURN = AgentTurn(Usage(100, 10), 0.00011999999999999999, "scripted")
 
@@ -72,6 +73,6 @@ def test_a_program_that_does_not_start_says_why() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
     assert not claims("pi", values, text, code)

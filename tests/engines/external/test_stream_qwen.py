@@ -18,6 +18,7 @@ from donewhen.engines.external.agent_events import (
     AgentTurn,
 )
 from donewhen.model.interface import Usage
+from tiers import examples
 
 TURN = AgentTurn(Usage(100, 10), None, "scripted")
 CAT = {"command": "cat hello.txt", "description": "read", "is_background": False}
@@ -102,6 +103,6 @@ def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
     assert not claims("qwen", values, text, code)

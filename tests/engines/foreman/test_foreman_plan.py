@@ -18,6 +18,7 @@ from donewhen.engines.foreman.subtask_plan import (
     plan_of,
 )
 from donewhen.union.patch import Footprint
+from tiers import examples
 
 
 def subtask(id: str = "a", *writes: str, reads: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
@@ -341,14 +342,14 @@ def is_told_well(issues: tuple[str, ...]) -> bool:
     return bool(issues) and all(len(issue.splitlines()) == 1 for issue in issues)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.text() | st.text(alphabet='{}[]":, \n\\subtask1') | plans.map(lambda told: json.dumps({"subtasks": told})))
 def test_whatever_text_comes_it_is_a_plan_or_lines_that_say_why_not(reply: str) -> None:
     found = plan_or_issues(reply)
     assert isinstance(found, SubtaskPlan) or is_told_well(found)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(plans)
 def test_whatever_data_comes_it_is_a_plan_or_lines_that_say_why_not(told: list[Any]) -> None:
     try:
@@ -357,7 +358,7 @@ def test_whatever_data_comes_it_is_a_plan_or_lines_that_say_why_not(told: list[A
         assert is_told_well(unsound.issues)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(sound)
 def test_every_subtask_is_in_one_level_and_what_it_needs_in_an_earlier_one(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
@@ -369,7 +370,7 @@ def test_every_subtask_is_in_one_level_and_what_it_needs_in_an_earlier_one(told:
     assert all(any(level[need] == level[id] - 1 for need in found.needs_of(id)) for id in level if level[id])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(sound)
 def test_a_plan_that_was_written_down_is_read_as_the_same_plan(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
@@ -378,7 +379,7 @@ def test_a_plan_that_was_written_down_is_read_as_the_same_plan(told: list[Any]) 
         assert (again, again.needs) == (found, found.needs)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(sound, st.text(alphabet="words {}\n`:[]", max_size=30), st.booleans())
 def test_a_fence_and_words_around_a_plan_do_not_matter(told: list[Any], words: str, fenced: bool) -> None:
     plain = json.dumps({"subtasks": told}, indent=1 if fenced else None)

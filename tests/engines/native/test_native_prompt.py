@@ -17,6 +17,7 @@ from donewhen.engines.native.repo_instructions import (
 )
 from donewhen.engines.native.tools.nearest_text import explain_miss
 from repositories import commit, write
+from tiers import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +89,7 @@ async def test_instructions_cannot_leave_their_fence(root: Path) -> None:
 # -- what comes nearest --
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text("ab \n\t", max_size=80), st.text("ab \n\t", min_size=1, max_size=30))
 def test_a_miss_is_always_explained_in_bounds(text: str, old: str) -> None:
     if old not in text:

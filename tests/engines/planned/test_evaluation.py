@@ -18,6 +18,7 @@ from donewhen.engines.planned.evaluation import (
 )
 from donewhen.engines.planned.plan import Malformed
 from donewhen.engines.planned.reply_reader import LONGEST_COMMAND
+from tiers import examples
 
 GOOD: dict[str, Any] = {
     "verdict": "pass",
@@ -377,7 +378,7 @@ plausible: st.SearchStrategy[Any] = st.fixed_dictionaries(
 odd_replies = st.tuples(st.sampled_from(sorted(GOOD)), json_values).map(lambda odd: GOOD | {odd[0]: odd[1]})
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(
     (plausible | odd_replies | json_values).map(json.dumps)
     | st.text()
@@ -395,7 +396,7 @@ def test_whatever_comes_it_is_an_evaluation_that_can_be_kept_or_malformed(reply:
     assert evaluation_in(json.dumps(evaluation.plain())) == evaluation
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(plausible)
 def test_a_pass_is_what_all_the_rules_say_together(told: dict[str, Any]) -> None:
     told |= {"unmet_contract_items": [str(one) for one in told["unmet_contract_items"]]}

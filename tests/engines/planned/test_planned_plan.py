@@ -24,6 +24,7 @@ from donewhen.engines.planned.plan import (
     uncovered,
 )
 from donewhen.engines.planned.reply_reader import LONGEST_COMMAND, MOST_COMMANDS, MOST_TOLD
+from tiers import examples
 
 INTENT = "add paging to the list\n\nwith --page"
 DETECTED = ["make test", "ruff check"]
@@ -404,7 +405,7 @@ plans = st.fixed_dictionaries(
 odd = st.dictionaries(st.sampled_from(["items", "spec_markdown", "checks", "task_title", "not_verified"]), json_values)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given((plans | odd | json_values).map(json.dumps) | st.text(alphabet='{}[]":, \n\\items1'), st.text(), st.text())
 def test_whatever_comes_it_is_a_plan_that_can_be_kept_or_lines_that_say_why_not(
     reply: str, intent: str, detected: str
@@ -422,7 +423,7 @@ def test_whatever_comes_it_is_a_plan_that_can_be_kept_or_lines_that_say_why_not(
     assert len(uncovered(plan, [detected])) <= len(plan.items) + len(plan.unverified)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.text(alphabet="ab '\"&|;\\#()\n", max_size=12), max_size=4), st.text(alphabet="ab '\"&", max_size=8))
 def test_coverage_is_asked_of_any_commands(commands: list[str], verify: str) -> None:
     plan = with_items(item("d", "o", verify))

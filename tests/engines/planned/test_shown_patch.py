@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.engines.planned.trim_patch import LEAST_SHOWN, LONGEST_NAME, shown_patch
+from tiers import examples
 
 BOUND_PER_FILE = 2 * LONGEST_NAME + 60
 """The name of a file and the words about what was cut."""
@@ -163,7 +164,7 @@ sections = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(sections, max_size=8), st.integers(-1, 3000), st.integers(-1, 6000))
 def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_file: int, total: int) -> None:
     shown = shown_patch("".join(parts), per_file, total)
@@ -177,7 +178,7 @@ def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_fil
     assert shown == shown_patch("".join(parts), per_file, total)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.builds(section, paths, st.integers(0, 60)), max_size=8), st.integers(0, 3000), st.integers(0, 6000))
 def test_what_is_shown_and_what_is_cut_are_the_whole(parts: list[str], per_file: int, total: int) -> None:
     patch = "".join(parts)
@@ -192,7 +193,7 @@ def test_what_is_shown_and_what_is_cut_are_the_whole(parts: list[str], per_file:
     assert 0 <= len(kept) - (len(patch) - missing) <= len(marks)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     st.text(alphabet=st.characters(exclude_categories=[])) | st.text(alphabet="diff --git a/b\n@+-"),
     st.integers(0, 300),

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.engines.planned.intent_check import LONGEST, what_is_missing
+from tiers import examples
 
 THIN = [
     "", " \n", "???", "...", "🎉", "fix it", "Fix it.", "FIX IT!!!", "fix this please", "please fix the bug",
@@ -56,13 +57,13 @@ def test_whoever_writes_much_has_said_something() -> None:
     assert what_is_missing(" " * LONGEST * 2)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_whatever_is_wanted_the_answer_is_one_line_or_none(intent: str) -> None:
     assert len(what_is_missing(intent).splitlines()) <= 1
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.sampled_from(THIN), st.sampled_from(["parse_date", "--json", "#12", "a.py", "v2", "NullPointerException"]))
 def test_one_name_of_something_is_enough(intent: str, name: str) -> None:
     assert what_is_missing(f"{intent} {name}") == ""

@@ -18,6 +18,7 @@ from donewhen.engines.planned.tracker import (
     Tracker,
     Update,
 )
+from tiers import examples
 
 ITEMS = (
     PlanItem(
@@ -268,7 +269,7 @@ pieces = st.sampled_from([*RENDERED.splitlines(keepends=True), "- [x] ", "  note
 edits = st.lists(pieces | anything, max_size=12).map("".join)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(trackers)
 def test_whatever_is_in_a_tracker_its_own_file_says_nothing_new(tracker: Tracker) -> None:
     assert tracker.read_back(tracker.rendered()) == ((), ())
@@ -276,7 +277,7 @@ def test_whatever_is_in_a_tracker_its_own_file_says_nothing_new(tracker: Tracker
     assert tracker.rendered().isascii() or tracker.rendered().splitlines() == tracker.rendered().split("\n")[:-1]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(trackers, edits)
 def test_whatever_a_file_says_reading_it_is_safe_and_reading_it_again_says_nothing(tracker: Tracker, text: str) -> None:
     updates, ignored = tracker.read_back(text)
@@ -288,7 +289,7 @@ def test_whatever_a_file_says_reading_it_is_safe_and_reading_it_again_says_nothi
     assert changed.read_back(text)[0] == ()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(some_updates)
 def test_states_are_those_of_the_last_updates(updates: list[Update]) -> None:
     last = dict(
@@ -297,7 +298,7 @@ def test_states_are_those_of_the_last_updates(updates: list[Update]) -> None:
     assert after(*updates).states == tuple(last.values())
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.recursive(anything | st.integers() | st.floats() | st.none(), st.lists, max_leaves=3))
 def test_whatever_is_named_it_is_an_item_or_told_what_there_is(told: object) -> None:
     try:

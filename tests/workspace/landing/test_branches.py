@@ -21,6 +21,7 @@ from donewhen.workspace.git.repo import Repo, open_repo
 from donewhen.workspace.process.launch import Launcher
 from needs import needs, needs_root
 from repositories import commit, digest, environment, git, repository, try_git, write
+from tiers import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -228,7 +229,7 @@ async def test_what_git_takes_for_no_branch_is_refused_in_one_line(tmp_path: Pat
     assert "\n" not in str(refusal.value)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet="ab./@{-~^:\\ [*?\u00e9H", min_size=1, max_size=8).filter(lambda name: name != "@"))
 def test_names_are_taken_and_refused_as_git_does(name: str) -> None:
     argv = [needs("git"), "check-ref-format", "--branch", name]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from donewhen.workspace.policy import Decision, Policy
 from tables import every_row
+from tiers import examples
 
 POLICY = Policy.load(root="/home/me/project")
 
@@ -74,7 +75,7 @@ def test_a_denied_command_stays_denied_in_every_wrapper(row: tuple[str, str]) ->
     assert ruling.decision is Decision.DENY, ruling
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.sampled_from(UNWANTED), st.lists(st.sampled_from(sorted(WRAPPERS)), min_size=2, max_size=5))
 def test_wrappers_in_wrappers_never_make_it_allowed(command: str, wrappers: list[str]) -> None:
     for wrapper in wrappers:

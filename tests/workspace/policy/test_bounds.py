@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.workspace.policy import Decision, Policy
+from tiers import examples
 
 ROOT = "/home/me/project"
 POLICY = Policy.load(root=ROOT)
@@ -50,7 +51,7 @@ PIECES = [
 shell_like = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.text(max_size=200) | shell_like)
 @example("\0")
 @example("\ud800")
@@ -63,7 +64,7 @@ def test_any_text_gets_the_same_answer_twice(text: str) -> None:
     assert len(first.command) <= 400
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(shell_like, st.lists(st.sampled_from(["git", "git push", "*", "rm *", "re:x", "echo a"]), max_size=3))
 @pytest.mark.promise("policy.narrows-only")
 def test_operator_rules_never_relax_a_decision(text: str, entries: list[str]) -> None:

@@ -27,6 +27,7 @@ from donewhen.workspace.policy_process.server import answer, last_answer, questi
 from donewhen.workspace.process.command import NOBODY, Command, Confinement, End, Finished, OutputListeners
 from donewhen.workspace.process.launch import Launcher
 from program import donewhen
+from tiers import examples
 
 ROOT = "/home/me/project"
 POLICY = Policy.load(root=ROOT)
@@ -213,7 +214,7 @@ def test_every_known_command_has_the_same_answer_by_letter() -> None:
             assert by_letter(policy, command) == policy.decide(command)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=30), st.sampled_from(["ls -l", "make x", ""]))
 def test_any_text_has_the_same_answer_by_letter(text: str, more: str) -> None:
     assert by_letter(NARROWED, f"{text}; {more}") == NARROWED.decide(f"{text}; {more}")

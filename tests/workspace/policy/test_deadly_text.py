@@ -19,6 +19,7 @@ from donewhen.workspace.policy import Policy
 from donewhen.workspace.policy.grammar import harmless
 from donewhen.workspace.policy.step import WorkingDir
 from donewhen.workspace.policy.walk import every_step
+from tiers import examples
 
 DEADLY = ["{\u0100", "{…", "{\u2d6a", "{\U00031860", "{\U0010ffff", "echo {12…", "echo {1..…}", "echo {1..2…}"]
 AROUND = ["TEXT", "echo TEXT}", "echo a'TEXT'", 'echo "$(TEXT)"', "[[ a =~ TEXT ]]", "x=TEXT", "cat <<E\n$x TEXT\nE"]
@@ -67,7 +68,7 @@ def looked_up(text: str) -> list[str]:
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.text(alphabet=st.sampled_from("{}.19a$é…日٣\U0010ffff") | st.characters(exclude_categories=["Cs"])))
 @example("{{1..2{1…")
 def test_what_the_parser_looks_up_is_always_in_its_table(text: str) -> None:

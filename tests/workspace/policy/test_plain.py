@@ -10,6 +10,7 @@ from stalling_text import SHORT, STALLING
 from donewhen.workspace.policy import Policy, Ruling
 from donewhen.workspace.policy.plain import MOST_PIPES, MOST_SCRIPTS, MOST_SIGNS, MOST_TEXT
 from tables import every_row
+from tiers import examples
 
 POLICY = Policy.load(deny=["frobnicate"], root="/home/me/project")
 PIECES = [
@@ -36,7 +37,7 @@ def test_an_answer_on_the_spot_is_the_answer_of_the_policy(command: str) -> None
     assert POLICY.at_once(command) in (None, POLICY.decide(command))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
 @example("frobnicate")
 @example("x='git push'; eval $x")
