@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import postgres
-from donewhen.errors import BadInput
 from donewhen.server import methods
 from program import PROGRAM
 from repositories import commit, git
@@ -239,6 +238,5 @@ def test_ten_sessions_on_one_repository_at_once_do_not_disturb_each_other(repo: 
 
 
 def test_every_method_of_the_table_can_be_called_by_a_surface() -> None:
-    assert all(callable(methods.method(name)) for name in methods.METHODS)
-    with pytest.raises(BadInput, match=r"session\.fly"):
-        methods.method("session.fly")
+    assert {"session.start", "session.discard", "receipt.get", "models.list"} <= methods.METHODS.keys()
+    assert all(callable(function) for function in methods.METHODS.values())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.server.methods import METHODS, method
+from donewhen.server.methods import METHODS
 from donewhen.session.verbs.memory import memory_import, memory_list, memory_recall
 from memory.repairs import learnt, log
 
@@ -58,4 +58,4 @@ def test_what_was_made_in_a_repository_is_listed_whatever_its_path_has_in_it(pla
 def test_every_surface_finds_the_verbs_by_their_names() -> None:
     names = [name for name in METHODS if name.startswith("memory.")]
     assert names == [f"memory.{verb}" for verb in ("list", "show", "recall", "forget", "export", "import")]
-    assert all(callable(method(name)) for name in names)
+    assert all(callable(METHODS[name]) for name in names)

@@ -1,30 +1,35 @@
 """Operations on sessions, shared by all user interfaces: the command line today, a daemon later through the same table.
 
-Each function takes and returns plain data and raises a `DonewhenError` with a one-line message. The user interfaces
-decide who may call a function and how its result is shown.
+There is one function for each verb. It takes and returns plain data or records and raises a `DonewhenError` with a
+one-line message. The user interfaces decide who may call a function and how its result is shown. What a verb needs is
+imported in its function, so that reading a session does not load the code that runs one.
 """
 
 import contextlib
-import importlib
 import os
 import signal
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.session.log.open_archive import Say, any_archive, silent
 from donewhen.session.log.state import Round, SessionState, told
 from donewhen.session.log.writer import LogWriter
-from donewhen.session.outcome import Outcome
+from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
 from donewhen.session.verbs import offline
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
 from donewhen.storage.record import Record
 from donewhen.workspace.state_dir import state_root
+
+if TYPE_CHECKING:
+    from donewhen.session.conclude.land import Landing, LandingRefused
+    from donewhen.session.settings.run_options import RunOptions
+    from donewhen.session.verbs.start import SessionWatcher
 
 ANSWER_SECS = 0.3
 """Timeout for the owner's reply: a healthy owner answers at once; one that does not is stuck."""
@@ -237,36 +242,98 @@ def _is_live(owner: Owner | None) -> bool:
     return owner is not None and owner.is_alive()
 
 
-METHODS: Mapping[str, str] = {
-    "session.start": "donewhen.session.verbs.start:start",
-    "session.list": "donewhen.server.methods:session_list",
-    "session.get": "donewhen.server.methods:session_get",
-    "session.events": "donewhen.server.methods:session_events",
-    "session.answer": "donewhen.server.methods:session_answer",
-    "session.approve": "donewhen.server.methods:session_approve",
-    "session.deny": "donewhen.server.methods:session_deny",
-    "session.cancel": "donewhen.server.methods:session_cancel",
-    "session.resume": "donewhen.session.verbs.start:resume",
-    "session.replay": "donewhen.session.verbs.replay:replay",
-    "session.land": "donewhen.session.verbs.finished:land",
-    "session.discard": "donewhen.session.verbs.finished:discard",
-    "session.diff": "donewhen.session.verbs.finished:diff",
-    "session.receipt": "donewhen.session.verbs.finished:receipt",
-    "agents.list": "donewhen.session.crew.agent_list:agents_list",
-    "models.list": "donewhen.server.methods:models_list",
-    "memory.list": "donewhen.session.verbs.memory:memory_list",
-    "memory.show": "donewhen.session.verbs.memory:memory_show",
-    "memory.recall": "donewhen.session.verbs.memory:memory_recall",
-    "memory.forget": "donewhen.session.verbs.memory:memory_forget",
-    "memory.export": "donewhen.session.verbs.memory:memory_export",
-    "memory.import": "donewhen.session.verbs.memory:memory_import",
-}
-"""Method name → "module:function". Strings, so that reading a session does not load the code that runs one."""
+async def session_start(options: "RunOptions", watch: "SessionWatcher") -> SessionResult:
+    from donewhen.session.verbs.start import start
+
+    return await start(options, watch)
 
 
-def method(name: str) -> Callable[..., Any]:
-    """Return the function of a method name. Functions that work in a repository are coroutines."""
-    if name not in METHODS:
-        raise BadInput(f"there is no method {name!r}")
-    module, _, function = METHODS[name].partition(":")
-    return getattr(importlib.import_module(module), function)
+async def session_resume(session: str, watch: "SessionWatcher") -> SessionResult:
+    from donewhen.session.verbs.start import resume
+
+    return await resume(session, watch)
+
+
+async def session_replay(session: str, watch: "SessionWatcher") -> SessionResult:
+    from donewhen.session.verbs.replay import replay
+
+    return await replay(session, watch)
+
+
+async def session_diff(session: str) -> bytes:
+    from donewhen.session.verbs.finished import diff
+
+    return await diff(session)
+
+
+async def session_land(session: str, onto: str = "") -> "Landing | LandingRefused":
+    from donewhen.session.verbs.finished import land
+
+    return await land(session, onto)
+
+
+async def session_discard(session: str) -> str:
+    from donewhen.session.verbs.finished import discard
+
+    return await discard(session)
+
+
+async def receipt_get(session: str) -> str:
+    from donewhen.session.verbs.finished import receipt
+
+    return await receipt(session)
+
+
+async def agents_list(say: Say = silent) -> list[dict[str, str]]:
+    from donewhen.session.crew.agent_list import agents_list
+
+    return await agents_list(say)
+
+
+def memory_list(words: str = "", repo: str = "", say: Say = silent) -> list[dict[str, Any]]:
+    from donewhen.session.verbs import memory
+
+    return memory.memory_list(words, repo, say)
+
+
+def memory_show(id: str, say: Say = silent) -> dict[str, Any]:
+    from donewhen.session.verbs import memory
+
+    return memory.memory_show(id, say)
+
+
+def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) -> dict[str, Any] | None:
+    from donewhen.session.verbs import memory
+
+    return memory.memory_recall(log, check, repo, say)
+
+
+def memory_forget(ids: list[str], every: bool = False, say: Say = silent) -> int:
+    from donewhen.session.verbs import memory
+
+    return memory.memory_forget(ids, every, say)
+
+
+def memory_export(say: Say = silent) -> Iterator[str]:
+    from donewhen.session.verbs import memory
+
+    return memory.memory_export(say)
+
+
+def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, int]:
+    from donewhen.session.verbs import memory
+
+    return memory.memory_import(name, content, say)
+
+
+METHODS: Mapping[str, Callable[..., Any]] = {
+    function.__name__.replace("_", ".", 1): function
+    for function in (
+        session_start, session_list, session_get, session_events, session_answer, session_approve, session_deny,
+        session_cancel, session_resume, session_replay, session_land, session_discard, session_diff,
+        receipt_get,
+        agents_list, models_list,
+        memory_list, memory_show, memory_recall, memory_forget, memory_export, memory_import,
+    )
+}  # fmt: skip
+"""The functions that a program may call, by the name of the method: `session.start` is `session_start`."""

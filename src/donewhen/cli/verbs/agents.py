@@ -38,7 +38,7 @@ def command(as_json: bool) -> int:
     The way in is its own stream (cli) or the Agent Client Protocol (acp); governance is how much of what it does
     passes through donewhen: full, confined or open. Keys are looked for, never shown.
     """
-    found: list[dict[str, str]] = anyio.run(partial(methods.method("agents.list"), say))
+    found = anyio.run(partial(methods.agents_list, say))
     if as_json:
         for one in found:
             click.echo(json.dumps(one))

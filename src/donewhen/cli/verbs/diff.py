@@ -21,7 +21,7 @@ def command(session: str) -> int:
 
     A terminal is shown control characters as escapes; a file or a pipe gets the patch as it is.
     """
-    patch: bytes = anyio.run(methods.method("session.diff"), session)
+    patch = anyio.run(methods.session_diff, session)
     if not sys.stdout.isatty():
         sys.stdout.buffer.write(patch)
         return 0

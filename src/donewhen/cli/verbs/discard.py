@@ -11,6 +11,6 @@ from donewhen.server import methods
 @click.argument("session")
 def command(session: str) -> int:
     """Remove the trees and the branch of SESSION. Its log stays."""
-    left = anyio.run(methods.method("session.discard"), session)
+    left = anyio.run(methods.session_discard, session)
     click.echo(one_line(left or "its trees and its branch are removed; its log stays"))
     return 0

@@ -5,7 +5,7 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.server import methods
-from donewhen.session.conclude.land import Landing, LandingRefused
+from donewhen.session.conclude.land import LandingRefused
 
 
 @click.command("land")
@@ -13,7 +13,7 @@ from donewhen.session.conclude.land import Landing, LandingRefused
 @click.option("--onto", default="", help="The branch; default: donewhen/SESSION.")
 def command(session: str, onto: str) -> int:
     """Bring the judged tree of SESSION into a branch. A branch that has moved on is judged again first."""
-    landed: Landing | LandingRefused = anyio.run(methods.method("session.land"), session, onto)
+    landed = anyio.run(methods.session_land, session, onto)
     if isinstance(landed, LandingRefused):
         say(f"donewhen: not landed: {landed.reason}")
         return 1

@@ -10,7 +10,7 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.errors import BadInput
-from donewhen.server.methods import method
+from donewhen.server import methods
 
 MOST_BYTES = 256 * 1024 * 1024
 EMPTY = "nothing is remembered yet; a repair is learnt when a check turns from red to green in a session"
@@ -32,7 +32,7 @@ def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
     A line has the id, the repository that it comes from, how often the hint helped and hurt, the check, the kind of
     failure and what was said.
     """
-    found = method("memory.list")(" ".join(words), repo, say)
+    found = methods.memory_list(" ".join(words), repo, say)
     if not found:
         say("nothing that is remembered fits" if words or repo else EMPTY)
     for known in found:
@@ -45,7 +45,7 @@ def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(id: str, as_json: bool) -> int:
     """All about one repair: the failure, what was said, what was changed, and how its hints did."""
-    known = method("memory.show")(id, say)
+    known = methods.memory_show(id, say)
     if as_json:
         click.echo(json.dumps(known))
         return 0
@@ -61,7 +61,7 @@ def forget(ids: tuple[str, ...], every: bool) -> int:
     """Remove the repairs with these ids, or all of them, with their counts."""
     if bool(ids) == every:
         raise BadInput("say which: donewhen memory forget ID, or --all")
-    count = method("memory.forget")(list(ids), every, say)
+    count = methods.memory_forget(list(ids), every, say)
     say(f"forgotten: {count} repair{'' if count == 1 else 's'}")
     return 0
 
@@ -70,7 +70,7 @@ def forget(ids: tuple[str, ...], every: bool) -> int:
 @click.argument("file", required=False, metavar="[FILE]")
 def export(file: str | None) -> int:
     """Write all repairs with their counts to FILE or to stdout, one JSON object per line."""
-    lines: list[str] = list(method("memory.export")(say))
+    lines = list(methods.memory_export(say))
     if not lines:
         say(EMPTY)
     text = "".join(f"{line}\n" for line in lines)
@@ -88,7 +88,7 @@ def export(file: str | None) -> int:
 @click.argument("file", metavar="FILE")
 def take(file: str) -> int:
     """Add what `export` wrote elsewhere; what is known already stays as it is. `-` reads what is piped in."""
-    count, new = method("memory.import")(file, _read(file), say)
+    count, new = methods.memory_import(file, _read(file), say)
     say(f"imported: {count} repair{'' if count == 1 else 's'}, {new} of them new")
     return 0
 

@@ -10,5 +10,5 @@ from donewhen.server import methods
 @click.argument("session")
 def command(session: str) -> int:
     """The receipt of SESSION on stdout; `donewhen verify` judges it again."""
-    click.echo(anyio.run(methods.method("session.receipt"), session), nl=False)
+    click.echo(anyio.run(methods.receipt_get, session), nl=False)
     return 0

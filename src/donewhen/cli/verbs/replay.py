@@ -8,7 +8,6 @@ import click
 from donewhen.cli.views.ending import show_ending
 from donewhen.cli.views.session_audience import watching
 from donewhen.server import methods
-from donewhen.session.outcome import SessionResult
 
 
 @click.command("replay")
@@ -17,6 +16,6 @@ from donewhen.session.outcome import SessionResult
 def command(session: str, as_json: bool) -> int:
     """Play SESSION again by its recorded model turns: the same trees, verdicts and events, as a session of its own."""
     with watching(as_json, may_ask=False) as watch:
-        result: SessionResult = anyio.run(partial(methods.method("session.replay"), session, watch))
+        result = anyio.run(partial(methods.session_replay, session, watch))
     show_ending(result, as_json)
     return result.outcome.exit_code

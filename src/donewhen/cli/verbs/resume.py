@@ -8,7 +8,6 @@ import click
 from donewhen.cli.views.ending import show_ending
 from donewhen.cli.views.session_audience import watching
 from donewhen.server import methods
-from donewhen.session.outcome import SessionResult
 
 
 @click.command("resume")
@@ -21,6 +20,6 @@ def command(session: str, as_json: bool) -> int:
 
 def go_on(session: str, as_json: bool) -> int:
     with watching(as_json, before=methods.session_events(session)) as watch:
-        result: SessionResult = anyio.run(partial(methods.method("session.resume"), session, watch))
+        result = anyio.run(partial(methods.session_resume, session, watch))
     show_ending(result, as_json)
     return result.outcome.exit_code

@@ -75,7 +75,6 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
     from donewhen.cli.views.ending import show_ending
     from donewhen.cli.views.session_audience import watching
     from donewhen.server import methods
-    from donewhen.session.outcome import SessionResult
     from donewhen.session.settings.run_options import RunOptions
 
     values: dict[str, Any] = {}
@@ -85,6 +84,6 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
             values[flag] = key.python_type(value)
     options = RunOptions(**given, values=values)
     with watching(as_json, may_ask=not options.yes) as watch:
-        result: SessionResult = anyio.run(partial(methods.method("session.start"), options, watch))
+        result = anyio.run(partial(methods.session_start, options, watch))
     show_ending(result, as_json)
     return result.outcome.exit_code
