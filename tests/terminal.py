@@ -14,9 +14,13 @@ OURS = re.compile(r"\x1b\[(?:[0-9;]*[mKAJ]|\?25[hl]|\?2026[hl])")
 OTHER_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
-def on_a_terminal(*arguments: str, cwd: Path, typing: bool = True, **env: str) -> str:
-    """Everything that the program writes to a terminal; bytes that are not UTF-8 come as surrogate escapes."""
+def on_a_terminal(*arguments: str, cwd: Path, typing: bool = True, typed: str = "", **env: str) -> str:
+    """Everything that the program writes to a terminal on which a person has typed `typed` ahead.
+
+    Bytes that are not UTF-8 come as surrogate escapes.
+    """
     master, slave = pty.openpty()
+    os.write(master, typed.encode())
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", **env}
     stdin = slave if typing else subprocess.DEVNULL
     with subprocess.Popen([PROGRAM, *arguments], stdin=stdin, stdout=slave, stderr=slave, cwd=cwd, env=environment):

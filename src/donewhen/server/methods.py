@@ -29,6 +29,7 @@ from donewhen.workspace.state_dir import state_root
 if TYPE_CHECKING:
     from donewhen.session.conclude.land import Landing, LandingRefused
     from donewhen.session.settings.run_options import RunOptions
+    from donewhen.session.verbs.newest import Chosen
     from donewhen.session.verbs.start import SessionWatcher
 
 ANSWER_SECS = 0.3
@@ -43,6 +44,14 @@ def session_list(repo: str = "", limit: int = 0, say: Say = silent) -> list[dict
     with any_archive(say) as archive:
         rows = archive.sessions(repo or None, limit or None)
         return [{**asdict(row), "live": _is_live(archive.owner(row.id))} for row in rows]
+
+
+def session_newest(verb: str) -> "Chosen":
+    """Return the session of the current directory's repository that a verb means if no id is given."""
+    from donewhen.session.verbs.newest import newest
+
+    with any_archive() as archive:
+        return newest(archive, verb, Path.cwd())
 
 
 def session_get(session: str) -> dict[str, Any]:

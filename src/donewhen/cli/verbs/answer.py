@@ -2,18 +2,34 @@
 
 import click
 
+from donewhen.cli.session_argument import newest_for, offered_ids
 from donewhen.cli.verbs.resume import go_on
+from donewhen.errors import BadInput
 from donewhen.server import methods
+
+SHORTEST_ID = 4
+"""Letters. A text that is shorter is never taken for the beginning of an id."""
 
 
 @click.command("answer")
-@click.argument("session")
-@click.argument("text")
+@click.argument("words", nargs=-1, required=True, metavar="[ID] TEXT", shell_complete=offered_ids)
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
-def command(session: str, text: str, as_json: bool) -> int:
-    """Answer the pending question of SESSION with TEXT, or ask in TEXT for a change of the contract or plan that waits.
+def command(words: tuple[str, ...], as_json: bool) -> int:
+    """Answer the question of a session with TEXT, or say in TEXT what to change in the contract or plan that waits.
 
-    A session that nobody works on goes on here.
+    One argument is the TEXT, for the newest session of this repository that waits for an answer. If it is the id of a
+    session, the text is missing. A session that no process works on continues here.
     """
-    answered = methods.session_answer(session, text)
+    *ids, text = words
+    if len(ids) > 1:
+        raise BadInput("answer takes an ID and one TEXT; put the text in quotes: donewhen answer ID 'TEXT'")
+    if not ids:
+        _require_text(text)
+    answered = methods.session_answer(ids[0] if ids else newest_for("answer"), text)
     return 0 if answered["live"] else go_on(answered["id"], as_json)
+
+
+def _require_text(word: str) -> None:
+    """Raise BadInput if the only argument is the id of a session."""
+    if len(word) >= SHORTEST_ID and any(row["id"].startswith(word) for row in methods.session_list()):
+        raise BadInput(f"{word!r} is a session, and the answer is missing: donewhen answer {word} TEXT")

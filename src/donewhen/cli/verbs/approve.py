@@ -2,14 +2,18 @@
 
 import click
 
+from donewhen.cli.session_argument import session_argument
 from donewhen.cli.verbs.resume import go_on
 from donewhen.server import methods
 
 
 @click.command("approve")
-@click.argument("session")
+@session_argument
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 def command(session: str, as_json: bool) -> int:
-    """Decide the gate of SESSION that waits; the session goes on, and its outcome is the exit code."""
+    """Approve what waits for a decision. The session continues, and its outcome is the exit code.
+
+    Without ID: the newest session of this repository that waits for a decision.
+    """
     decided = methods.session_approve(session)
     return 0 if decided["live"] else go_on(decided["id"], as_json)

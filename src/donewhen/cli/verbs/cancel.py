@@ -3,13 +3,17 @@
 import click
 
 from donewhen.cli.group import one_line
+from donewhen.cli.session_argument import session_argument
 from donewhen.server import methods
 
 
 @click.command("cancel")
-@click.argument("session")
+@session_argument
 def command(session: str) -> int:
-    """Stop SESSION: everything that it started is dead within one second. Its trees are kept."""
+    """Stop a session: everything that it started is dead within one second. Its trees are kept.
+
+    Without ID: the newest session of this repository that is running.
+    """
     done = methods.session_cancel(session)
     click.echo(one_line(f"{done.id}: {done.said}"))
     return 0

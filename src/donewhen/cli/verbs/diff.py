@@ -6,6 +6,7 @@ import anyio
 import click
 
 from donewhen.cli.group import say
+from donewhen.cli.session_argument import session_argument
 from donewhen.printable import visible
 from donewhen.server import methods
 
@@ -15,11 +16,12 @@ ESCAPED = (
 
 
 @click.command("diff")
-@click.argument("session")
+@session_argument
 def command(session: str) -> int:
-    """The work of SESSION against its base, as a patch that git can apply.
+    """The work of a session against its base, as a patch that git can apply.
 
     A terminal is shown control characters as escapes; a file or a pipe gets the patch as it is.
+    Without ID: the newest session of this repository that is not discarded.
     """
     patch = anyio.run(methods.session_diff, session)
     if not sys.stdout.isatty():

@@ -1,16 +1,33 @@
 """The verb `donewhen discard`: remove the trees and the branch of a session."""
 
+import sys
+
 import anyio
 import click
+from click.core import ParameterSource
 
-from donewhen.cli.group import one_line
+from donewhen.cli.group import one_line, say
+from donewhen.cli.session_argument import session_argument
+from donewhen.errors import NeedsPerson
 from donewhen.server import methods
 
 
 @click.command("discard")
-@click.argument("session")
-def command(session: str) -> int:
-    """Remove the trees and the branch of SESSION. Its log stays."""
+@session_argument
+@click.option("--yes", is_flag=True, help="Discard the newest session without asking.")
+@click.pass_context
+def command(ctx: click.Context, session: str, yes: bool) -> int:
+    """Remove the trees and the branch of a session. Its log stays.
+
+    Without ID: the newest session of this repository that is not discarded. Because its work is lost then, you are
+    asked first; without a terminal it is refused unless --yes is given.
+    """
+    if ctx.get_parameter_source("session") is not ParameterSource.COMMANDLINE and not yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise NeedsPerson(f"nothing was removed; to discard this session: donewhen discard {session}")
+        if not click.confirm("Remove its trees and its branch?", default=False, err=True):
+            say("nothing was removed")
+            return 1
     left = anyio.run(methods.session_discard, session)
     click.echo(one_line(left or "its trees and its branch are removed; its log stays"))
     return 0

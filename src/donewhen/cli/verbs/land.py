@@ -4,15 +4,19 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line, say
+from donewhen.cli.session_argument import session_argument
 from donewhen.server import methods
 from donewhen.session.conclude.land import LandingRefused
 
 
 @click.command("land")
-@click.argument("session")
-@click.option("--onto", default="", help="The branch; default: donewhen/SESSION.")
+@session_argument
+@click.option("--onto", default="", help="The branch; default: donewhen/ID.")
 def command(session: str, onto: str) -> int:
-    """Bring the judged tree of SESSION into a branch. A branch that has moved on is judged again first."""
+    """Bring the judged tree of a session into a branch. If the branch has moved, the result is judged again first.
+
+    Without ID: the newest session of this repository that is verified.
+    """
     landed = anyio.run(methods.session_land, session, onto)
     if isinstance(landed, LandingRefused):
         say(f"donewhen: not landed: {landed.reason}")

@@ -3,12 +3,16 @@
 import anyio
 import click
 
+from donewhen.cli.session_argument import session_argument
 from donewhen.server import methods
 
 
 @click.command("receipt")
-@click.argument("session")
+@session_argument
 def command(session: str) -> int:
-    """The receipt of SESSION on stdout; `donewhen verify` judges it again."""
+    """The receipt of a session on stdout; `donewhen verify` judges it again.
+
+    Without ID: the newest session of this repository that is verified.
+    """
     click.echo(anyio.run(methods.receipt_get, session), nl=False)
     return 0

@@ -5,16 +5,20 @@ from functools import partial
 import anyio
 import click
 
+from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.ending import show_ending
 from donewhen.cli.views.session_audience import watching
 from donewhen.server import methods
 
 
 @click.command("resume")
-@click.argument("session")
+@session_argument
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 def command(session: str, as_json: bool) -> int:
-    """Go on with SESSION: its outcome is the exit code, as with `run`."""
+    """Continue a session. Its outcome is the exit code, as with `run`.
+
+    Without ID: the newest session of this repository that can be resumed.
+    """
     return go_on(session, as_json)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from donewhen.cli.group import one_line
+from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.ending import EndingFacts, price
 from donewhen.cli.views.subtask_states import AT_WORK, CHECKED, WAITS, SubtaskStates
 from donewhen.model.prices import is_free
@@ -20,11 +21,14 @@ BROKEN_OFF = {AT_WORK: "not finished", CHECKED: "not finished", WAITS: "not begu
 
 
 @click.command("show")
-@click.argument("session")
+@session_argument
 @click.option("--config", is_flag=True, help="Every setting, and where it came from.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(session: str, config: bool, as_json: bool) -> int:
-    """What SESSION is about, how far it came, what it cost, and what it waits for."""
+    """What a session is about, how far it came, what it cost, and what it waits for.
+
+    Without ID: the newest session of this repository.
+    """
     if config:
         for entry in methods.session_config(session):
             if as_json:

@@ -13,16 +13,20 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line, say
+from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.event_lines import lines_of
 from donewhen.server import methods
 from donewhen.session.outcome import Outcome
 
 
 @click.command("watch")
-@click.argument("session")
+@session_argument
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line.")
 def command(session: str, as_json: bool) -> int:
-    """Follow SESSION until it ends, or is left to wait for a person. Its outcome is the exit code, as with `run`."""
+    """Follow a session until it ends or waits for a person. Its outcome is the exit code, as with `run`.
+
+    Without ID: the newest session of this repository that is running.
+    """
     anyio.run(_follow, session, as_json)
     known = methods.session_get(session)
     if known["state"] not in ("finished", "waiting"):

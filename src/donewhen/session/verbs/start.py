@@ -229,11 +229,15 @@ def _said_already(session: str, story: SessionState) -> SessionResult | None:
     """Return the outcome of a session that has nothing left to do; else None."""
     if story.discarded:
         raise BadInput(f"session {session} was discarded; there is nothing to go on with")
-    ended = story.finished or {}
-    outcome = Outcome.of(ended.get("outcome"))
-    if outcome is not None and outcome.is_final and not _is_sent_back(story):
-        return SessionResult(session, outcome, str(ended["reason"]))
-    return None
+    if story.finished is None or not is_over(story):
+        return None
+    return SessionResult(session, Outcome(story.finished["outcome"]), str(story.finished["reason"]))
+
+
+def is_over(story: SessionState) -> bool:
+    """Return True if a session has ended and has nothing left to do."""
+    outcome = Outcome.of((story.finished or {}).get("outcome"))
+    return outcome is not None and outcome.is_final and not _is_sent_back(story)
 
 
 def _is_sent_back(story: SessionState) -> bool:
