@@ -6,7 +6,7 @@ itself takes `sampled` of them, one that goes over many moments takes every `SPA
 """
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import pytest
@@ -16,7 +16,7 @@ EVERYTHING = os.environ.get("DONEWHEN_TESTS") != "sample"
 WHOLE_RUNS = ("tests/runs/", "tests/cli/")
 """Here nearly every test starts the program, and most take a second or more."""
 EVERY_RUN, MOST_RUNS = 6, 2
-"""Of the tests of whole runs, every sixth of a file runs, with at most two of its cases."""
+"""Of the tests of whole runs, one in six of a file runs, those that show a promise first, with at most two cases."""
 SPARSE = 1 if EVERYTHING else 6
 """Every moment is tried, or every sixth."""
 RARE = 1 if EVERYTHING else 20
@@ -27,7 +27,12 @@ Case = TypeVar("Case")
 
 def sampled(cases: Sequence[Case], most: int) -> list[Case]:
     """All cases, or so many of them, evenly spread."""
-    if EVERYTHING or len(cases) <= most:
+    return list(cases) if EVERYTHING else spread(cases, most)
+
+
+def spread(cases: Sequence[Case], most: int) -> list[Case]:
+    """At most so many cases, evenly spread."""
+    if len(cases) <= most:
         return list(cases)
     return [cases[number * len(cases) // most] for number in range(most)]
 
@@ -52,18 +57,33 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     if EVERYTHING:
         return []
     items = list(items)
-    by_function: dict[tuple[str, str], list[pytest.Item]] = {}
+    files: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in items:
         file, _, name = item.nodeid.partition("::")
-        by_function.setdefault((file, name.partition("[")[0]), []).append(item)
-    by_file: dict[str, list[tuple[str, str]]] = {}
-    for file, name in by_function:
-        by_file.setdefault(file, []).append((file, name))
+        files.setdefault(file, {}).setdefault(name.partition("[")[0], []).append(item)
     kept: set[pytest.Item] = set()
-    for file, functions in by_file.items():
-        of_runs = file.startswith(WHOLE_RUNS)
-        for function in functions[:: EVERY_RUN if of_runs else 1]:
-            cases = by_function[function]
-            mark = cases[0].get_closest_marker("sample")
-            kept.update(sampled(cases, mark.args[0] if mark else MOST_RUNS if of_runs else len(cases)))
+    for file, functions in files.items():
+        kept.update(
+            _of_runs(list(functions.values())) if file.startswith(WHOLE_RUNS) else _of_parts(functions.values())
+        )
     return [item for item in items if item not in kept]
+
+
+def _of_parts(functions: Iterable[list[pytest.Item]]) -> Iterator[pytest.Item]:
+    for cases in functions:
+        yield from spread(cases, _most(cases, len(cases)))
+
+
+def _of_runs(functions: list[list[pytest.Item]]) -> Iterator[pytest.Item]:
+    functions = [cases for cases in functions if _most(cases, MOST_RUNS)]
+    wanted = -(-len(functions) // EVERY_RUN)
+    promised = [cases for cases in functions if cases[0].get_closest_marker("promise")]
+    others = [cases for cases in functions if cases not in promised]
+    first = spread(promised, wanted)
+    for cases in (*first, *spread(others, wanted - len(first))):
+        yield from spread(cases, _most(cases, MOST_RUNS))
+
+
+def _most(cases: list[pytest.Item], otherwise: int) -> int:
+    mark = cases[0].get_closest_marker("sample")
+    return mark.args[0] if mark else otherwise

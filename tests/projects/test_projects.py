@@ -181,7 +181,7 @@ def test_real_projects_get_a_sensible_contract_and_their_verdict(
 ) -> None:
     needs("bwrap")
     monkeypatch.setenv("HOME", str(real_home))
-    projects = [make(tmp_path / make.__name__) for make in sampled(PROJECTS, 3)]
+    projects = [make(tmp_path / make.__name__) for make in sampled(PROJECTS, 2)]
     with ThreadPoolExecutor(2) as pool:
         seen = list(pool.map(look_at, projects))
     heading = f"{'project':<18}{'ecosystem':<26}{'check':<13}contract"

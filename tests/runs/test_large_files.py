@@ -35,6 +35,7 @@ def measured(repo: Path, *arguments: str) -> tuple[int, int, bytes]:
     return ran.returncode, int(ran.stderr.split()[-1]), ran.stdout
 
 
+@pytest.mark.sample(0)
 def test_a_large_new_test_file_and_product_file_are_judged_told_and_landed_in_bounded_memory(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     makes = shell(f"mkdir -p tests data; {MAKE.format(SIZE, 'data/big.txt')}; {MAKE.format(SIZE, 'tests/test_big.py')}")

@@ -37,7 +37,7 @@ from runs.planned_scenes import (
     tracks,
 )
 from runs.scenes import Run, called, say, scene, script, shell, told
-from tiers import SPARSE
+from tiers import RARE
 
 DRIVER = Path(__file__).with_name("planned_driver.py")
 ITEMS = [item("say right", DONE), item("be kind", "grep -q kind note.txt")]
@@ -89,7 +89,7 @@ def witness(repo: Path, session: str) -> dict[str, Any]:
 
 
 OURS = ("planned", "proposed", "opinion", "gate", "baseline", "tree", "round", "landing")
-EVERY = 7 * SPARSE
+EVERY = 7 * RARE
 """So many of the moments at which something of a plan is written are there for each that is tried."""
 
 
@@ -115,7 +115,7 @@ def test_a_session_that_is_killed_while_it_plans_waits_or_is_evaluated_goes_on_t
         at = (one["point"], alone["moments"][one["point"] - 1])
         assert one["killed"], at
         assert witness(repo, one["session"]) == expected, at
-    assert len(killed) >= 10 // SPARSE
+    assert len(killed) >= 10 // RARE
     show_table(f"crash points of a planned session: {len(killed)} killed and recovered")
 
 
