@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 
 from donewhen.cli.views.session_audience import watching
-from donewhen.session.person.questions import Person
+from donewhen.session.person.gates import GateKind, Person
 from donewhen.session.verbs.start import SessionWatcher
 from donewhen.storage.record import Record
 
@@ -61,7 +61,7 @@ async def decide(watch: SessionWatcher, person: Person, detail: str) -> bool | s
                     watch.told(told("gate_decided", 0, gate="amendment", id="amendment", decision="approved"))
 
             tasks.start_soon(decide_elsewhere)
-            decided.append(await person.decide("amendment", "a person decides", detail))
+            decided.append(await person.decide(GateKind.AMENDMENT, detail))
             tasks.cancel_scope.cancel()
     return decided[0]
 

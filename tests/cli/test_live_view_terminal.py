@@ -254,7 +254,8 @@ def test_a_decision_from_elsewhere_ends_the_wait_at_the_terminal(tmp_path: Path)
         terminal.type("half")
         terminal.wait_for("half")
         terminal.process.send_signal(signal.SIGUSR1)
-        terminal.wait_for("decided: True")
+        terminal.wait_for("amendment: decided elsewhere")
+        terminal.wait_for("decided: None")
         assert terminal.end() == 0
         assert terminal.is_as_before()
 

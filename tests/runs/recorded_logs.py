@@ -19,7 +19,7 @@ from donewhen.cli.views.live_state import LiveState
 from donewhen.server.methods import about
 from donewhen.session.log import handoff, plan_files
 from donewhen.session.log.state import SessionState, told
-from donewhen.session.outcome import SessionResult
+from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.recall.check_history import judgements, spent
 from donewhen.session.verbs.replay import Segment, legs
 from donewhen.storage.record import Record
@@ -73,7 +73,7 @@ def live_lines(events: list[Record]) -> list[str]:
 
 def ending(story: SessionState, events: list[Record]) -> list[str]:
     ended = EndingFacts(events)
-    outcome = SessionResult(SESSION, str(about(story)["outcome"] or "waiting"), "")
+    outcome = SessionResult(SESSION, Outcome(about(story)["outcome"] or "waiting"), "")
     return [*facts_of(ended), *next_commands(outcome, ended)]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from repositories import digest, git
+from runs.proposals_typed import at_terminal
 from runs.scenes import Run, Step, called, say, script, told
 from runs.subtasks import INTENT, applied, crew, decomposition, ended, landed, planned, puts, subtask, turns, yard
 from wire_server import Answer, Says, serving
@@ -146,3 +147,33 @@ def test_without_a_plan_that_stands_nothing_waits_and_nothing_is_built(repo: Pat
     assert ended(ran) != (0, "verified")
     assert (ran.code, ran.of("gate_opened"), ran.of("subtask_started")) == (4, [], [])
     assert "holds no JSON object" in ran.last["reason"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "decisions", "planned_again"),
+    [
+        (["put b and c together", "y"], 0, ["changed", "approved"], True),
+        (["n"], 1, ["denied"], False),
+        (["l"], 3, [], False),
+    ],
+)
+def test_at_a_terminal_a_plan_is_changed_approved_denied_or_left_for_later(
+    repo: Path, typed: list[str], code: int, decisions: list[str], planned_again: bool
+) -> None:
+    model = script(repo.parent / "script.json", crew(PLAN, OTHER, **{**WORKERS, "rest": REST}))
+    ended_with, seen = at_terminal(repo, ["plan", INTENT, "--foreman", "--model", model], *typed)
+    assert ended_with == code, seen
+    assert "plan: [y]es, [n]o, [l]ater, or what should be different?" in seen
+    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    whole = log(repo, session)
+    assert [event["decision"] for event in whole.of("gate_decided")] == decisions
+    assert len(whole.of("planning_completed")) == 1 + planned_again
+    assert applied(whole) == (["a", "rest"] if planned_again else [])
+
+
+def test_a_plan_that_cannot_be_used_and_is_typed_at_a_terminal_leaves_the_other_waiting(repo: Path) -> None:
+    model = script(repo.parent / "script.json", crew(PLAN, **WORKERS))
+    code, seen = at_terminal(repo, ["plan", INTENT, "--foreman", "--model", model], '{"subtasks": []} ')
+    assert (code, "the plan cannot be used" in seen) == (3, True), seen
+    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    assert called(repo, "approve", session).code == 0

@@ -1,10 +1,7 @@
 """`donewhen plan` and contracts that a planner drafts: what is proposed, what is refused, and who takes it."""
 
-import contextlib
 import json
 import os
-import pty
-import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from program import PROGRAM
 from repositories import digest, git
 from runs.hands import configure
 from runs.planned_scenes import (
@@ -37,6 +33,7 @@ from runs.planned_scenes import (
     planned,
     roles,
 )
+from runs.proposals_typed import at_terminal
 from runs.scenes import RIGHT, Run, called, run, say, scene, told
 
 SOUND = planned(*DRAFT)
@@ -404,28 +401,13 @@ def test_a_limit_that_is_reached_while_planning_is_called_so(repo: Path) -> None
 # -- at a terminal --
 
 
-def at_terminal(repo: Path, steps: Script, *typed: str | Callable[[], str]) -> tuple[int, str]:
-    """`donewhen run` on a terminal, where each line is typed when it is asked for; the exit code and what was shown."""
-    command = [PROGRAM, "run", INTENT, "--engine", "planned", "--model", cast(repo, steps)]
-    master, slave = pty.openpty()
-    env = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
-    lines, shown_then, prompts = list(typed), bytearray(), 0
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, cwd=repo, env=env) as program:
-        os.close(slave)
-        with contextlib.suppress(OSError):  # that is how a terminal ends
-            while piece := os.read(master, 65536):
-                shown_then += piece
-                if lines and shown_then.count(b"different? ") > prompts:
-                    prompts += 1
-                    line = lines.pop(0)
-                    os.write(master, f"{line if isinstance(line, str) else line()}\n".encode())
-    os.close(master)
-    return program.returncode, shown_then.decode("utf-8", "replace")
+def run_at_terminal(repo: Path, steps: Script, *typed: str | Callable[[], str]) -> tuple[int, str]:
+    return at_terminal(repo, ["run", INTENT, "--engine", "planned", "--model", cast(repo, steps)], *typed)
 
 
 def test_at_a_terminal_a_proposal_is_changed_by_words_and_taken_by_a_yes(repo: Path) -> None:
     steps = crew([SOUND, planned(*DRAFT, STRICT)])
-    code, seen = at_terminal(repo, steps, "maybe", "no other words please", "y")
+    code, seen = run_at_terminal(repo, steps, "maybe", "no other words please", "y")
     assert code == 0, seen
     for words in (
         "(now: fail)",
@@ -453,7 +435,7 @@ def edits(text: str) -> Callable[[], str]:
 
 def test_what_was_edited_in_the_file_counts_for_a_yes_at_the_terminal_as_well(repo: Path) -> None:
     mine = '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n'
-    code, seen = at_terminal(repo, crew(SOUND), edits(mine))
+    code, seen = run_at_terminal(repo, crew(SOUND), edits(mine))
     assert code == 0, seen
     (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
     whole = log(repo, session)
@@ -463,7 +445,7 @@ def test_what_was_edited_in_the_file_counts_for_a_yes_at_the_terminal_as_well(re
 
 
 def test_an_unsound_edit_that_was_taken_at_the_terminal_waits_until_it_is_mended(repo: Path) -> None:
-    code, seen = at_terminal(repo, crew(SOUND), edits("[[check]]\nname = 'mine'\n"))
+    code, seen = run_at_terminal(repo, crew(SOUND), edits("[[check]]\nname = 'mine'\n"))
     assert (code, "not as it was edited" in seen) == (3, True), seen
     (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
     assert "maker" not in roles(log(repo, session))
@@ -472,9 +454,32 @@ def test_an_unsound_edit_that_was_taken_at_the_terminal_waits_until_it_is_mended
     assert (ended(resumed), len(resumed.last["results"])) == ((0, "verified"), 3)
 
 
+def test_an_approval_from_another_terminal_takes_the_edited_file_or_says_what_is_wrong_with_it(repo: Path) -> None:
+    answers: list[tuple[int, str]] = []
+
+    def approve_elsewhere() -> str:
+        (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+        for text in ("[[check]]\nname = 'mine'\n", "command = 'test -s answer.txt'\n"):
+            edits(text)()
+            approved = called(repo, "approve", session)
+            answers.append((approved.code, approved.err))
+        return ""
+
+    code, seen = run_at_terminal(repo, crew(SOUND), approve_elsewhere)
+    assert (code, "contract: decided elsewhere" in seen) == (0, True), seen
+    (refused, why), (taken, _) = answers
+    assert (refused, "command" in why, taken) == (2, True, 0), answers
+    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    whole = log(repo, session)
+    assert [(one["decision"], one["edited"], one["by"]) for one in whole.of("gate_decided")] == [
+        ("approved", True, "another terminal")
+    ]
+    assert [one["name"] for one in whole.last["results"]] == ["done", "steady", "mine"]
+
+
 @pytest.mark.parametrize(("typed", "code", "outcome"), [("n", 1, "rejected"), ("l", 3, "")])
 def test_at_a_terminal_a_proposal_is_refused_or_left_for_later(repo: Path, typed: str, code: int, outcome: str) -> None:
-    ended_with, seen = at_terminal(repo, crew(SOUND), typed)
+    ended_with, seen = run_at_terminal(repo, crew(SOUND), typed)
     assert ended_with == code, seen
     (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
     whole = log(repo, session)

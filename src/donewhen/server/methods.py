@@ -20,6 +20,7 @@ from donewhen.session.log.state import Round, SessionState, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
+from donewhen.session.person.gates import Decision, GateKind
 from donewhen.session.verbs import offline
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
@@ -93,7 +94,9 @@ def about(story: SessionState) -> dict[str, Any]:
         "results": last.get("results", []),
         "edits": last.get("edits", []),
         "refused": last.get("refused_paths", []),
-        "amended": any(one.kind == "amendment" and one.decision == "approved" for one in story.gates.values()),
+        "amended": any(
+            one.kind == GateKind.AMENDMENT and one.decision == Decision.APPROVED for one in story.gates.values()
+        ),
         "iterations": story.iterations,
         "rounds": [_round(one) for one in story.rounds],
         "tokens": story.tokens,
@@ -175,6 +178,8 @@ def _tell(
                 raise MachineryBroke(f"session {id}: its process does not answer")
             if "problem" in answer:
                 raise MachineryBroke(f"session {id}: {answer['problem']}")
+            if "bad_input" in answer:
+                raise BadInput(f"session {id}: {answer['bad_input']}")
             if not answer.get("ok"):
                 raise BadInput(f"session {id}: {nothing}")
             return {"id": id, "live": True}

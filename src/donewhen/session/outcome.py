@@ -31,6 +31,7 @@ class Outcome(StrEnum):
     NO_CHANGE = "no_change", 6, (_LOG,)
     CANCELLED = "cancelled", 130, WORK_ON
 
+    _value_: str
     exit_code: int
     next: tuple[str, ...]
     """Commands that a person may type next, the most likely first, with {id} and {intent} to fill in."""

@@ -32,8 +32,8 @@ from donewhen.session.loop.maker_trees import maker_tree
 from donewhen.session.loop.round import LadderStep, RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.outcome import STOPPED, Outcome, SessionResult
-from donewhen.session.person.gates import WORDS, Gates
-from donewhen.session.person.questions import Person, Questions
+from donewhen.session.person.gates import Decision, GateKind, Gates, Person
+from donewhen.session.person.questions import Questions
 from donewhen.session.recall.session_memory import for_session
 from donewhen.session.settings.contract_file import tables_of
 from donewhen.session.workplace import Workplace
@@ -144,7 +144,7 @@ class Session:
             return await self._ending.finish(Outcome.ALREADY_SATISFIED, self._all_green())
         if story.landing is not None:
             return await self._conclusion().land_again(story.landing)
-        if "amendment" in story.gates:
+        if GateKind.AMENDMENT in story.gates:
             return await self._conclusion().amendment()
         ended = await self._conclusion().conclude(await self._climb())
         return ended if ended is not None else await self._work()
@@ -160,13 +160,14 @@ class Session:
         Return None if the work may start, else the outcome that stops the session here.
         """
         story, opened = self._recorder.story, self._opened
-        if "contract" in story.gates and not story.proposals and not story.wish:
-            decision = await self.gates.ask("contract", opened.contract.render())
+        was_found = GateKind.CONTRACT in story.gates
+        if was_found and not story.proposals and not story.wish:
+            decision = await self.gates.ask(GateKind.CONTRACT, 0, opened.contract.render())
             if decision is None:
-                return self._ending.wait(reason=WORDS["contract"])
-            if not decision and not story.wish:
+                return self._ending.wait(reason=GateKind.CONTRACT.reason)
+            if decision is Decision.DENIED:
                 return await self._ending.finish(Outcome.REJECTED, "the proposed contract was refused")
-        if opened.drafts or ("contract" in story.gates and (story.wish or story.proposals)):
+        if opened.drafts or (was_found and (story.wish or story.proposals)):
             async with self._workbench() as (bench, crew):
                 stop = await self._settled(bench, crew)
             if stop is not None:
@@ -246,7 +247,7 @@ class Session:
     async def _climb(self) -> Stop:
         async with self._workbench() as (bench, crew):
             if crew.sceptic is None:
-                if self._opened.plans and (stop := await _stop_for_plan(bench, crew)) is not None:
+                if self._opened.plans and (stop := await _stop_for_plan(bench, crew, self.gates)) is not None:
                     return stop
                 return await climb(bench, crew.rungs)
             if not self._opened.drafts and (stop := await self._settled(bench, crew)) is not None:
@@ -256,10 +257,10 @@ class Session:
             return await climb(bench, crew.rungs, Evaluator(bench, crew.sceptic))
 
 
-async def _stop_for_plan(bench: RoundContext, crew: Crew) -> Stop | None:
+async def _stop_for_plan(bench: RoundContext, crew: Crew, gates: Gates) -> Stop | None:
     from donewhen.session.planned import plan_approval  # loaded on use: most sessions have no plan
 
-    return await plan_approval.stop_for(bench, crew.rungs)
+    return await plan_approval.stop_for(bench, crew.rungs, gates)
 
 
 @contextlib.asynccontextmanager

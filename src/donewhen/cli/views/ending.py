@@ -15,19 +15,8 @@ from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.session.log import handoff
 from donewhen.session.outcome import WORK_ON, Outcome, SessionResult
+from donewhen.session.person.gates import DECIDE, Decision, GateKind
 from donewhen.storage.record import Record
-
-GATES = {
-    "contract": (
-        "donewhen show {id}",
-        "donewhen approve {id}",
-        "donewhen answer {id} 'WHAT TO CHANGE'",
-        "donewhen deny {id}",
-    ),
-    "plan": ("donewhen approve {id}", "donewhen answer {id} 'WHAT TO CHANGE'", "donewhen deny {id}"),
-    "landing": ("donewhen approve {id}", "donewhen land {id} --onto BRANCH", "donewhen deny {id}"),
-}
-ANY_GATE = ("donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}")
 
 
 class EndingFacts:
@@ -60,7 +49,7 @@ class EndingFacts:
                 self.open[str(body.get("id"))] = str(body.get("gate"))
             case "question_answered" | "question_expired" | "gate_decided":
                 self.open.pop(str(body.get("id")), None)
-                self.refused |= body.get("decision") == "denied"
+                self.refused |= body.get("decision") == Decision.DENIED
             case "engine_selected" if body.get("agent") or body.get("engine") not in OUR_ENGINES:
                 self.paid.add(str(body.get("agent") or body.get("engine")))
             case "model_turn" if not is_free(str(body.get("model"))):
@@ -130,8 +119,8 @@ def facts_of(ended: EndingFacts) -> Iterator[str]:
 
 def _plan_to_decide(ended: EndingFacts) -> Iterator[str]:
     """Yield the complete plan if it waits for a person's decision."""
-    drafted = "contract" in ended.open.values() and "planning_completed" in ended.facts
-    if drafted or "plan" in ended.open.values():
+    drafted = GateKind.CONTRACT in ended.open.values() and "planning_completed" in ended.facts
+    if drafted or GateKind.PLAN in ended.open.values():
         yield from (f"  {line}" for line in str(ended.get("gate_opened").get("detail", "")).splitlines())
 
 
@@ -165,6 +154,7 @@ def _templates(outcome: Outcome, ended: EndingFacts) -> Iterable[str]:
         return ("donewhen diff {id}", "donewhen land {id} --onto BRANCH" if is_own else "donewhen receipt {id}")
     if outcome is Outcome.WAITING and ended.open:
         waits = [*ended.open.values()][-1]
-        return ("donewhen answer {id} TEXT",) if waits == "question" else GATES.get(waits, ANY_GATE)
+        kind = GateKind.of(waits)
+        return ("donewhen answer {id} TEXT",) if waits == "question" else kind.next if kind is not None else DECIDE
     is_sent_back = ended.get("evaluation_completed").get("status") == "rejected" and not ended.refused
     return WORK_ON if outcome is Outcome.REJECTED and is_sent_back else outcome.next

@@ -14,7 +14,7 @@ from donewhen.cli.group import one_line
 from donewhen.cli.views.event_fields import subtask_of
 from donewhen.cli.views.event_lines import SAID_AT_THE_END, lines_of, of_subtask, phase_words
 from donewhen.cli.views.json_lines import json_text
-from donewhen.session.person.questions import Person
+from donewhen.session.person.gates import Person
 from donewhen.session.verbs.start import SessionWatcher
 from donewhen.storage.record import Record
 

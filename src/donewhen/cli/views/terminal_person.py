@@ -12,12 +12,11 @@ import anyio
 
 from donewhen.cli.group import one_line
 from donewhen.cli.views import keyboard
+from donewhen.session.person.gates import GateKind
 from donewhen.storage.record import Record
 
 LONGEST_DETAIL = 200
 """Maximum number of lines that describe a decision."""
-PROPOSALS = ("contract", "plan")
-"""Gates that also accept a change request; a single word is treated as a typing error."""
 DECISIONS = {"y": True, "yes": True, "n": False, "no": False, "l": None, "later": None, "": None}
 
 
@@ -25,12 +24,12 @@ class TerminalPerson:
     def __init__(self, paused: Callable[[], AbstractContextManager[None]]) -> None:
         self._paused = paused
         self._deciding: anyio.CancelScope | None = None
-        self._decided: bool | None = None
+        self._is_decided = False
 
     def told(self, record: Record) -> None:
         """Stop waiting for a decision that was made elsewhere."""
         if record.kind == "gate_decided" and self._deciding is not None:
-            self._decided = record.body.get("decision") == "approved"
+            self._is_decided = True
             self._deciding.cancel()
 
     async def answer(self, prompt: str) -> str:
@@ -42,16 +41,16 @@ class TerminalPerson:
             raise AssertionError("an endless sleep ended")
         return text
 
-    async def decide(self, gate: str, reason: str, detail: str) -> bool | str | None:
-        self._decided = None
+    async def decide(self, gate: GateKind, detail: str) -> bool | str | None:
+        self._is_decided = False
         with self._paused(), anyio.CancelScope() as self._deciding:
             try:
-                return await self._choice(gate, reason, detail)
+                return await self._choice(gate, detail)
             finally:
                 self._deciding = None
-        if self._decided is not None:
+        if self._is_decided:
             _print(f"{gate}: decided elsewhere")
-        return self._decided
+        return None
 
     async def _answered(self, prompt: str) -> str | None:
         _print("", "question:", *prompt.splitlines())
@@ -61,21 +60,20 @@ class TerminalPerson:
             if text is None or text.strip():
                 return text
 
-    async def _choice(self, gate: str, reason: str, detail: str) -> bool | str | None:
+    async def _choice(self, gate: GateKind, detail: str) -> bool | str | None:
         lines = detail.splitlines()
         _print("", *(line.expandtabs() for line in lines[:LONGEST_DETAIL]))
         if len(lines) > LONGEST_DETAIL:
             _print(f"… {len(lines) - LONGEST_DETAIL} more lines")
-        _print(reason)
+        _print(gate.reason)
         keyboard.forget_typed()
         while True:
-            takes_words = gate in PROPOSALS
-            others = "[n]o, [l]ater, or what should be different" if takes_words else "[n]o or [l]ater"
+            others = "[n]o, [l]ater, or what should be different" if gate.is_proposal else "[n]o or [l]ater"
             typed = await _typed(f"{gate}: [y]es, {others}? ")
             choice = (typed or "").strip()
             if choice.lower() in DECISIONS:
                 return DECISIONS[choice.lower()]
-            if takes_words and " " in choice:
+            if gate.is_proposal and " " in choice:  # a single word is treated as a typing error
                 return choice
 
 

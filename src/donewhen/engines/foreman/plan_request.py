@@ -11,6 +11,7 @@ from donewhen.engines.foreman import prompts
 from donewhen.engines.foreman.plan_check import ungrounded
 from donewhen.engines.foreman.subtask_plan import SubtaskPlan, Unsound, plan_in, plan_of
 from donewhen.engines.interface import Engine, Job, Note, WorkerServices
+from donewhen.errors import BadInput
 from donewhen.events import Emit, PlanningCompleted, PlanningStarted
 
 PLANNED, UNSOUND, WISH = "planned", "unsound", "wish"
@@ -115,6 +116,16 @@ class Planning:
 def is_plan(text: str) -> bool:
     """Tell whether the text from a person is a plan itself, and not a request about it."""
     return text.lstrip().startswith("{")
+
+
+def change_request(text: str) -> Note:
+    """Return the note of a change request. Raise BadInput if it is a plan itself and cannot be used."""
+    if is_plan(text):
+        try:
+            plan_in(text)
+        except Unsound as unsound:
+            raise BadInput(f"the plan cannot be used: {'; '.join(unsound.issues)}") from unsound
+    return Note(WISH, {"text": text})
 
 
 def completed(plan: SubtaskPlan) -> PlanningCompleted:

@@ -24,7 +24,7 @@ from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop.round import claim_in
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.outcome import OF_STOP, Outcome, SessionResult
-from donewhen.session.person.gates import WORDS, Gates, kind_of
+from donewhen.session.person.gates import Decision, GateKind, Gates
 from donewhen.session.workplace import Workplace
 from donewhen.storage.lease import LeaseLost
 from donewhen.workspace.git.store.bare import LARGEST_SHOWN
@@ -149,10 +149,10 @@ class Conclusion:
 
     async def _doubted(self, last: Round) -> SessionResult:
         """Let a person decide on green work for which the evaluation came to no conclusion."""
-        decision = await self._gates.ask(f"evaluation-{last.n}", str((last.opinion or {})["summary"]))
+        decision = await self._gates.ask(GateKind.EVALUATION, last.n, str((last.opinion or {})["summary"]))
         if decision is None:
-            return self._ending.wait(reason=WORDS["evaluation"])
-        if decision:
+            return self._ending.wait(reason=GateKind.EVALUATION.reason)
+        if decision is Decision.APPROVED:
             return await self._intend_and_land(last.judged or {})
         return await self._ending.finish(
             Outcome.REJECTED, "a person refused the work after an evaluation without conclusion"
@@ -164,10 +164,11 @@ class Conclusion:
         assert claim is not None
         if claim.kind == "premise_wrong" and baseline_is_green(self._recorder.story, self._opened.contract):
             return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
-        decision = await self._gates.ask(f"no_change-{last.n}", f"{claim.kind}: {claim.summary}\n\n{claim.evidence}")
+        detail = f"{claim.kind}: {claim.summary}\n\n{claim.evidence}"
+        decision = await self._gates.ask(GateKind.NO_CHANGE, last.n, detail)
         if decision is None:
-            return self._ending.wait(reason=WORDS["no_change"])
-        if decision:
+            return self._ending.wait(reason=GateKind.NO_CHANGE.reason)
+        if decision is Decision.APPROVED:
             return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
         return None
 
@@ -181,10 +182,10 @@ class Conclusion:
             paths = (
                 f"No evaluator has looked at this work: only what is green without these edits is evaluated.\n\n{paths}"
             )
-        decision = await self._gates.ask("amendment", f"{paths}\n\n{diff.decode('utf-8', 'replace')}")
+        decision = await self._gates.ask(GateKind.AMENDMENT, 0, f"{paths}\n\n{diff.decode('utf-8', 'replace')}")
         if decision is None:
-            return self._ending.wait(reason=WORDS["amendment"])
-        if not decision:
+            return self._ending.wait(reason=GateKind.AMENDMENT.reason)
+        if decision is Decision.DENIED:
             return await self._ending.finish(Outcome.REJECTED, "a person refused the edits of protected paths")
         verdict = await self._judge_as_is(candidate)
         if not verdict.green:
@@ -197,9 +198,9 @@ class Conclusion:
     async def land_again(self, plan: Plain) -> SessionResult:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
         story = self._recorder.story
-        if any(gate.kind == "landing" and gate.decision == "denied" for gate in story.gates.values()):
+        if any(gate.kind == GateKind.LANDING and gate.decision == Decision.DENIED for gate in story.gates.values()):
             return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=str(plan["tree"]))
-        if story.gate is not None and story.gate.kind == "landing":
+        if story.gate is not None and story.gate.kind == GateKind.LANDING:
             self._gates.decide(True, "the session goes on")
         return await self._land(plan)
 
@@ -217,13 +218,12 @@ class Conclusion:
         return landed
 
     async def _not_landed(self, plan: Plain, why: str) -> SessionResult:
-        tries = sum(kind_of(id) == "landing" for id in self._recorder.story.gates)
-        last = self._recorder.story.gates.get(f"landing-{tries}")
-        number = tries if last is not None and not last.decision else tries + 1
-        decision = await self._gates.ask(f"landing-{number}", why)
+        before = [gate for gate in self._recorder.story.gates.values() if gate.kind == GateKind.LANDING]
+        is_open = bool(before) and not before[-1].decision
+        decision = await self._gates.ask(GateKind.LANDING, len(before) + (not is_open), why)
         if decision is None:
-            return self._ending.wait(reason=f"{WORDS['landing']}: {why}")
-        if decision:
+            return self._ending.wait(reason=f"{GateKind.LANDING.reason}: {why}")
+        if decision is Decision.APPROVED:
             return await self._land(plan)
         return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=str(plan["tree"]))
 

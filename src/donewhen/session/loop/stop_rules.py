@@ -6,6 +6,7 @@ from donewhen.records import frozen
 from donewhen.session.log.state import Plain, Round, SessionState
 from donewhen.session.loop.budget import Budget
 from donewhen.session.outcome import StopKind
+from donewhen.session.person.gates import Decision, GateKind
 
 
 @frozen
@@ -53,8 +54,8 @@ def _after_green(current: Round) -> Stop | None:
 
 def claim_refused(story: SessionState, current: Round) -> bool:
     """Return True if a person denied the round's claim that nothing should change."""
-    gate = story.gates.get(f"no_change-{current.n}")
-    return gate is not None and gate.decision == "denied"
+    gate = story.gates.get(GateKind.NO_CHANGE.id(current.n))
+    return gate is not None and gate.decision == Decision.DENIED
 
 
 def repeats(story: SessionState, current: Round) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 from anyio.abc import SocketStream
 
-from donewhen.errors import DonewhenError
+from donewhen.errors import BadInput, DonewhenError
 from donewhen.workspace.state_dir import private_directory
 
 LONGEST = 1 << 20
@@ -68,7 +68,7 @@ async def _answer(stream: SocketStream, handle: Handler) -> None:
             try:
                 answer: Mapping[str, Any] = {"ok": False} if request is None else handle(request)
             except DonewhenError as error:
-                answer = {"ok": False, "problem": str(error)}
+                answer = {"ok": False, "bad_input" if isinstance(error, BadInput) else "problem": str(error)}
             await stream.send(json.dumps(dict(answer)).encode() + b"\n")
 
 

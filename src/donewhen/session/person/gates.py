@@ -1,28 +1,94 @@
-"""Gates: decisions that only a person can make. A gate is opened once, and its decision is logged before it counts."""
+"""Gates: decisions that only a person can make. A gate is opened once, and its decision is logged before it counts.
 
+The person decides at the terminal, from another process while the session runs, or while nothing works on the session.
+All of these use `Gates`.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+from donewhen.errors import BadInput, NeedsPerson
 from donewhen.events import GateDecided, GateOpened
-from donewhen.session.log.state import WISH, Gate, SessionState
+from donewhen.session.log.state import PROPOSED, WISH, Plain
 from donewhen.session.log.writer import LogWriter
-from donewhen.session.person.questions import Person
 
-WORDS = {
-    "contract": "the proposed contract waits for a person to take it",
-    "plan": "the plan waits for a person to take it",
-    "amendment": "the work is green only with its edits of protected paths; a person decides whether they count",
-    "evaluation": "the checks are green and the evaluator came to no conclusion; a person decides",
-    "no_change": "the engine claims that nothing should change; a person decides",
-    "landing": "the work is verified but could not be landed",
+_SHOW, _APPROVE, _DENY = "donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}"
+_CHANGE = "donewhen answer {id} 'WHAT TO CHANGE'"
+DECIDE = (_SHOW, _APPROVE, _DENY)
+"""Commands while a gate of any kind waits."""
+FOREMAN = "foreman"
+"""The ladder step whose notes hold the change requests for a plan of subtasks."""
+
+
+class Decision(StrEnum):
+    """What a person decided at a gate. The values are in the log and never change."""
+
+    APPROVED = "approved"
+    DENIED = "denied"
+    CHANGED = "changed"
+    """Sent back with a change request."""
+
+
+class GateKind(StrEnum):
+    """What a person decides about. The values are in the log and never change."""
+
+    CONTRACT = "contract"
+    PLAN = "plan"
+    AMENDMENT = "amendment"
+    EVALUATION = "evaluation"
+    NO_CHANGE = "no_change"
+    LANDING = "landing"
+
+    @property
+    def reason(self) -> str:
+        """Why the session waits."""
+        return _REASONS[self]
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """Commands that a person may type, the most likely first, with {id} to fill in."""
+        return _COMMANDS.get(self, DECIDE)
+
+    @property
+    def is_proposal(self) -> bool:
+        """True if a person may also send it back with a change request."""
+        return self in (GateKind.CONTRACT, GateKind.PLAN)
+
+    def id(self, number: int = 0) -> str:
+        """Return the id of a gate. The number tells apart gates of a kind that may open more than once."""
+        return f"{self}-{number}" if number else self.value
+
+    @classmethod
+    def of(cls, value: str) -> "GateKind | None":
+        """Return the kind in a log; None for one that only a newer version knows."""
+        return next((one for one in cls if one == value), None)
+
+
+_REASONS = {
+    GateKind.CONTRACT: "the proposed contract waits for a person to take it",
+    GateKind.PLAN: "the plan waits for a person to take it",
+    GateKind.AMENDMENT: "the work is green only with its edits of protected paths; a person decides whether they count",
+    GateKind.EVALUATION: "the checks are green and the evaluator came to no conclusion; a person decides",
+    GateKind.NO_CHANGE: "the engine claims that nothing should change; a person decides",
+    GateKind.LANDING: "the work is verified but could not be landed",
+}
+_COMMANDS = {
+    GateKind.CONTRACT: (_SHOW, _APPROVE, _CHANGE, _DENY),
+    GateKind.PLAN: (_APPROVE, _CHANGE, _DENY),
+    GateKind.LANDING: (_APPROVE, "donewhen land {id} --onto BRANCH", _DENY),
 }
 
 
-def may_be_changed(story: SessionState, gate: Gate) -> bool:
-    """Return True if a person may also send a change request."""
-    return gate.kind == "contract" or (gate.kind == "plan" and bool(story.proposals))
+class Person(Protocol):
+    """A person at the terminal."""
 
+    async def answer(self, prompt: str) -> str | None:
+        """Return the typed text; None if it is known that no answer will come."""
+        ...
 
-def kind_of(id: str) -> str:
-    """Return the kind of a gate. The id of a gate that may open more than once is its kind and a number."""
-    return id.partition("-")[0]
+    async def decide(self, gate: GateKind, detail: str) -> bool | str | None:
+        """Return yes or no; None to decide later. For a proposal it can also be a text, which is a change request."""
+        ...
 
 
 class Gates:
@@ -30,36 +96,74 @@ class Gates:
         self._recorder = recorder
         self._person = person
 
-    async def ask(self, id: str, detail: str) -> bool | None:
-        """Return the new or recorded decision; None if no person is available."""
-        kind = kind_of(id)
-        gate = self._recorder.story.gates.get(id)
+    async def ask(self, kind: GateKind, number: int, detail: str) -> Decision | None:
+        """Return the new or recorded decision; None if no person is available.
+
+        `number` is 0 for a gate that opens once in a session. At the terminal, an edited contract file counts as it is
+        when the work begins.
+        """
+        id = kind.id(number)
+        if id not in self._recorder.story.gates:
+            self._recorder.write(GateOpened(gate=kind, id=id, reason=kind.reason, detail=detail), sync=True)
+        gate = self._recorder.story.gates[id]
+        if not gate.decision and self._person is not None:
+            decision = await self._person.decide(kind, detail)
+            if decision is None or gate.decision:  # decided from another process meanwhile
+                pass
+            elif isinstance(decision, str):
+                self._change_or_wait(decision)
+            else:
+                decided = self._decided(Decision.APPROVED if decision else Decision.DENIED, "the terminal")
+                self._recorder.write(decided, sync=True)
+        return Decision(gate.decision) if gate.decision else None
+
+    def decide(self, approved: bool, by: str, contract: Plain | None = None) -> bool:
+        """Decide the waiting gate. Return False if none waits.
+
+        A contract is approved as it is in its file now. `contract` replaces the file in a replay.
+        """
+        gate = self._recorder.story.gate
         if gate is None:
-            self._recorder.write(GateOpened(gate=kind, id=id, reason=WORDS[kind], detail=detail), sync=True)
-        elif gate.decision:
-            return gate.decision == "approved"
-        decision = await self._person.decide(kind, WORDS[kind], detail) if self._person is not None else None
-        if isinstance(decision, str):
-            self.change(decision, "the terminal")
             return False
-        if decision is not None:
-            self.decide(decision, "the terminal")
-        return decision
+        if approved and gate.kind == GateKind.CONTRACT:
+            from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
+
+            body = edited_contract.edited(self._recorder, contract)
+            if body is not None:
+                proposed = edited_contract.proposed(body)
+                decided = self._decided(Decision.APPROVED, by, edited_contract.EDITED, edited=True)
+                self._recorder.write(decided, proposed, note=(PROPOSED, body), sync=True)
+                return True
+        self._recorder.write(self._decided(Decision.APPROVED if approved else Decision.DENIED, by), sync=True)
+        return True
 
     def change(self, text: str, by: str) -> bool:
         """Send back the waiting proposal with a change request. Return False if none waits or the text is empty."""
-        gate = self._recorder.story.gate
-        if gate is None or not may_be_changed(self._recorder.story, gate) or not text.strip():
+        story = self._recorder.story
+        kind = GateKind.of(story.gate.kind) if story.gate is not None else None
+        if kind is None or not kind.is_proposal or not text.strip():
             return False
-        decided = GateDecided(gate=gate.kind, id=gate.id, decision="changed", by=by, answer=text)
-        self._recorder.write(decided, note=(WISH, {"text": text}), sync=True)
+        note = (WISH, {"text": text})
+        if kind is GateKind.PLAN and not story.proposals:
+            from donewhen.engines.foreman.plan_request import change_request  # loaded on use: it loads an engine
+
+            request = change_request(text)
+            note = (f"{FOREMAN}.{request.kind}", request.body)
+        else:
+            from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
+
+            edited_contract.keep(self._recorder)
+        self._recorder.write(self._decided(Decision.CHANGED, by, text), note=note, sync=True)
         return True
 
-    def decide(self, approved: bool, by: str) -> bool:
-        """Decide the waiting gate. Return False if none waits."""
+    def _change_or_wait(self, text: str) -> None:
+        """Send back a proposal from the terminal. If that is not possible, the session waits with its gate open."""
+        try:
+            self.change(text, "the terminal")
+        except BadInput as error:
+            raise NeedsPerson(str(error)) from None
+
+    def _decided(self, decision: Decision, by: str, answer: str = "", edited: bool = False) -> GateDecided:
         gate = self._recorder.story.gate
-        if gate is None:
-            return False
-        decision = "approved" if approved else "denied"
-        self._recorder.write(GateDecided(gate=gate.kind, id=gate.id, decision=decision, by=by), sync=True)
-        return True
+        assert gate is not None  # the callers know that one waits
+        return GateDecided(gate=gate.kind, id=gate.id, decision=decision, by=by, answer=answer, edited=edited)

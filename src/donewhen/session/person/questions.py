@@ -5,7 +5,7 @@ A question that was asked before a crash is not asked again: its answer, or the 
 
 import datetime
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 import anyio
 
@@ -14,20 +14,9 @@ from donewhen.errors import NeedsPerson
 from donewhen.events import QuestionAnswered, QuestionAsked, QuestionExpired
 from donewhen.session.log.state import Question
 from donewhen.session.log.writer import LogWriter
+from donewhen.session.person.gates import Person
 
 WAIT_SECS = 600.0
-
-
-class Person(Protocol):
-    """A person at the terminal."""
-
-    async def answer(self, prompt: str) -> str | None:
-        """Return the typed text; None if it is known that no answer will come."""
-        ...
-
-    async def decide(self, gate: str, reason: str, detail: str) -> bool | str | None:
-        """Return yes or no; None to decide later. For a proposal it can also be a text, which is a change request."""
-        ...
 
 
 class StillWaiting(NeedsPerson):

@@ -20,7 +20,6 @@ from donewhen.engines.planned.tracker import Tracker
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
 from donewhen.events import (
     BaselineCompleted,
-    ContractProposed,
     EngineSelected,
     Event,
     PlanningCompleted,
@@ -37,6 +36,7 @@ from donewhen.session.log.state import PROPOSED, Plain, SessionState
 from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop.round import LadderStep, RoundContext
 from donewhen.session.loop.stop_rules import Stop
+from donewhen.session.person.edited_contract import proposed
 from donewhen.session.planned.ask import WatchdogExpired, answer_in_time
 from donewhen.session.planned.drafted_checks import DraftedContract, drafted
 
@@ -105,18 +105,6 @@ def _why(plan: Plan, contract: Contract | None) -> list[str]:
 
 def _drafted_names(plan: Plan) -> set[str]:
     return {str(entry.get("name", "")).strip() for entry in plan.checks}
-
-
-def proposed(body: Plain) -> ContractProposed:
-    """Return the event about a contract that is proposed to a person, or that a person changed."""
-    return ContractProposed(
-        contract=dict(body["contract"]),
-        why=tuple(body["why"]),
-        not_verified=tuple(body["not_verified"]),
-        revised=body["revised"],
-        reason=str(body["reason"]),
-        by_person=bool(body.get("by_person")),
-    )
 
 
 RUNG, BEGUN, DRAFT = plan_files.RUNG, "plans", "draft"

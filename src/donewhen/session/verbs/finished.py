@@ -18,7 +18,7 @@ from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import DISCARDED, Plain, SessionState, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome
-from donewhen.session.person.gates import Gates
+from donewhen.session.person.gates import Decision, GateKind, Gates
 from donewhen.session.verbs import discard as discarding
 from donewhen.session.verbs import offline
 from donewhen.session.workplace import Workplace, open_workplace
@@ -117,8 +117,8 @@ async def _onto(
 ) -> landing.Landing | landing.LandingRefused:
     """Land on a branch. If it has moved, judge again as the session did, and write a new receipt."""
     contract, story = at.known.contract, at.story
-    gate = story.gates.get("amendment")
-    amended = gate is not None and gate.decision == "approved"
+    gate = story.gates.get(GateKind.AMENDMENT)
+    amended = gate is not None and gate.decision == Decision.APPROVED
 
     async def rejudge(base: str, tree: str) -> Verdict:
         return await judge_tree(at.place, contract, base=base, candidate=tree, emit=recorder.emit, as_is=amended)

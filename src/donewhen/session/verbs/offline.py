@@ -9,7 +9,7 @@ from donewhen.session.log import handoff
 from donewhen.session.log.state import told
 from donewhen.session.log.writer import LogWriter, nobody
 from donewhen.session.outcome import STOPPED, Outcome
-from donewhen.session.person.gates import Gates, may_be_changed
+from donewhen.session.person.gates import Gates
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Note
 
@@ -26,34 +26,19 @@ def owning(archive: Archive, session: str, seize: bool = False) -> Generator[Log
 
 def answer(recorder: LogWriter, text: str) -> bool:
     """Answer the waiting question, or send a change request for a proposal. Return False if neither waits."""
-    question, gate = recorder.story.question, recorder.story.gate
+    question = recorder.story.question
     if recorder.story.discarded:
         return False
-    if question is None and gate is not None and not text.strip():
+    if question is not None:
+        recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
+        return True
+    if recorder.story.gate is not None and not text.strip():
         raise BadInput(f"session {recorder.session}: the answer is empty; say what should be different")
-    if question is None and gate is not None and may_be_changed(recorder.story, gate):
-        from donewhen.session.planned import plan_approval  # loaded on use: it loads the planning code
-
-        plan_approval.keep_edits(recorder)
-        return Gates(recorder, None).change(text, "a person")
-    if question is None and gate is not None and gate.kind == "plan":
-        from donewhen.session.planned import plan_approval  # loaded on use: it loads an engine
-
-        return plan_approval.wishes(recorder, text)
-    if question is None:
-        return False
-    recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
-    return True
+    return Gates(recorder, None).change(text, "a person")
 
 
 def decide(recorder: LogWriter, approved: bool) -> bool:
-    """Decide the waiting gate. Return False if none waits. A contract is approved as it is in its file now."""
-    gate = recorder.story.gate
-    if approved and gate is not None and gate.kind == "contract" and not recorder.story.discarded:
-        from donewhen.session.planned import plan_approval  # loaded on use: it loads the planning code
-
-        if plan_approval.taken_as_edited(recorder, "a person"):
-            return True
+    """Decide the waiting gate. Return False if none waits."""
     return not recorder.story.discarded and Gates(recorder, None).decide(approved, "a person")
 
 

@@ -16,10 +16,11 @@ from donewhen.session.crew import crew
 from donewhen.session.log import start_record as opening
 from donewhen.session.log.open_archive import archive_of, near
 from donewhen.session.log.start_record import StartRecord, new_id
-from donewhen.session.log.state import OWNED, told
+from donewhen.session.log.state import OWNED, Plain, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
-from donewhen.session.planned import plan_approval
+from donewhen.session.person import edited_contract
+from donewhen.session.person.gates import Decision, GateKind, Gates
 from donewhen.session.verbs import offline
 from donewhen.session.verbs.start import SessionWatcher, begin, resume
 from donewhen.session.workplace import open_workplace
@@ -55,8 +56,8 @@ class Segment:
             case "question_expired":
                 self.answers.append((self.prompts.get(str(body["id"]), ""), None))
             case "gate_decided":
-                words = str(body["answer"]) if body["decision"] == "changed" else None
-                self.decisions.setdefault(str(body["gate"]), []).append(words or body["decision"] == "approved")
+                words = str(body["answer"]) if body["decision"] == Decision.CHANGED else None
+                self.decisions.setdefault(str(body["gate"]), []).append(words or body["decision"] == Decision.APPROVED)
             case "session_finished" if body["outcome"] == Outcome.CANCELLED:
                 self._stop()
             case _:
@@ -78,15 +79,15 @@ class Segment:
         match record.kind:
             case "question_answered":
                 self.entries.append(lambda log: offline.answer(log, str(body["answer"])))
-            case "gate_decided" if plan_approval.is_edited(body):
+            case "gate_decided" if edited_contract.is_edited(body):
                 self.takes_edits = True  # the edited contract follows
-            case "contract_proposed" if plan_approval.is_by_person(body):
-                put = plan_approval.taken_with if self.takes_edits else plan_approval.proposed_with
+            case "contract_proposed" if edited_contract.is_by_person(body):
+                put = _approve_edited if self.takes_edits else edited_contract.keep
                 self.entries.append(lambda log: put(log, body["contract"]))
-            case "gate_decided" if body["decision"] == "changed":
+            case "gate_decided" if body["decision"] == Decision.CHANGED:
                 self.entries.append(lambda log: offline.answer(log, str(body["answer"])))
             case "gate_decided":
-                self.entries.append(lambda log: offline.decide(log, body["decision"] == "approved"))
+                self.entries.append(lambda log: offline.decide(log, body["decision"] == Decision.APPROVED))
             case "session_finished" if body["outcome"] == Outcome.CANCELLED:
                 self.entries.append(offline.cancel)
             case _:
@@ -95,6 +96,10 @@ class Segment:
     def again(self, watch: SessionWatcher) -> SessionWatcher:
         """Return a watcher for the replay of this segment. Its person is the recorded one."""
         return replace(watch, person=ReplayedPerson(self), stops=Moment(self) if self.is_stopped else watch.stops)
+
+
+def _approve_edited(log: LogWriter, contract: Plain) -> bool:
+    return Gates(log, None).decide(True, "a person", contract)
 
 
 class ReplayedPerson:
@@ -112,8 +117,8 @@ class ReplayedPerson:
         self._answers.remove(known)
         return known[1]
 
-    async def decide(self, gate: str, reason: str, detail: str) -> bool | str | None:
-        del reason, detail
+    async def decide(self, gate: GateKind, detail: str) -> bool | str | None:
+        del detail
         left = self._decisions.get(gate)
         return left.pop(0) if left else None
 

@@ -27,8 +27,7 @@ from donewhen.session.log.state import OWNED, SessionState, told
 from donewhen.session.log.writer import Barrier, LogWriter, Told, no_barrier
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
-from donewhen.session.person.gates import WORDS
-from donewhen.session.person.questions import Person
+from donewhen.session.person.gates import Decision, GateKind, Person
 from donewhen.session.session import Session
 from donewhen.session.settings import contract_file
 from donewhen.session.settings import run_options as command_line
@@ -155,8 +154,8 @@ def _beginning(place: Workplace, known: StartRecord, proposed: tuple[str, ...]) 
     if proposed:
         events += [StateChanged(from_="created", to="proposed"), ContractProposed(contract=contract, why=proposed)]
         if not known.yes:
-            detail = known.contract.render()
-            events.append(GateOpened(gate="contract", id="contract", reason=WORDS["contract"], detail=detail))
+            kind, detail = GateKind.CONTRACT, known.contract.render()
+            events.append(GateOpened(gate=kind, id=kind.id(), reason=kind.reason, detail=detail))
     return events
 
 
@@ -243,7 +242,7 @@ def is_over(story: SessionState) -> bool:
 def _is_sent_back(story: SessionState) -> bool:
     """Return True if an evaluator rejected the work and no person did: it may be worked on again."""
     refused = bool(story.rounds) and story.rounds[-1].is_refused
-    return refused and not any(gate.decision == "denied" for gate in story.gates.values())
+    return refused and not any(gate.decision == Decision.DENIED for gate in story.gates.values())
 
 
 async def begin(

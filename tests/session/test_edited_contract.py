@@ -3,7 +3,7 @@
 import pytest
 
 from donewhen.session.log.state import Plain
-from donewhen.session.planned.plan_approval import is_by_person, is_edited
+from donewhen.session.person.edited_contract import is_by_person, is_edited
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""A proposed contract that a person edits in its file: the edits become a proposal of their own in the log.
+
+The file is written by `log.plan_files`. A replay repeats the edits from the log, without the file.
+"""
+
+import os
+from dataclasses import asdict
+
+from donewhen.errors import BadInput
+from donewhen.events import ContractProposed
+from donewhen.judge.receipt import contract_from
+from donewhen.session.log import plan_files
+from donewhen.session.log.open_archive import near
+from donewhen.session.log.state import PROPOSED, Plain
+from donewhen.session.log.writer import LogWriter
+from donewhen.session.settings import contract_file, settings
+
+EDITED = "as edited"
+BY_A_PERSON = "edited by a person"
+
+
+def is_edited(decided: Plain) -> bool:
+    """Return True if a `gate_decided` approved a contract as edited. Logs before 0.2 have the text, not the field."""
+    return bool(decided.get("edited", decided["decision"] == "approved" and decided.get("answer") == EDITED))
+
+
+def is_by_person(proposed: Plain) -> bool:
+    """Return True if a `contract_proposed` is a person's edit. Logs before 0.2 have the text, not the field."""
+    return bool(proposed.get("by_person", proposed.get("reason") == BY_A_PERSON))
+
+
+def proposed(body: Plain) -> ContractProposed:
+    """Return the event about a contract that is proposed to a person, or that a person changed."""
+    return ContractProposed(
+        contract=dict(body["contract"]),
+        why=tuple(body["why"]),
+        not_verified=tuple(body["not_verified"]),
+        revised=body["revised"],
+        reason=str(body["reason"]),
+        by_person=bool(body.get("by_person")),
+    )
+
+
+def keep(recorder: LogWriter, contract: Plain | None = None) -> None:
+    """Record a person's edits of the file as a proposal, so that a change request or the work builds on them.
+
+    `contract` replaces the file in a replay.
+    """
+    body = edited(recorder, contract)
+    if body is not None:
+        recorder.write(proposed(body), note=(PROPOSED, body), sync=True)
+
+
+def edited(recorder: LogWriter, contract: Plain | None = None) -> Plain | None:
+    """Return the proposal with the checks of its file, or of `contract`; None if nothing was edited."""
+    story = recorder.story
+    if not story.proposals or story.proposals[-1]["contract"] is None:
+        return None
+    contract = contract or _in_file(recorder)
+    if contract is None:
+        return None
+    changed = {"contract": contract, "revised": True, "reason": BY_A_PERSON, "by_person": True}
+    return {**story.proposals[-1], "plan": None, "drafted": True, **changed}
+
+
+def _in_file(recorder: LogWriter) -> Plain | None:
+    """Return the contract as it is in its file; None if it was not edited."""
+    story, file = recorder.story, plan_files.directory(recorder.session) / plan_files.EDITABLE
+    if not os.path.lexists(file):
+        return None
+    plan_files.refresh(recorder.session, story)
+    before = contract_from(story.opened["contract"])
+    contract = contract_file.contract_in(near().stating(file, settings.read(file)))
+    if not contract.checks:
+        raise BadInput(f"{file}: a contract without a check says nothing; there must be at least one")
+    if contract.checks == before.checks:
+        return None
+    return asdict(contract_from({**asdict(before), "checks": asdict(contract)["checks"]}))
