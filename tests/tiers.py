@@ -11,7 +11,9 @@ from typing import TypeVar
 
 import pytest
 
-EVERYTHING = os.environ.get("DONEWHEN_TESTS") != "sample"
+TIER = os.environ.get("DONEWHEN_TESTS", "")
+"""`sample`, or empty. For tests that run tests."""
+EVERYTHING = TIER != "sample"
 """So it is unless the Makefile says otherwise: whoever names a test gets all of it."""
 WHOLE_RUNS = ("tests/runs/", "tests/cli/")
 """Here nearly every test starts the program, and most take a second or more."""
@@ -37,14 +39,17 @@ def spread(cases: Sequence[Case], most: int) -> list[Case]:
     return [cases[number * len(cases) // most] for number in range(most)]
 
 
-def one_of_each(cases: Sequence[Case], kind: Callable[[Case], Hashable]) -> list[Case]:
-    """All cases, or the first of each kind."""
+def one_of_each(cases: Sequence[Case], kinds: Callable[[Case], set[Hashable]]) -> list[Case]:
+    """All cases, or so many that there is one of each kind."""
     if EVERYTHING:
         return list(cases)
-    first: dict[Hashable, Case] = {}
+    kept: list[Case] = []
+    seen: set[Hashable] = set()
     for case in cases:
-        first.setdefault(kind(case), case)
-    return list(first.values())
+        if not kinds(case) <= seen:
+            kept.append(case)
+            seen |= kinds(case)
+    return kept
 
 
 def examples(most: int) -> int:

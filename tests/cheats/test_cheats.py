@@ -21,7 +21,7 @@ from tiers import one_of_each
 pytestmark = pytest.mark.anyio
 Show = Callable[[str], None]
 BY_SCENE = one_of_each(
-    sorted(OUTSIDE, key=lambda cheat: cheat.scene.name), lambda cheat: (cheat.stopped_by, cheat.scene.language)
+    sorted(OUTSIDE, key=lambda cheat: cheat.scene.name), lambda cheat: {cheat.stopped_by, cheat.scene.language}
 )
 """So that a worker meets the cheats of a scene one after the other, and what the judge knows of its base serves all."""
 

@@ -38,7 +38,7 @@ def named(project: Project) -> str:
     return project.runner
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("project", (*PROJECTS, *FINDINGS), ids=named)
 def test_the_same_bug_is_the_same_failure_wherever_and_however_it_runs(project: Project, tmp_path: Path) -> None:
     if not is_there(project):

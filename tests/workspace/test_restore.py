@@ -15,6 +15,7 @@ from donewhen.workspace.trees import orphans
 from donewhen.workspace.trees.trees import Tree
 from needs import needs
 from repositories import repository
+from tiers import EVERYTHING
 
 pytestmark = pytest.mark.anyio
 FILES = {"a.txt": "a\n", "d/x": "x\n", "d/f": "f\n", "d/e/deep": "deep\n", "run.sh": "echo\n", ".gitignore": "built/\n"}
@@ -52,7 +53,9 @@ SHOW = "find . -path ./.git -prune -o -print -exec sh -c '[ -f \"$1\" ] && cat \
 
 
 @example(before=["rm -rf d; mkdir d; echo new > d/x"], after=["git checkout -q -- . "])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15 if EVERYTHING else 4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.sampled_from(STEPS), max_size=4), st.lists(st.sampled_from(STEPS), min_size=1, max_size=5))
 def test_a_tree_is_as_it_was_at_its_snapshot_whatever_happened_since(
     root: Path, before: list[str], after: list[str]
