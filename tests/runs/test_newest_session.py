@@ -100,11 +100,22 @@ def test_replay_means_the_newest_session(repo: Path) -> None:
     assert (replayed.code, replayed.last["tree"]) == (0, ran.last["tree"])
 
 
+def test_watch_of_a_finished_session_ends_with_its_exit_code(repo: Path) -> None:
+    ran = run(repo, WRONG, "--max-iterations", "1")
+    watched = called(repo, "watch")
+    assert (watched.code, first_line(watched.err)) == (1, f"session {ran.session}, the newest: say right")
+
+
+def test_cancel_means_a_session_that_waits_for_a_person(guarded: Path) -> None:
+    ran = waiting(guarded)
+    cancelled = called(guarded, "cancel")
+    assert (cancelled.code, cancelled.out) == (0, f"{ran.session}: cancelled\n")
+
+
 @pytest.mark.promise("session.newest.answer")
-def test_answer_watch_and_cancel_mean_the_session_that_runs_or_asks(repo: Path) -> None:
-    for verb in ("watch", "cancel"):
-        nothing = called(repo, verb)
-        assert (nothing.code, "that is running" in nothing.one_line) == (2, True)
+def test_answer_and_cancel_mean_the_session_that_asks_or_is_not_finished(repo: Path) -> None:
+    nothing = called(repo, "cancel")
+    assert (nothing.code, "that is not finished" in nothing.one_line) == (2, True)
     steps = [call("ask_user", prompt="Which way?"), {**RIGHT[0], "delay": 300}]
     model = script(repo.parent / "s.json", steps)
     command = [PROGRAM, "run", "x", "--model", model, "--json", "--ask"]
@@ -122,7 +133,7 @@ def test_answer_watch_and_cancel_mean_the_session_that_runs_or_asks(repo: Path) 
         assert called(repo, "answer", "left").code == 2, "the question is answered"
         cancelled = called(repo, "cancel")
         assert (cancelled.code, cancelled.out) == (0, f"{session}: cancelled\n")
-        assert cancelled.one_line == f"session {session}, the newest that is running: x"
+        assert cancelled.one_line == f"session {session}, the newest that is not finished: x"
         rest = [json.loads(line) for line in running.stdout]
     assert next(event for event in rest if event["type"] == "question_answered")["answer"] == "left"
     assert running.returncode == 130
@@ -134,21 +145,18 @@ def test_an_answer_of_several_words_without_quotes_is_refused(repo: Path) -> Non
 
 
 @pytest.mark.promise("session.newest.discard")
-def test_discard_without_an_id_asks_first_and_names_the_session_that_it_would_remove(repo: Path) -> None:
+def test_discard_without_an_id_names_the_newest_session_and_asks_on_a_terminal(repo: Path) -> None:
     older, ran = run(repo, RIGHT), run(repo, RIGHT)
     branch = f"donewhen/{ran.session}"
-    alone = called(repo, "discard")
-    assert alone.code == 3
     which = f"session {ran.session}, the newest that is not discarded: say right"
-    refusal = f"donewhen: nothing was removed; to discard this session: donewhen discard {ran.session}"
-    assert alone.err.splitlines() == [which, refusal]
     kept = on_a_terminal("discard", cwd=repo, typed="n\n")
     assert which in kept and "nothing was removed" in kept
     assert git(repo, "branch", "--list", branch)
     assert "its log stays" in on_a_terminal("discard", cwd=repo, typed="y\n")
     assert git(repo, "branch", "--list", branch) == ""
     assert git(repo, "branch", "--list", f"donewhen/{older.session}")
-    assert called(repo, "discard", "--yes").code == 0
+    alone = called(repo, "discard")
+    assert (alone.code, alone.one_line) == (0, f"session {older.session}, the newest that is not discarded: say right")
     assert git(repo, "branch", "--list", "donewhen/*") == ""
     nothing = called(repo, "discard", "--yes")
     assert (nothing.code, "there is no session" in nothing.one_line) == (2, True)

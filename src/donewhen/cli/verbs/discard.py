@@ -8,7 +8,6 @@ from click.core import ParameterSource
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.session_argument import session_argument
-from donewhen.errors import NeedsPerson
 from donewhen.server import methods
 
 
@@ -19,15 +18,14 @@ from donewhen.server import methods
 def command(ctx: click.Context, session: str, yes: bool) -> int:
     """Remove the trees and the branch of a session. Its log stays.
 
-    Without ID: the newest session of this repository that is not discarded. Because its work is lost then, you are
-    asked first; without a terminal it is refused unless --yes is given.
+    Without ID: the newest session of this repository that is not discarded. On a terminal you are asked first,
+    because its work is lost then.
     """
-    if ctx.get_parameter_source("session") is not ParameterSource.COMMANDLINE and not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise NeedsPerson(f"nothing was removed; to discard this session: donewhen discard {session}")
-        if not click.confirm("Remove its trees and its branch?", default=False, err=True):
-            say("nothing was removed")
-            return 1
+    is_named = ctx.get_parameter_source("session") is ParameterSource.COMMANDLINE
+    asks = not is_named and not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    if asks and not click.confirm("Remove its trees and its branch?", default=False, err=True):
+        say("nothing was removed")
+        return 1
     left = anyio.run(methods.session_discard, session)
     click.echo(one_line(left or "its trees and its branch are removed; its log stays"))
     return 0

@@ -68,15 +68,14 @@ Fit = tuple[str, Callable[[Candidate], bool]]
 ANY: Fit = ("", _always)
 KEPT: Fit = ("that is not discarded", lambda candidate: candidate.is_kept)
 DECISION: Fit = ("that waits for a decision", _waits_for_decision)
-RUNNING: Fit = ("that is running", lambda candidate: candidate.is_live)
+UNFINISHED: Fit = ("that is not finished", lambda candidate: candidate.row.state != "finished")
 VERIFIED: Fit = ("that is verified", lambda candidate: candidate.is_verified)
 FITS: Mapping[str, Fit] = {
     "diff": KEPT,
-    "watch": RUNNING,
     "answer": ("that waits for an answer", _waits_for_answer),
     "approve": DECISION,
     "deny": DECISION,
-    "cancel": RUNNING,
+    "cancel": UNFINISHED,
     "resume": ("that can be resumed", _can_resume),
     "land": VERIFIED,
     "receipt": VERIFIED,
