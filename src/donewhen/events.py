@@ -1,7 +1,7 @@
 """Public events of a session: immutable records of plain data. This module sends nothing; `emit` is passed to the code.
 
 An event contains only its own fields. The code that writes the log adds sequence number, time and session. New versions
-only add fields, and readers accept event types that they do not know.
+only add fields, and readers accept event types that they do not know: `load` returns `UnknownEvent` for those.
 
 The classes define their fields by annotation and are not dataclasses. There are many of them and every command loads
 them, so generating code for each would make every start slower.
@@ -9,8 +9,10 @@ them, so generating code for each would make every start slower.
 
 import re
 from collections.abc import Callable, Mapping
-from enum import Enum
+from functools import cache
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
+
+from donewhen.records import Reader, Stored, WrongShape, frozen, plain, reader
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -24,10 +26,13 @@ class Event:
     __slots__ = ("__dict__",)
     _fields: ClassVar[tuple[str, ...]] = ()
     _type: ClassVar[str] = "event"
+    subtask: ClassVar[str] = ""
+    """The subtask that the event belongs to; empty for events about the whole session."""
 
     def __init_subclass__(cls) -> None:
         cls._fields = tuple(cls.__annotations__)
         cls._type = _WORD.sub("_", cls.__name__).lower()
+        _CLASSES[cls._type] = cls
 
     def __init__(self, **fields: Any) -> None:
         for name in self._fields:
@@ -64,10 +69,55 @@ class Event:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields as plain JSON values. Strip the `_` that ends a field name which Python reserves."""
-        return {name.removesuffix("_"): _plain(value) for name, value in self.__dict__.items()}
+        return {name.removesuffix("_"): plain(value) for name, value in self.__dict__.items()}
 
 
+_CLASSES: dict[str, type[Event]] = {}
+"""The classes of events by type."""
 Emit = Callable[[Event], None]
+
+
+class UnknownEvent(Event):
+    """An event of a type that this version does not know, or without a field that its type needs."""
+
+    kind: str
+    body: Mapping[str, Any]
+
+
+def load(kind: str, body: Mapping[str, Any]) -> Event:
+    """Return the event of this type with these fields. Fields that its class does not have are ignored.
+
+    Texts, lists and records have the type that the class says. Numbers are not checked.
+    """
+    cls = _CLASSES.get(kind, UnknownEvent)
+    fields: dict[str, Any] = {}
+    for name, key, read, default in _columns(cls):
+        if key not in body:
+            if default is _REQUIRED:
+                return UnknownEvent(kind=kind, body=body)
+            fields[name] = default
+            continue
+        try:
+            fields[name] = read(body[key]) if read else body[key]
+        except WrongShape:
+            return UnknownEvent(kind=kind, body=body)
+    if "subtask" in body:
+        fields["subtask"] = str(body["subtask"])
+    event = object.__new__(cls)
+    event.__dict__.update(fields)
+    return event
+
+
+_REQUIRED = object()
+
+
+@cache
+def _columns(cls: type[Event]) -> tuple[tuple[str, str, Reader | None, Any], ...]:
+    """Return name, key, reader and default of every field. Made when an event of the class is loaded first."""
+    return tuple(
+        (name, name.removesuffix("_"), reader(kind), vars(cls).get(name, _REQUIRED))
+        for name, kind in cls.__annotations__.items()
+    )
 
 
 def preview(text: str) -> str:
@@ -76,6 +126,63 @@ def preview(text: str) -> str:
     if len(data) <= PREVIEW_BYTES:
         return data.decode()
     return data[: PREVIEW_BYTES - len("…".encode())].decode("utf-8", "ignore") + "…"
+
+
+# Records inside events.
+
+
+@frozen
+class CheckResult(Stored):
+    """The result of one check on one tree, without its output."""
+
+    name: str
+    status: str
+    exit_code: int | None = None
+    duration_ms: int = 0
+
+
+@frozen
+class RefusedPath(Stored):
+    """A path because of which work could not be captured."""
+
+    path: str
+    reason: str
+
+
+@frozen
+class TestCounts(Stored):
+    """The test counts that a runner reported."""
+
+    __test__ = False  # pytest would collect the class otherwise
+
+    collected: int = 0
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+@frozen
+class GateReason(Stored):
+    """Why the gate did not accept the patch of a subtask."""
+
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"words", "path", "symbol", "check"})
+    code: str
+    words: str | None = None
+    path: str | None = None
+    symbol: str | None = None
+    check: str | None = None
+
+
+@frozen
+class RejectionCause(Stored):
+    """Why one subtask was left out of a union."""
+
+    culprit: str
+    partner: str | None
+    reason: str
+    check: str | None
+    common: tuple[str, ...]
+    detail: str
 
 
 # Session life cycle.
@@ -111,7 +218,7 @@ class ContractProposed(Event):
 
 
 class BaselineCompleted(Event):
-    results: tuple[Mapping[str, Any], ...]
+    results: tuple[CheckResult, ...]
 
 
 class DiffReady(Event):
@@ -135,10 +242,10 @@ class SessionFinished(Event):
     outcome: str
     reason: str
     iterations: int
-    results: tuple[Mapping[str, Any], ...]
+    results: tuple[CheckResult, ...]
     summary: str
     tree: str
-    refused: tuple[Mapping[str, str], ...] = ()
+    refused: tuple[RefusedPath, ...] = ()
     """Paths, with reasons, because of which the last work could not be captured; empty if it was captured."""
 
 
@@ -249,6 +356,19 @@ class RevisionStarted(Event):
     artifact: str = ""
 
 
+# Rounds of a loop. Nothing emits them yet; their line for people is there already.
+
+
+class RoundStarted(Event):
+    loop: str
+
+
+class RoundFinished(Event):
+    loop: str
+    outcome: str
+    decision: str = ""
+
+
 # Plans, subtasks and workers.
 
 
@@ -290,7 +410,7 @@ class SubtaskVerifying(Event):
 class SubtaskGated(Event):
     id: str
     status: str
-    reasons: tuple[dict[str, Any], ...]
+    reasons: tuple[GateReason, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -310,7 +430,7 @@ class UnionRejected(Event):
     partner: str | None
     reason: str
     detail: str
-    causes: tuple[Mapping[str, Any], ...] = ()
+    causes: tuple[RejectionCause, ...] = ()
 
 
 # Results of the judge.
@@ -330,7 +450,7 @@ class CheckCompleted(Event):
     signal: int | None
     duration_ms: int
     output_tail: str
-    tests: dict[str, int] | None
+    tests: TestCounts | None
     evidence: str
     cached: bool
     reasons: tuple[str, ...] = ()
@@ -377,11 +497,3 @@ class GateDecided(Event):
     """The text of the change request, if that was the decision."""
     edited: bool = False
     """True if the approved contract is the one that a person edited in its file."""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - any tuple of plain data
-    return value

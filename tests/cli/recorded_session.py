@@ -8,10 +8,7 @@ from donewhen.storage.record import Record
 
 ID = "5e551011"
 CONTRACT = {"checks": [{"name": "lint"}, {"name": "tests"}]}
-RESULTS = (
-    {"name": "lint", "status": "pass", "exit_code": 0, "duration_ms": 300},
-    {"name": "tests", "status": "pass", "exit_code": 0, "duration_ms": 1200},
-)
+RESULTS = (events.CheckResult("lint", "pass", 0, 300), events.CheckResult("tests", "pass", 0, 1200))
 
 
 def record(event: Event, seq: int = 1) -> Record:
@@ -45,7 +42,7 @@ def checked(name: str, status: str, phase: str = "round", *reasons: str) -> Even
         signal=None,
         duration_ms=1200,
         output_tail="",
-        tests={"collected": 3, "passed": 2, "failed": 1, "skipped": 0} if status == "fail" else None,
+        tests=events.TestCounts(collected=3, passed=2, failed=1) if status == "fail" else None,
         evidence="sidecar",
         cached=False,
         reasons=reasons,

@@ -18,7 +18,7 @@ from donewhen.cli.views.ending import EndingFacts, facts_of, next_commands, show
 from donewhen.cli.views.event_fields import LONGEST
 from donewhen.cli.views.event_lines import call_words, line_of
 from donewhen.cli.views.session_audience import PlainLines, watching
-from donewhen.events import Event
+from donewhen.events import Event, ToolCall
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.storage.record import Record
 
@@ -62,8 +62,8 @@ def test_the_lines_of_a_session_tell_its_story() -> None:
 
 def test_a_call_whose_preview_was_cut_still_says_what_is_meant() -> None:
     cut = events.preview(json.dumps({"path": "src/a b.py", "content": "x" * 500}))
-    assert call_words(call("1", "write_file", cut).fields()) == "write_file src/a b.py"
-    assert call_words(call("1", "update", "[1]").fields()) == "update [1]"
+    assert call_words(ToolCall(id="1", tool="write_file", params_preview=cut)) == "write_file src/a b.py"
+    assert call_words(ToolCall(id="1", tool="update", params_preview="[1]")) == "update [1]"
 
 
 TEXTS = st.text(max_size=LONGEST + 50)

@@ -254,7 +254,7 @@ def completed(result: Result, phase: str) -> events.CheckCompleted:
         signal=result.signal,
         duration_ms=result.duration_ms,
         output_tail=result.output_tail,
-        tests=asdict(result.tests) if result.tests else None,
+        tests=events.TestCounts(**asdict(result.tests)) if result.tests else None,
         evidence=result.evidence,
         cached=result.cached,
         reasons=result.reasons,

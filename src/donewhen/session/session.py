@@ -22,7 +22,7 @@ from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import Verdict
 from donewhen.model.interface import ModelWaits, Said
 from donewhen.records import frozen
-from donewhen.session.check.judge_tree import judge_tree, plain_results
+from donewhen.session.check.judge_tree import check_results, judge_tree
 from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green
 from donewhen.session.log.start_record import StartRecord, is_planned
 from donewhen.session.log.writer import LogWriter
@@ -138,7 +138,7 @@ class Session:
         if story.baseline is None:
             self._recorder.move("judging")
             verdict = await self._baseline(self._opened.contract)
-            completed = BaselineCompleted(results=tuple(plain_results(verdict)))
+            completed = BaselineCompleted(results=check_results(verdict))
             self._recorder.write(completed, note=self._memory.of_baseline(verdict))
         if not self._may_be_green() and baseline_is_green(story, self._opened.contract):
             return await self._ending.finish(Outcome.ALREADY_SATISFIED, self._all_green())

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from donewhen.errors import MachineryBroke
+from donewhen.events import Event, load
 from donewhen.records import frozen
 
 LONGEST = 8 * 1024 * 1024
@@ -28,6 +29,15 @@ class Record:
     seq: int | None
     generation: int = field(default=0, compare=False)
     """The lease generation that wrote it."""
+    _event: Event | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def event(self) -> Event:
+        """The event that a record with a `seq` holds."""
+        if self._event is None:
+            object.__setattr__(self, "_event", load(self.kind, self.body))
+        assert self._event is not None
+        return self._event
 
     def line(self) -> dict[str, Any]:
         """Return the record as one entry of the public event stream."""

@@ -6,13 +6,14 @@ no patch is to blame.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from donewhen.records import frozen
 from donewhen.union.oracle import Members
 from donewhen.union.search_state import SearchState, Standing
 
 
-@dataclass(frozen=True)
+@frozen
 class Blame:
     """Why one patch was left out."""
 

@@ -9,7 +9,7 @@ the partner and the check that exposed it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 
@@ -46,15 +46,9 @@ class Dropped:
     detail: str
     """One line for people."""
 
-    def plain(self) -> dict[str, Any]:
-        return {
-            "culprit": self.patch,
-            "partner": self.partner,
-            "reason": self.why,
-            "check": self.check,
-            "common": self.common,
-            "detail": self.detail,
-        }
+    def as_event(self) -> events.RejectionCause:
+        """Return the cause as an event reports it."""
+        return events.RejectionCause(self.patch, self.partner, self.why, self.check, self.common, self.detail)
 
 
 @frozen(kw_only=True)
@@ -198,7 +192,7 @@ class Combiner:
         id = look.patch.id
         self.emit(events.SubtaskVerifying(id=id))
         gated = await self.gate.judged(look)
-        reasons = tuple(reason.plain() for reason in gated.reasons)
+        reasons = tuple(reason.as_event() for reason in gated.reasons)
         self.emit(events.SubtaskGated(id=id, status=gated.status, reasons=reasons, notes=gated.notes))
         return gated
 
@@ -237,7 +231,7 @@ class Combiner:
                     partner=gravest.partner,
                     reason=gravest.why,
                     detail=gravest.detail,
-                    causes=tuple(one.plain() for one in causes),
+                    causes=tuple(one.as_event() for one in causes),
                 )
             )
         for id in kept:

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from donewhen.records import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Observation:
     """One judgement: the red checks, in the order in which they ran. Empty: every check ran and was green."""
 

@@ -6,16 +6,16 @@ a question is new, never whether it is useful.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from donewhen.records import frozen
 from donewhen.union.observations import Observation, Observations
 
 Members = tuple[str, ...]
 """Ids of patches, in the order of applying."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MergedTree:
     """The identity of a merged tree, or the paths at which the patches cannot be merged."""
 
@@ -39,7 +39,7 @@ class Oracle(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen
 class SearchLimits:
     at_once: int = 1
     """Number of judgements that may run at the same time."""

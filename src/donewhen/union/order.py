@@ -6,10 +6,11 @@ may still break each other. So the groups only save time; they do not prove inde
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from donewhen.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class SearchItem:
     """A patch as the search sees it."""
 

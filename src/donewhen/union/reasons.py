@@ -1,8 +1,8 @@
 """Reasons why a patch was not accepted: a code for programs, a text for people, and the location."""
 
-from dataclasses import asdict
-from typing import Any, Literal
+from typing import Literal
 
+from donewhen.events import GateReason
 from donewhen.records import frozen
 from donewhen.workspace.git.objects import shown
 
@@ -38,8 +38,10 @@ class Reason:
     check: str = ""
     """The check that the reason is about."""
 
-    def plain(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value}
+    def as_event(self) -> GateReason:
+        """Return the reason as an event reports it."""
+        path, symbol, check = self.path or None, self.symbol or None, self.check or None
+        return GateReason(self.code, self.words or None, path, symbol, check)
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (shown(self.path), self.symbol) if part)

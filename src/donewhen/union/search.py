@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from donewhen.records import frozen
 from donewhen.union.blame import Blame, first_red, retrial, trial
 from donewhen.union.oracle import USUAL, CachedOracle, Members, Oracle, SearchExhausted, SearchLimits
 from donewhen.union.order import SearchItem, by_risk, components, lanes
 from donewhen.union.search_state import SearchState
 
 
-@dataclass(frozen=True)
+@frozen
 class SearchResult:
     kept: Members
     """A maximal green union, in the order of applying. It was seen green as a whole, with every check."""

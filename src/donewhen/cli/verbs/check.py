@@ -95,7 +95,7 @@ def _proposed(place: Workplace) -> tuple[Check, ...] | None:
 
 def _finished(verdict: Verdict) -> events.SessionFinished:
     outcome = judge_tree.outcome_of(verdict)
-    results = tuple(judge_tree.plain_results(verdict))
+    results = judge_tree.check_results(verdict)
     summary = judge_tree.summary(verdict)
     return events.SessionFinished(
         outcome=outcome, reason=summary, iterations=0, results=results, summary=summary, tree=verdict.tree

@@ -60,7 +60,7 @@ def _audience(as_json: bool) -> Emit:
 def _progress(event: Event) -> None:
     """Print a line for each gated patch and each check of a union; the table follows at the end."""
     if isinstance(event, events.BaselineCompleted):
-        green = sum(result["status"] == "pass" for result in event.results)
+        green = sum(result.status == "pass" for result in event.results)
         say(f"base: {green} of {len(event.results)} checks are green")
     elif isinstance(event, events.SubtaskGated):
         say(f"gate: {event.id} {event.status}")
@@ -108,10 +108,7 @@ def _summary(combined: Combined) -> str:
 def _finished(combined: Combined) -> events.SessionFinished:
     united, summary = combined.united, _summary(combined)
     legs = united.judgement.legs if united.judgement else ()
-    results = tuple(
-        {"name": leg.name, "status": leg.status, "exit_code": leg.exit_code, "duration_ms": leg.duration_ms}
-        for leg in legs
-    )
+    results = tuple(events.CheckResult(leg.name, leg.status, leg.exit_code, leg.duration_ms) for leg in legs)
     # All patches may be in while a check is still red as on the base: then the contract is not met.
     green = bool(legs) and all(leg.status == "pass" or leg.quarantined for leg in legs)
     return events.SessionFinished(

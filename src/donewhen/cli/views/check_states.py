@@ -6,9 +6,9 @@ patches, are visible only while they run.
 
 from dataclasses import dataclass
 
-from donewhen.cli.views.event_fields import Body, mapping, objects, whole
+from donewhen.cli.views.event_fields import mapping, objects, whole
 from donewhen.cli.views.event_lines import DECIDING, DecidingEvents
-from donewhen.storage.record import Record
+from donewhen.events import CheckCompleted, CheckStarted, Event
 
 
 @dataclass(slots=True)
@@ -37,21 +37,20 @@ class CheckStates:
         """Return the running check that started last."""
         return max((one for one in self.all.values() if one.phase), key=lambda one: one.since, default=None)
 
-    def begin(self, body: Body, now: float, is_working: bool) -> None:
-        name, phase = str(body.get("name")), _phase(body)
-        check = self.all.setdefault(name, CheckState(name, is_on_the_way=is_working and phase not in DECIDING))
-        check.phase, check.since = phase, now
+    def begin(self, event: CheckStarted, now: float, is_working: bool) -> None:
+        on_the_way = is_working and event.phase not in DECIDING
+        check = self.all.setdefault(event.name, CheckState(event.name, is_on_the_way=on_the_way))
+        check.phase, check.since = event.phase, now
 
-    def end(self, body: Body, is_working: bool) -> bool:
+    def end(self, event: CheckCompleted, is_working: bool) -> bool:
         """Record a result. Return True if it decides the state. A result on the base counts only before the work."""
-        decides = self._deciding.is_said_by(body)
-        name = str(body.get("name"))
-        check = self.all.get(name) or CheckState(name)
+        decides = self._deciding.is_said_by(event)
+        check = self.all.get(event.name) or CheckState(event.name)
         if decides or not is_working:
-            self.all[name], check.is_on_the_way = check, False
-            check.status, check.duration_ms = str(body.get("status")), whole(body.get("duration_ms"))
+            self.all[event.name], check.is_on_the_way = check, False
+            check.status, check.duration_ms = event.status, whole(event.duration_ms)
             self._stop(check)
-        elif check.phase == _phase(body):
+        elif check.phase == event.phase:
             self._stop(check)
         return decides
 
@@ -65,14 +64,10 @@ class CheckStates:
         if check.is_on_the_way:
             self.all.pop(check.name, None)
 
-    def is_on_the_way(self, record: Record) -> bool:
+    def is_on_the_way(self, event: Event) -> bool:
         """Return True for an intermediate result, not about the whole work: other events report its consequence."""
-        return record.kind == "check_completed" and self._deciding.is_on_the_way(record.body)
+        return isinstance(event, CheckCompleted) and self._deciding.is_on_the_way(event)
 
     def verdict(self) -> str:
         red = [f"{one.name} {one.status or 'not run'}" for one in self.all.values() if one.status != "pass"]
         return ", ".join(red) or "every check passed"
-
-
-def _phase(body: Body) -> str:
-    return str(body.get("phase") or "round")

@@ -1,16 +1,18 @@
 """Final output of a session on the command line: its outcome, and the commands to type next."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import click
 
+from donewhen import events
 from donewhen.cli.group import one_line
-from donewhen.cli.views.event_fields import amount, counted, objects, seconds, short, whole
+from donewhen.cli.views.event_fields import amount, counted, seconds, short, whole
 from donewhen.cli.views.event_lines import MARKS, OUR_ENGINES, DecidingEvents, diff_words
 from donewhen.cli.views.subtask_states import APPLIED, SubtaskStates
 from donewhen.errors import DonewhenError
+from donewhen.events import CheckResult, Event
 from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.session.log import handoff
@@ -18,59 +20,64 @@ from donewhen.session.outcome import WORK_ON, Outcome, SessionResult
 from donewhen.session.person.gates import DECIDE, Decision, GateKind
 from donewhen.storage.record import Record
 
+E = TypeVar("E", bound=Event)
+
 
 class EndingFacts:
     """Facts from the log of a session that are shown at its end."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self.facts: dict[str, Mapping[str, Any]] = {}
-        """The latest event of each type."""
         self.open: dict[str, str] = {}
         """Pending questions and gates by id: `question`, or the kind of a gate."""
-        self.checks: dict[str, Mapping[str, Any]] = {}
+        self.checks: dict[str, CheckResult] = {}
         """The latest result of each check on the work."""
         self.paid: set[str] = set()
         """Agents and models that may have cost money: external agents, and models that are not known to be free."""
         self.refused = False
         """True if a person denied a gate."""
         self.subtasks = SubtaskStates()
+        self._latest: dict[type[Event], Event] = {}
         self._deciding = DecidingEvents()
         for record in records:
-            self._take(record)
+            self._take(record.event)
 
-    def _take(self, record: Record) -> None:
-        body = record.body
-        self.facts[record.kind] = body
-        self.subtasks.take(record)
-        match record.kind:
-            case "question_asked":
-                self.open[str(body.get("id"))] = "question"
-            case "gate_opened":
-                self.open[str(body.get("id"))] = str(body.get("gate"))
-            case "question_answered" | "question_expired" | "gate_decided":
-                self.open.pop(str(body.get("id")), None)
-                self.refused |= body.get("decision") == Decision.DENIED
-            case "engine_selected" if body.get("agent") or body.get("engine") not in OUR_ENGINES:
-                self.paid.add(str(body.get("agent") or body.get("engine")))
-            case "model_turn" if not is_free(str(body.get("model"))):
-                self.paid.add(str(body.get("model")))
-            case "check_completed" if self._deciding.is_said_by(body):
-                self.checks[str(body.get("name"))] = body
-            case "state_changed" if body.get("to") != "finished":
-                self.facts.pop("session_finished", None)  # the session continued after that
+    def _take(self, event: Event) -> None:
+        self._latest[type(event)] = event
+        self.subtasks.take(event)
+        match event:
+            case events.QuestionAsked():
+                self.open[event.id] = "question"
+            case events.GateOpened():
+                self.open[event.id] = event.gate
+            case events.QuestionAnswered() | events.QuestionExpired():
+                self.open.pop(event.id, None)
+            case events.GateDecided():
+                self.open.pop(event.id, None)
+                self.refused |= event.decision == Decision.DENIED
+            case events.EngineSelected() if event.agent or event.engine not in OUR_ENGINES:
+                self.paid.add(event.agent or event.engine)
+            case events.ModelTurn() if not is_free(event.model):
+                self.paid.add(event.model)
+            case events.CheckCompleted() if self._deciding.is_said_by(event):
+                self.checks[event.name] = CheckResult(event.name, event.status, event.exit_code, event.duration_ms)
+            case events.StateChanged() if event.to != "finished":
+                self._latest.pop(events.SessionFinished, None)  # the session continued after that
             case _:
                 pass
 
-    def results(self) -> Iterable[Mapping[str, Any]]:
-        return objects(self.get("session_finished").get("results")) or self.checks.values()
+    def results(self) -> Iterable[CheckResult]:
+        finished = self.latest(events.SessionFinished)
+        return (finished and finished.results) or self.checks.values()
 
     @property
     def is_free(self) -> bool:
         """True if all models and agents that worked are known to be free."""
-        return "model_turn" in self.facts and not self.paid
+        return self.latest(events.ModelTurn) is not None and not self.paid
 
-    def get(self, kind: str) -> Mapping[str, Any]:
-        return self.facts.get(kind, {})
+    def latest(self, cls: type[E]) -> E | None:
+        """Return the latest event of a class."""
+        event = self._latest.get(cls)
+        return event if isinstance(event, cls) else None
 
 
 def show_ending(result: SessionResult, as_json: bool) -> None:
@@ -97,38 +104,40 @@ def _records(session: str) -> list[Record]:
 
 def facts_of(ended: EndingFacts) -> Iterator[str]:
     for one in ended.results():
-        status = str(one.get("status"))
-        yield f"  {MARKS.get(status, '?')} {one.get('name')}: {status}, {seconds(one.get('duration_ms'))}"
-    for one in objects(ended.get("session_finished").get("refused")):
-        yield f"  refused: {short(one.get('path'))} {short(one.get('reason'))}"
+        yield f"  {MARKS.get(one.status, '?')} {one.name}: {one.status}, {seconds(one.duration_ms)}"
+    finished = ended.latest(events.SessionFinished)
+    for one in finished.refused if finished else ():
+        yield f"  refused: {short(one.path)} {short(one.reason)}"
     yield from _plan_to_decide(ended)
     if missing := _missing_subtasks(ended):
         yield f"  {missing}"
-    if ended.get("diff_ready"):
-        yield f"  {diff_words(ended.get('diff_ready'))}"
-    if landed := ended.get("landed"):
-        yield f"  branch {landed.get('branch')} ({str(landed.get('commit'))[:12]})"
-        if landed.get("note"):
-            yield f"  note: {landed.get('note')}"
-    if spent := ended.get("spend"):
-        money = price(amount(spent.get("usd")), ended.is_free)
-        rounds = whole(ended.get("session_finished").get("iterations"))
+    if diff := ended.latest(events.DiffReady):
+        yield f"  {diff_words(diff)}"
+    if landed := ended.latest(events.Landed):
+        yield f"  branch {landed.branch} ({landed.commit[:12]})"
+        if landed.note:
+            yield f"  note: {landed.note}"
+    if spent := ended.latest(events.Spend):
+        money = price(amount(spent.usd), ended.is_free)
+        rounds = whole(finished.iterations) if finished else 0
         told = f", {counted(rounds, 'round')}" if rounds else ""
-        yield f"  {counted(spent.get('tokens'), 'token')}, {money}{told}"
+        yield f"  {counted(spent.tokens, 'token')}, {money}{told}"
 
 
 def _plan_to_decide(ended: EndingFacts) -> Iterator[str]:
     """Yield the complete plan if it waits for a person's decision."""
-    drafted = GateKind.CONTRACT in ended.open.values() and "planning_completed" in ended.facts
-    if drafted or GateKind.PLAN in ended.open.values():
-        yield from (f"  {line}" for line in str(ended.get("gate_opened").get("detail", "")).splitlines())
+    drafted = GateKind.CONTRACT in ended.open.values() and ended.latest(events.PlanningCompleted)
+    gate = ended.latest(events.GateOpened)
+    if gate and (drafted or GateKind.PLAN in ended.open.values()):
+        yield from (f"  {line}" for line in gate.detail.splitlines())
 
 
 def _missing_subtasks(ended: EndingFacts) -> str:
     """Return a line about subtasks that were left out: the contract may be green without them."""
     known = ended.subtasks.all.values()
     missing = [one.id for one in known if one.state != APPLIED]
-    is_built = len(missing) < len(known) and ended.get("engine_selected").get("engine") == "foreman"
+    engine = ended.latest(events.EngineSelected)
+    is_built = len(missing) < len(known) and engine is not None and engine.engine == "foreman"
     words = f"{len(known) - len(missing)} of {counted(len(known), 'subtask')} are in; left out: {', '.join(missing)}"
     return short(words) if missing and is_built else ""
 
@@ -141,7 +150,8 @@ def price(usd: float | None, free: bool) -> str:
 
 def next_commands(result: SessionResult, ended: EndingFacts) -> list[str]:
     """Return commands that a person may type next, the most likely first."""
-    intent = str(ended.get("session_started").get("intent") or "INTENT")
+    started = ended.latest(events.SessionStarted)
+    intent = (started and started.intent) or "INTENT"
     return [
         text.format(id=result.session, intent=shlex.quote(intent) if len(intent) < 80 else "INTENT")
         for text in _templates(result.outcome, ended)
@@ -149,12 +159,13 @@ def next_commands(result: SessionResult, ended: EndingFacts) -> list[str]:
 
 
 def _templates(outcome: Outcome, ended: EndingFacts) -> Iterable[str]:
-    if outcome is Outcome.VERIFIED and (branch := str(ended.get("landed").get("branch", ""))):
-        is_own = branch.startswith("donewhen/")
+    if outcome is Outcome.VERIFIED and (landed := ended.latest(events.Landed)):
+        is_own = landed.branch.startswith("donewhen/")
         return ("donewhen diff {id}", "donewhen land {id} --onto BRANCH" if is_own else "donewhen receipt {id}")
     if outcome is Outcome.WAITING and ended.open:
         waits = [*ended.open.values()][-1]
         kind = GateKind.of(waits)
         return ("donewhen answer {id} TEXT",) if waits == "question" else kind.next if kind is not None else DECIDE
-    is_sent_back = ended.get("evaluation_completed").get("status") == "rejected" and not ended.refused
+    evaluated = ended.latest(events.EvaluationCompleted)
+    is_sent_back = evaluated is not None and evaluated.status == "rejected" and not ended.refused
     return WORK_ON if outcome is Outcome.REJECTED and is_sent_back else outcome.next

@@ -59,8 +59,3 @@ def seconds(milliseconds: object) -> str:
 def counted(number: object, noun: str) -> str:
     many = whole(number)
     return f"{many:,} {noun}" if many == 1 else f"{many:,} {noun}s"
-
-
-def subtask_of(body: Body) -> str:
-    """Return the subtask that an event belongs to; empty for events about the whole session."""
-    return name_of(body.get("subtask"))

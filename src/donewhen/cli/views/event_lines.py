@@ -8,8 +8,10 @@ line passes it through `one_line`.
 import json
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
-from donewhen.cli.views.event_fields import Body, counted, items, mapping, objects, seconds, short, subtask_of, whole
+from donewhen import events
+from donewhen.cli.views.event_fields import counted, name_of, seconds, short, whole
 from donewhen.cli.views.plan_lines import (
     evaluation_words,
     gated_words,
@@ -21,10 +23,11 @@ from donewhen.cli.views.plan_lines import (
     union_rejected_lines,
     union_verified_words,
 )
+from donewhen.events import Event
 from donewhen.storage.record import Record
 
 MARKS = {"pass": "✓", "fail": "✗", "flaky": "~", "timeout": "⏱", "vacuous": "∅", "tampered": "!", "infra": "?"}
-SAID_AT_THE_END = ("diff_ready", "landed", "gate_opened", "session_finished")
+SAID_AT_THE_END = (events.DiffReady, events.Landed, events.GateOpened, events.SessionFinished)
 """Events that the final output of a session or a question to a person repeats; they are not shown twice."""
 DECIDING = ("round", "rerun")
 """Phases whose result is the state of a check. A result on the base counts only before there is work. A final run (on
@@ -45,15 +48,23 @@ def line_of(record: Record) -> str:
 
 def lines_of(record: Record) -> list[str]:
     """Return an event as lines, one for each cause. The subtask of an event is the prefix: `  [a] → …`."""
-    if record.kind == "session_started":
-        return [f"session {record.session}: {short(record.body.get('intent'))}"]
-    if record.kind in _SEVERAL:
-        return [*_SEVERAL[record.kind](record.body)]
-    if record.kind == "planning_completed" and record.body.get("items"):
-        return [*planned_lines(record.body)]
-    words = _WORDS.get(record.kind)
-    line = words(record.body) if words else ""
-    return [of_subtask(line, subtask_of(record.body))] if line else []
+    match record.event:
+        case events.SessionStarted(intent=intent):
+            return [f"session {record.session}: {short(intent)}"]
+        case events.UnionRejected() as rejected:
+            return [*union_rejected_lines(rejected)]
+        case events.ContractProposed() as proposed:
+            return [*proposed_lines(proposed)]
+        case events.PlanningCompleted() as planned if planned.items:
+            return [*planned_lines(planned)]
+        case event:
+            words = _WORDS.get(type(event))
+            line = words(event) if words else ""
+            return [of_subtask(line, subtask_of(event))] if line else []
+
+
+def subtask_of(event: Event) -> str:
+    return name_of(event.subtask)
 
 
 def of_subtask(line: str, subtask: str) -> str:
@@ -72,24 +83,22 @@ class DecidingEvents:
     def __init__(self) -> None:
         self._on_the_way: set[str] = set()
 
-    def is_said_by(self, body: Body) -> bool:
-        name, phase = str(body.get("name")), body.get("phase")
-        if phase in ON_THE_WAY and not subtask_of(body):
-            self._on_the_way.add(name)
-        elif phase == "round":
-            self._on_the_way.discard(name)
-        return phase in DECIDING and not self.is_on_the_way(body)
+    def is_said_by(self, event: events.CheckCompleted) -> bool:
+        if event.phase in ON_THE_WAY and not event.subtask:
+            self._on_the_way.add(event.name)
+        elif event.phase == "round":
+            self._on_the_way.discard(event.name)
+        return event.phase in DECIDING and not self.is_on_the_way(event)
 
-    def is_on_the_way(self, body: Body) -> bool:
-        again = body.get("phase") == "rerun" and str(body.get("name")) in self._on_the_way
-        return again or body.get("phase") in ON_THE_WAY or subtask_of(body) != ""
+    def is_on_the_way(self, event: events.CheckCompleted) -> bool:
+        again = event.phase == "rerun" and event.name in self._on_the_way
+        return again or event.phase in ON_THE_WAY or event.subtask != ""
 
 
-def call_words(body: Body) -> str:
+def call_words(event: events.ToolCall) -> str:
     """Return a tool call as words: the tool and its most informative parameter."""
-    preview = str(body.get("params_preview", ""))
-    telling = _TELLING.search(preview)
-    return f"{body.get('tool')} {short(_unescaped(telling.group(1)) if telling else preview)}".rstrip()
+    telling = _TELLING.search(event.params_preview)
+    return f"{event.tool} {short(_unescaped(telling.group(1)) if telling else event.params_preview)}".rstrip()
 
 
 def _unescaped(text: str) -> str:
@@ -99,113 +108,105 @@ def _unescaped(text: str) -> str:
         return text
 
 
-def check_words(body: Body) -> str:
+def check_words(event: events.CheckCompleted) -> str:
     """Return a line such as `✗ tests: fail (baseline) 6.1 s, 1 passed, 2 failed`, with the reasons."""
-    status, phase = str(body.get("status")), body.get("phase")
-    about = [seconds(body.get("duration_ms")), *_tests(mapping(body.get("tests")))]
-    if body.get("cached"):
+    about = [seconds(event.duration_ms), *_tests(event.tests)]
+    if event.cached:
         about.append("kept")
-    why = "; ".join(short(reason) for reason in items(body.get("reasons")))
-    return f"{MARKS.get(status, '?')} {body.get('name')}: {status}{phase_words(phase)} {', '.join(about)}" + (
-        f"; {why}" if why else ""
-    )
+    why = "; ".join(map(short, event.reasons))
+    result = f"{MARKS.get(event.status, '?')} {event.name}: {event.status}{phase_words(event.phase)}"
+    return f"{result} {', '.join(about)}" + (f"; {why}" if why else "")
 
 
-def phase_words(phase: object) -> str:
-    return "" if phase in ("round", None) else f" ({phase})"
+def phase_words(phase: str) -> str:
+    return "" if phase == "round" else f" ({phase})"
 
 
-def _tests(counts: Body) -> Iterable[str]:
-    for kind in ("passed", "failed", "skipped"):
-        if counts.get(kind):
-            yield f"{whole(counts[kind])} {kind}"
+def _tests(counts: events.TestCounts | None) -> Iterable[str]:
+    if counts is not None:
+        known = {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
+        yield from (f"{whole(number)} {kind}" for kind, number in known.items() if number)
 
 
-def diff_words(body: Body) -> str:
-    files = f"{counted(body.get('files'), 'file')} changed"
-    return f"{files}, {counted(body.get('insertions'), 'insertion')}, {counted(body.get('deletions'), 'deletion')}"
+def diff_words(event: events.DiffReady) -> str:
+    files = f"{counted(event.files, 'file')} changed"
+    return f"{files}, {counted(event.insertions, 'insertion')}, {counted(event.deletions, 'deletion')}"
 
 
-def _baseline(body: Body) -> str:
-    return "baseline: " + ", ".join(f"{one.get('name')} {one.get('status')}" for one in objects(body.get("results")))
+def _baseline(event: events.BaselineCompleted) -> str:
+    return "baseline: " + ", ".join(f"{one.name} {one.status}" for one in event.results)
 
 
-def _declined(body: Body) -> str:
-    why = f"{body.get('reason')}: {short(body.get('detail'))}"
-    return f"engine {body.get('engine')} gave up ({why}); next is {body.get('next')}"
+def _declined(event: events.EngineDeclined) -> str:
+    return f"engine {event.engine} gave up ({event.reason}: {short(event.detail)}); next is {event.next}"
 
 
-def _protected(body: Body) -> str:
-    why = short(body.get("reason"))
-    return f"  not graded: {short(body.get('path'))} ({body.get('action')}{': ' + why if why else ''})"
+def _protected(event: events.ProtectedEdit) -> str:
+    why = short(event.reason)
+    return f"  not graded: {short(event.path)} ({event.action}{': ' + why if why else ''})"
 
 
-def _checked(body: Body) -> str:
+def _checked(event: events.CheckCompleted) -> str:
     """Return a check result as a line; empty for cached results of a union search, which runs many checks."""
-    return "" if body.get("phase") == "union" and body.get("cached") else f"  {check_words(body)}"
+    return "" if event.phase == "union" and event.cached else f"  {check_words(event)}"
 
 
-def _result(body: Body) -> str:
-    return "" if body.get("ok") else f"    {short(body.get('preview'))}"
+def _result(event: events.ToolResult) -> str:
+    return "" if event.ok else f"    {short(event.preview)}"
 
 
-def _question(body: Body) -> str:
+def _question(event: events.QuestionAsked) -> str:
     """Return a question as a line. Remove the subtask's name from the text, because the line begins with it anyway."""
-    return f"question: {short(short(body.get('prompt')).removeprefix(f'[{subtask_of(body)}] '))}"
+    return f"question: {short(short(event.prompt).removeprefix(f'[{subtask_of(event)}] '))}"
 
 
-def _landed(body: Body) -> str:
-    note = str(body.get("note") or "")
-    return f"landed on {body.get('branch')} as {str(body.get('commit'))[:12]}" + (f"; {note}" if note else "")
+def _landed(event: events.Landed) -> str:
+    return f"landed on {event.branch} as {event.commit[:12]}" + (f"; {event.note}" if event.note else "")
 
 
-def _hint(body: Body) -> str:
-    source = f", from another repository ({short(body.get('source'))})" if body.get("source") else ""
-    return f"  a hint from memory{source}; it has helped {counted(body.get('times_helped'), 'time')}"
+def _hint(event: events.HintRecalled) -> str:
+    source = f", from another repository ({short(event.source)})" if event.source else ""
+    return f"  a hint from memory{source}; it has helped {counted(event.times_helped, 'time')}"
 
 
-def _loop_round(body: Body) -> str:
-    then = f"; {body['decision']}" if body.get("decision") else ""
-    return f"loop {body.get('loop')}: round ended as {body.get('outcome')}{then}"
+def _loop_round(event: events.RoundFinished) -> str:
+    then = f"; {event.decision}" if event.decision else ""
+    return f"loop {event.loop}: round ended as {event.outcome}{then}"
 
 
-_SEVERAL: dict[str, Callable[[Body], Iterable[str]]] = {
-    "union_rejected": union_rejected_lines,
-    "contract_proposed": proposed_lines,
-}
-_WORDS: dict[str, Callable[[Body], str]] = {
-    "baseline_completed": _baseline,
-    "engine_selected": lambda body: f"engine {body.get('engine')}: {short(body.get('reason'))}",
-    "engine_declined": _declined,
-    "model_selected": lambda body: f"model {body.get('model')}: {short(body.get('reason'))}",
-    "model_fallback": lambda body: f"model {body.get('model')} instead: {short(body.get('reason'))}",
-    "iteration_started": lambda body: f"round {body.get('n')} of {body.get('max')}",
-    "plan_text": lambda body: f"  {short(body.get('text'))}",
-    "tool_call": lambda body: f"  → {call_words(body)}",
-    "tool_result": _result,
-    "check_completed": _checked,
-    "protected_edit": _protected,
-    "policy_denied": lambda body: f"  denied by {body.get('rule')}: {short(body.get('command'))}",
-    "hint_recalled": _hint,
-    "question_asked": _question,
-    "question_answered": lambda body: f"answered: {short(body.get('answer'))}",
-    "question_expired": lambda _: "nobody answered in time",
-    "gate_opened": lambda body: f"waits for a person ({body.get('gate')}): {short(body.get('reason'))}",
-    "gate_decided": lambda body: f"{body.get('gate')}: {body.get('decision')}",
-    "planning_started": lambda _: "planning",
-    "planning_completed": plan_words,
-    "subtask_started": started_words,
-    "subtask_gated": gated_words,
-    "subtasks_farmed": lambda body: f"subtasks: {body.get('accepted')} of {body.get('total')} accepted",
-    "subtask_applied": lambda body: f"  subtask {short(body.get('id'))} applied",
-    "union_verified": union_verified_words,
-    "evaluation_started": lambda _: "evaluating",
-    "evaluation_completed": evaluation_words,
-    "revision_started": revision_words,
-    "round_started": lambda body: f"loop {body.get('loop')}: round started",
-    "round_finished": _loop_round,
-    "diff_ready": diff_words,
-    "landed": _landed,
-    "error": lambda body: f"error ({body.get('kind')}): {short(body.get('message'))}",
-    "session_finished": lambda body: f"{body.get('outcome')}: {short(body.get('reason'))}",
+_WORDS: dict[type[Event], Callable[[Any], str]] = {
+    events.BaselineCompleted: _baseline,
+    events.EngineSelected: lambda event: f"engine {event.engine}: {short(event.reason)}",
+    events.EngineDeclined: _declined,
+    events.ModelSelected: lambda event: f"model {event.model}: {short(event.reason)}",
+    events.ModelFallback: lambda event: f"model {event.model} instead: {short(event.reason)}",
+    events.IterationStarted: lambda event: f"round {event.n} of {event.max}",
+    events.PlanText: lambda event: f"  {short(event.text)}",
+    events.ToolCall: lambda event: f"  → {call_words(event)}",
+    events.ToolResult: _result,
+    events.CheckCompleted: _checked,
+    events.ProtectedEdit: _protected,
+    events.PolicyDenied: lambda event: f"  denied by {event.rule}: {short(event.command)}",
+    events.HintRecalled: _hint,
+    events.QuestionAsked: _question,
+    events.QuestionAnswered: lambda event: f"answered: {short(event.answer)}",
+    events.QuestionExpired: lambda _: "nobody answered in time",
+    events.GateOpened: lambda event: f"waits for a person ({event.gate}): {short(event.reason)}",
+    events.GateDecided: lambda event: f"{event.gate}: {event.decision}",
+    events.PlanningStarted: lambda _: "planning",
+    events.PlanningCompleted: plan_words,
+    events.SubtaskStarted: started_words,
+    events.SubtaskGated: gated_words,
+    events.SubtasksFarmed: lambda event: f"subtasks: {event.accepted} of {event.total} accepted",
+    events.SubtaskApplied: lambda event: f"  subtask {short(event.id)} applied",
+    events.UnionVerified: union_verified_words,
+    events.EvaluationStarted: lambda _: "evaluating",
+    events.EvaluationCompleted: evaluation_words,
+    events.RevisionStarted: revision_words,
+    events.RoundStarted: lambda event: f"loop {event.loop}: round started",
+    events.RoundFinished: _loop_round,
+    events.DiffReady: diff_words,
+    events.Landed: _landed,
+    events.Error: lambda event: f"error ({event.kind}): {short(event.message)}",
+    events.SessionFinished: lambda event: f"{event.outcome}: {short(event.reason)}",
 }

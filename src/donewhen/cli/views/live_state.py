@@ -7,21 +7,33 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from donewhen import events
 from donewhen.cli.views.check_states import CheckStates
-from donewhen.cli.views.event_fields import LONGEST, Body, amount, counted, short, subtask_of, whole
-from donewhen.cli.views.event_lines import OUR_ENGINES, SAID_AT_THE_END, call_words, lines_of, of_subtask, phase_words
+from donewhen.cli.views.event_fields import LONGEST, amount, counted, short, whole
+from donewhen.cli.views.event_lines import (
+    OUR_ENGINES,
+    SAID_AT_THE_END,
+    call_words,
+    lines_of,
+    of_subtask,
+    phase_words,
+    subtask_of,
+)
 from donewhen.cli.views.subtask_states import SubtaskStates
+from donewhen.events import Event
 from donewhen.model.prices import is_free
 from donewhen.storage.record import Record
 
 LATEST = 6
 LONGEST_PARTIAL = 2_000
-PASSING = ("tool_call", "tool_result", "plan_text")
+PASSING = (events.ToolCall, events.ToolResult, events.PlanText)
 """Events that are shown only briefly and not kept in the scrollback."""
-IN_THE_ROWS = ("iteration_started", "baseline_completed")
+IN_THE_ROWS = (events.IterationStarted, events.BaselineCompleted)
 """Events whose content is always in a row, or is shown for each check."""
-ASKING = ("question_asked", "question_answered", "question_expired", "gate_opened", "gate_decided")
-ROUND_ENDS = ("iteration_started", "engine_declined", "session_finished", "diff_ready", "gate_opened")
+ASKING = (events.QuestionAsked, events.QuestionAnswered, events.QuestionExpired, events.GateOpened, events.GateDecided)
+ROUND_ENDS = (
+    events.IterationStarted, events.EngineDeclined, events.SessionFinished, events.DiffReady, events.GateOpened,
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -62,14 +74,15 @@ class LiveState:
     def take(self, record: Record, now: float) -> list[str]:
         """Process one event and return the lines that stay in the scrollback."""
         self.session = record.session  # a resumed session has no second session_started event
-        kept = [*self._end_of_round(record, now)]
-        self.subtasks.take(record, now)
-        self._note(record, now)
-        if self._is_said_elsewhere(record):
+        event = record.event
+        kept = [*self._end_of_round(event, now)]
+        self.subtasks.take(event, now)
+        self._note(event, now)
+        if self._is_said_elsewhere(event):
             return kept
-        if record.kind in PASSING or self.checks.is_on_the_way(record):
+        if isinstance(event, PASSING) or self.checks.is_on_the_way(event):
             self.latest.extend(_passing_lines(record))
-        elif record.kind not in (*SAID_AT_THE_END, *IN_THE_ROWS):
+        elif not isinstance(event, (*SAID_AT_THE_END, *IN_THE_ROWS)):
             kept += lines_of(record)
         return kept
 
@@ -98,10 +111,10 @@ class LiveState:
             return self.subtasks.summary(), min(one.since for one in hands)
         return self.doing, self.since
 
-    def _is_said_elsewhere(self, record: Record) -> bool:
-        if record.kind == "question_asked":
+    def _is_said_elsewhere(self, event: Event) -> bool:
+        if isinstance(event, events.QuestionAsked):
             return self.person_here
-        return record.kind == "check_completed" and self.round.n > 0 and record.body.get("phase") == "baseline"
+        return isinstance(event, events.CheckCompleted) and self.round.n > 0 and event.phase == "baseline"
 
     def _nothing_runs(self) -> None:
         """Clear running calls and checks: an interrupted one has no result that ends it."""
@@ -113,58 +126,57 @@ class LiveState:
 
     # -- state changes by events --
 
-    def _note(self, record: Record, now: float) -> None:
-        body = record.body
-        match record.kind:
-            case "session_started":
-                self.intent = short(body.get("intent"))
-                self.engine, self.model = str(body.get("engine") or ""), str(body.get("model") or "")
-                self.checks.promise(body.get("contract"))
-            case "state_changed":
+    def _note(self, event: Event, now: float) -> None:
+        match event:
+            case events.SessionStarted():
+                self.intent = short(event.intent)
+                self.engine, self.model = event.engine or "", event.model or ""
+                self.checks.promise(event.contract)
+            case events.StateChanged():
                 self._nothing_runs()
-                self._do(_STATES.get(str(body.get("to")), self.doing), now)
-            case "engine_selected":
-                self.engine, self.agent = str(body.get("engine")), str(body.get("agent") or "")
-            case "model_selected" | "model_fallback":
-                self.model = str(body.get("model"))
-            case "iteration_started":
-                self.round = RoundState(whole(body.get("n")), whole(body.get("max")), 0, self.tokens, now, True)
-            case "spend":
-                self.tokens, self.usd = whole(body.get("tokens")), amount(body.get("usd"))
-            case "planning_completed" if body.get("items"):
+                self._do(_STATES.get(event.to, self.doing), now)
+            case events.EngineSelected():
+                self.engine, self.agent = event.engine, event.agent
+            case events.ModelSelected() | events.ModelFallback():
+                self.model = event.model
+            case events.IterationStarted():
+                self.round = RoundState(whole(event.n), whole(event.max), 0, self.tokens, now, True)
+            case events.Spend():
+                self.tokens, self.usd = whole(event.tokens), amount(event.usd)
+            case events.PlanningCompleted() if event.items:
                 self._do(_STATES["running"], now)
-            case _ if record.kind in _STEPS:
-                self._do(_STEPS[record.kind], now)
-            case _ if subtask_of(body) and record.kind not in ASKING:
-                self.round.calls += record.kind == "tool_call"
+            case _ if type(event) in _STEPS:
+                self._do(_STEPS[type(event)], now)
+            case _ if event.subtask and not isinstance(event, ASKING):
+                self.round.calls += isinstance(event, events.ToolCall)
             case _:
-                self._note_work(record.kind, body, now)
+                self._note_work(event, now)
 
-    def _note_work(self, kind: str, body: Body, now: float) -> None:
-        match kind:
-            case "model_turn" | "plan_text" | "error":
+    def _note_work(self, event: Event, now: float) -> None:
+        match event:
+            case events.ModelTurn() | events.PlanText() | events.Error():
                 self.partial = ""
-            case "tool_call":
+            case events.ToolCall():
                 self.round.calls += 1
-                self.calls[str(body.get("id"))] = (call_words(body), now)
-            case "tool_result":
-                self.calls.pop(str(body.get("id")), None)
+                self.calls[event.id] = (call_words(event), now)
+            case events.ToolResult():
+                self.calls.pop(event.id, None)
                 self._do(_STATES["running"], now)
-            case "check_started":
-                self.checks.begin(body, now, self.round.n > 0)
-            case "check_completed":
-                self.round.is_judged |= self.checks.end(body, self.round.n > 0)
-            case "question_asked" | "gate_opened":
+            case events.CheckStarted():
+                self.checks.begin(event, now, self.round.n > 0)
+            case events.CheckCompleted():
+                self.round.is_judged |= self.checks.end(event, self.round.n > 0)
+            case events.QuestionAsked() | events.GateOpened():
                 self._do(_STATES["waiting"], now)
-            case "question_answered" | "question_expired" | "gate_decided":
+            case events.QuestionAnswered() | events.QuestionExpired() | events.GateDecided():
                 self._do("going on", now)
             case _:
                 pass
 
-    def _end_of_round(self, record: Record, now: float) -> Iterator[str]:
-        waits = record.kind == "state_changed" and record.body.get("to") in ("waiting", "finished")
-        last_look = record.kind == "check_started" and record.body.get("phase") == "final"
-        if self.round.is_open and (waits or last_look or record.kind in ROUND_ENDS):
+    def _end_of_round(self, event: Event, now: float) -> Iterator[str]:
+        waits = isinstance(event, events.StateChanged) and event.to in ("waiting", "finished")
+        last_look = isinstance(event, events.CheckStarted) and event.phase == "final"
+        if self.round.is_open and (waits or last_look or isinstance(event, ROUND_ENDS)):
             self.round.is_open = False
             verdict = self.checks.verdict() if self.round.is_judged else "not judged"
             tokens = self.tokens - self.round.tokens_before
@@ -172,23 +184,23 @@ class LiveState:
             yield f"round {self.round.n} of {self.round.most}: {verdict} ({spent})"
 
 
-_STEPS = {
-    "planning_started": "planning",
-    "planning_completed": "preparing the subtasks",
-    "evaluation_started": "evaluating",
-    "evaluation_completed": "thinking",
-    "subtasks_farmed": "putting the patches together",
-    "diff_ready": "finishing",
+_STEPS: dict[type[Event], str] = {
+    events.PlanningStarted: "planning",
+    events.PlanningCompleted: "preparing the subtasks",
+    events.EvaluationStarted: "evaluating",
+    events.EvaluationCompleted: "thinking",
+    events.SubtasksFarmed: "putting the patches together",
+    events.DiffReady: "finishing",
 }
 _STATES = {"running": "thinking", "judging": "judging", "waiting": "waiting for a person", "finished": "finishing"}
 
 
 def _passing_lines(record: Record) -> Iterator[str]:
-    subtask = subtask_of(record.body)
-    if record.kind == "plan_text":
-        lines = [line[:LONGEST] for line in str(record.body.get("text")).splitlines() if line.strip()]
-        yield from (of_subtask(line, subtask) for line in lines[-LATEST:])
-    elif record.kind == "tool_result" and record.body.get("ok"):
-        yield of_subtask(f"    {short(record.body.get('preview'))}", subtask)
-    else:
-        yield from lines_of(record)
+    match record.event:
+        case events.PlanText() as event:
+            lines = [line[:LONGEST] for line in event.text.splitlines() if line.strip()]
+            yield from (of_subtask(line, subtask_of(event)) for line in lines[-LATEST:])
+        case events.ToolResult() as event if event.ok:
+            yield of_subtask(f"    {short(event.preview)}", subtask_of(event))
+        case _:
+            yield from lines_of(record)

@@ -3,46 +3,43 @@
 The texts, names and reasons come from a model or from a repository, so all of them are shortened.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from donewhen.cli.views.event_fields import Body, counted, items, mapping, name_of, names, objects, short, whole
+from donewhen import events
+from donewhen.cli.views.event_fields import counted, mapping, name_of, names, objects, short, whole
 
 MOST_LINES = 10
 """Maximum number of list lines of one event."""
 
 
-def proposed_lines(body: Body) -> Iterator[str]:
-    checks = objects(mapping(body.get("contract")).get("checks"))
+def proposed_lines(event: events.ContractProposed) -> Iterator[str]:
+    checks = objects(mapping(event.contract).get("checks"))
     said = "; ".join(f"{short(one.get('name'))}: {short(one.get('command'))}" for one in checks)
-    if body.get("revised") is False:
-        yield f"the contract was not revised: {short(body.get('reason'))}"
+    if event.revised is False:
+        yield f"the contract was not revised: {short(event.reason)}"
     else:
-        heading = "the contract was revised" if body.get("revised") else "there is no contract yet; proposed is"
+        heading = "the contract was revised" if event.revised else "there is no contract yet; proposed is"
         yield f"{heading}: {said}"
-    yield from _listed("not verified by this contract", items(body.get("not_verified")))
+    yield from _listed("not verified by this contract", event.not_verified)
 
 
-def items_words(body: Body) -> str:
-    """Return a line such as `planned: 2 items`."""
-    return f"planned: {counted(len(items(body.get('items'))), 'item')}"
+def planned_lines(event: events.PlanningCompleted) -> Iterator[str]:
+    """Yield lines such as `planned: 2 items`."""
+    yield f"planned: {counted(len(event.items), 'item')}"
+    yield from _listed("the planner left it open", event.filled)
 
 
-def planned_lines(body: Body) -> Iterator[str]:
-    yield items_words(body)
-    yield from _listed("the planner left it open", items(body.get("filled")))
+def evaluation_words(event: events.EvaluationCompleted) -> str:
+    scores = ", ".join(f"{short(name)} {short(score)}" for name, score in mapping(event.scorecard).items())
+    return f"evaluation: {event.status}{f' ({scores})' if scores else ''}: {short(event.summary)}"
 
 
-def evaluation_words(body: Body) -> str:
-    scores = ", ".join(f"{short(name)} {short(score)}" for name, score in mapping(body.get("scorecard")).items())
-    return f"evaluation: {body.get('status')}{f' ({scores})' if scores else ''}: {short(body.get('summary'))}"
+def revision_words(event: events.RevisionStarted) -> str:
+    where = f": {short(event.artifact)}" if event.artifact else ""
+    return f"revision {event.round}{where}"
 
 
-def revision_words(body: Body) -> str:
-    where = f": {short(body.get('artifact'))}" if body.get("artifact") else ""
-    return f"revision {body.get('round')}{where}"
-
-
-def _listed(heading: str, lines: list[object]) -> Iterator[str]:
+def _listed(heading: str, lines: Sequence[str]) -> Iterator[str]:
     yield from (f"  {heading}: {short(line)}" for line in lines[:MOST_LINES])
     if len(lines) > MOST_LINES:
         yield f"  {heading}: and {len(lines) - MOST_LINES} more"
@@ -52,30 +49,19 @@ MOST_SUBTASK_LINES = 10
 """Maximum number of causes shown for one event."""
 
 
-def plan_words(body: Body) -> str:
+def plan_words(event: events.PlanningCompleted) -> str:
     """Return a line such as `planned: 3 subtasks in 2 levels: a, b → c`."""
-    one_session = "; one session is better" if body.get("prefer_single_session") else ""
-    return f"planned: {plan_size(body)}{_in_levels(body)}{one_session}"
+    one_session = "; one session is better" if event.prefer_single_session else ""
+    levels = short(" → ".join(filter(None, (", ".join(names(level)) for level in event.levels))))
+    return f"planned: {plan_size(event)}{f': {levels}' if levels else ''}{one_session}"
 
 
-def plan_size(body: Body) -> str:
-    subtasks, levels = _how_many(body.get("subtasks")), _how_many(body.get("levels"))
-    return f"{counted(subtasks, 'subtask')} in {counted(levels, 'level')}"
+def plan_size(event: events.PlanningCompleted) -> str:
+    return f"{counted(len(event.subtasks), 'subtask')} in {counted(len(event.levels), 'level')}"
 
 
-def _how_many(value: object) -> int:
-    """Return the length of a list, or the value itself if the plan contains only a number."""
-    return len(items(value)) or whole(value)
-
-
-def _in_levels(body: Body) -> str:
-    levels = [", ".join(names(level)) for level in items(body.get("levels"))]
-    said = short(" → ".join(filter(None, levels)))
-    return f": {said}" if said else ""
-
-
-def started_words(body: Body) -> str:
-    id, attempt = name_of(body.get("id")), whole(body.get("attempt"))
+def started_words(event: events.SubtaskStarted) -> str:
+    id, attempt = name_of(event.id), whole(event.attempt)
     if attempt == 2:
         return f"  subtask {id} is tried again after a failure"
     if attempt > 2:
@@ -83,36 +69,39 @@ def started_words(body: Body) -> str:
     return f"  subtask {id} started"
 
 
-def gated_words(body: Body) -> str:
+def gated_words(event: events.SubtaskGated) -> str:
     """Return a line such as `  subtask a: rejected: b.py: VALUE is not in its footprint`."""
-    reasons = short("; ".join(filter(None, map(reason_words, items(body.get("reasons"))))))
-    notes = short("; ".join(map(short, items(body.get("notes")))))
+    reasons = short("; ".join(filter(None, map(reason_words, event.reasons))))
+    notes = short("; ".join(map(short, event.notes)))
     why = (f": {reasons}" if reasons else "") + (f" ({notes})" if notes else "")
-    return f"  subtask {name_of(body.get('id'))}: {short(body.get('status'))}{why}"
+    return f"  subtask {name_of(event.id)}: {short(event.status)}{why}"
 
 
-def reason_words(reason: object) -> str:
-    """Return `path: symbol words`; a reason may also be plain text."""
-    known = mapping(reason)
-    if not known:
-        return short(reason) if isinstance(reason, str) else ""
-    where = ": ".join(filter(None, (short(known.get("path")), short(known.get("symbol")))))
-    return " ".join(filter(None, (where, short(known.get("words")) or short(known.get("code")))))
+def reason_words(reason: events.GateReason) -> str:
+    """Return `path: symbol words`."""
+    where = ": ".join(filter(None, (short(reason.path), short(reason.symbol))))
+    return " ".join(filter(None, (where, short(reason.words) or short(reason.code))))
 
 
-def union_verified_words(body: Body) -> str:
-    many = len(items(body.get("applied")))
+def union_verified_words(event: events.UnionVerified) -> str:
+    many = len(event.applied)
     words = f"union: {counted(many, 'subtask')} {'passes' if many == 1 else 'pass together'}"
-    merged = short(", ".join(short(one[0]) for one in map(items, items(body.get("reconciled"))) if one))
+    merged = short(", ".join(short(one[0]) for one in event.reconciled if one))
     return words + (f"; merged by syntax: {merged}" if merged else "")
 
 
-def union_rejected_lines(body: Body) -> Iterator[str]:
+def union_rejected_lines(event: events.UnionRejected) -> Iterator[str]:
     """Yield a line for each subtask that is left out."""
-    causes = objects(body.get("causes")) or [{**body, "culprit": ", ".join(names(body.get("culprits")))}]
+    causes = rejection_causes(event, ", ".join(names(event.culprits)))
     for cause in causes[:MOST_SUBTASK_LINES]:
-        partner = f" with {name_of(cause['partner'])}" if cause.get("partner") else ""
-        culprit = short(cause.get("culprit"))
-        yield f"union rejected ({short(cause.get('reason'))}): {culprit}{partner}: {short(cause.get('detail'))}"
+        partner = f" with {name_of(cause.partner)}" if cause.partner else ""
+        yield f"union rejected ({short(cause.reason)}): {short(cause.culprit)}{partner}: {short(cause.detail)}"
     if len(causes) > MOST_SUBTASK_LINES:
         yield f"union rejected: {len(causes) - MOST_SUBTASK_LINES} more"
+
+
+def rejection_causes(event: events.UnionRejected, *culprits: str) -> Sequence[events.RejectionCause]:
+    """Return the causes. Logs of the first versions name only the most severe one, for all culprits."""
+    return event.causes or [
+        events.RejectionCause(culprit, event.partner, event.reason, None, (), event.detail) for culprit in culprits
+    ]

@@ -11,9 +11,9 @@ from collections.abc import Generator, Iterable
 from typing import TextIO
 
 from donewhen.cli.group import one_line
-from donewhen.cli.views.event_fields import subtask_of
-from donewhen.cli.views.event_lines import SAID_AT_THE_END, lines_of, of_subtask, phase_words
+from donewhen.cli.views.event_lines import SAID_AT_THE_END, lines_of, of_subtask, phase_words, subtask_of
 from donewhen.cli.views.json_lines import json_text
+from donewhen.events import CheckCompleted, CheckStarted, IterationStarted
 from donewhen.session.person.gates import Person
 from donewhen.session.verbs.start import SessionWatcher
 from donewhen.storage.record import Record
@@ -80,15 +80,19 @@ class PlainLines:
 
     def told(self, record: Record) -> None:
         self._forget("")
-        name, phase, subtask = record.body.get("name"), record.body.get("phase"), subtask_of(record.body)
-        key = f"{name} {phase} {subtask}"  # the same checks run on several patches at the same time
-        if record.kind == "check_started":
-            self._announce(key, of_subtask(f"  … {name}{phase_words(phase)}", subtask))
-        elif record.kind == "check_completed":
-            self._forget(key)
-        self._is_working |= record.kind == "iteration_started"
-        looks_back = self._is_working and record.kind == "check_completed" and phase == "baseline"
-        if record.kind not in SAID_AT_THE_END and not looks_back:
+        match record.event:
+            case CheckStarted() as event:
+                line = f"  … {event.name}{phase_words(event.phase)}"
+                self._announce(_key(event), of_subtask(line, subtask_of(event)))
+            case CheckCompleted() as event:
+                self._forget(_key(event))
+                if self._is_working and event.phase == "baseline":
+                    return
+            case IterationStarted():
+                self._is_working = True
+            case _:
+                pass
+        if not isinstance(record.event, SAID_AT_THE_END):
             for line in lines_of(record):
                 self._write(line)
 
@@ -105,6 +109,11 @@ class PlainLines:
     def _write(self, line: str) -> None:
         with self._writing:
             _write(sys.stdout, one_line(line))
+
+
+def _key(event: CheckStarted | CheckCompleted) -> str:
+    """Return what one run of a check is known by: the same checks run on several patches at the same time."""
+    return f"{event.name} {event.phase} {event.subtask}"
 
 
 def _print_json(record: Record) -> None:

@@ -3,20 +3,19 @@
 This module does not format them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from donewhen.cli.views.event_fields import Body, items, name_of, names, objects, short, subtask_of
-from donewhen.cli.views.event_lines import call_words
-from donewhen.cli.views.plan_lines import plan_size, reason_words
-from donewhen.storage.record import Record
+from donewhen import events
+from donewhen.cli.views.event_fields import name_of, objects, short
+from donewhen.cli.views.event_lines import call_words, subtask_of
+from donewhen.cli.views.plan_lines import plan_size, reason_words, rejection_causes
+from donewhen.events import Event
 
 WAITS, AT_WORK, CHECKED, ACCEPTED, APPLIED, LEFT_OUT = (
     "waits", "at work", "checked", "accepted", "applied", "left out"
 )  # fmt: skip
 """State of a subtask. If the gate does not accept it, the state is the gate's status: rejected, inconclusive, error."""
-ENDS = ("iteration_started", "engine_declined", "session_finished")
-"""Events after which no worker is active on the plan."""
 
 
 @dataclass(slots=True)
@@ -69,53 +68,55 @@ class SubtaskStates:
             one.go_to(WAITS, now)
         self.is_open = False
 
-    def take(self, record: Record, now: float = 0.0) -> None:
-        """Process one event."""
-        body = record.body
-        if record.kind == "planning_completed" and not body.get("items"):
-            self.size = plan_size(body)
-            self.all = {id: SubtaskState(id) for one in objects(body.get("subtasks")) if (id := name_of(one.get("id")))}
-            self.is_open = True
-        elif record.kind in ENDS or (record.kind == "state_changed" and body.get("to") in ("judging", "finished")):
-            self.is_open = False
-        elif subtask := subtask_of(body):
-            self._take_work(self._of(subtask), record.kind, body)
-        else:
-            self._take_place(record.kind, body, now)
+    def take(self, event: Event, now: float = 0.0) -> None:
+        match event:
+            case events.PlanningCompleted() if not event.items:
+                self.size = plan_size(event)
+                ids = [name_of(one.get("id")) for one in objects(event.subtasks)]
+                self.all = {id: SubtaskState(id) for id in ids if id}
+                self.is_open = True
+            case events.IterationStarted() | events.EngineDeclined() | events.SessionFinished():
+                self.is_open = False  # no worker is active on the plan after these
+            case events.StateChanged(to="judging" | "finished"):
+                self.is_open = False
+            case _ if event.subtask:
+                self._take_work(self._of(subtask_of(event)), event)
+            case _:
+                self._take_place(event, now)
 
-    def _take_work(self, one: SubtaskState, kind: str, body: Body) -> None:
-        match kind:
-            case "tool_call":
-                one.calls[str(body.get("id"))] = call_words(body)
-            case "tool_result":
-                one.calls.pop(str(body.get("id")), None)
-            case "check_started":
-                one.check = name_of(body.get("name"))
-            case "check_completed":
+    def _take_work(self, one: SubtaskState, event: Event) -> None:
+        match event:
+            case events.ToolCall():
+                one.calls[event.id] = call_words(event)
+            case events.ToolResult():
+                one.calls.pop(event.id, None)
+            case events.CheckStarted():
+                one.check = name_of(event.name)
+            case events.CheckCompleted():
                 one.check = ""
             case _:
                 pass
 
-    def _take_place(self, kind: str, body: Body, now: float) -> None:
-        match kind:
-            case "subtask_started":
-                self._move(body, AT_WORK, now)
-            case "subtask_verifying":
-                self._move(body, CHECKED, now)
-            case "subtask_gated":
-                reasons = filter(None, map(reason_words, items(body.get("reasons"))))
-                self._move(body, name_of(body.get("status")), now, next(reasons, ""))
-            case "subtask_applied":
-                self._move(body, APPLIED, now)
-            case "union_rejected":
-                for id, why in _left_out(body):
-                    self._of(id).go_to(LEFT_OUT, now, why)
+    def _take_place(self, event: Event, now: float) -> None:
+        match event:
+            case events.SubtaskStarted():
+                self._move(event.id, AT_WORK, now)
+            case events.SubtaskVerifying():
+                self._move(event.id, CHECKED, now)
+            case events.SubtaskGated():
+                reasons = filter(None, map(reason_words, event.reasons))
+                self._move(event.id, name_of(event.status), now, next(reasons, ""))
+            case events.SubtaskApplied():
+                self._move(event.id, APPLIED, now)
+            case events.UnionRejected():
+                for cause in rejection_causes(event, *event.culprits):
+                    self._of(name_of(cause.culprit)).go_to(LEFT_OUT, now, short(cause.detail))
             case _:
                 pass
 
-    def _move(self, body: Body, state: str, now: float, why: str = "") -> None:
+    def _move(self, id: str, state: str, now: float, why: str = "") -> None:
         self.is_open = True  # a resumed session does not repeat the planning event
-        self._of(name_of(body.get("id"))).go_to(state, now, why)
+        self._of(name_of(id)).go_to(state, now, why)
 
     def _of(self, id: str) -> SubtaskState:
         return self.all.setdefault(id, SubtaskState(id))
@@ -129,11 +130,3 @@ def by_importance(all: Iterable[SubtaskState]) -> list[SubtaskState]:
 def _rank(state: str) -> int:
     known = (AT_WORK, CHECKED, LEFT_OUT, WAITS, ACCEPTED, APPLIED)
     return known.index(state) if state in known else known.index(LEFT_OUT)
-
-
-def _left_out(body: Body) -> Iterator[tuple[str, str]]:
-    causes = objects(body.get("causes"))
-    for cause in causes:
-        yield name_of(cause.get("culprit")), short(cause.get("detail"))
-    if not causes:
-        yield from ((id, short(body.get("detail"))) for id in names(body.get("culprits")))

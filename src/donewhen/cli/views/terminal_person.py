@@ -12,6 +12,7 @@ import anyio
 
 from donewhen.cli.group import one_line
 from donewhen.cli.views import keyboard
+from donewhen.events import GateDecided
 from donewhen.session.person.gates import GateKind
 from donewhen.storage.record import Record
 
@@ -28,7 +29,7 @@ class TerminalPerson:
 
     def told(self, record: Record) -> None:
         """Stop waiting for a decision that was made elsewhere."""
-        if record.kind == "gate_decided" and self._deciding is not None:
+        if isinstance(record.event, GateDecided) and self._deciding is not None:
             self._is_decided = True
             self._deciding.cancel()
 

@@ -124,7 +124,7 @@ class _PlanRun:
         lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
         reason = Reason("need_missing", f"it needs {lacking}, which is not in")
         self.reached.missing[id] = str(reason)
-        self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.plain(),)))
+        self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.as_event(),)))
 
     async def _offer(self, level: int, again: Again) -> None:
         """Offer a subtask once more, alone, on top of the combined work and with the evidence against it."""

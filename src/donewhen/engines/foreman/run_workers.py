@@ -156,7 +156,7 @@ class WorkerPool:
     def _failed(self, task: SubtaskAttempt, number: int, problem: str) -> Gated:
         id, reason = task.subtask.id, Reason("worker_failed", problem)
         if not self.tries.is_told(task, number):
-            told = SubtaskGated(id=id, status="error", reasons=(reason.plain(),))
+            told = SubtaskGated(id=id, status="error", reasons=(reason.as_event(),))
             self.tries.write_gated(task, number, "error", told)
         patch = Patch(id=id, tree="", on=task.ground, footprint=task.subtask.footprint)
         return Gated(patch=patch, status="error", reasons=(reason,))

@@ -10,10 +10,10 @@ import os
 from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from donewhen import __version__
-from donewhen.events import Emit, SessionStarted
+from donewhen.events import CheckResult, Emit, SessionStarted
 from donewhen.judge import tool_identity
 from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences
@@ -157,11 +157,9 @@ def secrets_of(names: tuple[str, ...], files: Root, shared: tuple[str, ...]) -> 
     return found
 
 
-def plain_results(verdict: Verdict) -> list[dict[str, Any]]:
-    return [
-        {"name": r.name, "status": r.status.value, "exit_code": r.exit_code, "duration_ms": r.duration_ms}
-        for r in verdict.results
-    ]
+def check_results(verdict: Verdict) -> tuple[CheckResult, ...]:
+    """Return the results as events and notes have them."""
+    return tuple(CheckResult(r.name, r.status.value, r.exit_code, r.duration_ms) for r in verdict.results)
 
 
 def outcome_of(verdict: Verdict) -> Outcome:

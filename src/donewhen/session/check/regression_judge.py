@@ -14,7 +14,7 @@ from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.detect.build_checks import build_checks
 from donewhen.judge.verdict import CheckStatus, Result, Verdict
 from donewhen.records import frozen
-from donewhen.session.check.judge_tree import judge_tree, plain_results
+from donewhen.session.check.judge_tree import check_results, judge_tree
 from donewhen.session.workplace import Workplace
 from donewhen.union.check_delta import CheckDelta, CheckDeltas, Stands
 
@@ -136,7 +136,7 @@ async def beside(place: Workplace, contract: Contract, base: str, emit: Emit, te
         for part in (contract, builds)
         if part.checks
     ]
-    heard(BaselineCompleted(results=tuple(one for verdict in found for one in plain_results(verdict))))
+    heard(BaselineCompleted(results=tuple(one for verdict in found for one in check_results(verdict))))
     # A build check that is not green on the base, most often because its tools are missing, says nothing about a patch.
     baseline = {result.name: result for verdict in found for result in verdict.results}
     stands = tuple(check for check in builds.checks if baseline[check.name].status is CheckStatus.PASS)

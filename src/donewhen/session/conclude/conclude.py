@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 
 from donewhen.errors import DonewhenError
-from donewhen.events import DiffReady, Error, Event, Landed, SessionFinished, StateChanged
+from donewhen.events import CheckResult, DiffReady, Error, Event, Landed, RefusedPath, SessionFinished, StateChanged
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import Verdict
 from donewhen.session.check import receipts
-from donewhen.session.check.judge_tree import judge_tree, outcome_of, plain_results, summary
+from donewhen.session.check.judge_tree import check_results, judge_tree, outcome_of, summary
 from donewhen.session.conclude import land as landing
 from donewhen.session.log import handoff
 from donewhen.session.log.start_record import StartRecord, is_planned
@@ -73,10 +73,10 @@ class Ending:
             outcome=outcome,
             reason=reason,
             iterations=story.iterations,
-            results=tuple(results),
+            results=tuple(map(CheckResult.load, results)),
             summary=summary,
             tree=tree or await self._place.store.tree_of(opened.base),
-            refused=tuple(judged.get("refused_paths", ())) if refused else (),
+            refused=tuple(map(RefusedPath.load, judged.get("refused_paths", ()))) if refused else (),
         )
         moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
         self._recorder.write(*told, *moved, finished, sync=True)
@@ -193,7 +193,9 @@ class Conclusion:
         story = self._recorder.story
         costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)
         text = await receipts.made(self._place, verdict, self._opened.contract, costs, as_is=True, amended=True)
-        return await self._land(await self._ending.intend(verdict.tree, text, plain_results(verdict)))
+        return await self._land(
+            await self._ending.intend(verdict.tree, text, [one.plain() for one in check_results(verdict)])
+        )
 
     async def land_again(self, plan: Plain) -> SessionResult:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""

@@ -6,7 +6,7 @@ from typing import Any
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.session.check import receipts
-from donewhen.session.check.judge_tree import judge_tree, plain_results
+from donewhen.session.check.judge_tree import check_results, judge_tree
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import JUDGED, Round
 from donewhen.session.log.writer import LogWriter
@@ -54,7 +54,7 @@ def plain_verdict(verdict: Verdict, contract: Contract) -> dict[str, Any]:
         "green": verdict.green,
         "candidate": verdict.candidate,
         "tree": verdict.tree,
-        "results": plain_results(verdict),
+        "results": [one.plain() for one in check_results(verdict)],
         "failing": failing,
         "edits": [[edit.path, edit.action, edit.reason] for edit in verdict.edits],
         "discriminating": verdict.discriminating,

@@ -20,6 +20,7 @@ from donewhen.engines.planned.tracker import Tracker
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
 from donewhen.events import (
     BaselineCompleted,
+    CheckResult,
     EngineSelected,
     Event,
     PlanningCompleted,
@@ -30,7 +31,7 @@ from donewhen.judge.verdict import Verdict
 from donewhen.records import frozen
 from donewhen.session.check import command_policy
 from donewhen.session.check.init_contract import FoundChecks, unable
-from donewhen.session.check.judge_tree import plain_results
+from donewhen.session.check.judge_tree import check_results
 from donewhen.session.log import plan_files
 from donewhen.session.log.state import PROPOSED, Plain, SessionState
 from donewhen.session.log.writer import LogWriter, StepNotebook
@@ -67,7 +68,7 @@ class Proposing:
         ]
         if contract is not None and verdict is not None:
             self.bench.recorder.write(note=self.bench.memory.of_baseline(verdict))
-            told += [proposed(body), BaselineCompleted(results=tuple(plain_results(verdict)))]
+            told += [proposed(body), BaselineCompleted(results=check_results(verdict))]
         self._write(body, told)
 
     def keep(self, reason: str, plan: Plan | None = None) -> None:
@@ -76,7 +77,7 @@ class Proposing:
         A contract that a person gave is theirs, and is not proposed to them.
         """
         is_ours = self.bench.opened.drafts or not self.plans
-        results = tuple((self.bench.recorder.story.baseline or {}).get("results", ()))
+        results = tuple(map(CheckResult.load, (self.bench.recorder.story.baseline or {}).get("results", ())))
         before: Plain = self.bench.recorder.story.proposals[-1] if self.bench.recorder.story.proposals else {}
         body: dict[str, Any] = {
             "plan": plan.plain() if plan is not None and self.plans else None,

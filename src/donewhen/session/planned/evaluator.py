@@ -21,7 +21,7 @@ from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import command_policy
-from donewhen.session.check.judge_tree import judge_tree, plain_results
+from donewhen.session.check.judge_tree import check_results, judge_tree
 from donewhen.session.log import plan_files
 from donewhen.session.log.state import OPINION, Plain, Round
 from donewhen.session.log.writer import StepNotebook
@@ -64,7 +64,7 @@ class Evaluator:
         results: list[dict[str, Any]] = []
         if checks:
             verdict = await self._run(checks, current)
-            results = plain_results(verdict)
+            results = [one.plain() for one in check_results(verdict)]
             if _ran_out_of_time(verdict) and (reached := self.bench.budget.reached()):
                 self._inconclusive(current, f"what the items promise was still running: {reached}")
                 return
@@ -109,7 +109,7 @@ class Evaluator:
             "status": "unproven",
             "summary": f"the contract is green, but what the items promise is not: {', '.join(red)}",
             "feedback": f"The contract is green. What the items of the plan promise is not there yet.\n\n{told}",
-            "results": plain_results(verdict),
+            "results": [one.plain() for one in check_results(verdict)],
         }
         self._write(current, body)
 

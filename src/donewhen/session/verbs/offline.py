@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Generator
 
 from donewhen.errors import BadInput
-from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
+from donewhen.events import CheckResult, QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session.log import handoff
 from donewhen.session.log.state import told
 from donewhen.session.log.writer import LogWriter, nobody
@@ -57,7 +57,7 @@ def end(recorder: LogWriter, reason: str, note: Note | None = None) -> None:
         outcome=Outcome.CANCELLED,
         reason=reason,
         iterations=story.iterations,
-        results=tuple(results),
+        results=tuple(map(CheckResult.load, results)),
         summary=f"{Outcome.CANCELLED}: {passed} of {len(results)} checks passed",
         tree=str((story.last_judged or {}).get("tree", "")),
     )
