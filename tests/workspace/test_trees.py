@@ -306,6 +306,9 @@ async def test_without_overlays_a_tree_is_a_copy_that_behaves_the_same(root: Pat
         candidate = await trees.capture(tree)
         assert sorted(change.path for change in candidate.changes) == ["file.txt", "sub/inner.txt"]
         await trees.remove(tree)
+        judged = await trees.make("judge", head, TreeLayers(candidate=candidate.tree))
+        assert await trees.written(judged) == []
+        await trees.remove(judged, discard=True)
 
 
 async def test_the_git_directory_of_a_linked_worktree_is_hidden(root: Path, tmp_path: Path) -> None:

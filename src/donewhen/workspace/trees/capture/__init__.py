@@ -61,6 +61,8 @@ async def capture_layer_and_look(store: Store, base_commit: str, upper: Path) ->
 
 async def stamp(directory: Path, record: Path) -> None:
     """Record the file stamps of a new copy of a base, for `capture_copy`."""
+    # A file that changed in the clock's last tick is not trusted: the copy itself would count as written.
+    await anyio.sleep(read_layer.TICK_NS / 1_000_000_000)
     taken = await anyio.to_thread.run_sync(read_layer.take_stamp, directory)
     replace(record, taken.content())
 
