@@ -6,6 +6,7 @@ speaks its language. The `make` lines are looked up and not run: they belong to 
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +55,10 @@ def test_the_readme_can_be_followed_word_by_word(reader: Reader) -> None:
             (shop / block.word).write_text(block.text)
     (checkout / ".venv" / "bin").mkdir(parents=True)
     (checkout / ".venv" / "bin" / "donewhen").symlink_to(PROGRAM)
-    makes = {command.split("#")[0].strip(): f"make -n -C {ROOT} {target}" for command, target in make_lines()}
+    makes = {
+        command.split("#")[0].strip(): f"make -n -C {shlex.quote(str(ROOT))} {target}"
+        for command, target in make_lines()
+    }
     reader.aside = {**makes, "cd ~/shop": "cd ~/shop && git init -q -b main && git add . && git commit -q -m Prices"}
     reader.directory = checkout
     with serving(*(Says(answer) for answer in provider_answers())) as provider:

@@ -1,6 +1,7 @@
 """Writes the scripted agent and its script as one executable file, which works wherever that file is visible."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from zipfile import ZipFile
@@ -19,7 +20,8 @@ sys.exit(main([*{words!r}, "--script", {script!r}, *sys.argv[-1:]]))
 def pack(program: Path, invocations: object, *words: str) -> None:
     """Write an agent that is called with these words, and with the last of the words that its caller gives it."""
     program.parent.mkdir(exist_ok=True)
-    program.write_bytes(f"#!{sys.executable}\n".encode())
+    # Not the path in the virtual environment, which may have a space. The agent needs the standard library alone.
+    program.write_bytes(f"#!{os.path.realpath(sys.executable)}\n".encode())
     with ZipFile(program, "a") as packed:
         for name in PACKED:
             packed.write(Path(__file__).with_name(f"{name}.py"), f"fake_agent/{name}.py")

@@ -5,6 +5,7 @@ overwritten by an older union, a yes that counted for another command, a secret 
 """
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -125,7 +126,7 @@ def test_a_secret_that_a_worker_wrote_down_is_not_shown_again(tmp_path: Path) ->
 def test_a_worker_with_a_bottomless_directory_is_the_only_one_who_fails(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "b")
     digs = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')\n"
-    deep = makes(shell(f'{sys.executable} -c "{digs}"; true'))
+    deep = makes(shell(f'{shlex.quote(sys.executable)} -c "{digs}"; true'))
     ran = foreman(repo, crew(planned(subtask("a", "a.txt"), "b"), a=[*deep, *deep, *deep], b=puts("b")))
     assert (ended(ran), applied(ran)) == ((0, "verified"), ["b"])
     assert called(repo, "discard", ran.session).code == 0

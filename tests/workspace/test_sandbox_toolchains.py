@@ -5,6 +5,7 @@ Each test does what a project's own check would do, in a tree that appears at th
 
 import fcntl
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,7 @@ async def test_processes_share_locks_semaphores_and_memory(place: Yard, method: 
 
 async def test_pytest_runs_with_the_interpreter_and_packages_of_the_outside(place: Yard, at_home: Path) -> None:
     write(place.checkout, PASSING)
-    printed = await output(place.room(), f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q")
+    printed = await output(place.room(), f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {shlex.quote(sys.executable)} -m pytest -q")
     assert "1 passed" in printed
     assert (place.upper / ".pytest_cache").is_dir()
 
