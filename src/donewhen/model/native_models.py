@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from donewhen.model.clock import Clock
 from donewhen.model.deadlines import Deadlines, RetryBudget
+from donewhen.model.name import ModelName
 from donewhen.model.native_model import Endpoint, NativeModel
 from donewhen.model.providers import PROVIDERS, Address, Provider, address_of, key_of
 from donewhen.model.retries import Retries
@@ -26,7 +27,7 @@ def open_wired(
     environment: Mapping[str, str],
     outside: Clock,
 ) -> NativeModel:
-    provider = PROVIDERS[name.partition(":")[0]]
+    provider = PROVIDERS[ModelName.parse(name).provider]
     address = address_of(provider, base_url, environment)
     key = key_of(name, provider, address, environment)
     endpoint = Endpoint(_base(address, provider.wire), key, _about_key(provider, environment))
@@ -50,7 +51,7 @@ def _base(address: Address, wire: str) -> str:
 
 
 def _wires(name: str, at_home: bool) -> list[Wire]:
-    family, _, model = name.partition(":")
+    family, model = ModelName.parse(name)
     match PROVIDERS[family].wire:
         case "anthropic":
             return [Anthropic(model)]

@@ -13,6 +13,7 @@ from donewhen.model.clock import Clock
 from donewhen.model.deadlines import Deadlines, RetryBudget
 from donewhen.model.fallback import Fallback
 from donewhen.model.interface import Model
+from donewhen.model.name import ModelName
 from donewhen.model.providers import PROVIDERS, same_provider
 from donewhen.model.scripted import open_scripted
 from donewhen.records import frozen
@@ -44,18 +45,14 @@ def open_model(
     for place, one in enumerate(names):
         # A model that has a fallback is not retried.
         retry = config.retry if place == len(names) - 1 else replace(config.retry, per_turn=0)
-        belongs = same_provider(_provider(one), config.base_url_for or _provider(name))
+        belongs = same_provider(ModelName.parse(one).provider, config.base_url_for or ModelName.parse(name).provider)
         base_url = config.base_url if belongs else ""
         models.append(_open(one, replace(config, base_url=base_url, retry=retry), environment, outside))
     return models[0] if len(models) == 1 else Fallback(tuple(models))
 
 
-def _provider(name: str) -> str:
-    return name.partition(":")[0]
-
-
 def _open(name: str, config: ModelConfig, environment: Mapping[str, str], outside: Clock) -> Model:
-    provider, _, model = name.partition(":")
+    provider, model = ModelName.parse(name)
     if provider == "scripted":
         return open_scripted(model, outside.pause)
     if not provider or not model or any(character.isspace() for character in name):

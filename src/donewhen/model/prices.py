@@ -4,6 +4,7 @@ import importlib
 import sys
 
 from donewhen.model.interface import Usage
+from donewhen.model.name import ModelName
 
 FREE = ("scripted", "replay", "ollama")
 """Providers whose models are always free. The price of their turns is still None, because none is looked up."""
@@ -14,7 +15,7 @@ _unpriced: set[tuple[str, str]] = set()
 
 def is_free(model: str) -> bool:
     """Return True if a model, PROVIDER:NAME, is known to be free."""
-    return model.partition(":")[0] in FREE
+    return ModelName.parse(model).provider in FREE
 
 
 def is_loaded() -> bool:

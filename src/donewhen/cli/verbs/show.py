@@ -10,12 +10,11 @@ from donewhen.cli.group import one_line
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.ending import EndingFacts, price
 from donewhen.cli.views.subtask_states import AT_WORK, CHECKED, WAITS, SubtaskStates
+from donewhen.engines.spec import EngineKind
 from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.storage.record import Record
 
-HAVE_PLANS = ("foreman",)
-"""Engines that work with subtasks, which are recorded only in events."""
 MOST_SUBTASKS = 40
 BROKEN_OFF = {AT_WORK: "not finished", CHECKED: "not finished", WAITS: "not begun"}
 
@@ -54,8 +53,8 @@ def state_of(known: dict[str, Any]) -> str:
 def _records(known: dict[str, Any]) -> list[Record]:
     """Return the events if they contain more than `known`; otherwise an empty list."""
     engines = (known["engine"], *(one["engine"] for one in known["rounds"]))
-    planned = any(str(engine).partition(":")[0] in HAVE_PLANS for engine in engines)
-    return list(methods.session_events(known["id"])) if planned else []
+    has_subtasks = any(EngineKind.of(engine) is EngineKind.FOREMAN for engine in engines)
+    return list(methods.session_events(known["id"])) if has_subtasks else []
 
 
 def _plan(records: list[Record], live: bool) -> Iterator[str]:

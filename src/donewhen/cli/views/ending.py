@@ -9,8 +9,9 @@ import click
 from donewhen import events
 from donewhen.cli.group import one_line
 from donewhen.cli.views.event_fields import amount, counted, seconds, short, whole
-from donewhen.cli.views.event_lines import MARKS, OUR_ENGINES, DecidingEvents, diff_words
+from donewhen.cli.views.event_lines import MARKS, DecidingEvents, diff_words
 from donewhen.cli.views.subtask_states import APPLIED, SubtaskStates
+from donewhen.engines.spec import EngineKind, is_ours
 from donewhen.errors import DonewhenError
 from donewhen.events import CheckResult, Event
 from donewhen.model.prices import is_free
@@ -54,7 +55,7 @@ class EndingFacts:
             case events.GateDecided():
                 self.open.pop(event.id, None)
                 self.refused |= event.decision == Decision.DENIED
-            case events.EngineSelected() if event.agent or event.engine not in OUR_ENGINES:
+            case events.EngineSelected() if event.agent or not is_ours(event.engine):
                 self.paid.add(event.agent or event.engine)
             case events.ModelTurn() if not is_free(event.model):
                 self.paid.add(event.model)
@@ -137,7 +138,7 @@ def _missing_subtasks(ended: EndingFacts) -> str:
     known = ended.subtasks.all.values()
     missing = [one.id for one in known if one.state != APPLIED]
     engine = ended.latest(events.EngineSelected)
-    is_built = len(missing) < len(known) and engine is not None and engine.engine == "foreman"
+    is_built = len(missing) < len(known) and engine is not None and engine.engine == EngineKind.FOREMAN
     words = f"{len(known) - len(missing)} of {counted(len(known), 'subtask')} are in; left out: {', '.join(missing)}"
     return short(words) if missing and is_built else ""
 

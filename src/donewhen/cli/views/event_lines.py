@@ -32,8 +32,6 @@ SAID_AT_THE_END = (events.DiffReady, events.Landed, events.GateOpened, events.Se
 DECIDING = ("round", "rerun")
 """Phases whose result is the state of a check. A result on the base counts only before there is work. A final run (on
 edits that a person must still approve, or on a branch that moved) is not a result of the round."""
-OUR_ENGINES = ("native", "foreman", "planned")
-"""Engines that cost what their models cost, unless they run an external agent."""
 ON_THE_WAY = ("gate", "union")
 """Phases that judge one patch or a combination of some patches, not the current work."""
 

@@ -24,6 +24,7 @@ from donewhen.cli.views.subtask_states import (
     SubtaskStates,
     by_importance,
 )
+from donewhen.engines.spec import EngineKind
 
 MOST_ROWS = 12
 ROWS_OF_CHECKS = 3
@@ -76,7 +77,7 @@ def _headline(seen: LiveState, width: int) -> Text:
 
 def _who(seen: LiveState, width: int) -> Text:
     model = seen.model if width >= NARROW and not seen.agent else ""
-    hired = f"{seen.engine} with {seen.agent}" if seen.agent and seen.engine == "foreman" else seen.agent
+    hired = f"{seen.engine} with {seen.agent}" if seen.agent and seen.engine == EngineKind.FOREMAN else seen.agent
     worker = " on ".join(filter(None, [hired or seen.engine, model])) or "no engine yet"
     of = f"round {seen.round.n} of {seen.round.most}" if seen.round.n else ""
     return Text(one_line(" · ".join(filter(None, [of, worker]))))

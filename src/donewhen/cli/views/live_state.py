@@ -11,7 +11,6 @@ from donewhen import events
 from donewhen.cli.views.check_states import CheckStates
 from donewhen.cli.views.event_fields import LONGEST, amount, counted, short, whole
 from donewhen.cli.views.event_lines import (
-    OUR_ENGINES,
     SAID_AT_THE_END,
     call_words,
     lines_of,
@@ -20,6 +19,7 @@ from donewhen.cli.views.event_lines import (
     subtask_of,
 )
 from donewhen.cli.views.subtask_states import SubtaskStates
+from donewhen.engines.spec import is_ours
 from donewhen.events import Event
 from donewhen.model.prices import is_free
 from donewhen.storage.record import Record
@@ -69,7 +69,7 @@ class LiveState:
     @property
     def is_free(self) -> bool:
         """True if the current engine and model are known to be free."""
-        return self.engine in OUR_ENGINES and not self.agent and is_free(self.model)
+        return is_ours(self.engine) and not self.agent and is_free(self.model)
 
     def take(self, record: Record, now: float) -> list[str]:
         """Process one event and return the lines that stay in the scrollback."""

@@ -9,12 +9,12 @@ import contextlib
 import shlex
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Literal
 
 import anyio
 
 from donewhen.engines.interface import Attempt, Engine, Job, PlanTracker
 from donewhen.engines.planned import prompts
+from donewhen.engines.spec import TrackerMode
 from donewhen.events import Emit
 from donewhen.records import frozen
 from donewhen.workspace.git.store import edit_tree
@@ -26,14 +26,12 @@ FILES = (".donewhen/tracker.md", ".donewhen/tracker-of-this-session.md")
 """The second name is used if the repository already has the first one."""
 LONGEST_FILE = 1024 * 1024
 REMOVAL_SECS = 30
-How = Literal["tool", "file", "words"]
-"""How a builder reports the states of the items."""
 
 
 @frozen
 class PlannedEngine:
     builder: Engine
-    how: How
+    how: TrackerMode
 
     @property
     def name(self) -> str:

@@ -38,6 +38,7 @@ from pydantic_ai.usage import RequestUsage
 from donewhen.errors import BadInput
 from donewhen.model.deadlines import Deadlines
 from donewhen.model.interface import Answers, Assistant, Message, Reply, Said, Turn, Usage, User
+from donewhen.model.name import ModelName
 from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
 from donewhen.model.request_error import LONGEST_MESSAGE, RequestError, of_response, without
 from donewhen.model.retries import Retries
@@ -51,7 +52,7 @@ STOPS: Mapping[str, Stop] = {"stop": "done", "tool_call": "calls", "length": "le
 
 def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries) -> "OtherModel":
     """Return a model of a provider without a native wire. Raise `BadInput` if the library cannot use it."""
-    provider = name.partition(":")[0]
+    provider = ModelName.parse(name).provider
     try:
         infer_provider_class(provider)
     except ImportError:
@@ -76,7 +77,7 @@ class OtherModel:
     takes_temperature: bool = True
 
     async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
-        provider, _, model = self.name.partition(":")
+        provider, model = ModelName.parse(self.name)
         by = Answerer(self.name, model, provider)
         asking = TurnRunner(by, self.retries, self.retries.outside, self.deadlines.total, self.secrets)
         known_ids = {call.id for message in turn.messages if isinstance(message, Assistant) for call in message.calls}
@@ -141,7 +142,7 @@ class OtherModel:
                 ]
                 return ModelRequest(parts=parts, instructions=system)
             case Assistant(text, calls):
-                if items := own_items(message, TAG, self.name.partition(":")[2]):
+                if items := own_items(message, TAG, ModelName.parse(self.name).name):
                     return _as_it_came(items, message)
                 said = [TextPart(text)] if text or not calls else []
                 return ModelResponse(parts=[*said, *_call_parts(message)])

@@ -14,6 +14,7 @@ from donewhen.engines.external.discover import profile
 from donewhen.engines.external.discover.find import AgentQuery, DiscoveryContext, FoundAgent, find
 from donewhen.engines.external.discover.profile import Profile
 from donewhen.engines.external.discover.readiness import ModelChoice
+from donewhen.model.name import ModelName
 from donewhen.session.log.open_archive import Say, silent
 from donewhen.session.settings import settings as settings_module
 from donewhen.session.settings.model_server import server_of
@@ -51,7 +52,7 @@ async def found_by(
     only: str = "",
 ) -> list[FoundAgent]:
     """Return all agents that the settings know, or one, in order of preference. The user's own agents come last."""
-    use = settings.text("model", "use").partition(":")[0]
+    use = ModelName.parse(settings.text("model", "use")).provider
     around = DiscoveryContext(
         environment=environment,
         state=state_root(environment),

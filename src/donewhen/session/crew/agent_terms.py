@@ -13,9 +13,10 @@ from donewhen.engines.external.network.endpoints import WIRES
 from donewhen.engines.external.network.gateway import Upstream
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.run.agent_environment import AgentLaunchSpec
+from donewhen.model.name import ModelName
 from donewhen.model.providers import PROVIDERS, address_of
 from donewhen.records import frozen
-from donewhen.session.settings.model_server import WITHOUT_SERVER, server_of
+from donewhen.session.settings.model_server import server_of
 from donewhen.session.settings.settings import Settings
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.sandbox.level import Level
@@ -33,11 +34,11 @@ def hire(
     profile: Profile, found: FoundAgent, place: Workplace, environment: Mapping[str, str]
 ) -> AgentLaunchSpec | AgentUnavailable:
     settings = place.settings
-    pinned, _, model = settings.text("model", "use").partition(":")
-    provider = _provider(profile, found, pinned)
-    if model and pinned not in WITHOUT_SERVER and provider is None and profile.providers:
+    use = ModelName.parse(settings.text("model", "use"))
+    provider = _provider(profile, found, use)
+    if use.name and use.has_server and provider is None and profile.providers:
         names = ", ".join(one.name for one in profile.providers)
-        return AgentUnavailable("model", f"{found.name} cannot use {pinned}:{model}; it knows {names}")
+        return AgentUnavailable("model", f"{found.name} cannot use {use.provider}:{use.name}; it knows {names}")
     if not found.ready:
         kind = "sign_in" if found.status in ("not_configured", "expired") else "not_ready"
         return AgentUnavailable(kind, f"{found.name}: {found.reason}")
@@ -51,7 +52,7 @@ def hire(
         shown=_shown(found, settings, environment),
         upstream=upstream,
         provider=provider.name if provider is not None else "",
-        model=model if pinned not in WITHOUT_SERVER else "",
+        model=use.name if use.has_server else "",
         rules=_rules(profile, settings, signed_in=upstream is None),
         mcp_url=settings.text("external", "mcp_url"),
         project_settings=bool(settings.agents().get(found.name, {}).get("project_settings")),
@@ -78,11 +79,11 @@ def _shown(found: FoundAgent, settings: Settings, environment: Mapping[str, str]
     return (*([found.begins_with] if found.begins_with else []), *named)
 
 
-def _provider(profile: Profile, found: FoundAgent, pinned: str) -> AgentProvider | None:
+def _provider(profile: Profile, found: FoundAgent, use: ModelName) -> AgentProvider | None:
     """Return the provider that the model's name asks for, else the one that has a key, else the first."""
     by_name = {one.name: one for one in profile.providers}
-    if pinned not in ("", "auto", *WITHOUT_SERVER):
-        return by_name.get(pinned) or by_name.get(pinned.partition("-")[0])
+    if use.provider not in ("", "auto") and use.has_server:
+        return by_name.get(use.provider) or by_name.get(use.provider.partition("-")[0])
     return by_name.get(found.provider) or next(iter(profile.providers), None)
 
 

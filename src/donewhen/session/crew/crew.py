@@ -12,8 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from donewhen.engines.interface import Engine
+from donewhen.engines.spec import EngineKind, EngineSpec, Role
 from donewhen.errors import BadInput
 from donewhen.model.interface import Model
+from donewhen.model.name import ModelName
 from donewhen.model.prices import is_free
 from donewhen.model.providers import checked_url
 from donewhen.session.check.command_policy import policy_of
@@ -29,7 +31,6 @@ from donewhen.storage.archive import Archive
 
 if TYPE_CHECKING:
     from donewhen.engines.external.run.agent_environment import AgentLaunchSpec
-    from donewhen.engines.planned.engine import How
     from donewhen.session.planned.evaluator import EvaluatorConfig
 
 MANY_WORDS = 120
@@ -50,9 +51,12 @@ def looks_complex(intent: str) -> bool:
     )
 
 
-ENGINES = ("auto", "native", "external", "foreman", "planned")
-HOW_TOLD: Mapping[str, "How"] = {"native": "tool", "external": "file", "foreman": "words"}
-"""How each builder reports the states of plan items."""
+NAMES_OF_ENGINES: Mapping[tuple[str, str], Role] = {
+    ("engine", "use"): "engine",
+    ("foreman", "worker"): "worker",
+    ("planned", "builder"): "builder",
+}
+"""Settings that name an engine, and its role."""
 PLANNER_TEMPERATURE, EVALUATOR_TEMPERATURE = 0.2, 0.1
 
 
@@ -60,7 +64,7 @@ def settled(settings: Settings) -> Settings:
     """Return the settings with the paths of scripted models made absolute, independent of the current directory."""
     for table, key in (("model", "use"), ("planned", "evaluator_model")):
         chosen = settings.get(table, key)
-        provider, _, name = str(chosen.value).partition(":")
+        provider, name = ModelName.parse(str(chosen.value))
         if provider == "scripted" and name:
             settings = settings.with_value(table, key, f"scripted:{os.path.abspath(name)}", chosen.source)
     return settings
@@ -68,21 +72,9 @@ def settled(settings: Settings) -> Settings:
 
 def require_sense(settings: Settings) -> None:
     """Raise BadInput for an engine, an agent or a limit that cannot be used."""
-    engine = settings.text("engine", "use")
-    kind, colon, name = engine.partition(":")
-    with settings.blaming("engine", "use"):
-        if kind not in ENGINES or (colon and (kind in ("auto", "native") or not name)):
-            raise BadInput(f"'{engine}' is not an engine; known are {', '.join(ENGINES)}")
-        if kind == "planned" and name:
-            _require_builder(settings, name)
-        if kind == "external" and name:
-            _require_agent(settings, name)
-        if kind == "foreman" and name:
-            _require_worker(settings, name)
-    with settings.blaming("foreman", "worker"):
-        _require_worker(settings, settings.text("foreman", "worker"))
-    with settings.blaming("planned", "builder"):
-        _require_builder(settings, settings.text("planned", "builder"))
+    for table, key in NAMES_OF_ENGINES:
+        with settings.blaming(table, key):
+            _require_agents(settings, _spec(settings, table, key))
     for table, keys in TABLES.items():
         for key, spec in keys.items():
             with settings.blaming(table, key):
@@ -93,36 +85,19 @@ def require_sense(settings: Settings) -> None:
             checked_url(mcp_url, "external.mcp_url")
 
 
-def _require_agent(settings: Settings, name: str) -> None:
+def _spec(settings: Settings, table: str, key: str) -> EngineSpec:
+    return EngineSpec.parse(settings.text(table, key), NAMES_OF_ENGINES[table, key])
+
+
+def _require_agents(settings: Settings, spec: EngineSpec) -> None:
+    """Raise BadInput if an agent that is named anywhere in the name of an engine is unknown."""
     from donewhen.session.crew import agent_list
 
-    known = agent_list.known(settings)
-    if name not in known:
-        raise BadInput(f"'{name}' is not an agent; known are {', '.join(known)}")
-
-
-def _require_builder(settings: Settings, builder: str) -> None:
-    kind, colon, name = builder.partition(":")
-    if kind == "planned" or (kind in ("native", "auto") and colon):
-        raise BadInput(f"'{builder}' is no builder; known are native, external, foreman and every agent")
-    if kind == "foreman":
-        _require_worker(settings, name or "native")
-    elif kind not in ("native", "auto"):
-        _require_worker(settings, builder)
-
-
-def _require_worker(settings: Settings, worker: str) -> None:
-    kind, agent = _worker_kind(worker)
-    if kind == "native" and agent:
-        raise BadInput(f"'{worker}' is no worker; known are native, external and every agent")
-    if kind == "external" and agent:
-        _require_agent(settings, agent)
-
-
-def _worker_kind(worker: str) -> tuple[str, str]:
-    """Return `native`, or `external` with an agent. An agent may also be named alone."""
-    kind, _, agent = worker.partition(":")
-    return (kind, agent) if kind in ("native", "external") else ("external", worker)
+    known = agent_list.known(settings) if spec.agent else {}
+    if spec.agent and spec.agent not in known:
+        raise BadInput(f"'{spec.agent}' is not an agent; known are {', '.join(known)}")
+    if spec.inner is not None:
+        _require_agents(settings, spec.inner)
 
 
 async def require_possible(place: Workplace, intent: str, archive: Archive) -> None:
@@ -133,7 +108,7 @@ async def require_possible(place: Workplace, intent: str, archive: Archive) -> N
         if isinstance(chosen, BadInput):
             raise BadInput(f"a planner needs a model: {chosen}")
         _sceptic(place, chosen[0])
-    await _rungs(place, intent, chosen)
+    await _rungs(place, _spec(place.settings, "engine", "use"), intent, chosen)
 
 
 async def crew(place: Workplace, known: StartRecord, story: SessionState, archive: Archive) -> Crew:
@@ -141,7 +116,7 @@ async def crew(place: Workplace, known: StartRecord, story: SessionState, archiv
     from donewhen.model.interface import close_model
 
     chosen = _model_if_any(known.settings, archive, story.model, known.session)
-    rungs = await _rungs(place, known.intent, chosen, story.agent)
+    rungs = await _rungs(place, _spec(place.settings, "engine", "use"), known.intent, chosen, story.agent)
     if isinstance(chosen, BadInput):
         return Crew(rungs=rungs, model=None, reason="", free=False, leave=_nothing_to_leave)
     model, reason = chosen
@@ -163,7 +138,7 @@ def _sceptic(place: Workplace, model: Model) -> tuple["EvaluatorConfig", tuple[M
 
     settings, opened = place.settings, ()
     if name := settings.text("planned", "evaluator_model"):
-        server = server_of(settings, name.partition(":")[0])
+        server = server_of(settings, ModelName.parse(name).provider)
         with settings.blaming("planned", "evaluator_model"):
             model = open_model(name, ModelConfig(base_url=server.url, base_url_for=server.provider), os.environ)
             opened = (model,)
@@ -188,45 +163,38 @@ def _model_if_any(settings: Settings, archive: Archive, before: str = "", seed: 
     try:
         return _model(settings, archive, os.environ, before, seed)
     except BadInput as error:
-        if settings.text("engine", "use") == "native" or settings.text("model", "use") != "auto":
+        if settings.text("engine", "use") == EngineKind.NATIVE or settings.text("model", "use") != "auto":
             raise
         return error
 
 
-async def _rungs(place: Workplace, intent: str, chosen: _Chosen, before: str = "") -> tuple[LadderStep, ...]:
-    settings = place.settings
-    kind, _, name = settings.text("engine", "use").partition(":")
-    if kind == "planned":
-        return await _builders(place, name or settings.text("planned", "builder"), intent, chosen, before)
+async def _rungs(
+    place: Workplace, spec: EngineSpec, intent: str, chosen: _Chosen, before: str = ""
+) -> tuple[LadderStep, ...]:
+    settings, kind = place.settings, spec.kind
+    if kind is EngineKind.PLANNED:
+        builder = spec.inner or _spec(settings, "planned", "builder")
+        return tuple(_planned(rung) for rung in await _rungs(place, builder, intent, chosen, before))
     rungs: list[LadderStep] = []
-    delegates = kind in ("auto", "foreman") and _delegates(settings, intent, chosen)
-    if kind == "foreman" or (delegates and not isinstance(chosen, BadInput)):
-        rungs += await _foreman(place, name or settings.text("foreman", "worker"), chosen, before)
-        name = ""
-    has_agent = any(rung.name == "external" for rung in rungs)
-    if kind == "external" or (delegates and not has_agent):
-        rungs += await _external(place, name or before, asked=kind == "external")
+    delegates = kind in (EngineKind.AUTO, EngineKind.FOREMAN) and _delegates(settings, intent, chosen)
+    if kind is EngineKind.FOREMAN or (delegates and not isinstance(chosen, BadInput)):
+        rungs += await _foreman(place, spec, chosen, before)
+    has_agent = any(rung.kind is EngineKind.EXTERNAL for rung in rungs)
+    if kind is EngineKind.EXTERNAL or (delegates and not has_agent):
+        rungs += await _external(place, spec.agent or before, asked=kind is EngineKind.EXTERNAL)
     if not isinstance(chosen, BadInput):
-        rungs.append(_native_rung(place, settings, chosen[0]))
+        rungs.append(_native_rung(place, kind, chosen[0]))
     elif not any(rung.engine for rung in rungs):
         # Why a requested agent cannot work is more useful than the list of everything that would help.
         raise BadInput("; ".join([*(rung.reason for rung in rungs), str(chosen)]))
     return tuple(rungs)
 
 
-async def _builders(
-    place: Workplace, builder: str, intent: str, chosen: _Chosen, before: str
-) -> tuple[LadderStep, ...]:
-    """Return the ladder steps of the engine that builds, each wrapped so that it works from the plan."""
+def _planned(rung: LadderStep) -> LadderStep:
+    """Return a ladder step whose engine works from the plan."""
     from donewhen.engines.planned.engine import PlannedEngine
 
-    kind = builder.partition(":")[0]
-    wanted = builder if kind in ENGINES else f"external:{builder}"
-    settings = place.settings.with_value("engine", "use", wanted, place.settings.get("engine", "use").source)
-    rungs = await _rungs(replace(place, settings=settings), intent, chosen, before)
-    return tuple(
-        replace(rung, engine=PlannedEngine(rung.engine, HOW_TOLD[rung.name]) if rung.engine else None) for rung in rungs
-    )
+    return replace(rung, engine=PlannedEngine(rung.engine, rung.kind.tracker_mode) if rung.engine else None)
 
 
 def _delegates(settings: Settings, intent: str, chosen: _Chosen) -> bool:
@@ -234,7 +202,7 @@ def _delegates(settings: Settings, intent: str, chosen: _Chosen) -> bool:
     if isinstance(chosen, BadInput):
         return True
 
-    return settings.text("model", "use").partition(":")[0] not in ("scripted", "replay") and looks_complex(intent)
+    return ModelName.parse(settings.text("model", "use")).has_server and looks_complex(intent)
 
 
 async def _external(place: Workplace, name: str, asked: bool) -> list[LadderStep]:
@@ -256,24 +224,26 @@ async def _external(place: Workplace, name: str, asked: bool) -> list[LadderStep
     first = next((one for one in refused if one.kind == "sign_in"), refused[0]) if refused else None
     if first is None or not name:
         reason = "no agent is ready; see: donewhen agents"
-        return [LadderStep(name="external", engine=None, reason=reason, declines="not_ready")]
-    return [LadderStep(name="external", engine=None, reason=first.reason, declines=first.kind, agent=name)]
+        return [LadderStep(kind=EngineKind.EXTERNAL, engine=None, reason=reason, declines="not_ready")]
+    return [LadderStep(kind=EngineKind.EXTERNAL, engine=None, reason=first.reason, declines=first.kind, agent=name)]
 
 
-async def _foreman(place: Workplace, worker: str, chosen: _Chosen, before: str) -> list[LadderStep]:
+async def _foreman(place: Workplace, spec: EngineSpec, chosen: _Chosen, before: str) -> list[LadderStep]:
     """Return the foreman, and after it the agent that its workers use, if they use one. The planner needs a model."""
-    kind, agent = _worker_kind(worker)
-    agents = await _external(place, agent or before, asked=True) if kind == "external" else []
+    worker = spec.inner or _spec(place.settings, "foreman", "worker")
+    has_agents = worker.kind is EngineKind.EXTERNAL
+    agents = await _external(place, worker.agent or before, asked=True) if has_agents else []
     if isinstance(chosen, BadInput):
         reason = "a planner needs a model, and there is none"
-        return [LadderStep(name="foreman", engine=None, reason=reason, declines="not_ready"), *agents]
-    works = agents[0] if agents else _native_rung(place, place.settings, chosen[0])
+        return [LadderStep(kind=EngineKind.FOREMAN, engine=None, reason=reason, declines="not_ready"), *agents]
+    works = agents[0] if agents else _native_rung(place, spec.kind, chosen[0])
     if works.engine is None:
-        return [replace(works, name="foreman")]
-    return [_foreman_rung(place, works, works.engine, chosen[0]), *agents]
+        return [replace(works, kind=EngineKind.FOREMAN)]
+    why = "the intent looks complex" if spec.kind is EngineKind.AUTO else "it was asked for"
+    return [_foreman_rung(place, works, works.engine, chosen[0], why), *agents]
 
 
-def _foreman_rung(place: Workplace, works: LadderStep, worker: Engine, model: Model) -> LadderStep:
+def _foreman_rung(place: Workplace, works: LadderStep, worker: Engine, model: Model, why: str) -> LadderStep:
     from donewhen.engines.foreman.engine import ForemanConfig, ForemanEngine
 
     settings = place.settings
@@ -284,17 +254,13 @@ def _foreman_rung(place: Workplace, works: LadderStep, worker: Engine, model: Mo
     )
     planner = _native(place, settings, model, reads_only=True)
     return LadderStep(
-        name="foreman",
+        kind=EngineKind.FOREMAN,
         engine=ForemanEngine(planner, worker, config),
-        reason=f"{_why_foreman(settings)}; its workers are {works.agent or works.name}",
+        reason=f"{why}; its workers are {works.agent or works.kind}",
         max_iterations=1,
         max_turns=works.max_turns,
         agent=works.agent,
     )
-
-
-def _why_foreman(settings: Settings) -> str:
-    return "the intent looks complex" if settings.text("engine", "use") == "auto" else "it was asked for"
 
 
 def _external_rung(place: Workplace, hired: "AgentLaunchSpec", reason: str) -> LadderStep:
@@ -303,7 +269,7 @@ def _external_rung(place: Workplace, hired: "AgentLaunchSpec", reason: str) -> L
     settings = place.settings
     config = ExternalConfig(policy=policy_of(place, settings), timeout_secs=settings.number("external", "timeout_secs"))
     return LadderStep(
-        name="external",
+        kind=EngineKind.EXTERNAL,
         engine=ExternalEngine(hired, config),
         reason=reason,
         max_iterations=1 + settings.whole("external", "repair_invokes"),
@@ -312,11 +278,11 @@ def _external_rung(place: Workplace, hired: "AgentLaunchSpec", reason: str) -> L
     )
 
 
-def _native_rung(place: Workplace, settings: Settings, model: Model) -> LadderStep:
-    wanted = settings.text("engine", "use")
-    reasons = {"native": "it was asked for", "auto": "a model is configured"}
+def _native_rung(place: Workplace, wanted: EngineKind, model: Model) -> LadderStep:
+    settings = place.settings
+    reasons = {EngineKind.NATIVE: "it was asked for", EngineKind.AUTO: "a model is configured"}
     return LadderStep(
-        name="native",
+        kind=EngineKind.NATIVE,
         engine=_native(place, settings, model),
         reason=reasons.get(wanted, "the next one that can go on"),
         max_iterations=settings.whole("native", "max_iterations"),
@@ -350,9 +316,9 @@ def _model(
     if name == "auto":
         name, reason = (before, "the session began with it") if before else _best(archive, environment, seed)
     fallback = settings.texts("model", "fallback")
-    server = server_of(settings, *(one.partition(":")[0] for one in (name, *fallback)))
+    server = server_of(settings, *(ModelName.parse(one).provider for one in (name, *fallback)))
     with settings.blaming("model", "use"):
-        if name.startswith("replay:"):
+        if ModelName.parse(name).provider == "replay":
             return _replay(archive, name), reason
         config = ModelConfig(base_url=server.url, base_url_for=server.provider, fallback=fallback)
         return open_model(name, config, environment), reason

@@ -4,6 +4,7 @@ import anyio.lowlevel
 
 from donewhen.errors import BadInput
 from donewhen.model.interface import Reply, Said, Turn
+from donewhen.model.name import ModelName
 from donewhen.model.recording import Failure, Replay, failure_from, reply_from
 from donewhen.model.router import Experience
 from donewhen.session.log.state import told
@@ -36,7 +37,7 @@ class RecordedTurns(Replay):
 
 def recorded_turns(archive: Archive, name: str) -> Replay:
     """Return a model that repeats the recorded replies of a session."""
-    session = archive.find(name.removeprefix("replay:"))
+    session = archive.find(ModelName.parse(name).name)
     turns: dict[str, list[Reply | Failure]] = {}
     for record in archive.records(session):
         kind = record.kind.partition(".")[2]

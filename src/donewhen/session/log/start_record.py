@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from donewhen.engines.spec import EngineKind
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
 from donewhen.model.providers import HIDDEN_USER, with_hidden_user
@@ -52,7 +53,7 @@ class StartRecord:
 
 def is_planned(settings: Settings) -> bool:
     """Return True if the engine is the one that plans, builds and has its work evaluated."""
-    return settings.text("engine", "use").partition(":")[0] == "planned"
+    return EngineKind.of(settings.text("engine", "use")) is EngineKind.PLANNED
 
 
 def new_id() -> str:

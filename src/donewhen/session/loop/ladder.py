@@ -7,6 +7,7 @@ stop in `stop_rules`. An interrupted round continues where the log ends. An engi
 from collections.abc import Sequence
 from typing import Protocol
 
+from donewhen.engines.spec import EngineKind
 from donewhen.events import EngineDeclined, EngineSelected, IterationStarted
 from donewhen.model.interface import ModelWaits
 from donewhen.session.log.state import ROUND, Round, SessionState
@@ -34,19 +35,19 @@ async def climb(bench: RoundContext, rungs: Sequence[LadderStep], opinion: Opini
     """
     worked: Stop | None = None
     stop = Stop("declined", "no engine")
-    left = [rung for rung in rungs if rung.name not in bench.recorder.story.declined]
+    left = [rung for rung in rungs if rung.kind not in bench.recorder.story.declined]
     while left:
         rung = left.pop(0)
         stop = await _on(bench, rung, opinion, bool(left))
         worked = stop if stop.kind != "declined" else worked
         if stop.kind in LAST_WORDS:
             break
-        if rung.name == "foreman" and stop.kind != "declined":
+        if rung.kind.has_workers and stop.kind != "declined":
             # Several workers made it; a single engine repairs it.
-            left = [one for one in left if one.name == "native"] or left
+            left = [one for one in left if one.kind is EngineKind.NATIVE] or left
         if left:
-            reason, following = stop.word or stop.kind, left[0].name
-            bench.recorder.emit(EngineDeclined(engine=rung.name, reason=reason, detail=stop.reason, next=following))
+            reason, following = stop.word or stop.kind, left[0].kind
+            bench.recorder.emit(EngineDeclined(engine=rung.kind, reason=reason, detail=stop.reason, next=following))
     return worked or stop
 
 
@@ -54,7 +55,7 @@ async def _on(bench: RoundContext, rung: LadderStep, opinion: Opinion | None, ha
     if rung.engine is None:
         return Stop("declined", rung.reason, word=rung.declines)
     story = bench.recorder.story
-    if rung.name == "foreman" and _last(story, rung) is None and await _holds_work_of_others(bench):
+    if rung.kind.needs_clean_tree and _last(story, rung) is None and await _holds_work_of_others(bench, rung):
         return Stop("declined", "somebody else's work is in the tree already; it is gone on with", word="under_way")
     if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
         return Stop("declined", "all rounds that are allowed are used", word="red")
@@ -64,15 +65,15 @@ async def _on(bench: RoundContext, rung: LadderStep, opinion: Opinion | None, ha
         last = _last(story, rung)
         if last is not None and last.judged is not None and last.judged["green"]:
             raise  # the evaluator of green work waits; no other engine needs to work on it
-        if not has_following or (rung.name == "foreman" and not rung.agent):
+        if not has_following or (rung.kind.has_workers and not rung.agent):
             raise  # the next engine would use the same model, and the results of the workers would be lost
         return Stop("waits", str(error), word=error.kind)
 
 
 async def _work(bench: RoundContext, rung: LadderStep, opinion: Opinion | None) -> Stop:
     recorder, story = bench.recorder, bench.recorder.story
-    if story.engine != rung.name:
-        recorder.emit(EngineSelected(engine=rung.name, reason=rung.reason, agent=rung.agent))
+    if story.engine != rung.kind:
+        recorder.emit(EngineSelected(engine=rung.kind, reason=rung.reason, agent=rung.agent))
     while True:
         current = _last(story, rung)
         if current is not None and current.judged is not None:
@@ -96,10 +97,11 @@ async def _work(bench: RoundContext, rung: LadderStep, opinion: Opinion | None) 
         await judge_round(bench.place, bench.opened, recorder, current, bench.memory)
 
 
-async def _holds_work_of_others(bench: RoundContext) -> bool:
-    """Return True if the tree holds work of another engine. The foreman would replace it with its own."""
+async def _holds_work_of_others(bench: RoundContext, rung: LadderStep) -> bool:
+    """Return True if the tree holds work of another engine."""
     base, store = bench.opened.base, bench.place.store
-    own = {str(note.body["tree"]) for note in bench.recorder.story.notes.get("foreman", ()) if note.kind == "united"}
+    notes = bench.recorder.story.notes.get(rung.kind, ())
+    own = {str(note.body["tree"]) for note in notes if note.kind == "united"}
     try:
         made = await bench.place.candidate_of(await bench.maker.snapshot(), base)
     except CandidateRefused:
@@ -110,7 +112,7 @@ async def _holds_work_of_others(bench: RoundContext) -> bool:
 def _last(story: SessionState, rung: LadderStep) -> Round | None:
     """Return the last round if it belongs to this ladder step. Rounds before the limits were reset are ignored."""
     rounds = story.allowed_rounds
-    return rounds[-1] if rounds and rounds[-1].rung == rung.name else None
+    return rounds[-1] if rounds and rounds[-1].rung == rung.kind else None
 
 
 def _next(bench: RoundContext, rung: LadderStep) -> Round | None:
@@ -122,7 +124,7 @@ def _next(bench: RoundContext, rung: LadderStep) -> Round | None:
     number = len(story.rounds) + 1
     hint, told = bench.memory.begins(number)
     begun = IterationStarted(n=number, max=number - 1 + left)
-    bench.recorder.write(begun, *told, note=(ROUND, {"n": number, "rung": rung.name, **hint}))
+    bench.recorder.write(begun, *told, note=(ROUND, {"n": number, "rung": rung.kind.value, **hint}))
     return story.rounds[-1]
 
 
@@ -135,10 +137,9 @@ def _left(story: SessionState, rung: LadderStep, over_all: int) -> int:
 def _worked(story: SessionState, rung: LadderStep) -> int:
     """Return how many rounds count against a ladder step.
 
-    Work that an evaluator sent back gets the full number of rounds again. This does not apply to the foreman: its
-    workers would begin from the start.
+    Work that an evaluator sent back gets the full number of rounds again, unless workers would begin from the start.
     """
     rounds = story.allowed_rounds
     sent_back = [number for number, one in enumerate(rounds, 1) if (one.opinion or {}).get("revises")]
-    since = sent_back[-1] if sent_back and rung.name != "foreman" else 0
-    return sum(one.rung == rung.name and one.counts for one in rounds[since:])
+    since = sent_back[-1] if sent_back and not rung.kind.has_workers else 0
+    return sum(one.rung == rung.kind and one.counts for one in rounds[since:])

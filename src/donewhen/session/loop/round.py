@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 
 from donewhen.engines.interface import Asker, Attempt, Engine, Job, NoChange, PlanTracker, WorkerServices
+from donewhen.engines.spec import EngineKind
 from donewhen.errors import DonewhenError, NeedsPerson
 from donewhen.events import Error
 from donewhen.judge.output_tail import redacted
@@ -34,7 +35,7 @@ MOST_REFUSED = 20
 class LadderStep:
     """One engine with its number of rounds and turns."""
 
-    name: str
+    kind: EngineKind
     engine: Engine | None
     """None if the engine cannot work here. It then declines, and `reason` says why."""
     reason: str
@@ -84,11 +85,11 @@ class RoundContext:
 
     def job_to_plan(self, rung: LadderStep) -> Job:
         """Return a job for an engine that only plans."""
-        return self._job(rung, Round(0, rung.name))
+        return self._job(rung, Round(0, rung.kind))
 
     def _job(self, rung: LadderStep, current: Round) -> Job:
         before = self.recorder.story.rounds[: max(0, current.n - 1)]
-        reds = [one for one in before if one.rung == rung.name and one.judged is not None]
+        reds = [one for one in before if one.rung == rung.kind and one.judged is not None]
         return Job(
             intent=self.opened.intent,
             contract=self.opened.contract.render(),
@@ -98,13 +99,13 @@ class RoundContext:
             hint=str((current.hint or {}).get("text", "")),
             maker=self.maker,
             own=self.place.own_directory(self.opened.session),
-            notebook=StepNotebook(self.recorder, rung.name),
+            notebook=StepNotebook(self.recorder, rung.kind),
             meter=self.budget,
             asker=self.asker,
             max_turns=rung.max_turns,
             redact=partial(redacted, secrets=secrets_in(self.place, self.opened.settings)),
             said=self.said,
-            hands=self._hands(rung) if rung.name == "foreman" else None,
+            hands=self._hands(rung) if rung.kind.has_workers else None,
             planned=self._planned(),
         )
 
@@ -119,7 +120,7 @@ class RoundContext:
     def _hands(self, rung: LadderStep) -> WorkerServices:
         from donewhen.session.loop.worker_services import SessionWorkerServices
 
-        return SessionWorkerServices(self, rung.name)
+        return SessionWorkerServices(self, rung.kind)
 
     def _feedback(self, before: Round) -> str:
         words = [str((before.judged or {}).get("feedback", "")), str((before.opinion or {}).get("feedback", ""))]

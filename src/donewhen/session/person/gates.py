@@ -7,6 +7,7 @@ All of these use `Gates`.
 from enum import StrEnum
 from typing import Protocol
 
+from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.events import GateDecided, GateOpened
 from donewhen.session.log.state import PROPOSED, WISH, Plain
@@ -16,8 +17,6 @@ _SHOW, _APPROVE, _DENY = "donewhen show {id}", "donewhen approve {id}", "donewhe
 _CHANGE = "donewhen answer {id} 'WHAT TO CHANGE'"
 DECIDE = (_SHOW, _APPROVE, _DENY)
 """Commands while a gate of any kind waits."""
-FOREMAN = "foreman"
-"""The ladder step whose notes hold the change requests for a plan of subtasks."""
 
 
 class Decision(StrEnum):
@@ -148,7 +147,7 @@ class Gates:
             from donewhen.engines.foreman.plan_request import change_request  # loaded on use: it loads an engine
 
             request = change_request(text)
-            note = (f"{FOREMAN}.{request.kind}", request.body)
+            note = (f"{EngineKind.FOREMAN}.{request.kind}", request.body)
         else:
             from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
 

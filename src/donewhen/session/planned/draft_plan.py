@@ -18,6 +18,7 @@ from donewhen.engines.planned import prompts
 from donewhen.engines.planned.plan import Malformed, Plan, PlanItem, one_item, plan_in, plan_of, uncovered
 from donewhen.engines.planned.tracker import Tracker
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
+from donewhen.engines.spec import EngineKind
 from donewhen.events import (
     BaselineCompleted,
     CheckResult,
@@ -160,7 +161,8 @@ class PlanDrafter:
         return await self._without_planner()
 
     async def _reply(self, planner: Engine) -> str:
-        drafts, job = self._notes(DRAFT), self.bench.job_to_plan(LadderStep(name=RUNG, engine=planner, reason=""))
+        step = LadderStep(kind=EngineKind.PLANNED, engine=planner, reason="")
+        drafts, job = self._notes(DRAFT), self.bench.job_to_plan(step)
         story, contract = self.recorder.story, self.bench.opened.contract
         asked = sum(note.kind == DRAFT for note in story.notes.get(RUNG, ())) + len(story.proposals)
         given = "" if self._drafts_contract else f"\n{prompts.GIVEN}"

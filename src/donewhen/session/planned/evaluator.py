@@ -16,6 +16,7 @@ from donewhen.engines.planned.evaluation import Evaluation, evaluation_in
 from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.reply_reader import Malformed
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
+from donewhen.engines.spec import EngineKind
 from donewhen.events import EvaluationCompleted, EvaluationStarted, Event, RevisionStarted
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
@@ -155,7 +156,7 @@ class Evaluator:
 
     def _job(self, case: str, current: Round) -> Job:
         job, spoilt = (
-            self.bench.job_to_plan(LadderStep(name=plan_files.RUNG, engine=None, reason="")),
+            self.bench.job_to_plan(LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")),
             self._unusable(current),
         )
         return replace(

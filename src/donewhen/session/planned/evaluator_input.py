@@ -9,6 +9,7 @@ from typing import Any
 from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.prompts import EvaluatorInput
 from donewhen.engines.planned.trim_patch import shown_patch
+from donewhen.engines.spec import EngineKind
 from donewhen.session.log import plan_files
 from donewhen.session.log.plan_tracker import IGNORED
 from donewhen.session.log.state import Plain, Round, SessionState
@@ -32,7 +33,7 @@ async def case_of(bench: RoundContext, current: Round, results: Sequence[Plain])
         results="\n".join(f"- {one['name']}: {one['status']}" for one in (*shown, *results)),
         warnings=list(_warnings(story, judged, plan, hands.held_out)),
         before=str(before["summary"]) if before else "",
-        patch=shown_patch(bench.job_to_plan(LadderStep(name=plan_files.RUNG, engine=None, reason="")).redact(patch)),
+        patch=shown_patch(bench.job_to_plan(LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")).redact(patch)),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from donewhen.engines.foreman.engine import APPROVED, ForemanEngine
 from donewhen.engines.foreman.plan_request import PLANNED, LimitReached, NoPlan
 from donewhen.engines.interface import Note
+from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.judge.receipt import contract_from
 from donewhen.session.log import plan_files
@@ -19,7 +20,7 @@ from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop.round import LadderStep, RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.person import edited_contract
-from donewhen.session.person.gates import FOREMAN, Decision, GateKind, Gates
+from donewhen.session.person.gates import Decision, GateKind, Gates
 from donewhen.session.planned.draft_plan import PlanDrafter
 
 
@@ -98,7 +99,8 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
         return None
     foreman = next((rung for rung in rungs if isinstance(rung.engine, ForemanEngine)), None)
     if foreman is None:
-        return Stop("declined", next((rung.reason for rung in rungs if rung.name == FOREMAN), "nobody can plan"))
+        why = next((rung.reason for rung in rungs if rung.kind is EngineKind.FOREMAN), "nobody can plan")
+        return Stop("declined", why)
     assert isinstance(foreman.engine, ForemanEngine)
     decision: Decision | None = Decision.CHANGED
     while decision is Decision.CHANGED:
@@ -116,9 +118,9 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
         return Stop("waits", GateKind.PLAN.reason)
     if decision is Decision.DENIED:
         return Stop("refused", "the plan was refused")
-    StepNotebook(bench.recorder, FOREMAN).write(Note(APPROVED, {}))
+    StepNotebook(bench.recorder, EngineKind.FOREMAN).write(Note(APPROVED, {}))
     return None
 
 
 def _notes(story: SessionState, kind: str) -> list[Note]:
-    return [note for note in story.notes.get(FOREMAN, ()) if note.kind == kind]
+    return [note for note in story.notes.get(EngineKind.FOREMAN, ()) if note.kind == kind]

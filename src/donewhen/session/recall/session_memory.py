@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
+from donewhen.engines.spec import EngineKind
 from donewhen.errors import DonewhenError
 from donewhen.events import Error, Event, HintRecalled
 from donewhen.judge.contract import Contract
@@ -263,7 +264,7 @@ class RepairMemory(SessionMemory):
         return {
             "repo": self._opened.repo,
             "source": self._source,
-            "model": (story.agent if current.rung == "external" else "") or story.model,
+            "model": (story.agent if current.rung == EngineKind.EXTERNAL else "") or story.model,
             "session": self._opened.session,
             "round": current.n,
             "at": _now(),

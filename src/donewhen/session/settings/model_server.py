@@ -5,6 +5,7 @@ provider that `--model` names, because both belong to one call. A key of another
 """
 
 from donewhen.errors import BadInput
+from donewhen.model.name import WITHOUT_SERVER, ModelName
 from donewhen.model.providers import same_provider
 from donewhen.records import frozen
 from donewhen.session.settings.schema import TABLES
@@ -12,8 +13,6 @@ from donewhen.session.settings.settings import PREFIX, Settings
 
 MODEL_OPTION = TABLES["model"]["use"].flag
 """The source of a `model.use` from the command line."""
-WITHOUT_SERVER = ("scripted", "replay")
-"""Models that send nothing to a server."""
 
 
 @frozen
@@ -30,7 +29,7 @@ class ModelServer:
 def server_of(settings: Settings, *providers: str) -> ModelServer:
     """Return the configured server. Raise BadInput if its provider is unknown and one of `providers` needs a server."""
     base = settings.get("model", "base_url")
-    provider = (base.beside or _named_by_the_call(settings)).partition(":")[0]
+    provider = ModelName.parse(base.beside or _named_by_the_call(settings)).provider
     if not base.value or provider not in ("", "auto"):
         return ModelServer(str(base.value), provider)
     if set(providers) - set(WITHOUT_SERVER):

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from donewhen.engines.spec import EngineKind, EngineSpec
+from donewhen.errors import BadInput
 from donewhen.records import frozen
 
 Value = object
@@ -114,14 +116,18 @@ def _paid_models(value: Any, held: Any) -> bool:
 
 def _engine(value: Any, held: Any) -> bool:
     """Agents use the user's accounts. Our own engines use the model that is chosen anyway, and the same limits."""
-    kind, _, name = str(value).partition(":")
-    if value == held or kind not in ("auto", "external", "foreman", "planned"):
+    try:
+        spec = EngineSpec.parse(str(value), "engine")
+    except BadInput:
+        return False  # it is refused when a session starts
+    if value == held or spec.kind is EngineKind.NATIVE:
         return False
-    return kind == "external" or held != "auto" or name not in ("", "native")
+    has_agents = spec.inner is not None and spec.inner.kind is not EngineKind.NATIVE
+    return spec.kind is EngineKind.EXTERNAL or held != EngineKind.AUTO or has_agents
 
 
 def _worker(value: Any, held: Any) -> bool:
-    return value not in ("native", held)
+    return value not in (EngineKind.NATIVE, held)
 
 
 def text(
@@ -184,7 +190,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
             _engine,
             flag="--engine",
             help="auto, native, external[:AGENT], foreman[:WORKER] or planned[:BUILDER].",
-            names=("auto", "native", "external", "foreman", "planned"),
+            names=tuple(EngineKind),
         ),
         "context": choice("auto", "fresh", "carry", widens=never),
         "on_question": choice("continue", "wait", widens=_further("wait", "continue")),

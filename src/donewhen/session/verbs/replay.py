@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput
 from donewhen.session.crew import crew
 from donewhen.session.log import start_record as opening
@@ -190,8 +191,9 @@ async def replay(prefix: str, watch: SessionWatcher) -> SessionResult:
 def _again(known: StartRecord, engines: Sequence[str]) -> StartRecord:
     """Return the same session under another id. It does not change files of the checkout."""
     settings = known.settings.with_value("model", "use", f"replay:{known.session}", "replay")
-    if settings.text("engine", "use") == "auto" and engines[:1] == ["foreman"]:
-        settings = settings.with_value("engine", "use", "foreman", "replay")  # auto would not choose it for a replay
+    if settings.text("engine", "use") == EngineKind.AUTO and engines[:1] == [EngineKind.FOREMAN]:
+        # auto would not choose it for a replay
+        settings = settings.with_value("engine", "use", EngineKind.FOREMAN.value, "replay")
     settings = settings.with_value("planned", "evaluator_model", "", "replay")
     if settings.text("engine", "land") == "apply":
         settings = settings.with_value("engine", "land", "branch", "replay")
