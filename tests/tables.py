@@ -31,7 +31,4 @@ def problem_of(test: Callable[[Row], None], row: Row) -> str:
         test(row)
     except AssertionError as problem:
         return str(problem) or "assertion failed"
-    except Exception as problem:
-        problem.add_note(f"row: {str(row)!a}")
-        raise
     return ""
