@@ -1,0 +1,109 @@
+"""The tests pass for another user and in another place.
+
+What keeps keys, the gateway, trust and hostile text in bounds is shown by tests that run as whoever runs the suite.
+Where that is root, they run here once more as a user without any rights, in a copy of the checkout that everybody may
+read, below a path with a space. Often that user has another Python: that of the system, because root's own lies in
+root's home.
+
+The sandbox hides /tmp and most of a home. So the tests that start the program, commands in the sandbox and tools of the
+virtual environment also run in clones below /tmp and below the home. The whole fast tier in each place would take
+longer than CI may; these files have each kind of its tests that depends on a place.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from attackers import Attacker, attacker, can_run, somebody_else
+
+from clones import copy_checkout
+from needs import leave_out, needs_root
+from tiers import TIER
+
+SECONDS = 900
+FILES = {
+    "settings and trust": ("session/test_settings.py", "session/test_toml.py", "session/test_widening.py"),
+    "keys": ("model/test_keys_stay_home.py", "runs/test_keys_of_a_run.py", "session/test_model_server.py"),
+    "the gateway": ("engines/external/test_gateway_endpoints.py", "engines/external/test_gateway_key.py"),
+    "whole runs": (
+        "cli/test_verify.py",
+        "runs/test_hostile_text.py",
+        "runs/test_refused_work.py",
+        "runs/test_memory_sources.py",
+        "runs/test_large_files.py",
+    ),
+    "landing": (
+        "workspace/landing/test_apply.py",
+        "workspace/landing/test_branches.py",
+        "workspace/landing/test_delivery.py",
+        "workspace/landing/test_shared_repository.py",
+    ),
+    "files and parsers": ("workspace/test_beneath.py", "workspace/test_no_hard_links.py", "fuzz/test_parsers.py"),
+}
+
+
+DEPEND_ON_THE_PLACE = (
+    "cli/test_check.py",
+    "engines/external/test_acp.py",
+    "engines/external/test_finding.py",
+    "engines/native/test_native_landlock.py",
+    "engines/native/test_native_tools.py",
+    "judge/test_protect.py",
+    "memory/test_signature.py",
+    "model/test_recording.py",
+    "readers/test_sidecar_reports.py",
+    "session/test_beside.py",
+    "storage/test_lease.py",
+    "syntax/test_grammars.py",
+    "union/test_gate.py",
+    "workspace/policy/test_consulting.py",
+    "workspace/test_sandbox_toolchains.py",
+)
+
+
+def run_tests(checkout: Path, files: Sequence[str], env: dict[str, str], *becoming: str) -> str:
+    """Run these test files in another checkout; they must pass. Return what was printed."""
+    python = f"{checkout}/.venv/bin/python"
+    command = [*becoming, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{file}" for file in files)]
+    env = {"PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}", **env}
+    ran = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def user_with_checkout() -> Iterator[tuple[Attacker, Path]]:
+    needs_root()
+    with somebody_else() as account, attacker(account) as who, tempfile.TemporaryDirectory(dir="/srv") as place:
+        if not can_run(who):
+            leave_out("a python3 of 3.11 or later that every user may run")
+        Path(place).chmod(0o755)
+        yield who, copy_checkout(Path(place, "a clone"), who.python)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("about", FILES)
+def test_these_tests_pass_for_an_ordinary_user(user_with_checkout: tuple[Attacker, Path], about: str) -> None:
+    who, checkout = user_with_checkout
+    env = {
+        "HOME": str(who.home),
+        "TMPDIR": str(who.world),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(who.home),
+        "DONEWHEN_TESTS": TIER,
+    }
+    printed = run_tests(checkout, FILES[about], env, *who.becoming())
+    left_out = [line for line in printed.splitlines() if line.startswith("SKIPPED")]
+    assert [line for line in left_out if not line.endswith("not run: root is missing")] == []
+
+
+@pytest.mark.sample(0)
+@pytest.mark.parametrize("place", ["/tmp", "the home"])
+def test_these_tests_pass_in_a_clone_below(place: str, real_home: Path) -> None:
+    above = real_home if place == "the home" else place
+    env = {"HOME": str(real_home), "CI": os.environ.get("CI", ""), "DONEWHEN_TESTS": "sample"}
+    with tempfile.TemporaryDirectory(dir=above) as directory:
+        run_tests(copy_checkout(Path(directory, "clone"), sys.executable), DEPEND_ON_THE_PLACE, env)
