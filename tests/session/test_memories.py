@@ -57,5 +57,5 @@ def test_what_was_made_in_a_repository_is_listed_whatever_its_path_has_in_it(pla
 
 def test_every_surface_finds_the_verbs_by_their_names() -> None:
     names = [name for name in METHODS if name.startswith("memory.")]
-    assert names == [f"memory.{verb}" for verb in ("list", "show", "recall", "forget", "export", "import")]
+    assert names == [f"memory.{verb}" for verb in ("list", "show", "recall", "forget", "export", "import", "signature")]
     assert all(callable(METHODS[name]) for name in names)

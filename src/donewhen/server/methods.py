@@ -9,12 +9,13 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.errors import BadInput, MachineryBroke
+from donewhen.events import Emit
 from donewhen.session.log.open_archive import Say, any_archive, silent
 from donewhen.session.log.state import Round, SessionState, told
 from donewhen.session.log.writer import LogWriter
@@ -28,10 +29,21 @@ from donewhen.storage.record import Record
 from donewhen.workspace.state_dir import state_root
 
 if TYPE_CHECKING:
+    from donewhen.judge.verdict import Verdict
+    from donewhen.session.check.init_contract import ContractProposal
+    from donewhen.session.check.judge_tree import CheckRequest
+    from donewhen.session.check.receipts import Verified
     from donewhen.session.conclude.land import Landing, LandingRefused
     from donewhen.session.settings.run_options import RunOptions
+    from donewhen.session.verbs.check import CheckWatcher
+    from donewhen.session.verbs.doctor import Diagnosis
+    from donewhen.session.verbs.init import InitWatcher
     from donewhen.session.verbs.newest import Chosen
+    from donewhen.session.verbs.sandbox import SandboxOptions
     from donewhen.session.verbs.start import SessionWatcher
+    from donewhen.session.verbs.trust import Trusted
+    from donewhen.session.verbs.union import Combined
+    from donewhen.workspace.policy import Ruling
 
 ANSWER_SECS = 0.3
 """Timeout for the owner's reply: a healthy owner answers at once; one that does not is stuck."""
@@ -340,14 +352,71 @@ def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, in
     return memory.memory_import(name, content, say)
 
 
+def memory_signature(log: bytes, check: str = "") -> dict[str, Any]:
+    """Return the failure signature of a log."""
+    from donewhen.memory.signature import signature_of
+
+    return signature_of(log, check).as_json()
+
+
+async def contract_init(watch: "InitWatcher") -> "ContractProposal":
+    from donewhen.session.verbs.init import init
+
+    return await init(watch)
+
+
+async def contract_check(request: "CheckRequest", receipt: Path | None, watch: "CheckWatcher") -> "Verdict":
+    from donewhen.session.verbs.check import check
+
+    return await check(request, receipt, watch)
+
+
+async def receipt_verify(named: str, describe: Say = silent) -> "Verified":
+    from donewhen.session.verbs.verify import verify
+
+    return await verify(named, describe)
+
+
+async def union_run(base: str, words: Sequence[str], say: Say, emit: Emit) -> "Combined":
+    from donewhen.session.verbs.union import union
+
+    return await union(base, words, say, emit)
+
+
+async def doctor_run() -> "list[Diagnosis]":
+    from donewhen.session.verbs.doctor import diagnose
+
+    return await diagnose()
+
+
+async def sandbox_run(
+    options: "SandboxOptions", say: Say, stdout: Callable[[bytes], None], stderr: Callable[[bytes], None]
+) -> int:
+    from donewhen.session.verbs.sandbox import run
+
+    return await run(options, say, stdout, stderr)
+
+
+async def policy_decide(command: str) -> "Ruling":
+    from donewhen.session.verbs.policy import decide
+
+    return await decide(command, Path.cwd())
+
+
+def trust_accept() -> "Trusted":
+    from donewhen.session.verbs.trust import accept
+
+    return accept(Path.cwd())
+
+
 METHODS: Mapping[str, Callable[..., Any]] = {
     function.__name__.replace("_", ".", 1): function
     for function in (
         session_start, session_list, session_get, session_events, session_answer, session_approve, session_deny,
         session_cancel, session_resume, session_replay, session_land, session_discard, session_diff,
-        receipt_get,
-        agents_list, models_list,
-        memory_list, memory_show, memory_recall, memory_forget, memory_export, memory_import,
+        contract_init, contract_check, union_run, receipt_get, receipt_verify,
+        agents_list, models_list, doctor_run, sandbox_run, policy_decide, trust_accept,
+        memory_list, memory_show, memory_recall, memory_forget, memory_export, memory_import, memory_signature,
     )
 }  # fmt: skip
 """The functions that a program may call, by the name of the method: `session.start` is `session_start`."""

@@ -22,8 +22,8 @@ def command() -> int:
 
     from donewhen.cli.views.ending import show_ending
     from donewhen.cli.views.session_audience import watching
+    from donewhen.server import methods
     from donewhen.session.settings.run_options import RunOptions
-    from donewhen.session.verbs.start import start
 
     place = _place()
     repo = place / "repository"
@@ -35,7 +35,7 @@ def command() -> int:
     click.echo(f'$ donewhen run "{demo_scene.INTENT}"')
     options = RunOptions(intent=demo_scene.INTENT, repo=repo, values={"--model": f"scripted:{script}"}, yes=True)
     with watching(as_json=False, may_ask=False) as watch:
-        result = anyio.run(partial(start, options, watch))
+        result = anyio.run(partial(methods.session_start, options, watch))
     show_ending(result, as_json=False)
     click.echo("")
     click.echo("Your turn, in a repository of your own:")

@@ -2,12 +2,16 @@
 
 import json
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import anyio
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.session.verbs.doctor import Diagnosis, diagnose
+from donewhen.server import methods
+
+if TYPE_CHECKING:
+    from donewhen.session.verbs.doctor import Diagnosis
 
 
 @click.command("doctor")
@@ -17,7 +21,7 @@ def command(as_json: bool) -> int:
 
     Exit code 0 when nothing is missing: the full wall stands, and a model can be used. 1 when something is.
     """
-    findings = anyio.run(diagnose)
+    findings = anyio.run(methods.doctor_run)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
     else:
@@ -27,7 +31,7 @@ def command(as_json: bool) -> int:
     return 0 if all(finding.ok for finding in findings) else 1
 
 
-def _show(finding: Diagnosis, width: int) -> None:
+def _show(finding: "Diagnosis", width: int) -> None:
     mark = "ok  " if finding.ok else click.style("miss", fg="red", bold=True)
     click.echo(f"{mark}  {finding.name:<{width}}  {one_line(finding.found)}")
     if not finding.ok:

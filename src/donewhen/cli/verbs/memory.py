@@ -102,10 +102,7 @@ def signature(file: str | None, check: str) -> int:
     One JSON object: `where` and `what` with a key each, what failed, the phase, the reader that understood the log, and
     whether a repair may be recalled for it. Nothing is run and nothing is kept.
     """
-    from donewhen.memory.signature import signature_of
-
-    found = signature_of(_read(file), check)
-    click.echo(json.dumps(found.as_json(), indent=2))
+    click.echo(json.dumps(methods.memory_signature(_read(file), check), indent=2))
     return 0
 
 

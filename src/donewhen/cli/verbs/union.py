@@ -1,20 +1,19 @@
 """The verb `donewhen union`: gate and combine finished branches or patches, without a model."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import click
 
 from donewhen import events
 from donewhen.cli.group import one_line, say
-from donewhen.errors import BadInput
 from donewhen.events import Emit, Event
-from donewhen.session.outcome import Outcome
-from donewhen.session.settings import contract_file
-from donewhen.session.verbs.union import Combined, combine
-from donewhen.session.workplace import open_workplace
-from donewhen.union.combine import Dropped
-from donewhen.union.gate import Gated
+from donewhen.server import methods
+
+if TYPE_CHECKING:
+    from donewhen.session.verbs.union import Combined
+    from donewhen.union.combine import Dropped
+    from donewhen.union.gate import Gated
 
 
 @click.command("union")
@@ -28,25 +27,10 @@ def command(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
     and no check that is green on the base turns red. What passes is put together and judged as a whole; if that is
     red, who broke it and together with whom is searched, and a maximal set that passes becomes a branch.
     """
-    return anyio.run(_union, base, as_json, parts)
-
-
-async def _union(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
-    async with open_workplace(Path.cwd()) as place:
-        contract = contract_file.contract_in(place.settings)
-        commit = await place.store.resolve(base) if base else place.repo.head
-        if not commit:
-            raise BadInput(f"{place.repo.root} has no commit yet")
-        for line in (*place.repo.notes, *contract_file.warnings(place.settings, contract)):
-            say(f"note: {line}")
-        if not contract.checks:
-            say("note: there is no contract, so only the build is judged; `donewhen init` proposes one")
-        emit = _audience(as_json)
-        combined = await combine(place, contract, commit, parts, emit)
-        emit(_finished(combined))
-        if not as_json:
-            _show(combined)
-        return 0 if combined.united.complete else 1
+    combined = anyio.run(methods.union_run, base, parts, say, _audience(as_json))
+    if not as_json:
+        _show(combined)
+    return 0 if combined.united.complete else 1
 
 
 def _audience(as_json: bool) -> Emit:
@@ -68,7 +52,7 @@ def _progress(event: Event) -> None:
         say(f"union: {event.name} {event.status} ({event.duration_ms / 1000:.1f} s)")
 
 
-def _show(combined: Combined) -> None:
+def _show(combined: "Combined") -> None:
     united = combined.united
     left = {one.patch: one for one in united.dropped}
     width = max(len(one.patch.id) for one in united.gated)
@@ -84,10 +68,10 @@ def _show(combined: Combined) -> None:
             click.echo(one_line(f"does not decide: {leg.name} ({leg.detail})"))
     if combined.note:
         click.echo(one_line(f"note: {combined.note}"))
-    click.echo(one_line(_summary(combined)))
+    click.echo(one_line(combined.summary))
 
 
-def _rows(gated: Gated, dropped: Dropped | None) -> list[tuple[str, str]]:
+def _rows(gated: "Gated", dropped: "Dropped | None") -> list[tuple[str, str]]:
     if dropped is not None:
         return [("left out", dropped.detail)]
     if gated.status == "accepted":
@@ -95,27 +79,3 @@ def _rows(gated: Gated, dropped: Dropped | None) -> list[tuple[str, str]]:
         return [("in", gated.patch.title), *notes]
     words = [str(reason) for reason in gated.reasons]
     return [(gated.status if number == 0 else "", line) for number, line in enumerate(words[:5])]
-
-
-def _summary(combined: Combined) -> str:
-    united = combined.united
-    counts = f"{len(united.kept)} of {len(united.gated)} are in"
-    searched = f"; {united.runs} judgements and {united.confirmations} confirmations" if united.runs else ""
-    branch = f"; branch {combined.branch} ({combined.commit[:12]})" if combined.branch else "; no branch was made"
-    return counts + searched + branch
-
-
-def _finished(combined: Combined) -> events.SessionFinished:
-    united, summary = combined.united, _summary(combined)
-    legs = united.judgement.legs if united.judgement else ()
-    results = tuple(events.CheckResult(leg.name, leg.status, leg.exit_code, leg.duration_ms) for leg in legs)
-    # All patches may be in while a check is still red as on the base: then the contract is not met.
-    green = bool(legs) and all(leg.status == "pass" or leg.quarantined for leg in legs)
-    return events.SessionFinished(
-        outcome=Outcome.VERIFIED if united.complete and green else Outcome.RED,
-        reason=summary,
-        iterations=0,
-        results=results,
-        summary=summary,
-        tree=united.together.tree,
-    )

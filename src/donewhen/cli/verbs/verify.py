@@ -1,13 +1,10 @@
 """The verb `donewhen verify RECEIPT|COMMIT`: judge again what a receipt certifies, without network access."""
 
-from pathlib import Path
-
 import anyio
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.session.check import judge_tree, receipts
-from donewhen.session.workplace import open_workplace
+from donewhen.server import methods
 
 
 @click.command("verify")
@@ -18,22 +15,19 @@ def command(named: str) -> int:
     First it prints the commands that it judges by, and whether the base commit states another contract: anyone can
     write a receipt whose only check is `true`.
     """
-    return anyio.run(_verify, named)
+    from donewhen.session.check.judge_tree import summary  # loaded on use: help does not need it
 
-
-async def _verify(named: str) -> int:
-    start = Path.cwd()
-    async with open_workplace(start, offline=True) as place:
-        found = await receipts.find(place, named, start)
-        for line in await receipts.described(place, found, start):
-            click.echo(one_line(line))
-        verified = await receipts.verify(place, found, start, lambda _: None)
+    verified = anyio.run(methods.receipt_verify, named, _print)
     for line in verified.differences:
-        click.echo(one_line(f"differs: {line}"))
-    click.echo(one_line(judge_tree.summary(verified.verdict)))
+        _print(f"differs: {line}")
+    _print(summary(verified.verdict))
     if verified.anchor:
         click.echo(f"anchored: commit {verified.anchor} carries this receipt")
     else:
         click.echo("unsigned: no commit carries this receipt's digest, so it shows what happened but not who says so")
     click.echo("differs from the receipt" if verified.differences else "same as the receipt")
     return 1 if verified.differences else 0
+
+
+def _print(line: str) -> None:
+    click.echo(one_line(line))

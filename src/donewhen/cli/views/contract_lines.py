@@ -1,25 +1,27 @@
 """Proposed contract in plain lines: each check with its reason, or the lines to write if no check was found."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.judge.detect import Proposal
-from donewhen.session.check.init_contract import ContractProposal
+from donewhen.session.settings.contract_file import NothingToPropose
+
+if TYPE_CHECKING:
+    from donewhen.session.check.init_contract import ContractProposal
 
 BY_HAND = '[[check]]\nname = "tests"\ncommand = "the command that runs your tests"'
 
 
-def show(plan: ContractProposal, err: bool = False) -> None:
+def show(plan: "ContractProposal", err: bool = False) -> None:
     for one in plan.checks:
         where = f" (in {one.check.dir})" if one.check.dir != "." else ""
         click.echo(one_line(f"{one.check.name}{where}: {one.check.command}"), err=err)
         click.echo(f"    {one_line(one.why)}", err=err)
 
 
-def show_nothing_found(root: Path, found: Proposal) -> None:
+def show_nothing_found(nothing: NothingToPropose) -> None:
     """Print the lines for donewhen.toml on stdout, ready to paste."""
-    say(f"donewhen: no tests were found in {root}; put a check like this into donewhen.toml:")
-    for offer in found.offers or (BY_HAND,):
+    say(f"donewhen: {nothing}")
+    for offer in nothing.offers or (BY_HAND,):
         click.echo("\n".join(map(one_line, offer.splitlines())) + "\n")

@@ -7,7 +7,7 @@ import datetime
 import hashlib
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,6 +22,7 @@ from donewhen.judge.judge import Judge
 from donewhen.judge.judge_host import JudgeEnvironment
 from donewhen.judge.run_cache import RUNS, RunCache
 from donewhen.judge.verdict import CheckStatus, Phase, Verdict
+from donewhen.records import frozen
 from donewhen.session.check import toolchain
 from donewhen.session.outcome import Outcome
 from donewhen.session.settings.settings import Settings
@@ -40,6 +41,15 @@ class CheckRequest(NamedTuple):
     subject: Subject = "working"
     fresh: bool = False
     defences: Defences = ALL
+
+
+@frozen
+class VerdictView:
+    """Receivers of a verdict."""
+
+    emit: Emit
+    """Receives the events while the checks run."""
+    show: Callable[[Verdict], None]
 
 
 async def check(place: Workplace, contract: Contract, request: CheckRequest, emit: Emit) -> Verdict:

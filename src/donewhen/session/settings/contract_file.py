@@ -17,6 +17,15 @@ from donewhen.session.settings.settings import Settings, Table
 from donewhen.toml import BadToml, file_content, parse_toml
 
 
+class NothingToPropose(BadInput):
+    """There is no contract, and the repository has no tests from which one could be proposed."""
+
+    def __init__(self, root: Path, offers: tuple[str, ...]) -> None:
+        super().__init__(f"no tests were found in {root}; put a check like this into donewhen.toml:")
+        self.offers = offers
+        """Texts for donewhen.toml that a person may use."""
+
+
 def contract_in(settings: Settings) -> Contract:
     """Return the contract of the repository's file; one without checks if the file has none."""
     file = settings.file

@@ -11,14 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from donewhen.errors import BadInput
-from donewhen.events import Emit, Landed
+from donewhen.events import CheckResult, Emit, Landed, SessionFinished
 from donewhen.judge.contract import Contract
 from donewhen.records import frozen
 from donewhen.session.check.judge_tree import started
 from donewhen.session.check.regression_judge import beside
 from donewhen.session.conclude.land import subject_line
+from donewhen.session.log.open_archive import Say
 from donewhen.session.loop.worker_services import editable
-from donewhen.session.workplace import Workplace
+from donewhen.session.outcome import Outcome
+from donewhen.session.settings import contract_file
+from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.union.combine import Combiner, United
 from donewhen.union.gate import PatchGate
 from donewhen.union.integrate import Integration
@@ -109,6 +112,30 @@ class Combined:
     note: str
     """Which branches had moved in the end, if any; one line."""
 
+    @property
+    def summary(self) -> str:
+        united = self.united
+        counts = f"{len(united.kept)} of {len(united.gated)} are in"
+        searched = f"; {united.runs} judgements and {united.confirmations} confirmations" if united.runs else ""
+        branch = f"; branch {self.branch} ({self.commit[:12]})" if self.branch else "; no branch was made"
+        return counts + searched + branch
+
+
+async def union(base: str, words: Sequence[str], say: Say, emit: Emit) -> Combined:
+    """Combine branches and patches in the repository of the current directory, onto `base` or HEAD."""
+    async with open_workplace(Path.cwd()) as place:
+        contract = contract_file.contract_in(place.settings)
+        commit = await place.store.resolve(base) if base else place.repo.head
+        if not commit:
+            raise BadInput(f"{place.repo.root} has no commit yet")
+        for line in (*place.repo.notes, *contract_file.warnings(place.settings, contract)):
+            say(f"note: {line}")
+        if not contract.checks:
+            say("note: there is no contract, so only the build is judged; `donewhen init` proposes one")
+        combined = await combine(place, contract, commit, words, emit)
+        emit(_finished(combined))
+        return combined
+
 
 async def combine(place: Workplace, contract: Contract, base: str, words: Sequence[str], emit: Emit) -> Combined:
     if not words:
@@ -161,3 +188,19 @@ async def _is_elsewhere(place: Workplace, patch: Patch) -> bool:
         return (tip(place.repo, patch.id) or patch.origin) != patch.origin
     except (BadInput, NotLanded):
         return False
+
+
+def _finished(combined: Combined) -> SessionFinished:
+    united, summary = combined.united, combined.summary
+    legs = united.judgement.legs if united.judgement else ()
+    results = tuple(CheckResult(leg.name, leg.status, leg.exit_code, leg.duration_ms) for leg in legs)
+    # All patches may be in while a check is still red as on the base: then the contract is not met.
+    green = bool(legs) and all(leg.status == "pass" or leg.quarantined for leg in legs)
+    return SessionFinished(
+        outcome=Outcome.VERIFIED if united.complete and green else Outcome.RED,
+        reason=summary,
+        iterations=0,
+        results=results,
+        summary=summary,
+        tree=united.together.tree,
+    )

@@ -1,0 +1,79 @@
+"""The verb `sandbox`: run one command in a throw-away tree, exactly as an engine's command would run."""
+
+import math
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from donewhen.errors import BadInput, MachineryBroke
+from donewhen.records import frozen
+from donewhen.session.log.open_archive import Say
+from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.workspace.process.command import End, Finished
+from donewhen.workspace.sandbox.level import Level
+from donewhen.workspace.sandbox.sandbox import ShellCommand
+
+TIMED_OUT = 124
+"""The exit code that timeout(1) uses."""
+
+Write = Callable[[bytes], None]
+
+
+@frozen(kw_only=True)
+class SandboxOptions:
+    command: str
+    repo: Path
+    base: str = ""
+    dirty: bool = False
+    timeout_secs: float | None = None
+
+
+async def run(options: SandboxOptions, say: Say, stdout: Write, stderr: Write) -> int:
+    """Run the command and return its exit code."""
+    _require_sense(options)
+    line = ShellCommand(text=options.command, timeout_secs=options.timeout_secs, merge_stderr=False)
+    async with open_workplace(options.repo.absolute()) as place:
+        for note in place.repo.notes:
+            say(f"note: {note}")
+        if place.probe.level is not Level.BUBBLEWRAP:
+            name = place.probe.level.value
+            say(f"note: the isolation of this run is '{name}'; `donewhen doctor` says what that costs")
+        commit = await place.maker_base(await _base(place, options, say))
+        async with place.tree("throwaway", commit) as tree:
+            finished = await place.room(tree).run(line, stdout=stdout, stderr=stderr)
+        return _exit_code(finished, say)
+
+
+def _require_sense(options: SandboxOptions) -> None:
+    if options.base and options.dirty:
+        raise BadInput("--base and --dirty exclude each other: a snapshot stands on HEAD")
+    if options.timeout_secs is not None and not math.isfinite(options.timeout_secs):
+        raise BadInput(f"--timeout must be a finite number above 0, not {options.timeout_secs:g}")
+    if not options.command.strip():
+        raise BadInput("sandbox: the command is empty")
+    if "\0" in options.command:
+        raise BadInput("sandbox: the command holds a NUL byte")
+
+
+async def _base(place: Workplace, options: SandboxOptions, say: Say) -> str:
+    if options.dirty:
+        return await place.store.snapshot()
+    commit = await place.store.resolve(options.base or "HEAD")
+    left_out = await place.store.uncommitted()
+    if left_out:
+        first = left_out[0].path
+        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        say(f"note: uncommitted changes are left out ({first}{more}); --dirty includes them")
+    return commit
+
+
+def _exit_code(finished: Finished, say: Say) -> int:
+    if finished.end is End.TIMED_OUT:
+        say("donewhen: the command was stopped: its time was up")
+        return TIMED_OUT
+    if finished.end is End.LIMIT:
+        say(f"donewhen: the command was stopped: {finished.reason}")
+        return 128 + signal.SIGKILL
+    if finished.end is End.COULD_NOT_START or finished.exit_code is None:
+        raise MachineryBroke(f"the sandbox could not start the command: {finished.reason}")
+    return finished.exit_code
