@@ -90,7 +90,7 @@ def test_every_option_of_run_says_what_it_is_for(tmp_path: Path) -> None:
     assert re.findall(r"^  (--\S+)(?: [A-Z=]+)?$\n(?! {10})", shown, re.MULTILINE) == []
 
 
-@pytest.mark.parametrize("verb", ["run", "demo", "models"])
+@pytest.mark.parametrize("verb", ["run", "plan", "demo", "models"])
 def test_the_help_of_a_verb_does_not_load_what_doing_it_needs(verb: str) -> None:
     code = (
         f"import sys, donewhen.cli.verbs.{verb}; print(*(m for m in sys.modules if m.startswith('donewhen.session')))"

@@ -8,6 +8,7 @@ from pathlib import Path
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 from donewhen.session.log.state import SessionState, told
+from donewhen.session.person.gates import GateKind
 from donewhen.session.settings.settings import repository_above
 from donewhen.storage.archive import Archive
 from donewhen.storage.record import SessionRow
@@ -49,7 +50,8 @@ def _waits_for_answer(candidate: Candidate) -> bool:
     if candidate.row.state == "finished" or not candidate.is_kept:
         return False
     gate = candidate.state.gate
-    return candidate.state.question is not None or (gate is not None and gate.kind in ("contract", "plan"))
+    kind = GateKind.of(gate.kind) if gate is not None else None
+    return candidate.state.question is not None or (kind is not None and kind.is_proposal)
 
 
 def _waits_for_decision(candidate: Candidate) -> bool:
