@@ -222,6 +222,8 @@ PART = "a step of a function that has an entry"
 IN_A_PROCESS = "parses code with a grammar that may hang or die; only used in a process with limits"
 NOT_FOREIGN: Mapping[str, str] = {
     "readers.find_failures.reader": OWN_WORDS,
+    "judge.runners.failing_test.appended": PART,
+    "judge.runners.runner.lazy": OWN_WORDS,
     "printable.escaped": PART,
     "judge.detect.select.unused": PART,
     "judge.detect.survey.joined": OWN_WORDS,

@@ -38,11 +38,13 @@ def found() -> tuple[Found, ...]:
     modules = {path: vars(importlib.import_module(module_name(path))) for path in paths}
     known: dict[int, tuple[str, re.Pattern[Any], set[str]]] = {}
     helpers = _helpers(trees.values())
+    elsewhere = _used_elsewhere(trees.values(), helpers)
     for path in paths:
         uses = _uses(trees[path], helpers)
         for name, pattern in _held(modules[path]):
             place = f"{path.relative_to(SOURCE)}: {name}"
-            known.setdefault(id(pattern), (place, pattern, set()))[2].update(uses.get(name, ()))
+            ways = uses.get(name, set[str]()) | elsewhere.get(name, set[str]())
+            known.setdefault(id(pattern), (place, pattern, set()))[2].update(ways)
     listed = [Found(place, one.pattern, one.flags, _anchoring(ways)) for place, one, ways in known.values()]
     for path in paths:
         listed += _in_functions(path, trees[path], modules[path])
@@ -112,6 +114,17 @@ def _uses(tree: ast.Module, helpers: Mapping[str, Mapping[int, set[str]]]) -> di
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in known:
             used.setdefault(node.id, set()).add("finditer")
+    return used
+
+
+def _used_elsewhere(trees: Iterable[ast.Module], helpers: Mapping[str, Mapping[int, set[str]]]) -> dict[str, set[str]]:
+    """By name, what a function does that is passed `module.NAME`."""
+    used: dict[str, set[str]] = {}
+    for node in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        for at, ways in helpers.get(node.func.id, {}).items() if isinstance(node.func, ast.Name) else ():
+            argument = node.args[at] if at < len(node.args) else None
+            if isinstance(argument, ast.Attribute) and argument.attr.isupper():
+                used.setdefault(argument.attr, set()).update(ways)
     return used
 
 

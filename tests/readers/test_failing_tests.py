@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from donewhen.readers.failures import logs
 from donewhen.readers.failures.failure import Failure, FailureReport
 from donewhen.readers.failures.places import is_of_project, portable, top_of_project
-from donewhen.readers.find_failures import ORDER, RUNNERS, reader, told
+from donewhen.readers.find_failures import ORDER, reader, told
+from donewhen.readers.runner_names import RUNNERS
 from tiers import examples
 
 RECORDED = Path(__file__).parent / "failure_logs"

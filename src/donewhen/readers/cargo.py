@@ -105,6 +105,7 @@ STEP = re.compile(r" +\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(\S.{0,400})")
 AT = re.compile(r" +at (\S{1,400}?):(\d{1,9})(?::\d{1,9})?")
 HASH = re.compile(r"::h[0-9a-f]{16}$")
 FULL = re.compile(r"Error: (.*)")
+CLOSING = re.compile(r"test result: FAILED\. .*")
 
 
 def read_failures(log: str) -> FailureReport | None:

@@ -92,6 +92,7 @@ STACK = re.compile(r" {2}Stack Trace:")
 PLACE = re.compile(r" +at ([^(]{1,400})\([^)]{0,400}\)(?: in (.{1,400}):line (\d{1,9}))?")
 PARAMETERS = re.compile(r"\(.*")
 THROWN = re.compile(r"(?:System\.\w+|[\w.]+Exception) : .*")
+CLOSING = re.compile(r"(?:Failed! .*|Test Run Failed\.)")
 
 
 def read_failures(log: str) -> FailureReport | None:

@@ -150,6 +150,7 @@ PLACE = re.compile(r"\t(\S.{0,400}?\.(?:go|s)):(\d{1,9})(?: \+0x[0-9a-f]{1,16})?
 ASSERTED = re.compile(r"\s+Error:\s+(\S.*)")
 NUMBERS = re.compile(r"\d+")
 OUT_OF_TIME = re.compile(r"panic: test timed out after .*")
+CLOSING = re.compile(r'FAIL(?:\t.*)?|\{"Time":(?=.*"Action":"fail").*\}')
 
 
 def read_failures(log: str) -> FailureReport | None:

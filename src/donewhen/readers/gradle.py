@@ -39,6 +39,7 @@ HEADING = re.compile(
 )
 SHORT = re.compile(r"\s+([\w.$]{1,300}) at (\w{1,200}\.\w{1,10}):(\d{1,9})")
 PARAMETERS = re.compile(r"\(.*|\[.*")
+CLOSING = re.compile(r"BUILD FAILED in .*|\d{1,9} tests? completed.*")
 
 
 def read_failures(log: str) -> FailureReport | None:

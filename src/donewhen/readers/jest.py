@@ -65,6 +65,7 @@ BLOCK = re.compile(r" {2}● (\S.{0,600})")
 ENDED = re.compile(r"Test Suites: .*|Summary of all failing tests")
 COMPARED = re.compile(r" {4}(?:Expected|Received)[\w ]{0,40}: ")
 BROKEN = "Test suite failed to run"
+CLOSING = re.compile(r"(?:Tests|Test Suites): .*")
 
 
 def read_failures(log: str) -> FailureReport | None:

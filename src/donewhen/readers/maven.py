@@ -54,6 +54,7 @@ HEADING = re.compile(
     r"|\[(?:INFO|ERROR|WARNING)\].*"
 )
 """Surefire 3 writes the class before the test, older versions after it."""
+CLOSING = re.compile(r"(?:\[[A-Z]+\] ?)?(?:Tests run: .*|BUILD FAILURE)")
 
 
 def read_failures(log: str) -> FailureReport | None:

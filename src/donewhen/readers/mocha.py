@@ -82,6 +82,7 @@ def _failures(printed: list[str]) -> list[str]:
 FAILING = re.compile(r" {2}\d{1,9} failing")
 BROKEN = re.compile(r"\s*(?:Exception during run: |✖ ERROR: )(.+)")
 MOST_SUITES = 20
+CLOSING = re.compile(r" {2}\d{1,9} failing")
 
 
 def read_failures(log: str) -> FailureReport | None:

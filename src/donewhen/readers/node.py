@@ -68,6 +68,7 @@ TEST_AT = re.compile(r"test at (?:file://)?(\S{1,400}?):\d{1,9}:\d{1,9}")
 FAILED_TITLE = re.compile(r"✖ (.+) \([\d.]+ms\)")
 IS_SOURCE_FILE = re.compile(r"\S+\.[cm]?[jt]sx?")
 LONGEST = 200
+CLOSING = re.compile(r"(?:ℹ|#) duration_ms [\d.]+")
 
 
 def read_failures(log: str) -> FailureReport | None:

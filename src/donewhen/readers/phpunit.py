@@ -46,6 +46,7 @@ HEADING = re.compile(
 )
 END = re.compile(r"--|FAILURES!|ERRORS!")
 PLACE = re.compile(r"(/[^:]{1,400}|[\w./-]{1,400}\.php):(\d{1,9})")
+CLOSING = re.compile(r"Tests: \d{1,9}, .*")
 
 
 def read_failures(log: str) -> FailureReport | None:

@@ -56,6 +56,7 @@ BETWEEN = re.compile(r"(?:_ ){10,}_? ?")
 ERRORS_IN = re.compile(r"ERROR (collecting|at setup of|at teardown of) (.*)")
 TRACE = "Traceback (most recent call last):"
 PARAMETERS = re.compile(r"\[.*")
+CLOSING = re.compile(r"(?:=+ )?\d{1,9} \w.* in \d+\.\d+ ?s(?:econds)?(?: \(.{1,40}\))?(?: =+)?")
 
 
 def read_failures(log: str) -> FailureReport | None:

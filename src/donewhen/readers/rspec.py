@@ -65,6 +65,7 @@ SHOWN = re.compile(r"\s*Failure/Error: ?(.*)")
 KIND = re.compile(r"\s*([A-Z]\w*(?:::\w+){0,8}):")
 PLACE = re.compile(r"\s*# (\S.{0,400}?):(\d{1,9})(?::in [`'](.{1,200})')?")
 RERUN = re.compile(r"rspec '?(\S+?)(?::\d+|\[[\d:]+\]'?) # (.{1,500})")
+CLOSING = re.compile(r"\d{1,9} examples?, \d{1,9} failures?.*")
 
 
 def read_failures(log: str) -> FailureReport | None:

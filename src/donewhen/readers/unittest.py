@@ -60,6 +60,7 @@ CHAINED = (
     "During handling of the above exception, another exception occurred:",
 )
 FAILURE_HEADING = re.compile(r"(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\w{1,300})(?: \(([\w.<>]{1,400})\))?(?: .*)?")
+CLOSING = re.compile(r"FAILED \(.*\)")
 
 
 def read_failures(log: str) -> FailureReport | None:

@@ -48,6 +48,7 @@ FAILURE_HEADING = re.compile(r" FAIL {2}(?:\|[^|]{1,80}\| )?(\S.{0,600})")
 SUITE = re.compile(r"(\S+) \[ .+ \]")
 RULE = re.compile(r" ?⎯{3}")
 CODE = re.compile(r" +\d* ?\| ?.*")
+CLOSING = re.compile(r" +(?:Tests|Test Files) {2}.*")
 
 
 def read_failures(log: str) -> FailureReport | None:

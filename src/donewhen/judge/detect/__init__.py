@@ -25,8 +25,10 @@ from donewhen.judge.detect.package import Package, Programs, quoted, shown
 from donewhen.judge.detect.proposal import FoundCheck, Hint, Proposal, Proposed
 from donewhen.judge.detect.recognise import recognise
 from donewhen.judge.detect.survey import Survey, survey
+from donewhen.judge.runners.registry import all_runners
 
 __all__ = ["Programs", "Proposal", "Proposed", "propose"]
+PROPOSED_AS_CALLED = frozenset(runner.name for runner in all_runners() if runner.proposed_as_called)
 
 
 def propose(root: Path, programs: Programs) -> Proposal:
@@ -85,7 +87,7 @@ def _only_said(
     for one in said:
         tool = recognise(one.words)
         script = _script_of(one, seen)
-        named = tool is not None and tool.runner in ("bats", "ctest", "prove", "trial") and programs(one.words[0])
+        named = tool is not None and tool.runner in PROPOSED_AS_CALLED and programs(one.words[0])
         if named or script:
             runner = tool.runner if tool else "script"
             why = f"{one.where} runs {shown(one.words)}"

@@ -12,6 +12,7 @@ from donewhen.judge.detect.package import Package, quoted, shown
 from donewhen.judge.detect.proposal import FoundCheck, Hint, Kind
 from donewhen.judge.detect.recognise import recognise
 from donewhen.judge.detect.survey import Table, joined, table, text, texts
+from donewhen.judge.runners.registry import all_runners
 
 MANIFESTS = ("package.json",)
 PLACEHOLDER = "no test specified"
@@ -31,7 +32,7 @@ RUNS_ALL = re.compile(
 )
 CHANGES_FILES = re.compile(r"--fix\b|--write\b|--watch(?:All)?\b")
 TEST_FILES = ("*.test.*js", "*.spec.*js", "*.test.ts", "*.spec.ts", "*.test.tsx", "*.spec.tsx", "*.test.jsx")
-RUNNERS = {"vitest": ("vitest", "run"), "jest": ("jest",), "mocha": ("mocha",), "ava": ("ava",)}
+RUNNERS = {runner.name: runner.proposed for runner in all_runners() if runner.proposed}
 
 Scripts = Mapping[str, str]
 

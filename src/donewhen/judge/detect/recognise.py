@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from donewhen.judge.detect.proposal import Kind
+from donewhen.judge.runners.registry import all_runners
 from donewhen.records import frozen
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*")
@@ -36,24 +37,14 @@ RUN_PREFIXES: Mapping[tuple[str, ...], frozenset[str]] = {
 }
 """Words that only state how the rest is run → their options that take a value."""
 BY_NAME: Mapping[str, tuple[Kind, str]] = {
-    "pytest": ("tests", "pytest"),
-    "py.test": ("tests", "pytest"),
-    "unittest": ("tests", "unittest"),
-    "trial": ("tests", "trial"),
-    "vitest": ("tests", "vitest"),
-    "jest": ("tests", "jest"),
-    "mocha": ("tests", "mocha"),
+    **{
+        program: ("tests", runner.detected_as or runner.name)
+        for runner in all_runners()
+        if runner.is_detected
+        for program in runner.programs
+        if program not in runner.subcommands
+    },
     "_mocha": ("tests", "mocha"),
-    "ava": ("tests", "ava"),
-    "tap": ("tests", "tap"),
-    "tape": ("tests", "tape"),
-    "uvu": ("tests", "uvu"),
-    "phpunit": ("tests", "phpunit"),
-    "pest": ("tests", "pest"),
-    "rspec": ("tests", "rspec"),
-    "bats": ("tests", "bats"),
-    "ctest": ("tests", "ctest"),
-    "prove": ("tests", "prove"),
     "mypy": ("types", "mypy"),
     "pyright": ("types", "pyright"),
     "basedpyright": ("types", "pyright"),
@@ -75,30 +66,21 @@ BY_NAME: Mapping[str, tuple[Kind, str]] = {
     "shellcheck": ("lint", "shellcheck"),
 }
 BY_SUBCOMMAND: Mapping[tuple[str, str], tuple[Kind, str]] = {
+    **{
+        (program, subcommand): ("tests", runner.detected_as or runner.name)
+        for runner in all_runners()
+        for program, subcommands in runner.subcommands.items()
+        for subcommand in subcommands
+    },
     ("node", "--test"): ("tests", "node:test"),
-    ("bun", "test"): ("tests", "bun"),
-    ("deno", "test"): ("tests", "deno"),
-    ("cargo", "test"): ("tests", "cargo-test"),
-    ("cargo", "nextest"): ("tests", "nextest"),
+    ("rake", "test"): ("tests", "rake"),
+    ("rake", "spec"): ("tests", "rspec"),
     ("cargo", "clippy"): ("lint", "clippy"),
     ("cargo", "fmt"): ("lint", "rustfmt"),
     ("cargo", "check"): ("build", "cargo"),
     ("cargo", "build"): ("build", "cargo"),
-    ("go", "test"): ("tests", "go"),
     ("go", "vet"): ("lint", "go-vet"),
     ("go", "build"): ("build", "go"),
-    ("mvn", "test"): ("tests", "maven"),
-    ("mvn", "verify"): ("tests", "maven"),
-    ("mvnw", "test"): ("tests", "maven"),
-    ("mvnw", "verify"): ("tests", "maven"),
-    ("gradle", "test"): ("tests", "gradle"),
-    ("gradle", "check"): ("tests", "gradle"),
-    ("gradlew", "test"): ("tests", "gradle"),
-    ("gradlew", "check"): ("tests", "gradle"),
-    ("dotnet", "test"): ("tests", "dotnet"),
-    ("mix", "test"): ("tests", "mix"),
-    ("rake", "test"): ("tests", "rake"),
-    ("rake", "spec"): ("tests", "rspec"),
 }
 
 

@@ -1,12 +1,18 @@
 """Test runners: how they are made to write a report, how results are read, how a test that must fail is added.
 
+    runner          the record of a runner: everything that the judge knows about it
+    pytest, jest …  one module per runner, with its record
+    unread          records of runners that are protected, but whose results are not read
+    registry        all records
     split_command   splits a command into simple commands
     script_text     what a script or target of the base runs
     calls           which runners a command calls
     instrument      variables and arguments that make runners write a report outside of the tree
     read_results    the reports or the printed text of a run, as one result
     test_files      where the base keeps its tests
-    canary          a test that must fail
+    canary          a test that must fail; `failing_test` holds what several runners share
+
+A new runner is `readers/NAME.py`, `NAME.py` here, and its name in `readers/runner_names.py`.
 
 Every decision here depends on the command of the check and on files of the base only. What the candidate wrote has no
 influence, and no process is started.

@@ -7,25 +7,28 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
+from donewhen.judge.runners.call import RunnerCall
+from donewhen.judge.runners.registry import runners
 from donewhen.judge.runners.script_text import just_recipe, make_recipe, package_script, text_of
 from donewhen.judge.runners.split_command import split
-from donewhen.records import frozen
 from donewhen.workspace.beneath import LeavesRoot, Root
 
 MOST_STEPS = 150
 """Limit of steps for one command: scripts may call each other in cycles, and wrappers may wrap wrappers."""
 BY_NAME = {
-    **dict.fromkeys(["pytest", "py.test"], "pytest"),
-    **dict.fromkeys(["jest", "jest.js", "react-scripts"], "jest"),
-    **dict.fromkeys(["vitest", "vitest.mjs"], "vitest"),
-    **dict.fromkeys(["mocha", "_mocha", "mocha.js"], "mocha"),
-    **dict.fromkeys(["rspec"], "rspec"),
-    **dict.fromkeys(["phpunit"], "phpunit"),
-    **dict.fromkeys(["mvn", "mvnw"], "maven"),
-    **dict.fromkeys(["gradle", "gradlew"], "gradle"),
+    program: runner.name
+    for runner in runners()
+    if not runner.is_python_module
+    for program in (*runner.programs, *runner.aliases)
 }
 """Programs that are a runner, whatever arguments follow."""
-BY_VERB = {"cargo": ("cargo", {"test", "t"}), "go": ("go", {"test"}), "dotnet": ("dotnet", {"test"})}
+BY_VERB = {
+    program: (runner.name, verbs)
+    for runner in runners()
+    for program, verbs in runner.subcommands.items()
+    if program not in runner.programs
+}
+BY_MODULE = {module: runner.name for runner in runners() if runner.is_python_module for module in runner.programs}
 RUNS_ANOTHER = {
     "uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "pixi": "run",
     "bundle": "exec", "npx": "", "bunx": "", "c8": "", "nyc": "", "cross-env": "", "env": "", "time": "", "exec": "",
@@ -52,14 +55,6 @@ TAKES_VALUE = {
 
 
 Steps = Iterator[int]
-
-
-@frozen
-class RunnerCall:
-    runner: str
-    arguments: tuple[str, ...]
-    joint: str | None
-    """The text between the command and arguments added at its end; None if they would not reach the runner."""
 
 
 def calls(command: str, directory: Root) -> tuple[RunnerCall, ...]:
@@ -125,8 +120,8 @@ def _of_python(program: str, rest: tuple[str, ...], directory: Root, steps: Step
     if "-m" in rest[:-1]:
         at = rest.index("-m")
         module, arguments = rest[at + 1], rest[at + 2 :]
-        if module == "unittest":
-            yield RunnerCall("unittest", arguments, _joint(arguments))
+        if module in BY_MODULE:
+            yield RunnerCall(BY_MODULE[module], arguments, _joint(arguments))
         else:
             yield from _in_words((module, *arguments), directory, steps)
         return
@@ -207,12 +202,10 @@ def _of_script(path: str, program: str, rest: tuple[str, ...], directory: Root, 
             yield RunnerCall(call.runner, call.arguments, None)
 
 
-MENTIONS = {"pytest": re.compile(r"\bpytest\b"), "python -m unittest": re.compile(r"\bunittest\b")}
-
-
 def _mentioned(text: str) -> str:
     """Return the runners that a file of a Python environment manager mentions.
 
     Such a file is only searched for the names of runners.
     """
-    return "\n".join(runner for runner, pattern in MENTIONS.items() if pattern.search(text))
+    started = [runner for runner in runners() if runner.started_by_tox]
+    return "\n".join(one.started_by_tox for one in started if re.search(rf"\b{one.mentioned}\b", text))

@@ -1,35 +1,24 @@
 """Reads the results of a run as one report: from report files if there are any, otherwise from the printed text."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
-from typing import cast
+from fnmatch import fnmatchcase
 
 from donewhen.judge.runners.instrument import InstrumentedCommand
+from donewhen.judge.runners.registry import runners
+from donewhen.judge.runners.runner import ReadReport, lazy
 from donewhen.judge.verdict import EvidenceKind
 from donewhen.readers.result import RunnerReport, Tests, that_ran
+from donewhen.readers.runner_names import TEXT_ORDER
 
-TEXT: Mapping[str, str] = {
-    **{name: name for name in ("pytest", "unittest", "jest", "vitest", "mocha", "cargo", "go", "rspec", "phpunit")},
-    **{name: name for name in ("maven", "gradle", "dotnet")},
-    "node:test": "node",
-}
-"""Runner → the reader of its printed text. Readers are imported on use: most checks need only one."""
-REPORTS: Mapping[str, tuple[str, str]] = {
-    "pytest.xml": ("pytest", "junit.read"),
-    "node.xml": ("node:test", "junit.read"),
-    "phpunit.xml": ("phpunit", "junit.read"),
-    "jest.json": ("jest", "jest.read_report"),
-    "vitest.json": ("vitest", "jest.read_report"),
-    "rspec.json": ("rspec", "rspec.read_report"),
-}
-"""File name in the report directory → the runner that writes it, and the reader of its format."""
-IN_TREE = {
-    "maven": re.compile(r"(?:.*/)?target/(?:surefire|failsafe)-reports/", re.DOTALL),
-    "gradle": re.compile(r"(?:.*/)?build/test-results/.*", re.DOTALL),
-}
+TEXT = {runner.name: runner.read_text for runner in runners(TEXT_ORDER) if runner.read_text}
+"""Runner → the reader of its printed text, in the order in which all of them read the text of an unknown command."""
+REPORTS = {runner.report: (runner.name, runner.read_report) for runner in runners() if runner.read_report}
+"""Name of a file in the report directory → the runner that writes it, and the reader of its format."""
+IN_TREE = {runner.name: re.compile(runner.reports_in_tree, re.DOTALL) for runner in runners() if runner.reports_in_tree}
 """Runner → the directories of the tree into which it writes reports."""
+JUNIT = lazy("junit", "read")
 REPORT = re.compile(r"TEST-[^/]+\.xml")
 
 
@@ -55,29 +44,21 @@ def read(
     kind: EvidenceKind = "sidecar" if found else "text"
     seen = {reading.runner for reading in found}
     others = ask.expected if ask.expected or found or not output.strip() else TEXT
-    texts = [_read_with(_text_reader(runner), output, runner) for runner in others if runner not in seen]
+    texts = [_read_with(TEXT[runner], output, runner) for runner in others if runner not in seen]
     found += [reading for reading in texts if reading is not None]
     return (_sum(found), kind) if found else None
 
 
-def _text_reader(runner: str) -> str:
-    return f"{TEXT[runner]}.read_text"
-
-
-def _read_with(reader: str, content: bytes, runner: str) -> RunnerReport | None:
-    module, function = reader.split(".")
-    read_content = cast(
-        "Callable[[bytes], RunnerReport | None]", getattr(import_module(f"donewhen.readers.{module}"), function)
-    )
-    reading = read_content(content)
+def _read_with(reader: ReadReport, content: bytes, runner: str) -> RunnerReport | None:
+    reading = reader(content)
     return replace(reading, runner=runner) if reading else None
 
 
 def _sidecars(reports: Mapping[str, bytes], ask: InstrumentedCommand) -> Iterator[RunnerReport]:
     for name, content in sorted(reports.items()):
-        runner, reader = REPORTS.get(name, ("dotnet", "dotnet.read_report") if name.endswith(".trx") else ("", ""))
-        if reader and (runner in ask.expected or not ask.expected):
-            yield _read_with(reader, content, runner) or RunnerReport(runner, Tests(), complete=False)
+        for pattern, (runner, reader) in REPORTS.items():
+            if fnmatchcase(name, pattern) and (runner in ask.expected or not ask.expected):
+                yield _read_with(reader, content, runner) or RunnerReport(runner, Tests(), complete=False)
 
 
 def _unless_contradicted(reading: RunnerReport, output: bytes) -> RunnerReport:
@@ -87,7 +68,7 @@ def _unless_contradicted(reading: RunnerReport, output: bytes) -> RunnerReport:
     """
     if reading.tests.failed:
         return reading
-    printed = _read_with(_text_reader(reading.runner), output, reading.runner)
+    printed = _read_with(TEXT[reading.runner], output, reading.runner)
     return replace(reading, complete=False) if printed and printed.tests.failed else reading
 
 
@@ -101,11 +82,11 @@ def _left_in_tree(in_tree: Mapping[str, bytes], output: bytes, ask: Instrumented
         if ask.expected and runner not in ask.expected:
             continue
         parts = [
-            _read_with("junit.read", content, runner) or RunnerReport(runner, Tests(), complete=False)
+            _read_with(JUNIT, content, runner) or RunnerReport(runner, Tests(), complete=False)
             for path, content in sorted(in_tree.items())
             if _is_report(path, directory)
         ]
-        printed = _read_with(_text_reader(runner), output, runner) if parts else None
+        printed = _read_with(TEXT[runner], output, runner) if parts else None
         if parts and (printed is None or printed.tests == _sum(parts).tests):
             whole = _sum(parts)
             yield replace(whole, complete=whole.complete and (printed is None or printed.complete))

@@ -62,6 +62,5 @@ def _with_content(directory: Root, path: str) -> Iterator[tuple[str, str]]:
             yield os.path.normpath(path), content.decode()
 
 
-def first_group(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.search(text)
+def first_group(found: re.Match[str] | None) -> str:
     return found[1] if found else ""

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 
 from donewhen.judge.protect.names.word_set import listed
+from donewhen.judge.runners.registry import all_runners
 from donewhen.records import frozen
 from donewhen.short_lines import LONGEST_LINE
 
@@ -36,11 +37,17 @@ CONFIGURING = re.compile(
     re.IGNORECASE,
 )
 """Options whose value is a file that configures a tool. Short options have that meaning for some tools only."""
+OPTIONS = {
+    "-c": "eslint flake8 coverage tox stylelint biome nyc",
+    "-f": "make gmake just ninja task docker docker-compose",
+    "-p": "tsc",
+    "-r": "node ruby ts-node tsx",
+}
 CONFIGURING_FOR = {
-    "-c": listed("pytest py.test eslint jest mocha vitest flake8 coverage tox stylelint biome nyc ava"),
-    "-f": listed("make gmake just ninja task docker docker-compose"),
-    "-p": frozenset({"pytest", "py.test", "tsc"}),
-    "-r": frozenset({"mocha", "rspec", "node", "ruby", "ts-node", "tsx"}),
+    option: listed(OPTIONS.get(option, "")).union(
+        *(runner.programs for runner in all_runners() if option in runner.config_options)
+    )
+    for option in {*OPTIONS, *(option for runner in all_runners() for option in runner.config_options)}
 }
 
 

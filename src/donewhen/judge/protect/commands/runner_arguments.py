@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from donewhen.judge.protect.commands.commands import NamedFile
-from donewhen.judge.protect.names.word_set import listed
+from donewhen.judge.runners.registry import all_runners
 
-RUNNERS = listed(
-    "pytest py.test unittest nose nose2 trial ward green behave robot jest mocha vitest ava tap tape jasmine uvu qunit"
-    " rspec bats phpunit pest busted prove"
+RUNNERS = frozenset(program for runner in all_runners() if runner.arguments_are_paths for program in runner.programs)
+SEARCH_BY_NAME = frozenset(
+    program for runner in all_runners() if runner.finds_tests_by_name for program in runner.programs
 )
-SEARCH_BY_NAME = frozenset({"jest", "vitest"})
 """These runners select files in a directory by name, so the directory may as well belong to the product."""
 PASS_ON = frozenset({"yarn", "pnpm", "bun", "deno", "npm", "node"})
 AFTER_A_BREAK = frozenset({"tox", "nox"})

@@ -17,6 +17,7 @@ from donewhen.judge.protect.commands.runner_arguments import SEARCH_BY_NAME, han
 from donewhen.judge.protect.names.globs import WILD
 from donewhen.judge.protect.names.test_names import is_test
 from donewhen.judge.protect.names.word_set import listed
+from donewhen.judge.runners.registry import all_runners
 
 MOST_SCRIPTS = 200
 MOST_WORDS = 5000
@@ -42,7 +43,8 @@ HELPS = re.compile(
 )
 """Names of modules that a script at the root imports as parts of itself."""
 STARTS_TESTS = re.compile(
-    r"\b(?:pytest|unittest|nose2?|jest|vitest|mocha|phpunit|rspec|ctest|(?:cargo|go|npm|yarn|pnpm|dotnet|mix)\W+(?:run\W+)?test)\b"
+    rf"\b(?:{'|'.join(runner.mentioned for runner in all_runners() if runner.mentioned)}"
+    r"|(?:npm|yarn|pnpm)\W+(?:run\W+)?test)\b"
 )
 """A program that starts tests is not part of the product."""
 ARGUMENT = re.compile(r"(?:unit|integration)?[-_:]?(?:tests?|checks?|lint|spec|verify|ci)(?::.*)?")

@@ -8,18 +8,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from donewhen.judge.runners.registry import all_runners
 from donewhen.records import frozen
 
 ALWAYS = {
     "configures the tests": """
-        pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini noxfile.py .coveragerc .coveragerc.toml
-        jest.config.* jest.setup.* jest.preset.* vitest.config.* vitest.workspace.* vitest.setup.* .mocharc* mocha.opts
-        karma.conf.* cypress.config.* playwright.config.* ava.config.* .nycrc* nyc.config.* .c8rc* .taprc*
-        babel.config.* .babelrc* .swcrc tsconfig.json tsconfig.*.json jsconfig.json bunfig.toml deno.json deno.jsonc
-        .rspec .rspec-local .simplecov .rspec_parallel phpunit.xml* phpunit.dist.xml pest.xml codeception.yml
-        *.runsettings xunit.runner.json testng.xml junit-platform.properties .config/nextest.toml .bazelrc
-        test-setup.* setupTests.*
-    """,
+        tox.ini noxfile.py .coveragerc .coveragerc.toml .nycrc* nyc.config.* .c8rc* .simplecov babel.config.* .babelrc*
+        .swcrc tsconfig.json tsconfig.*.json jsconfig.json bunfig.toml deno.json deno.jsonc testng.xml
+        junit-platform.properties .bazelrc test-setup.* setupTests.*
+    """
+    + " ".join(runner.config_files for runner in all_runners()),
     "chooses the tools that run": """
         .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs pnpm-workspace.yaml .yarn/** .config/dotnet-tools.json
         .node-version .nvmrc .python-version .ruby-version .java-version .go-version .tool-versions mise.toml .mise.toml
@@ -53,11 +51,6 @@ WHEN_USED: Mapping[str, str] = {
     "just": "justfile .justfile Justfile *.just",
     "task go-task": "Taskfile.y*ml taskfile.y*ml Taskfile.dist.y*ml",
     "rake rails": "Rakefile rakefile Rakefile.rb rakefile.rb *.rake",
-    "gradle gradlew": """
-        build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties gradlew gradlew.bat
-        gradle/** buildSrc/** init.gradle *.gradle *.gradle.kts
-    """,
-    "mvn mvnw mvnd": "mvnw mvnw.cmd .mvn/**",
     "cmake ctest": "CMakeLists.txt *.cmake CMakePresets.json CMakeUserPresets.json CTestConfig.cmake",
     "dune": "dune dune-project dune-workspace",
     "bazel bazelisk": "BUILD BUILD.bazel WORKSPACE WORKSPACE.bazel MODULE.bazel *.bzl .bazelversion",
@@ -73,15 +66,13 @@ WHEN_USED: Mapping[str, str] = {
     "hatch": "hatch.toml",
     "scons": "SConstruct SConscript",
     "ninja": "build.ninja",
-    "dotnet": "Directory.Build.props Directory.Build.targets Directory.Packages.props *.slnf",
-    "mix": "mix.exs .iex.exs",
     "zig": "build.zig build.zig.zon",
     "swift": "Package.swift",
     "cabal stack": "cabal.project cabal.project.local stack.yaml",
     "lein": "project.clj profiles.clj",
-    "vitest vite": "vite.config.*",
     "pre-commit": ".pre-commit-config.yaml",
     "grunt gulp": "Gruntfile.* gulpfile.*",
+    **{words: files for runner in all_runners() for words, files in runner.files_when_used.items()},
 }
 """Build tools: the files that they run. Protected as a whole if a check uses the tool."""
 

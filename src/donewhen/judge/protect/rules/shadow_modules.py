@@ -14,15 +14,14 @@ from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.contents.table_merge import table
 from donewhen.judge.protect.names.test_names import is_test_module
 from donewhen.judge.protect.names.word_set import listed
+from donewhen.judge.runners.registry import all_runners
 from donewhen.records import frozen
 from donewhen.toml import BadToml, parse_toml
 
 LIBRARY = (
     frozenset(sys.stdlib_module_names) - frozenset(sys.builtin_module_names) - {"test", "tests", "this", "__main__"}
 )
-RUNNERS = listed(
-    "pytest _pytest pluggy iniconfig unittest nose nose2 coverage hypothesis xdist pytest_cov exceptiongroup"
-)
+RUNNERS = listed("coverage hypothesis exceptiongroup").union(*(runner.modules.split() for runner in all_runners()))
 ORDINARY = listed(
     "tests test docs doc examples example scripts script tools benchmarks bench samples build dist src lib"
 )

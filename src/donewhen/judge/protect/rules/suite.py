@@ -5,7 +5,6 @@ of the tree into the runner, or keep the rules of a linter in another file.
 """
 
 import ast
-import configparser
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -15,16 +14,16 @@ from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.commands.scripts_run import PRODUCT_PLACES, ScriptsRun, joined
 from donewhen.judge.protect.contents.table_merge import table
 from donewhen.judge.protect.names import globs, test_names
+from donewhen.judge.protect.names.word_set import listed
+from donewhen.judge.runners.registry import all_runners
 from donewhen.toml import BadToml, parse_toml
 
 SETTINGS = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 PLUGIN = re.compile(r"(?:^|\s)-p[\s=]*([\w.]+)")
-NAMING = """
+NAMING = listed("""
     pyproject.toml ruff.toml .ruff.toml setup.cfg mypy.ini .pylintrc tsconfig.json biome.json package.json
     .eslintrc.json .eslintrc.js .eslintrc.cjs eslint.config.js eslint.config.mjs .prettierrc .prettierrc.json
-    jest.config.js jest.config.ts jest.config.cjs jest.config.mjs vitest.config.ts vitest.config.js vite.config.ts
-    vite.config.js .mocharc.json .mocharc.yml .mocharc.js .mocharc.cjs phpunit.xml phpunit.xml.dist
-"""
+    """).union(*(runner.naming_files.split() for runner in all_runners()))
 """Settings files that may name other files."""
 NAMES_A_FILE = re.compile(
     r"\b(?:extends?|config(?:[-_]?file)?|rcfile|baseline|ignorefile|setupFiles\w*|globalSetup|globalTeardown|bootstrap|preset"
@@ -79,7 +78,7 @@ class Suite:
             plugins += _plugins_of(self._base.read(joined(directory, "conftest.py")) or "")
         for name in plugins:
             self._add_module(place, name)
-        for name in NAMING.split():
+        for name in sorted(NAMING):
             for path in _files_named(self._base.read(joined(place, name)) or ""):
                 self._add_file(joined(place, path))
 
@@ -122,6 +121,10 @@ def _toml(text: str) -> dict[str, object]:
 
 
 def _section(text: str, section: str) -> dict[str, object]:
+    if f"[{section}]" not in text:
+        return {}
+    import configparser  # most projects have no such section
+
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(text)
