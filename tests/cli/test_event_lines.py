@@ -16,9 +16,10 @@ from donewhen import events
 from donewhen.cli.group import one_line
 from donewhen.cli.views.ending import EndingFacts, facts_of, next_commands, show_ending
 from donewhen.cli.views.event_fields import LONGEST
-from donewhen.cli.views.event_lines import call_words, line_of
+from donewhen.cli.views.event_lines import MARKS, call_words, line_of
 from donewhen.cli.views.session_audience import PlainLines, watching
 from donewhen.events import Event, ToolCall
+from donewhen.judge.verdict import CheckStatus
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.storage.record import Record
 
@@ -41,6 +42,11 @@ def test_types_that_engines_to_come_will_tell_have_a_line_already(kind: str) -> 
 
 
 @pytest.mark.promise("events.unknown-types")
+def test_every_status_of_a_check_has_a_mark_of_its_own() -> None:
+    assert list(MARKS) == [status.value for status in CheckStatus]
+    assert len(set(MARKS.values())) == len(MARKS)
+
+
 def test_a_type_that_nobody_knows_gives_nothing() -> None:
     assert of("weather_changed", to="rain") == ""
     assert of("spend", tokens=3, usd=None) == ""

@@ -168,3 +168,15 @@ def test_tests_inside_of_sources_may_move_with_their_module() -> None:
 )
 def test_a_test_that_must_fail_has_to_be_the_only_one_that_does(ran: CheckRun, status: CheckStatus) -> None:
     assert evidence.worst(list(evidence.doubts_of_canary(CHECK, ran))) is status
+
+
+def test_every_status_but_a_pass_has_its_place_among_doubts() -> None:
+    assert set(evidence.SEVERITY) == set(CheckStatus) - {CheckStatus.PASS}
+    assert evidence.worst([(CheckStatus.FAIL, "a"), (CheckStatus.TAMPERED, "b")]) is CheckStatus.TAMPERED
+    assert evidence.worst([]) is CheckStatus.PASS
+
+
+def test_a_status_knows_who_is_to_blame() -> None:
+    assert [one.value for one in CheckStatus if one.is_red] == ["fail", "timeout"]
+    assert [one.value for one in CheckStatus if not one.is_believable] == ["vacuous", "tampered"]
+    assert [one.value for one in CheckStatus if one.blames_machine] == ["flaky", "timeout", "infra"]

@@ -126,8 +126,7 @@ def doubts_of_canary(check: Check, ran: CheckRun) -> Iterator[Doubt]:
 
 
 def worst(doubts: list[Doubt]) -> CheckStatus:
-    found = {status for status, _ in doubts}
-    return next((status for status in SEVERITY if status in found), CheckStatus.PASS)
+    return min((status for status, _ in doubts), key=SEVERITY.index, default=CheckStatus.PASS)
 
 
 def _tests(count: int) -> str:

@@ -20,6 +20,21 @@ class CheckStatus(Enum):
     TAMPERED = "tampered"
     INFRA = "infra"
 
+    @property
+    def is_red(self) -> bool:
+        """True if the command itself failed, so that its output can name the failures."""
+        return self in (CheckStatus.FAIL, CheckStatus.TIMEOUT)
+
+    @property
+    def is_believable(self) -> bool:
+        """False for a green that is not what it seems: worse than red, whatever the base was."""
+        return self not in (CheckStatus.VACUOUS, CheckStatus.TAMPERED)
+
+    @property
+    def blames_machine(self) -> bool:
+        """True if the machine may be the reason: the next run on the same tree may have another status."""
+        return self in (CheckStatus.FLAKY, CheckStatus.TIMEOUT, CheckStatus.INFRA)
+
 
 EvidenceKind = Literal["sidecar", "text", "exit"]
 Phase = Literal["baseline", "round", "rerun", "control", "gate", "union", "final"]

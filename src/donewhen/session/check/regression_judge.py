@@ -23,10 +23,6 @@ CHECKS_ALONE = replace(ALL, canary=False, reruns=False)
 """For a search: it repeats its questions itself, and its answer is proven with all defences in the end."""
 NO_SECOND_LOOK = replace(ALL, reruns=False)
 """For a single patch and a check that is red on the base: to be red as before, it need not be red twice."""
-PRETENDED = (CheckStatus.TAMPERED, CheckStatus.VACUOUS)
-"""A false green: worse than red, whatever the base was."""
-UNSURE = (CheckStatus.FLAKY, CheckStatus.TIMEOUT, CheckStatus.INFRA)
-"""Results that cannot serve as a baseline."""
 MOST_NAMED = 3
 
 
@@ -91,7 +87,7 @@ class RegressionJudge:
             for part in (self.contract, self.builds)
             if part.checks
         ]
-        known = {one.name: one for verdict in found for one in verdict.results if one.status not in UNSURE}
+        known = {one.name: one for verdict in found for one in verdict.results if not one.status.blames_machine}
         return replace(self, baseline={**self.baseline, **known})
 
     async def _seen(self, tree: str, phase: Way, steps: Sequence["CheckSelection"], fresh: bool) -> CheckDeltas:
@@ -173,7 +169,7 @@ def compared(before: Result, now: Result) -> tuple[Stands, str]:
         return ("kept" if before.status is CheckStatus.PASS else "gained"), ""
     if now.status is CheckStatus.INFRA:
         return ("unknown" if before.status is not CheckStatus.INFRA else "open"), words
-    if now.status in PRETENDED and before.status is not now.status:
+    if not now.status.is_believable and before.status is not now.status:
         return "turned", f"{now.name} is {now.status.value}: {words}"
     if before.status is CheckStatus.PASS:
         return (

@@ -78,8 +78,10 @@ SIGNATURES_BYTES = 1024 * 1024
 MOST_LINES = 20_000
 """Lines of the end of a log that are read: readers look at each line, and a check may print only empty ones."""
 REPLAY = "replay:"
-RED = (CheckStatus.FAIL, CheckStatus.TIMEOUT)
-ENDINGS: Mapping[str, Ending] = {"pass": "passed", "fail": "red", "timeout": "red", "vacuous": "red", "tampered": "red"}
+ENDINGS: Mapping[str, Ending] = {
+    CheckStatus.PASS.value: "passed",
+    **{status.value: "red" for status in CheckStatus if status.is_red or not status.is_believable},
+}
 """Effect of a hint by the status of its check. A status that says nothing about the work is missing."""
 WORKED_TO_THE_END = ("done", "turns", "claim")
 """Ends of an attempt that had its full chance. What a hint did to an interrupted attempt is unknown."""
@@ -162,7 +164,7 @@ class RepairMemory(SessionMemory):
         with self._tolerant():
             held_out = {check.name for check in self._contract.checks if check.held_out}
             for result in verdict.results if self._tolerant.goes_on else ():
-                if result.status in RED and not result.quarantined and result.name not in held_out:
+                if result.status.is_red and not result.quarantined and result.name not in held_out:
                     plain = self._signature(result.name, verdict.logs[result.name]).as_json()
                     left -= len(json.dumps(plain))
                     if left >= 0:
