@@ -99,6 +99,9 @@ def test_quoted_words_of_a_plain_command_stay_whole() -> None:
         ("npx --no-install vitest run", "vitest", ["run"]),
         ("c8 --100 node --test", "node:test", []),
         ("cargo test --workspace", "cargo-test", ["--workspace"]),
+        ("cargo t", "cargo-test", []),
+        ("nyc _mocha", "mocha", []),
+        ("npx react-scripts test", "jest", []),
         ("./mvnw -B verify", "maven", ["-B"]),
         ("bundle exec rspec", "rspec", []),
         ("go test ./...", "go", ["./..."]),
@@ -110,7 +113,8 @@ def test_the_tool_behind_a_command_is_recognised(command: str, runner: str, argu
 
 
 @pytest.mark.parametrize(
-    "command", ["echo pytest", "pip install pytest", "cargo fetch", "npm test", "uv run", "env", ""]
+    "command",
+    ["echo pytest", "pip install pytest", "cargo fetch", "react-scripts build", "npm test", "uv run", "env", ""],
 )
 def test_what_is_no_known_tool_is_not_guessed_at(command: str) -> None:
     assert recognise(command.split()) is None

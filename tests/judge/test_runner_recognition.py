@@ -67,6 +67,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("pnpm vitest run", ["vitest"]),
         ("npm exec -- vitest run", ["vitest"]),
         ("npx --yes mocha", ["mocha"]),
+        ("npx react-scripts test --watchAll=false", ["jest"]),
+        ("npx react-scripts build", []),
         ("c8 mocha | tee log", ["mocha"]),
         ("npm run native", ["node:test"]),
         ("node --test a.test.js", ["node:test"]),

@@ -41,10 +41,9 @@ BY_NAME: Mapping[str, tuple[Kind, str]] = {
         program: ("tests", runner.detected_as or runner.name)
         for runner in all_runners()
         if runner.is_detected
-        for program in runner.programs
+        for program in (*runner.programs, *runner.aliases)
         if program not in runner.subcommands
     },
-    "_mocha": ("tests", "mocha"),
     "mypy": ("types", "mypy"),
     "pyright": ("types", "pyright"),
     "basedpyright": ("types", "pyright"),

@@ -15,7 +15,8 @@ def _json_report(context: RunnerContext) -> Instrumentation:
 RUNNER = Runner(
     name="jest",
     programs=("jest",),
-    aliases=("jest.js", "react-scripts"),
+    aliases=("jest.js",),
+    subcommands={"react-scripts": frozenset({"test"})},
     mentioned="jest",
     instrument=_json_report,
     report="jest.json",

@@ -76,7 +76,7 @@ class Runner:
     programs: tuple[str, ...] = ()
     """Programs that are this runner, whatever arguments follow."""
     aliases: tuple[str, ...] = ()
-    """Other names of these programs, under which only calls are recognised."""
+    """Other names of these programs, which only decide whether a command calls the runner."""
     is_python_module: bool = False
     """`python -m` starts it. Another program with that name is something else."""
     subcommands: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
