@@ -72,7 +72,10 @@ class GreenProof:
 
     async def doubts(self, check: Check, ran: CheckRun) -> list[Doubt]:
         """Return every doubt about a green run."""
-        found = await self._tampering(check, ran)
+        found = [(CheckStatus.TAMPERED, line) for line in self.judged.shadows] if self.case.defences.shadowing else []
+        if ran.touched and self.changed:
+            # Paths that the run on the base writes too are normal for the project and not an act of the candidate.
+            found += evidence.doubts_of_seal(ran, await self.base(check))
         if not evidence.wants_tests(check, self.contract):
             return found
         found += evidence.doubts_alone(ran)
@@ -81,13 +84,6 @@ class GreenProof:
         if found or not self.changed:
             return found
         return await self._doubts_beside_base(check, ran)
-
-    async def _tampering(self, check: Check, ran: CheckRun) -> list[Doubt]:
-        found = [(CheckStatus.TAMPERED, line) for line in self.judged.shadows] if self.case.defences.shadowing else []
-        if ran.touched and self.changed:
-            # Paths that the run on the base writes too are normal for the project and not an act of the candidate.
-            found += evidence.doubts_of_seal(ran, await self.base(check))
-        return found
 
     async def _doubts_beside_base(self, check: Check, ran: CheckRun) -> list[Doubt]:
         defences, base = self.case.defences, await self.base(check)

@@ -30,13 +30,9 @@ def tail_of(output: Output, secrets: Mapping[str, str]) -> str:
         room -= len(line.encode()) + 1
         if room < 0 and kept:
             break
-        kept.append(line if room >= 0 else _end_of(line))
+        # A line that alone is longer than the limit keeps its end.
+        kept.append(line if room >= 0 else "…" + line.encode()[-BYTES + 3 :].decode("utf-8", "ignore"))
     return "\n".join(reversed(kept))
-
-
-def _end_of(line: str) -> str:
-    """Return the end of a line that alone is longer than the limit."""
-    return "…" + line.encode()[-BYTES + 3 :].decode("utf-8", "ignore")
 
 
 def _only_colours(match: re.Match[str]) -> str:

@@ -35,7 +35,10 @@ class RunCache:
         if self._directory is None or self._fresh or not key:
             return None
         try:
-            return _ran(json.loads((self._directory / key).read_text()))
+            known: dict[str, Any] = json.loads((self._directory / key).read_text())
+            known |= {name: tuple(known[name]) for name in ("touched", "expected")}
+            facts: dict[str, Any] = {**known, "reading": _reading(known["reading"]), "cached": True}
+            return CheckRun(**facts)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -63,12 +66,6 @@ def forget_old_runs(state: Path, kept: int = KEPT) -> None:
 
 def key_of(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _ran(known: dict[str, Any]) -> CheckRun:
-    lists: dict[str, Any] = {name: tuple(known[name]) for name in ("touched", "expected")}
-    facts: dict[str, Any] = {**known, **lists, "reading": _reading(known["reading"]), "cached": True}
-    return CheckRun(**facts)
 
 
 def _reading(known: dict[str, Any] | None) -> "RunnerReport | None":

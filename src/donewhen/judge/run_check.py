@@ -111,16 +111,14 @@ def _place(place: SandboxTree, how: RunMode, variables: Mapping[str, str], repor
         if mounts
         else []
     )
+    given = how.surroundings.passed
+    # Where the user passes the same variable, our value follows the value of the user.
+    ours = {name: f"{given[name]} {value}" if name in given else value for name, value in variables.items()}
     return replace(
         place,
         layers=(*place.layers, *fixed, reports),
-        variables={**place.variables, **caches, **path, **_joined(variables, how.surroundings.passed)},
+        variables={**place.variables, **caches, **path, **ours},
     )
-
-
-def _joined(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
-    """Return our variables; where the user passes the same variable, append our value to the value of the user."""
-    return {name: f"{theirs[name]} {value}" if name in theirs else value for name, value in ours.items()}
 
 
 def _log(output: Output, secrets: Mapping[str, str]) -> str:

@@ -79,7 +79,8 @@ def _blocks(printed: list[str]) -> list[_Block]:
                 blocks[-1].tests, blocks[-1].failures = tests, listed if failed else []
                 is_open = False
         elif BETWEEN.fullmatch(line):
-            is_open, program = False, _program(line) or program
+            named = PROGRAM.match(line)
+            is_open, program = False, " ".join(filter(None, named.groups())) if named else program
         elif blocks and (test := NAMED.fullmatch(line)):
             blocks[-1].hear(test[1], test[2] or "")
         if line == "failures:":
@@ -89,14 +90,8 @@ def _blocks(printed: list[str]) -> list[_Block]:
     return blocks
 
 
-def _program(line: str) -> str:
-    found = PROGRAM.match(line)
-    return " ".join(part for part in found.groups() if part) if found else ""
-
-
 OUTPUT = re.compile(r"---- (\S.{0,500}?) stdout ----")
 LISTING = re.compile(r"failures:")
-ENDED = re.compile(r"test result: FAILED\. .*")
 PANIC = re.compile(
     r"thread '[^']{0,300}'(?: \(\d{1,20}\))? panicked at "
     r"(?:'(?P<said>.{0,600})', )?(?P<file>\S{1,400}?):(?P<line>\d{1,9}):\d{1,9}:?"
@@ -119,7 +114,7 @@ def _failures(printed: list[str]) -> Iterator[Failure]:
     for at, line in enumerate(printed):
         if named := PROGRAM.match(line):
             program, begun = named[1] or named[2] or named[3], at + 1
-        elif ENDED.fullmatch(line):
+        elif CLOSING.fullmatch(line):
             yield from _of_program(program.removeprefix("unittests "), printed[begun:at])
             begun = at + 1
 
@@ -142,15 +137,10 @@ def _failure(id: str, body: Sequence[str]) -> Failure:
         kind, message = ("Error", said) if said else kind_and_message(whole_message(body))
         return Failure(id=id, kind=kind, message=message)
     at, panic = panicked
-    message = panic["said"] or _panicked_with(body[at + 1 : at + 5])
+    compared = [line.strip() for line in body[at + 2 : at + 4] if line.lstrip().startswith(("left: ", "right: "))]
+    message = panic["said"] or " ".join([*body[at + 1 : at + 2], *compared])
     frames = _frames(body[at + 1 :]) or (Frame(panic["file"], int(panic["line"])),)
     return Failure(id=id, kind="panic", message=message, file=panic["file"], line=int(panic["line"]), frames=frames)
-
-
-def _panicked_with(body: Sequence[str]) -> str:
-    """Return the message, with the two compared values if they follow it."""
-    sides = [line.strip() for line in body[1:3] if line.lstrip().startswith(("left: ", "right: "))]
-    return " ".join([*body[:1], *sides])
 
 
 def _frames(body: Sequence[str]) -> tuple[Frame, ...]:

@@ -78,13 +78,9 @@ def read_text(content: bytes) -> RunnerReport | None:
     projects = [found for line in printed if (found := PROJECT.fullmatch(line))]
     if not projects:
         return RunnerReport("dotnet", Tests()) if any(NOTHING.fullmatch(line) for line in printed) else None
-    tests = sum((_counted(project) for project in projects), Tests())
+    failed, passed, skipped = (sum(int(project[group]) for project in projects) for group in (1, 2, 3))
+    tests = tally(passed=passed, failed=failed, skipped=skipped)
     return RunnerReport("dotnet", tests, names(heard(FAILED, printed)) if tests.failed else ())
-
-
-def _counted(project: re.Match[str]) -> Tests:
-    failed, passed, skipped = (int(group) for group in project.groups())
-    return tally(passed=passed, failed=failed, skipped=skipped)
 
 
 MESSAGE = re.compile(r" {2}Error Message:")

@@ -27,7 +27,8 @@ def read_text(content: bytes) -> RunnerReport | None:
         if BEGUN.match(line):
             runs.append(None)
         elif total := TOTAL.fullmatch(line):
-            runs[-1:] = [_counted(total)]
+            ran, failed, errors, skipped = (int(group) for group in total.groups())
+            runs[-1:] = [tally(passed=ran - failed - errors - skipped, failed=failed + errors, skipped=skipped)]
         elif NOTHING.fullmatch(line):
             runs[-1:] = [Tests()]
         elif ENDED.fullmatch(line):
@@ -39,11 +40,6 @@ def read_text(content: bytes) -> RunnerReport | None:
     tests = sum((run for run in runs if run), Tests())
     failures = names(heard(FAILED, printed)) if tests.failed else ()
     return RunnerReport("maven", tests, failures, ended and not crashed and None not in runs)
-
-
-def _counted(total: re.Match[str]) -> Tests:
-    ran, failures, errors, skipped = (int(group) for group in total.groups())
-    return tally(passed=ran - failures - errors - skipped, failed=failures + errors, skipped=skipped)
 
 
 HEADING = re.compile(
@@ -66,12 +62,9 @@ def _failures(printed: list[str]) -> Iterator[Failure]:
     for heading, begin, end in blocks(printed, HEADING):
         id = f"{heading['class']}.{heading['test']}" if heading["class"] else heading["whole"]
         if id:
-            yield _failure(id, printed[begin:end])
-
-
-def _failure(id: str, body: list[str]) -> Failure:
-    said = first_words(body)
-    kind, message = error(said) or ("", said)
-    frames = java_frames(body)
-    where = frames[-1] if frames else Frame("")
-    return Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)
+            body = printed[begin:end]
+            first = first_words(body)
+            kind, message = error(first) or ("", first)
+            frames = java_frames(body)
+            where = frames[-1] if frames else Frame("")
+            yield Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

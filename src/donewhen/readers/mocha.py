@@ -79,7 +79,6 @@ def _failures(printed: list[str]) -> list[str]:
     return found
 
 
-FAILING = re.compile(r" {2}\d{1,9} failing")
 BROKEN = re.compile(r"\s*(?:Exception during run: |✖ ERROR: )(.+)")
 MOST_SUITES = 20
 CLOSING = re.compile(r" {2}\d{1,9} failing")
@@ -87,16 +86,16 @@ CLOSING = re.compile(r" {2}\d{1,9} failing")
 
 def read_failures(log: str) -> FailureReport | None:
     printed = log_lines(log)
-    if failing := last(FAILING, printed):
+    if failing := last(CLOSING, printed):
         found = list(_each_failure(printed[failing[0] + 1 :]))
-        return FailureReport("mocha", _phase(found), one_each(found)) if found else None
+        phase: Phase = "setup" if all(HOOK.search(each.id) for each in found) else "test"
+        return FailureReport("mocha", phase, one_each(found)) if found else None
     if broken := last(BROKEN, printed):
-        return FailureReport("mocha", "collect", (_broken(broken[1][1], printed[broken[0] : broken[0] + 100]),))
+        at, said = broken
+        body = printed[at : at + 100]
+        own = top_of_project(script_frames(body))
+        return FailureReport("mocha", "collect", (_failure(portable(own.file) if own else "mocha", said[1], body),))
     return None
-
-
-def _phase(found: list[Failure]) -> Phase:
-    return "setup" if all(HOOK.search(each.id) for each in found) else "test"
 
 
 def _each_failure(printed: list[str]) -> Iterator[Failure]:
@@ -120,8 +119,3 @@ def _failure(title: str, said: str, body: list[str]) -> Failure:
     frames = script_frames(body)
     where = frames[-1] if frames else Frame("")
     return Failure(id=title, kind=kind, message=message, file=where.file, line=where.line, frames=frames)
-
-
-def _broken(said: str, body: list[str]) -> Failure:
-    own = top_of_project(script_frames(body))
-    return _failure(portable(own.file) if own else "mocha", said, body)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from donewhen.readers.failures.failure import Failure, FailureReport, Frame, Phase
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import error, kind_and_message, last_ones, one_each, python_frames
-from donewhen.readers.printed_lines import last, lines, worded
+from donewhen.readers.printed_lines import heard, last, lines, worded
 from donewhen.readers.result import RunnerReport, names, tally
 
 SUMMARY = re.compile(
@@ -35,14 +35,8 @@ def read_text(content: bytes) -> RunnerReport | None:
         failed=sum(counts.get(word, 0) for word in ("failed", "error", "errors")),
         skipped=counts.get("skipped", 0) + counts.get("xfailed", 0),
     )
-    return RunnerReport("pytest", tests, names(_failures(printed[:at])))
-
-
-def _failures(printed: list[str]) -> list[str]:
-    """Return the names below the last header of the short summary."""
-    header = last(HEADER, printed)
-    listed = printed[header[0] + 1 :] if header else []
-    return [name[1] for line in listed if (name := FAILED.fullmatch(line))]
+    header = last(HEADER, printed[:at])
+    return RunnerReport("pytest", tests, names(heard(FAILED, printed[header[0] + 1 : at])) if header else ())
 
 
 SECTION = re.compile(r"=+ (?:FAILURES|ERRORS) =+")

@@ -27,7 +27,10 @@ def read_text(content: bytes) -> RunnerReport | None:
     ended = ENDED.fullmatch(said)
     if ended is None:
         return RunnerReport("unittest", Tests(), complete=False)
-    tests = _counted(int(ran[1]), ended[2] or "")
+    counts = {kind: int(count) for kind, count in COUNT.findall(ended[2] or "")}
+    failed = sum(counts.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
+    skipped = counts.get("skipped", 0) + counts.get("expected failures", 0)
+    tests = tally(passed=int(ran[1]) - failed - skipped, failed=failed, skipped=skipped)
     failures = names(heard(FAILED, printed[:at])) if tests.failed else ()
     return RunnerReport("unittest", tests, failures, ran=_ran(printed[:at], int(ran[1])))
 
@@ -46,13 +49,6 @@ def _ran(printed: list[str], number: int) -> tuple[str, ...]:
     return that_ran(told) if len(begun) == number else ()
 
 
-def _counted(ran: int, details: str) -> Tests:
-    counts = {kind: int(count) for kind, count in COUNT.findall(details)}
-    failed = sum(counts.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
-    skipped = counts.get("skipped", 0) + counts.get("expected failures", 0)
-    return tally(passed=ran - failed - skipped, failed=failed, skipped=skipped)
-
-
 RULE = "=" * 70
 LINE = "-" * 70
 CHAINED = (
@@ -66,15 +62,10 @@ CLOSING = re.compile(r"FAILED \(.*\)")
 def read_failures(log: str) -> FailureReport | None:
     printed = log_lines(log)
     found = [failure for at, line in enumerate(printed) if line == RULE for failure in _failure(printed, at + 1)]
-    return (
-        FailureReport("unittest", _phase([step for step, _ in found]), one_each(each for _, each in found))
-        if found
-        else None
-    )
-
-
-def _phase(steps: list[Phase]) -> Phase:
-    return "test" if "test" in steps else steps[0]
+    if not found:
+        return None
+    phase: Phase = "test" if any(step == "test" for step, _ in found) else found[0][0]
+    return FailureReport("unittest", phase, one_each(each for _, each in found))
 
 
 def _failure(printed: Sequence[str], at: int) -> Iterator[tuple[Phase, Failure]]:

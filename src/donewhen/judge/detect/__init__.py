@@ -35,9 +35,13 @@ def propose(root: Path, programs: Programs) -> Proposal:
     """Return a proposal for the repository at `root`. `programs` returns True if a program is on PATH."""
     seen = survey(root)
     said = _said(seen)
-    everything = [*packages.find_all(seen, said, programs), *_targets(seen, said, programs)]
+    root_targets = targets.find(Package(seen, ".", (), said, programs))
+    everything = [*packages.find_all(seen, said, programs), *root_targets]
     found = [one for one in everything if isinstance(one, FoundCheck)] + _only_said(seen, said, everything, programs)
-    hints = [one.text for one in everything if isinstance(one, Hint)] + _about(seen)
+    hints = [one.text for one in everything if isinstance(one, Hint)]
+    hints += [f"{path} cannot be read as what its name says, and was left out" for path in sorted(seen.broken)]
+    if not seen.complete:
+        hints.append("the repository is large; what lies deep in it was not looked at")
     chosen = select.choose(found)
     wanted = services.services(seen)
     if not any(one.kind == "tests" for one in chosen):
@@ -74,10 +78,6 @@ def _said(seen: Survey) -> tuple[CiCommand, ...]:
     return (*everything_said(seen), *own)
 
 
-def _targets(seen: Survey, said: tuple[CiCommand, ...], programs: Programs) -> list[FoundCheck | Hint]:
-    return list(targets.find(Package(seen, ".", (), said, programs)))
-
-
 def _only_said(
     seen: Survey, said: tuple[CiCommand, ...], everything: list[FoundCheck | Hint], programs: Programs
 ) -> list[FoundCheck]:
@@ -102,10 +102,3 @@ def _script_of(said: CiCommand, seen: Survey) -> str:
     path = words[0].removeprefix("./") if words else ""
     is_ours = seen.has(path) and (words is not said.words or said.words[0].startswith("./") or "/" in words[0])
     return path if is_ours and "test" in path.lower() else ""
-
-
-def _about(seen: Survey) -> list[str]:
-    lines = [f"{path} cannot be read as what its name says, and was left out" for path in sorted(seen.broken)]
-    if not seen.complete:
-        lines.append("the repository is large; what lies deep in it was not looked at")
-    return lines

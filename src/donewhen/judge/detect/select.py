@@ -25,25 +25,18 @@ def _is_done_directly(indirect: FoundCheck, among: Sequence[FoundCheck]) -> bool
 
 
 def as_checks(found: Sequence[FoundCheck]) -> tuple[Proposed, ...]:
+    """Name the checks: what is checked, the tool if there are two for it, and the directory."""
     taken: set[str] = set()
     proposed: list[Proposed] = []
     for one in found:
         twin = any(other is not one and other.kind == one.kind and other.dir == one.dir for other in found)
-        name = unused(_name(one, twin), taken)
+        parts = [one.kind, *([one.runner] if twin else []), *([one.dir] if one.dir != "." else [])]
+        name = unused(re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(parts)).strip("-")[:64] or "check", taken)
         taken.add(name)
         check = Check(name=name, command=one.command, dir=one.dir, timeout_secs=one.timeout_secs)
-        proposed.append(Proposed(check, _on_one_line(one.why), one.kind))
+        why = "".join(sign if sign.isprintable() else " " for sign in one.why)
+        proposed.append(Proposed(check, why, one.kind))
     return tuple(proposed)
-
-
-def _on_one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
-def _name(found: FoundCheck, twin: bool) -> str:
-    """Return a name: what is checked, the tool if there are two for it, and the directory."""
-    parts = [found.kind, *([found.runner] if twin else []), *([found.dir] if found.dir != "." else [])]
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(parts)).strip("-")[:64] or "check"
 
 
 def unused(name: str, taken: Iterable[str]) -> str:

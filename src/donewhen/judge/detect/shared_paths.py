@@ -42,13 +42,14 @@ def _is_filled(survey: Survey, path: str) -> bool:
 
 def is_ignored(survey: Survey, path: str) -> bool:
     """Return True if ignore files above a directory, or one inside of it, exclude it."""
-    if any(line.strip() == "*" for line in _inside(survey, path)):
+    # Tools that create environments put an ignore file into them.
+    if any(line.strip() == "*" for line in _read(survey, f"{path}/.gitignore")):
         return True
     ignored = False
     for place in reversed(list(_upward(posixpath.dirname(path) or "."))):
         rules = survey.text(joined(place, ".gitignore")).splitlines()
         if place == ".":
-            rules = [*_own_rules(survey), *rules]
+            rules = [*_read(survey, ".git/info/exclude"), *rules]
         inner = posixpath.relpath(path, place)
         for rule in rules:
             if _matches(rule.strip().removeprefix("!"), inner):
@@ -64,15 +65,6 @@ def _matches(rule: str, path: str) -> bool:
         return fnmatchcase(path, pattern.lstrip("/"))
     name = pattern.removeprefix("**/")
     return any(fnmatchcase(part, name) for part in path.split("/"))
-
-
-def _inside(survey: Survey, path: str) -> list[str]:
-    """Return the rules inside of a directory. Tools that create environments put an ignore file into them."""
-    return _read(survey, f"{path}/.gitignore")
-
-
-def _own_rules(survey: Survey) -> list[str]:
-    return _read(survey, ".git/info/exclude")
 
 
 def _read(survey: Survey, path: str) -> list[str]:

@@ -69,8 +69,8 @@ class Survey:
         return short_lines(self._text(path))
 
     def _text(self, path: str) -> str:
-        content = self._content(path) if self.has(path) else b""
-        return content.decode("utf-8", "replace")
+        content = (self.tree.read_inside(path, MOST_BYTES + 1) if self.has(path) else None) or b""
+        return content.decode("utf-8", "replace") if len(content) <= MOST_BYTES else ""
 
     def toml(self, path: str) -> Table:
         return self._parsed(path, parse_toml)
@@ -103,10 +103,6 @@ class Survey:
         except (ValueError, RecursionError):
             self.broken.add(path)
             return NOTHING
-
-    def _content(self, path: str) -> bytes:
-        content = self.tree.read_inside(path, MOST_BYTES + 1) or b""
-        return content if len(content) <= MOST_BYTES else b""
 
 
 def survey(root: Path, most_entries: int = MOST_ENTRIES) -> Survey:

@@ -93,16 +93,12 @@ def _left_in_tree(in_tree: Mapping[str, bytes], output: bytes, ask: Instrumented
 
 
 def _sum(readings: list[RunnerReport]) -> RunnerReport:
+    """Return one report. It names no tests that ran if one of the reports has tests but no names."""
+    silent = any(not reading.ran and reading.tests.passed + reading.tests.failed for reading in readings)
     return RunnerReport(
         ", ".join(dict.fromkeys(reading.runner for reading in readings)),
         sum((reading.tests for reading in readings), Tests()),
         tuple(name for reading in readings for name in reading.failures),
         all(reading.complete for reading in readings),
-        _all_that_ran(readings),
+        () if silent else that_ran(name for reading in readings for name in reading.ran),
     )
-
-
-def _all_that_ran(readings: list[RunnerReport]) -> tuple[str, ...]:
-    """Return the test names of all reports; nothing if one of the reports has tests but no names."""
-    silent = any(not reading.ran and reading.tests.passed + reading.tests.failed for reading in readings)
-    return () if silent else that_ran(name for reading in readings for name in reading.ran)

@@ -30,7 +30,10 @@ def split(text: str) -> CommandLine:
     if len(text) > LONGEST:
         return CommandLine((), is_simple=False)
     try:
-        tokens = _tokens(text.replace("\n", " ; "))
+        lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars="();<>|&")
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        tokens = [token for token in lexer if token]
     except ValueError:
         return CommandLine((), is_simple=False)
     commands: list[list[str]] = [[]]
@@ -41,13 +44,6 @@ def split(text: str) -> CommandLine:
             commands[-1].append(token)
     found = tuple(tuple(words) for words in commands if words)
     return CommandLine(found, is_simple=len(commands) == 1 and _is_plain(text, tokens))
-
-
-def _tokens(text: str) -> list[str]:
-    lexer = shlex.shlex(text, posix=True, punctuation_chars="();<>|&")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    return [token for token in lexer if token]
 
 
 def _is_plain(text: str, tokens: list[str]) -> bool:

@@ -31,7 +31,8 @@ def read(log: str) -> FailureReport | None:
     file, last = "", 0
     for at, line in enumerate(findings.printed):
         if item := ITEM.fullmatch(line):
-            file = _heading(findings.printed[at - 1] if at else "") or (file if at - last < FARTHEST else "")
+            above = findings.printed[at - 1] if at else ""  # the file is right above the first of its findings
+            file = above if HEADING.fullmatch(above) else file if at - last < FARTHEST else ""
             last = at
             _hear(findings, file, item[1], item[2], *_told_apart(STYLISH_RULE, item[3]))
         elif ", col " in line and (found := COMPACT.fullmatch(line)):
@@ -41,11 +42,6 @@ def read(log: str) -> FailureReport | None:
         ):
             _hear(findings, found[1], found[2], rule[1], found[3], rule[2] or "")
     return findings.told(with_warnings=any(TOO_MANY.fullmatch(line) for line in findings.printed))
-
-
-def _heading(line: str) -> str:
-    """Return the file whose findings follow; it is always right above the first of them."""
-    return line if HEADING.fullmatch(line) else ""
 
 
 def _told_apart(rule: re.Pattern[str], text: str) -> tuple[str, str]:

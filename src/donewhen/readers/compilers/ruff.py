@@ -30,7 +30,8 @@ def read(log: str) -> FailureReport | None:
         _read_json(log, findings)
     file = above = ""
     for raw in findings.printed:
-        line = _of_github(raw) if raw.startswith("::error ") else raw
+        # The first line of the text of an annotation is the finding as it is printed elsewhere.
+        line = raw[2:].partition("::")[2].partition("%0A")[0] if raw.startswith("::error ") else raw
         if (found := LINE.fullmatch(line)) or (found := AS_PYLINT.fullmatch(line)):
             _hear(findings, found[1], found[2], found[3], found[4])
         elif (arrow := ARROW.fullmatch(line)) and (title := TITLE.fullmatch(above)):
@@ -43,11 +44,6 @@ def read(log: str) -> FailureReport | None:
             findings.error(found[1], None, "unformatted", line)
         above = line
     return findings.told()
-
-
-def _of_github(line: str) -> str:
-    """Return the first line of an annotation's text: the finding as it is printed elsewhere."""
-    return line[2:].partition("::")[2].partition("%0A")[0]
 
 
 def _hear(findings: Findings, file: str, line: str | int, rule: str, message: str) -> None:

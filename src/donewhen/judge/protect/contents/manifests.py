@@ -26,14 +26,10 @@ Reader = Callable[[str, str, Words], PartialTake]
 INDENT = re.compile(r"\n([ \t]+)\S")
 
 
-def _reader(path: str) -> Reader | None:
-    name = path.rpartition("/")[2]
-    return READERS.get(name) or (project_file if name.endswith((".csproj", ".fsproj", ".vbproj")) else None)
-
-
 def taken(path: str, base: bytes | None, candidate: bytes | None, words: Words) -> PartialTake:
     """Return how much of a changed manifest is accepted. None stands for a missing file."""
-    reader = _reader(path)
+    name = path.rpartition("/")[2]
+    reader = READERS.get(name) or (project_file if name.endswith((".csproj", ".fsproj", ".vbproj")) else None)
     if reader is None or max(len(base or b""), len(candidate or b"")) > LARGEST:
         return WHOLE
     try:

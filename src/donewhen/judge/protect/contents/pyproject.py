@@ -55,15 +55,12 @@ def policy(words: Collection[str], base: Table) -> Policy:
             case ("build-system", *rest):
                 return _build_system(tuple(rest), old, new)
             case ("tool", name, *rest):
-                return _product(name in RELEASING or name in unused) or _tool(name, tuple(rest), old, new, known)
+                is_product = name in RELEASING or name in unused
+                return Side.PRODUCT if is_product else _tool(name, tuple(rest), old, new, known)
             case _:
                 return Side.JUDGE
 
     return side
-
-
-def _product(yes: bool) -> Side | None:
-    return Side.PRODUCT if yes else None
 
 
 def _unused(words: Collection[str]) -> set[str]:

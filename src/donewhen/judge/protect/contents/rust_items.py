@@ -48,13 +48,9 @@ def masked(source: str) -> str:
     found: list[str] = []
     at = 0
     for start, end in _opaque(source):
-        found.append(source[at:start] + _blank(source[start:end]))
+        found.append(source[at:start] + re.sub(r"[^\n]", " ", source[start:end]))
         at = end
     return "".join(found) + source[at:]
-
-
-def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
 
 
 def _opaque(source: str) -> Iterator[tuple[int, int]]:
@@ -66,15 +62,11 @@ def _opaque(source: str) -> Iterator[tuple[int, int]]:
         if match["block"]:
             at = _end_of_comment(source, at)
         elif match["raw"]:
-            at = _end_of_raw(source, at, match["fence"])
+            close = f'"{match["fence"]}'
+            if (found := source.find(close, at)) < 0:
+                raise FileUnreadable
+            at = found + len(close)
         yield match.start(), at
-
-
-def _end_of_raw(source: str, at: int, fence: str) -> int:
-    end = source.find(f'"{fence}', at)
-    if end < 0:
-        raise FileUnreadable
-    return end + 1 + len(fence)
 
 
 def _end_of_comment(source: str, at: int) -> int:
@@ -120,7 +112,8 @@ def _item(source: str, mask: str, start: int, end: int) -> RustItem:
         at = _skip_space(mask, _closing(mask, match.end() - 1, end) + 1, end)
     head = at
     kind = name = ""
-    keyword = KEYWORD.search(mask, head, _first_of(mask, head, end, "{;"))
+    opens = min((place for sign in "{;" if (place := mask.find(sign, head, end)) >= 0), default=end)
+    keyword = KEYWORD.search(mask, head, opens)
     if keyword:
         kind = (
             keyword["kind"]
@@ -136,11 +129,6 @@ def _item(source: str, mask: str, start: int, end: int) -> RustItem:
         stop = body[0] if body and kind == "impl" else last
         name = " ".join(source[head:stop].split())
     return RustItem(kind or "other", name, start, last, source[start:head], body if kind == "mod" else None)
-
-
-def _first_of(mask: str, at: int, end: int, characters: str) -> int:
-    found = [place for character in characters if (place := mask.find(character, at, end)) >= 0]
-    return min(found, default=end)
 
 
 def _end(mask: str, at: int, end: int, kind: str) -> tuple[int, tuple[int, int] | None]:

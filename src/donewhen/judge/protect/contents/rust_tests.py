@@ -96,7 +96,8 @@ class _Level:
         harmless = not any(_reaches(one, last) for one in fresh)
         if not changed and harmless and item.attributes.split() == other.attributes.split():
             return []
-        return [(other.start, other.end, self._with(item, fresh), self._label(label, [key[1] for key in changed]))]
+        label = f"{label}::{changed[0][1]}" if len(changed) == 1 else label
+        return [(other.start, other.end, self._with(item, fresh), label)]
 
     def _is_kept(self, one: RustItem, other: RustItem | None) -> bool:
         return other is not None and one.text(self.old) == other.text(self.new)
@@ -111,9 +112,6 @@ class _Level:
             return item.text(self.old)
         close = item.body[1]
         return self.old[item.start : close].rstrip() + "\n" + more + self.old[close : item.end]
-
-    def _label(self, label: str, names: list[str]) -> str:
-        return f"{label}::{names[0]}" if len(names) == 1 else label
 
 
 def is_test_item(item: RustItem) -> bool:

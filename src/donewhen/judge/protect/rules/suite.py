@@ -80,7 +80,9 @@ class Suite:
             self._add_module(place, name)
         for name in sorted(NAMING):
             for path in _files_named(self._base.read(joined(place, name)) or ""):
-                self._add_file(joined(place, path))
+                named = joined(place, path)
+                if self._base.has(named) and not named.endswith((".md", ".txt", ".rst")):
+                    self.named[named] = "is named by the settings of a check"
 
     def _pytest_settings(self, place: str) -> Iterator[dict[str, object]]:
         tool = table(table(_toml(self._base.read(joined(place, "pyproject.toml")) or "")).get("tool"))
@@ -101,10 +103,6 @@ class Suite:
             for end in (".py", "/__init__.py"):
                 if self._base.has(path := joined(root, dotted + end)):
                     self.named[path] = "is loaded into the tests by their settings"
-
-    def _add_file(self, path: str) -> None:
-        if self._base.has(path) and not path.endswith((".md", ".txt", ".rst")):
-            self.named[path] = "is named by the settings of a check"
 
 
 def _words(value: object) -> list[str]:
