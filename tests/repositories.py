@@ -115,8 +115,9 @@ def pointer(content: bytes) -> bytes:
 def digest(root: Path) -> str:
     """Everything about a directory that a user could notice: names, kinds, modes, contents, and git's index time."""
     sum_of_all = hashlib.sha256()
-    for path, what in sorted(contents(root, with_git=True).items()):
-        sum_of_all.update(repr((path, what)).encode())
+    for path, (kind, content) in sorted(contents(root, with_git=True).items()):
+        sum_of_all.update(repr((path, kind, len(content))).encode())
+        sum_of_all.update(content)
     index = root / ".git" / "index"
     if index.exists():
         sum_of_all.update(str(index.stat().st_mtime_ns).encode())
