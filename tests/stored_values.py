@@ -33,6 +33,8 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
         return st.lists(of_one, max_size=2).map(tuple) if parts[-1] is ... else st.tuples(*map(values_of, parts))
     if isinstance(made, type) and issubclass(made, Stored):
         return records_of(made)
+    if isinstance(kind, type) and "_fields" in vars(kind):
+        return st.builds(kind, **{name: values_of(inner) for name, inner in kind.__annotations__.items()})
     return st.one_of(*map(values_of, parts))
 
 

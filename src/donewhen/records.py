@@ -150,7 +150,9 @@ def reader(kind: Any) -> Reader | None:
     if NoneType in parts:
         read = next(filter(None, map(reader, parts)), None)
         return (lambda value: None if value is None else read(value)) if read else None
-    return cast("Reader", kind.load) if isinstance(kind, type) and issubclass(kind, Stored) else None
+    if isinstance(kind, type) and issubclass(kind, Stored):
+        return kind.load
+    return _named_tuple_reader(kind) if isinstance(kind, type) and issubclass(kind, tuple) else None
 
 
 def _text(value: Any) -> str:
@@ -165,6 +167,11 @@ def _tuple_reader(read: Reader | None) -> Reader:
         return tuple(map(read, values)) if read else tuple(values)
 
     return read_all
+
+
+def _named_tuple_reader(kind: Any) -> Reader:
+    read_all = _tuple_reader(None)
+    return lambda value: kind(*read_all(value)[: len(kind._fields)])
 
 
 def plain(value: Any) -> Any:

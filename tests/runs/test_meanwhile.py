@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import SessionFinished, StateChanged
+from donewhen.session.log.notes import Discarded
 from donewhen.session.log.open_archive import any_archive
-from donewhen.session.log.state import DISCARDED
 from donewhen.session.verbs import offline
 from program import PROGRAM
 from repositories import git
@@ -52,7 +52,7 @@ def test_a_session_that_is_discarded_meanwhile_is_left_alone(repo: Path, verb: s
     )
     with held_up(repo, verb, ran.session) as program, any_archive() as archive:
         with offline.owning(archive, ran.session) as recorder:
-            recorder.write(note=(DISCARDED, {}))
+            recorder.write(note=Discarded().note())
     _, errors = program.communicate(timeout=60)
     assert (program.returncode, errors.count("\n"), "was discarded" in errors) == (2, 1, True), errors
     assert git(repo, "branch", "--list", "donewhen/*") == ""

@@ -10,9 +10,10 @@ from donewhen.engines.planned.plan import one_item
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.protect import Guard
 from donewhen.judge.verdict import CheckStatus, Edit, Result, Verdict, VerdictNote
+from donewhen.session.log.notes import Judged
 from donewhen.session.log.state import SessionState
 from donewhen.session.loop import feedback
-from donewhen.session.loop.judge_round import plain_verdict
+from donewhen.session.loop.judge_round import judged_note
 from donewhen.session.planned.evaluator_input import _warnings  # pyright: ignore[reportPrivateUsage] - the rule itself
 from donewhen.workspace.beneath import Root
 
@@ -22,15 +23,15 @@ CONTRACT = Contract(checks=(SHOWN, HIDDEN))
 NOTES = (VerdictNote("tests", "no test ran: of 3"), VerdictNote("ran", "the answer is 42"), VerdictNote("", "slow"))
 
 
-def judged(**more: Any) -> dict[str, Any]:
+def judged(**more: Any) -> Judged:
     verdict = Verdict(
         base="b", candidate="c", tree="t", results=(Result(name="tests", status=CheckStatus.PASS),), **more
     )
-    return plain_verdict(verdict, CONTRACT)
+    return judged_note(1, verdict, CONTRACT)
 
 
-def warned(body: dict[str, Any], *held_out: str) -> list[str]:
-    return list(_warnings(SessionState(), body, replace(one_item("do it", ()), filled=()), frozenset(held_out)))
+def warned(judged: Judged, *held_out: str) -> list[str]:
+    return list(_warnings(SessionState(), judged, replace(one_item("do it", ()), filled=()), frozenset(held_out)))
 
 
 def test_an_evaluator_is_told_every_note_but_those_about_held_out_checks() -> None:
@@ -39,9 +40,9 @@ def test_an_evaluator_is_told_every_note_but_those_about_held_out_checks() -> No
 
 
 def test_the_notes_of_an_old_log_are_told_by_the_name_in_front() -> None:
-    body = judged(notes=NOTES)
+    body = judged(notes=NOTES).plain()
     del body["note_checks"]
-    assert warned(body, "ran") == ["tests: no test ran: of 3", "slow"]
+    assert warned(Judged.load(body), "ran") == ["tests: no test ran: of 3", "slow"]
 
 
 @pytest.mark.parametrize(("held_out", "words"), [(True, "a check runs it"), (False, "check 'ran' runs it")])

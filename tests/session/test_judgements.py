@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from donewhen.events import BaselineCompleted, CheckResult
 from donewhen.judge.contract import Check, Contract
+from donewhen.session.log.notes import Baseline, Hint, Judged
 from donewhen.session.log.state import Round, SessionState
 from donewhen.session.recall.check_history import JudgedTree, is_flaky, is_worse, judgements, spent
 
@@ -16,8 +18,13 @@ def judged(tree: str, **statuses: str) -> dict[str, Any]:
 
 def told(*rounds: dict[str, Any] | None, hints: dict[int, dict[str, Any]] | None = None) -> SessionState:
     story = SessionState()
-    story.baseline, story.before_work = judged("base", a="fail"), judged("base", a="fail")
-    story.rounds = [Round(n, "native", judged=body, hint=(hints or {}).get(n)) for n, body in enumerate(rounds, 1)]
+    story.baseline = BaselineCompleted(results=(CheckResult("a", "fail"),))
+    story.before_work = Baseline(tree="base", signatures={"a": {}})
+    shown = {n: Hint.load(hint) for n, hint in (hints or {}).items()}
+    story.rounds = [
+        Round(n, "native", judged=Judged.load(body) if body else None, hint=shown.get(n))
+        for n, body in enumerate(rounds, 1)
+    ]
     return story
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import PlanText
-from donewhen.session.log.state import CLOCK, SessionState, told
+from donewhen.session.log.state import SessionState, told
 from donewhen.session.log.writer import LogWriter, nobody
 from donewhen.storage.archive import Archive
 from donewhen.storage.record import Record
@@ -66,7 +66,7 @@ def test_time_that_only_the_clock_of_the_machine_shows_is_not_counted(archive: A
     recorder.write(SAID)
     later = told(archive.records("a"))
     assert later.active_secs < HOUR
-    assert [record.kind for record in archive.records("a")] == ["plan_text", "plan_text", CLOCK]
+    assert [record.kind for record in archive.records("a")] == ["plan_text", "plan_text", "clock"]
     archive.close()
 
 

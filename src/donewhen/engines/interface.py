@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from donewhen.events import Emit, Event
 from donewhen.model.interface import Said, Usage
-from donewhen.records import frozen
+from donewhen.records import Stored, frozen
 
 if TYPE_CHECKING:
     from donewhen.union.combine import Combiner
@@ -217,7 +217,7 @@ class Job:
 
 
 @frozen
-class NoChange:
+class NoChange(Stored):
     """An engine's claim that nothing should change."""
 
     kind: Literal["premise_wrong", "deliberate_behavior", "non_code_decision"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import Emit
+from donewhen.records import plain
 from donewhen.session.log.open_archive import Say, any_archive, silent
 from donewhen.session.log.state import Round, SessionState, told
 from donewhen.session.log.writer import LogWriter
@@ -88,24 +89,24 @@ def _artifacts(session: str) -> dict[str, str]:
 
 def about(story: SessionState) -> dict[str, Any]:
     """Return a session state as plain data for people and programs."""
-    question, gate = story.question, story.gate
-    last = story.last_judged or {}
+    question, gate, last, landing = story.question, story.gate, story.last_judged, story.landing
+    started, finished = story.started, story.finished
     return {
-        "intent": story.started.get("intent", ""),
-        "repo": story.started.get("repo", ""),
-        "base": story.started.get("base", ""),
+        "intent": started.intent if started else "",
+        "repo": started.repo if started else "",
+        "base": started.base if started else "",
         "created_at": story.created_at,
         "state": story.state,
-        "outcome": (story.finished or {}).get("outcome"),
-        "reason": (story.finished or {}).get("reason"),
-        "engine": story.engine or story.started.get("engine"),
-        "model": story.model or story.started.get("model"),
-        "isolation": story.started.get("isolation"),
-        "contract": story.opened.get("contract") or story.started.get("contract", {}),
-        "baseline": (story.baseline or {}).get("results", []),
-        "results": last.get("results", []),
-        "edits": last.get("edits", []),
-        "refused": last.get("refused_paths", []),
+        "outcome": finished.outcome if finished else None,
+        "reason": finished.reason if finished else None,
+        "engine": story.engine or (started.engine if started else None),
+        "model": story.model or (started.model if started else None),
+        "isolation": started.isolation if started else None,
+        "contract": story.opened.get("contract") or (started.contract if started else {}),
+        "baseline": plain(story.baseline_results),
+        "results": plain((last.results if last else None) or ()),
+        "edits": plain((last.edits if last else None) or ()),
+        "refused": plain((last.refused_paths if last else None) or ()),
         "amended": any(
             one.kind == GateKind.AMENDMENT and one.decision == Decision.APPROVED for one in story.gates.values()
         ),
@@ -116,22 +117,22 @@ def about(story: SessionState) -> dict[str, Any]:
         "active_secs": round(story.active_secs, 3),
         "question": {"id": question.id, "prompt": question.prompt} if question else None,
         "gate": {"id": gate.id, "kind": gate.kind, "reason": gate.reason, "detail": gate.detail} if gate else None,
-        "landed": dict(story.landed) if story.landed else None,
+        "landed": story.landed.fields() if story.landed else None,
         "lost_records": story.lost,
-        "tree": (story.landing or last).get("tree"),
+        "tree": landing.tree if landing else last.tree if last else None,
     }
 
 
 def _round(one: Round) -> dict[str, Any]:
-    attempted, judged, opinion = one.attempted or {}, one.judged or {}, one.opinion
+    attempted, judged = one.attempted, one.judged
     return {
         "n": one.n,
         "engine": one.rung,
-        "stop": attempted.get("stop"),
-        "said": attempted.get("said", ""),
-        "green": judged.get("green"),
-        "failing": judged.get("failing", []),
-        "opinion": (opinion or {}).get("status", ""),
+        "stop": attempted.stop if attempted else None,
+        "said": attempted.said if attempted else "",
+        "green": judged.green if judged else None,
+        "failing": plain(judged.failing) if judged else [],
+        "opinion": one.opinion.status if one.opinion else "",
     }
 
 
@@ -204,7 +205,11 @@ def _tell(
 def _ended(story: SessionState) -> str:
     if story.discarded:
         return "; it was discarded"
-    return f"; it ended as {story.finished['outcome']}" if story.finished else ""
+    return f"; it ended as {story.finished.outcome}" if story.finished else ""
+
+
+def _outcome(story: SessionState) -> str | None:
+    return story.finished.outcome if story.finished is not None else None
 
 
 class Cancelled(NamedTuple):
@@ -219,7 +224,7 @@ def session_cancel(session: str) -> Cancelled:
         id = archive.find(session)
         story = told(archive.records(id))
         if story.state == "finished":
-            return Cancelled(id, f"it had already ended as {(story.finished or {}).get('outcome')}")
+            return Cancelled(id, f"it had already ended as {_outcome(story)}")
         owner = archive.owner(id)
         if owner is not None and owner.is_alive():
             _stop(archive, id, owner)
@@ -228,8 +233,8 @@ def session_cancel(session: str) -> Cancelled:
             with offline.owning(archive, id, seize=True) as recorder:
                 offline.cancel(recorder)
                 story = recorder.story
-        outcome = (story.finished or {}).get("outcome")
-        is_cancelled = outcome == Outcome.CANCELLED
+        outcome = _outcome(story)
+        is_cancelled = Outcome.of(outcome) is Outcome.CANCELLED
         return Cancelled(id, "cancelled" if is_cancelled else f"it ended as {outcome} before it could be stopped")
 
 

@@ -139,7 +139,8 @@ class Session:
             self._recorder.move("judging")
             verdict = await self._baseline(self._opened.contract)
             completed = BaselineCompleted(results=check_results(verdict))
-            self._recorder.write(completed, note=self._memory.of_baseline(verdict))
+            baseline = self._memory.of_baseline(verdict)
+            self._recorder.write(completed, note=baseline.note() if baseline is not None else None)
         if not self._may_be_green() and baseline_is_green(story, self._opened.contract):
             return await self._ending.finish(Outcome.ALREADY_SATISFIED, self._all_green())
         if story.landing is not None:
@@ -172,7 +173,7 @@ class Session:
                 stop = await self._settled(bench, crew)
             if stop is not None:
                 return await self._conclusion().conclude(stop)
-        if story.proposals and story.proposals[-1]["contract"] is not None:
+        if story.proposals and story.proposals[-1].contract is not None:
             self._adopt(contract_from(story.opened["contract"]))
         return None
 
@@ -205,7 +206,7 @@ class Session:
         """
         opened, proposals = self._opened, self._recorder.story.proposals
         shows_plan = opened.plans and not opened.drafts and is_planned(opened.settings)
-        stood_in = opened.drafts and not proposals[-1]["drafted"]
+        stood_in = opened.drafts and not proposals[-1].drafted
         return opened.settings.flag("contract", "allow_green") or shows_plan or stood_in
 
     def _all_green(self) -> str:

@@ -134,7 +134,7 @@ class Conversation:
         call = next(call for call in self.unanswered if call.id == body["call_id"])
         self.repeated.count(call, body["failed"])
         if body.get("claim"):
-            self.claim = NoChange(**body["claim"])
+            self.claim = NoChange.load(body["claim"])
         self._answer(ToolAnswer(call.id, call.name, body["text"], body["ok"]))
 
     def _answer(self, answer: ToolAnswer) -> None:

@@ -196,7 +196,7 @@ class NativeRound:
         text = clipped(self.job.redact(outcome.text), MOST_BYTES - len(reproach)) + reproach
         body: dict[str, Any] = {"call_id": call.id, "text": text, "ok": outcome.ok, "failed": outcome.failed}
         if outcome.claim is not None:
-            body["claim"] = asdict(outcome.claim)
+            body["claim"] = outcome.claim.plain()
         told = ToolResult(id=call.id, tool=call.name, ok=outcome.ok, preview=preview(text))
         self._write(Note("result", body), *outcome.events, told)
 

@@ -5,23 +5,21 @@ is decided in `loop.stop_rules`.
 """
 
 import datetime
-from collections.abc import Sequence
-from typing import Any
 
 import anyio
 
 from donewhen.errors import DonewhenError
-from donewhen.events import CheckResult, DiffReady, Error, Event, Landed, RefusedPath, SessionFinished, StateChanged
+from donewhen.events import CheckResult, DiffReady, Error, Event, Landed, SessionFinished, StateChanged
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import Verdict
 from donewhen.session.check import receipts
 from donewhen.session.check.judge_tree import check_results, judge_tree, outcome_of, summary
 from donewhen.session.conclude import land as landing
 from donewhen.session.log import handoff
+from donewhen.session.log.notes import LandingIntent
 from donewhen.session.log.start_record import StartRecord, is_planned
-from donewhen.session.log.state import LANDING, Plain, Round, SessionState
+from donewhen.session.log.state import Round, SessionState
 from donewhen.session.log.writer import LogWriter
-from donewhen.session.loop.round import claim_in
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.outcome import OF_STOP, Outcome, SessionResult
 from donewhen.session.person.gates import Decision, GateKind, Gates
@@ -36,16 +34,16 @@ class Ending:
         self._opened = opened
         self._recorder = recorder
 
-    async def intend(self, tree: str, receipt_text: str, results: Sequence[Plain]) -> Plain:
+    async def intend(self, tree: str, receipt_text: str, results: tuple[CheckResult, ...]) -> LandingIntent:
         """Write down what will be landed, before anything is written to the user's repository. Return that plan."""
         digest = await receipts.keep(self._place, receipt_text)
         await self._place.store.keep(f"sessions/{self._opened.session}/judged", tree)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        plan: dict[str, Any] = {"tree": tree, "receipt": digest, "at": now, "results": list(results)}
-        self._recorder.write(await self._diff(tree), note=(LANDING, plan), sync=True)
+        plan = LandingIntent(tree=tree, receipt=digest, at=now, results=results)
+        self._recorder.write(await self._diff(tree), note=plan.note(), sync=True)
         return plan
 
-    async def land(self, plan: Plain) -> SessionResult:
+    async def land(self, plan: LandingIntent) -> SessionResult:
         """Land the judged tree where the settings say. Repeating it after a crash changes nothing."""
         how = self._opened.settings.text("engine", "land")
         events: list[Event] = []
@@ -53,30 +51,31 @@ class Ending:
             land = landing.land_apply if how == "apply" else landing.land_branch
             landed = await land(self._place, landing_plan(self._opened, plan))
             events.append(Landed(branch=landed.branch, commit=landed.commit, note=landed.note))
-        return await self.finish(Outcome.VERIFIED, "every check passed", *events, tree=str(plan["tree"]))
+        return await self.finish(Outcome.VERIFIED, "every check passed", *events, tree=plan.tree)
 
     async def finish(self, outcome: Outcome, reason: str, *events: Event, tree: str = "") -> SessionResult:
         """Write the outcome to the log. Unless it is a success, also write the handoff file for a person."""
         story, opened = self._recorder.story, self._opened
-        judged = story.last_judged or {}
-        results = (story.landing or judged or story.baseline or {}).get("results", [])
+        judged = story.last_judged
+        results = results_at_end(story)
         told = list(events)
-        if not tree and judged.get("tree"):
-            tree = str(judged["tree"])
+        if not tree and judged is not None and judged.tree:
+            tree = judged.tree
             told.append(await self._diff(tree))
-        passed = sum(one["status"] == "pass" for one in results)
+        passed = sum(one.status == "pass" for one in results)
         summary = f"{outcome}: {passed} of {len(results)} checks passed"
-        if refused := "" if story.landing else str(judged.get("refused", "")):
+        refused = judged.refused if judged is not None and not story.landing else None
+        if refused:
             reason = f"{reason}; the last work was refused and not judged: {refused}"
             summary = f"{outcome}: the last work was refused and not judged: {refused}"
         finished = SessionFinished(
             outcome=outcome,
             reason=reason,
             iterations=story.iterations,
-            results=tuple(map(CheckResult.load, results)),
+            results=results,
             summary=summary,
             tree=tree or await self._place.store.tree_of(opened.base),
-            refused=tuple(map(RefusedPath.load, judged.get("refused_paths", ()))) if refused else (),
+            refused=(judged.refused_paths or ()) if judged is not None and refused else (),
         )
         moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
         self._recorder.write(*told, *moved, finished, sync=True)
@@ -99,15 +98,15 @@ class Ending:
         return DiffReady(files=size.files, insertions=size.insertions, deletions=size.deletions)
 
 
-def landing_plan(opened: StartRecord, plan: Plain) -> landing.LandingPlan:
+def landing_plan(opened: StartRecord, plan: LandingIntent) -> landing.LandingPlan:
     return landing.LandingPlan(
         session=opened.session,
         intent=opened.intent,
         base=opened.base,
-        tree=str(plan["tree"]),
+        tree=plan.tree,
         parent=opened.parent,
-        receipt_digest=str(plan["receipt"]),
-        at=str(plan["at"]),
+        receipt_digest=plan.receipt,
+        at=plan.at,
     )
 
 
@@ -127,40 +126,41 @@ class Conclusion:
         if stop.kind in ("refused", "declined"):
             return await self._ending.finish(OF_STOP[stop.kind], stop.reason)
         if stop.kind == "green":
-            return await self._intend_and_land(story.rounds[-1].judged or {})
+            return await self._intend_and_land(story.rounds[-1])
         if stop.kind == "claim":
             return await self._claimed(story.rounds[-1])
         if stop.kind == "inconclusive":
             return await self._doubted(story.rounds[-1])
-        judged = story.last_judged or {}
-        if judged.get("green"):  # the evaluation did not pass, and no further round followed
+        judged = story.last_judged
+        if judged is not None and judged.green:  # the evaluation did not pass, and no further round followed
             return await self._ending.finish(Outcome.REJECTED, _refusal(story, stop))
-        if judged.get("edits") and (await self._judge_as_is(str(judged["candidate"]))).green:
+        if judged is not None and judged.edits and (await self._judge_as_is(judged.candidate or "")).green:
             return await self.amendment()
         outcome = OF_STOP[stop.kind]
-        if outcome is Outcome.RED and {status for _, status in judged.get("failing", [])} == {"flaky"}:
+        if outcome is Outcome.RED and judged is not None and {one.status for one in judged.failing} == {"flaky"}:
             outcome = Outcome.FLAKY
         return await self._ending.finish(outcome, stop.reason)
 
-    async def _intend_and_land(self, judged: Plain) -> SessionResult:
-        return await self._land(
-            await self._ending.intend(str(judged["tree"]), str(judged["receipt"]), judged["results"])
-        )
+    async def _intend_and_land(self, last: Round) -> SessionResult:
+        judged = last.judged
+        assert judged is not None and judged.tree is not None  # it is green
+        return await self._land(await self._ending.intend(judged.tree, judged.receipt or "", judged.results or ()))
 
     async def _doubted(self, last: Round) -> SessionResult:
         """Let a person decide on green work for which the evaluation came to no conclusion."""
-        decision = await self._gates.ask(GateKind.EVALUATION, last.n, str((last.opinion or {})["summary"]))
+        assert last.opinion is not None
+        decision = await self._gates.ask(GateKind.EVALUATION, last.n, last.opinion.summary)
         if decision is None:
             return self._ending.wait(reason=GateKind.EVALUATION.reason)
         if decision is Decision.APPROVED:
-            return await self._intend_and_land(last.judged or {})
+            return await self._intend_and_land(last)
         return await self._ending.finish(
             Outcome.REJECTED, "a person refused the work after an evaluation without conclusion"
         )
 
     async def _claimed(self, last: Round) -> SessionResult | None:
         """Handle the claim that nothing should change. Accept it without a person only if nothing contradicts it."""
-        claim = claim_in(last)
+        claim = last.attempted.claim if last.attempted is not None else None
         assert claim is not None
         if claim.kind == "premise_wrong" and baseline_is_green(self._recorder.story, self._opened.contract):
             return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
@@ -174,10 +174,11 @@ class Conclusion:
 
     async def amendment(self) -> SessionResult:
         """Let a person decide whether edits of protected paths count, if the work is green only with them."""
-        judged = self._recorder.story.last_judged or {}
-        candidate = str(judged["candidate"])
-        paths = "\n".join(f"{path} ({action}): {reason}" for path, action, reason in judged["edits"])
-        diff = await self._place.store.patch(str(judged["tree"]), candidate, LARGEST_SHOWN)
+        judged = self._recorder.story.last_judged
+        assert judged is not None and judged.candidate is not None  # only judged work has such edits
+        candidate = judged.candidate
+        paths = "\n".join(f"{edit.path} ({edit.action}): {edit.reason}" for edit in judged.edits or ())
+        diff = await self._place.store.patch(judged.tree or "", candidate, LARGEST_SHOWN)
         if is_planned(self._opened.settings):
             paths = (
                 f"No evaluator has looked at this work: only what is green without these edits is evaluated.\n\n{paths}"
@@ -193,20 +194,18 @@ class Conclusion:
         story = self._recorder.story
         costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)
         text = await receipts.made(self._place, verdict, self._opened.contract, costs, as_is=True, amended=True)
-        return await self._land(
-            await self._ending.intend(verdict.tree, text, [one.plain() for one in check_results(verdict)])
-        )
+        return await self._land(await self._ending.intend(verdict.tree, text, check_results(verdict)))
 
-    async def land_again(self, plan: Plain) -> SessionResult:
+    async def land_again(self, plan: LandingIntent) -> SessionResult:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
         story = self._recorder.story
         if any(gate.kind == GateKind.LANDING and gate.decision == Decision.DENIED for gate in story.gates.values()):
-            return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=str(plan["tree"]))
+            return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=plan.tree)
         if story.gate is not None and story.gate.kind == GateKind.LANDING:
             self._gates.decide(True, "the session goes on")
         return await self._land(plan)
 
-    async def _land(self, plan: Plain) -> SessionResult:
+    async def _land(self, plan: LandingIntent) -> SessionResult:
         landed: SessionResult | None = None
         try:
             with anyio.CancelScope(shield=True):  # a landing must not be cancelled half-way
@@ -219,7 +218,7 @@ class Conclusion:
         assert landed is not None  # a shielded scope is not cancelled
         return landed
 
-    async def _not_landed(self, plan: Plain, why: str) -> SessionResult:
+    async def _not_landed(self, plan: LandingIntent, why: str) -> SessionResult:
         before = [gate for gate in self._recorder.story.gates.values() if gate.kind == GateKind.LANDING]
         is_open = bool(before) and not before[-1].decision
         decision = await self._gates.ask(GateKind.LANDING, len(before) + (not is_open), why)
@@ -227,7 +226,7 @@ class Conclusion:
             return self._ending.wait(reason=f"{GateKind.LANDING.reason}: {why}")
         if decision is Decision.APPROVED:
             return await self._land(plan)
-        return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=str(plan["tree"]))
+        return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=plan.tree)
 
     async def _judge_as_is(self, candidate: str) -> Verdict:
         base, emit = self._opened.base, self._recorder.emit
@@ -237,13 +236,21 @@ class Conclusion:
 
 
 def _refusal(story: SessionState, stop: Stop) -> str:
-    summary = str(next((one.opinion["summary"] for one in reversed(story.rounds) if one.opinion), ""))
+    summary = next((one.opinion.summary for one in reversed(story.rounds) if one.opinion), "")
     return summary if stop.kind == "rejected" or not stop.reason else f"{summary}; and then: {stop.reason}"
+
+
+def results_at_end(story: SessionState) -> tuple[CheckResult, ...]:
+    """Return the results of what will be landed, else of the last judged work, else of the baseline."""
+    if story.landing is not None:
+        return story.landing.results
+    judged = story.last_judged
+    return story.baseline_results if judged is None else judged.results or ()
 
 
 def baseline_is_green(story: SessionState, contract: Contract) -> bool:
     """Return True if every check that decides (is not in quarantine) was green before any work."""
-    results = {one["name"]: one["status"] for one in (story.baseline or {}).get("results", [])}
+    results = {one.name: one.status for one in story.baseline_results}
     today = datetime.datetime.now().astimezone().date()
     deciding = [check.name for check in contract.checks if not check.in_quarantine(today)]
     return bool(deciding) and all(results.get(name) == "pass" for name in deciding)

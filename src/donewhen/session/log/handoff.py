@@ -39,12 +39,12 @@ def remove(session: str) -> None:
 
 
 def _lines(session: str, story: SessionState) -> Iterator[str]:
-    finished = story.finished or {}
-    yield f"# {session}: {finished.get('outcome')}"
+    finished = story.finished
+    yield f"# {session}: {finished.outcome if finished is not None else None}"
     yield ""
-    yield from _quoted(str(story.started.get("intent", "")))
+    yield from _quoted(story.started.intent if story.started is not None else "")
     yield ""
-    yield f"Why it ended: {_in_a_line(finished.get('reason'))}"
+    yield f"Why it ended: {_in_a_line(finished.reason if finished is not None else None)}"
     yield f"Spent: {story.tokens} tokens, {'unknown' if story.usd is None else f'{story.usd:.4f}'} USD."
     yield ""
     yield "## What was tried"
@@ -53,9 +53,8 @@ def _lines(session: str, story: SessionState) -> Iterator[str]:
         yield "Nothing: it ended before the first round."
     for one in story.rounds:
         yield from _round(one)
-    judged = story.last_judged or {}
-    words = str(judged.get("feedback", ""))
-    if judged.get("refused"):
+    judged = story.last_judged
+    if judged is not None and judged.refused:
         yield from (
             "",
             "## What was refused",
@@ -63,10 +62,10 @@ def _lines(session: str, story: SessionState) -> Iterator[str]:
             "The last work was not judged. These paths cannot be part of it:",
             "",
         )
-        yield from (f"- {_in_a_line(one['path'])} {one['reason']}" for one in judged.get("refused_paths", ()))
-        yield from ("", f"In short: {_in_a_line(judged['refused'])}")
-    elif words:
-        yield from ("", "## What is red", "", *_quoted(words))
+        yield from (f"- {_in_a_line(one.path)} {one.reason}" for one in judged.refused_paths or ())
+        yield from ("", f"In short: {_in_a_line(judged.refused)}")
+    elif judged is not None and judged.feedback:
+        yield from ("", "## What is red", "", *_quoted(judged.feedback))
     yield from _evaluation(session, story)
     yield from ("", "## How to go on", "")
     yield f"- `donewhen diff {session}`: what was made so far"
@@ -79,9 +78,7 @@ def _evaluation(session: str, story: SessionState) -> Iterator[str]:
     opinions = [one.opinion for one in story.rounds if one.opinion is not None]
     if opinions:
         yield from ("", "## What was said about green work", "")
-        yield from (
-            f"{number}. {one['status']}: {_in_a_line(one['summary'])}" for number, one in enumerate(opinions, 1)
-        )
+        yield from (f"{number}. {one.status}: {_in_a_line(one.summary)}" for number, one in enumerate(opinions, 1))
     if story.proposals:
         from donewhen.session.log import plan_files  # loaded on use: only planned sessions have these files
 
@@ -94,11 +91,11 @@ def _evaluation(session: str, story: SessionState) -> Iterator[str]:
 
 
 def _round(one: Round) -> Iterator[str]:
-    attempted, judged = one.attempted or {}, one.judged or {}
-    failing = ", ".join(f"{name} {status}" for name, status in judged.get("failing", []))
-    judgement = "green" if judged.get("green") else failing or "not judged"
-    yield f"{one.n}. {one.rung}: ended as {attempted.get('stop', 'interrupted')}; {judgement}"
-    said = _in_a_line(attempted.get("said", ""))
+    attempted, judged = one.attempted, one.judged
+    failing = ", ".join(f"{check.name} {check.status}" for check in (judged.failing if judged is not None else ()))
+    judgement = "green" if judged is not None and judged.green else failing or "not judged"
+    yield f"{one.n}. {one.rung}: ended as {attempted.stop if attempted is not None else 'interrupted'}; {judgement}"
+    said = _in_a_line(attempted.said if attempted is not None else "")
     if said:
         yield f"   > {said[:SAID_CHARACTERS]}"
 

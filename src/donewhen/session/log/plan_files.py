@@ -17,7 +17,7 @@ from donewhen.errors import BadInput
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
 from donewhen.printable import escaped, visible
-from donewhen.session.log.state import Plain, SessionState
+from donewhen.session.log.state import SessionState
 from donewhen.session.settings import contract_file
 from donewhen.toml import BadToml, file_content
 from donewhen.workspace.files import remove_tree, write_atomically
@@ -57,7 +57,7 @@ def refresh(session: str, story: SessionState) -> None:
 
 def _is_older(file: Path, story: SessionState) -> bool:
     """Return True if the file is the unchanged text of an earlier proposal."""
-    contracts = [one["contract"] for one in story.proposals[:-1] if one["contract"] is not None]
+    contracts = [one.contract for one in story.proposals[:-1] if one.contract is not None]
     try:
         text = file_content(file).decode("utf-8", "replace")
     except BadToml:
@@ -79,7 +79,7 @@ def remove(session: str) -> None:
 
 def plan_in(story: SessionState) -> Plan | None:
     """Return the plan in force; None if there is none."""
-    plain = next((one["plan"] for one in reversed(story.proposals) if one["plan"] is not None), None)
+    plain = next((one.plan for one in reversed(story.proposals) if one.plan is not None), None)
     return plan_of(plain) if plain is not None else None
 
 
@@ -103,13 +103,13 @@ def _texts(story: SessionState) -> Iterator[tuple[str, str]]:
     if story.proposals:
         contract = contract_from(story.opened["contract"])
         yield "contract.md", "\n".join(contract_lines(contract, story, plan)) + "\n"
-        if story.proposals[-1]["contract"] is not None:
+        if story.proposals[-1].contract is not None:
             yield EDITABLE, as_file(contract)
-    evaluations = [one.opinion for one in story.rounds if one.opinion is not None and one.opinion.get("evaluation")]
+    evaluations = [one.opinion.evaluation for one in story.rounds if one.opinion and one.opinion.evaluation]
     if evaluations:
         yield (
             "evaluation.md",
-            "\n".join(evaluation_of(one["evaluation"]).rendered(number) for number, one in enumerate(evaluations, 1)),
+            "\n".join(evaluation_of(one).rendered(number) for number, one in enumerate(evaluations, 1)),
         )
 
 
@@ -126,7 +126,7 @@ def contract_lines(
         yield from (*plan.contract_words.strip().splitlines(), "")
     yield "## Checks, and how they stand before the work"
     yield ""
-    results = {one["name"]: str(one["status"]) for one in (story.baseline or {}).get("results", [])}
+    results = {one.name: one.status for one in story.baseline_results}
     for check in contract.checks:
         if check.held_out and for_model:
             continue
@@ -137,10 +137,9 @@ def contract_lines(
             yield f"  must print {check.output_contains!r}"
         if not check.expect_exit_zero:
             yield "  must exit with a status from 1 to 125"
-    last: Plain = story.proposals[-1] if story.proposals else {}
-    if last.get("not_verified"):
+    if story.proposals and story.proposals[-1].not_verified:
         yield from ("", "## Not verified by this contract", "")
-        yield from (f"- {one}" for one in last["not_verified"])
+        yield from (f"- {one}" for one in story.proposals[-1].not_verified)
 
 
 def as_file(contract: Contract) -> str:

@@ -10,16 +10,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from donewhen import events
 from donewhen.engines.interface import Note
+from donewhen.events import CheckResult, Event
 from donewhen.records import frozen
+from donewhen.session.log.notes import (
+    Attempted,
+    Baseline,
+    ChangeRequest,
+    ClockChanged,
+    Discarded,
+    Hint,
+    Judged,
+    LandingIntent,
+    MakerTree,
+    Opinion,
+    Owned,
+    Proposal,
+    RoundBegun,
+)
 from donewhen.storage.record import Record
-
-OPENED, OWNED, CLOCK, TREE, ROUND, ATTEMPTED, JUDGED, LANDING, DISCARDED = (
-    "opened", "owned", "clock", "tree", "round", "attempted", "judged", "landing", "discarded"
-)  # fmt: skip
-PROPOSED, WISH, OPINION = "proposed", "wish", "opinion"
-BASELINE = "baseline"
-"""Kinds of a session's own notes. An engine's notes have the kind STEP.KIND, with the name of its ladder step."""
 
 Plain = Mapping[str, Any]
 
@@ -30,19 +40,19 @@ class Round:
 
     n: int
     rung: str
-    attempted: Plain | None = None
-    judged: Plain | None = None
-    hint: Plain | None = None
+    attempted: Attempted | None = None
+    judged: Judged | None = None
+    hint: Hint | None = None
     """Hint from an earlier repair; a hint without text is withheld."""
     resumed: bool = False
     """True if the session was resumed after this round."""
-    opinion: Plain | None = None
+    opinion: Opinion | None = None
     """Result of the evaluation of green work; None without one."""
 
     @property
     def is_refused(self) -> bool:
         """True if the contract is green but the evaluation did not pass."""
-        return self.opinion is not None and self.opinion["status"] != "passed"
+        return self.opinion is not None and self.opinion.status != "passed"
 
     @property
     def counts(self) -> bool:
@@ -50,11 +60,11 @@ class Round:
 
         Such a round does not count against the limits.
         """
-        return (self.attempted or {}).get("stop") not in ("waits", "declines")
+        return self.attempted is None or self.attempted.stop not in ("waits", "declines")
 
     @property
     def worked_on(self) -> bool:
-        return self.attempted is not None and self.attempted.get("stop") != "declines"
+        return self.attempted is not None and self.attempted.stop != "declines"
 
 
 @dataclass(slots=True)
@@ -92,13 +102,13 @@ class SessionState:
         self.state = "created"
         self.created_at = ""
         self.opened: Plain = {}
-        self.started: Plain = {}
-        self.proposals: list[Plain] = []
+        self.started: events.SessionStarted | None = None
+        self.proposals: list[Proposal] = []
         """Plans and contracts that were proposed in this session; the last one counts."""
         self.wish = ""
         """Change request for the last proposal; empty once the next proposal is made."""
-        self.baseline: Plain | None = None
-        self.before_work: Plain = {}
+        self.baseline: events.BaselineCompleted | None = None
+        self.before_work: Baseline | None = None
         """Data about the baseline that only the memory needs."""
         self.engine = ""
         self.agent = ""
@@ -123,10 +133,10 @@ class SessionState:
         """Kinds of errors that were reported."""
         self.questions: dict[str, Question] = {}
         self.gates: dict[str, Gate] = {}
-        self.landing: Plain | None = None
-        self.landed: Plain | None = None
+        self.landing: LandingIntent | None = None
+        self.landed: events.Landed | None = None
         self.discarded = False
-        self.finished: Plain | None = None
+        self.finished: events.SessionFinished | None = None
         """The last `session_finished`; None once the session runs again."""
         self.position = 0
         self.count = 0
@@ -152,7 +162,12 @@ class SessionState:
         return self.position - self.count
 
     @property
-    def last_judged(self) -> Plain | None:
+    def baseline_results(self) -> tuple[CheckResult, ...]:
+        """The results before any work; empty if the baseline was not run."""
+        return self.baseline.results if self.baseline is not None else ()
+
+    @property
+    def last_judged(self) -> Judged | None:
         return next((one.judged for one in reversed(self.rounds) if one.judged is not None), None)
 
     @property
@@ -175,7 +190,7 @@ class SessionState:
         if record.seq is None:
             self._take_note(record.kind, record.body)
         else:
-            self._take_event(record.kind, record.body)
+            self._take_event(record.event)
 
     def _tick(self, record: Record) -> None:
         now = datetime.datetime.fromisoformat(record.at)
@@ -194,43 +209,54 @@ class SessionState:
         match kind:
             case "opened":
                 self.opened = body
-            case "owned":
-                self._go_on(anew=bool(body.get("anew")))
-            case "clock":
-                self.active_secs = max(0.0, self.active_secs + body["secs"])
-            case "tree" if "part" in body:
-                self.parts[str(body["part"])] = str(body["name"])
-            case "tree":
-                self.tree = str(body["name"])
-            case "round":
-                self.rounds.append(Round(body["n"], body["rung"], hint=body.get("hint")))
-            case "attempted":
-                self._round(body["n"]).attempted = body
-            case "judged":
-                self._round(body["n"]).judged = body
-            case "proposed":
-                self.proposals.append(body)
-                self.wish = ""
-                if body["contract"] is not None:
-                    self.opened, self.baseline = {**self.opened, "contract": body["contract"]}, None
-            case "wish":
-                self.wish = str(body["text"])
-            case "opinion":
-                self._round(body["n"]).opinion = body
-            case "baseline":
-                self.before_work = body
-            case "landing":
-                self.landing = body
-            case "discarded":
+            case Owned.KIND:
+                self._go_on(Owned.load(body).restarts)
+            case ClockChanged.KIND:
+                self.active_secs = max(0.0, self.active_secs + ClockChanged.load(body).secs)
+            case MakerTree.KIND:
+                self._take_tree(MakerTree.load(body))
+            case RoundBegun.KIND:
+                begun = RoundBegun.load(body)
+                self.rounds.append(Round(begun.n, begun.step, hint=begun.hint))
+            case Attempted.KIND:
+                attempted = Attempted.load(body)
+                self._round(attempted.n).attempted = attempted
+            case Judged.KIND:
+                judged = Judged.load(body)
+                self._round(judged.n).judged = judged
+            case Proposal.KIND:
+                self._take_proposal(Proposal.load(body))
+            case ChangeRequest.KIND:
+                self.wish = ChangeRequest.load(body).text
+            case Opinion.KIND:
+                opinion = Opinion.load(body)
+                self._round(opinion.n).opinion = opinion
+            case Baseline.KIND:
+                self.before_work = Baseline.load(body)
+            case LandingIntent.KIND:
+                self.landing = LandingIntent.load(body)
+            case Discarded.KIND:
                 self.discarded = True
             case _:
                 pass
 
-    def _go_on(self, anew: bool) -> None:
+    def _take_tree(self, tree: MakerTree) -> None:
+        if tree.part is None:
+            self.tree = tree.name
+        else:
+            self.parts[tree.part] = tree.name
+
+    def _take_proposal(self, proposal: Proposal) -> None:
+        self.proposals.append(proposal)
+        self.wish = ""
+        if proposal.contract is not None:
+            self.opened, self.baseline = {**self.opened, "contract": proposal.contract}, None
+
+    def _go_on(self, restarts: bool) -> None:
         self._is_over = False
         for one in self.rounds[-1:]:
             one.resumed = True
-        if anew:
+        if restarts:
             self.before = Before(len(self.rounds), self.tokens, self.usd or 0.0, self.active_secs)
             self.declined.clear()
 
@@ -240,52 +266,48 @@ class SessionState:
             self.rounds.append(Round(n, "?"))
         return self.rounds[-1]
 
-    def _take_event(self, kind: str, body: Plain) -> None:
-        match kind:
-            case "session_started":
-                self.started = body
-            case "state_changed":
-                self.state = str(body["to"])
+    def _take_event(self, event: Event) -> None:
+        match event:
+            case events.SessionStarted():
+                self.started = event
+            case events.StateChanged():
+                self.state = event.to
                 self._is_over = self.state == "finished"
                 self.finished = self.finished if self._is_over else None
-            case "baseline_completed":
-                self.baseline = body
-            case "engine_selected":
-                self.engine, self.agent = str(body["engine"]), str(body.get("agent", "")) or self.agent
-            case "engine_declined":
-                self.declined.add(str(body["engine"]))
-            case "model_selected" | "model_fallback":
-                self.model = str(body["model"])
-            case "spend":
-                self.tokens, self.usd = body["tokens"], body["usd"]
-            case "landed":
-                self.landed = body
-            case "error":
-                self.errors.add(str(body["kind"]))
-            case "session_finished":
-                self.finished = body
+            case events.BaselineCompleted():
+                self.baseline = event
+            case events.EngineSelected():
+                self.engine, self.agent = event.engine, event.agent or self.agent
+            case events.EngineDeclined():
+                self.declined.add(event.engine)
+            case events.ModelSelected() | events.ModelFallback():
+                self.model = event.model
+            case events.Spend():
+                self.tokens, self.usd = event.tokens, event.usd
+            case events.Landed():
+                self.landed = event
+            case events.Error():
+                self.errors.add(event.kind)
+            case events.SessionFinished():
+                self.finished = event
                 for question in self.questions.values():
                     question.expired |= question.answer is None  # the asker is gone
             case _:
-                self._take_decision(kind, body)
+                self._take_decision(event)
 
-    def _take_decision(self, kind: str, body: Plain) -> None:
+    def _take_decision(self, event: Event) -> None:
         """Fold questions and gates. An answer or decision counts even if the record of its question or gate is lost."""
-        asked = self.questions
-        match kind:
-            case "question_asked":
-                asked[body["id"]] = Question(body["id"], body["prompt"], body["expires_at"])
-            case "question_answered":
-                asked.setdefault(body["id"], Question(body["id"], "", None)).answer = str(body["answer"])
-            case "question_expired":
-                asked.setdefault(body["id"], Question(body["id"], "", None)).expired = True
-            case "gate_opened":
-                self.gates[body["id"]] = Gate(
-                    body["id"], body["gate"], reason=str(body.get("reason", "")), detail=str(body.get("detail", ""))
-                )
-            case "gate_decided":
-                gate = self.gates.setdefault(body["id"], Gate(body["id"], body["gate"]))
-                gate.decision = str(body["decision"])
+        match event:
+            case events.QuestionAsked():
+                self.questions[event.id] = Question(event.id, event.prompt, event.expires_at)
+            case events.QuestionAnswered():
+                self.questions.setdefault(event.id, Question(event.id, "", None)).answer = event.answer
+            case events.QuestionExpired():
+                self.questions.setdefault(event.id, Question(event.id, "", None)).expired = True
+            case events.GateOpened():
+                self.gates[event.id] = Gate(event.id, event.gate, reason=event.reason, detail=event.detail)
+            case events.GateDecided():
+                self.gates.setdefault(event.id, Gate(event.id, event.gate)).decision = event.decision
             case _:
                 pass
 

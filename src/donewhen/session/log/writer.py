@@ -12,7 +12,8 @@ from typing import Any
 
 from donewhen.engines.interface import Note
 from donewhen.events import Event, StateChanged
-from donewhen.session.log.state import CLOCK, SessionState
+from donewhen.session.log.notes import ClockChanged
+from donewhen.session.log.state import SessionState
 from donewhen.storage.lease import Lease
 from donewhen.storage.record import Record
 
@@ -83,7 +84,7 @@ class LogWriter:
         differs = self.last - since - shown.total_seconds()
         if abs(differs - self._corrected) > JUMP_SECS:
             missing, self._corrected = differs - self._corrected, differs
-            self.write(note=(CLOCK, {"secs": round(missing, 3)}))
+            self.write(note=ClockChanged(secs=round(missing, 3)).note())
 
     def emit(self, event: Event) -> None:
         self.write(event)

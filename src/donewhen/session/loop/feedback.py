@@ -3,8 +3,9 @@
 A held-out check is reported only as failed, without details.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from donewhen.events import RefusedPath
 from donewhen.judge import output_tail
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import CheckStatus, Edit, Result, Verdict
@@ -34,10 +35,10 @@ def of_verdict(verdict: Verdict, contract: Contract) -> str:
     return "\n\n".join(blocks)
 
 
-def of_refusal(reason: str, paths: Sequence[Mapping[str, str]] = ()) -> str:
+def of_refusal(reason: str, paths: Sequence[RefusedPath] = ()) -> str:
     """Return the feedback for a tree that cannot be captured as a candidate."""
     words = f"Your work could not be judged, because it holds something that cannot be part of it: {reason}"
-    return "\n".join([words, *(f"- {one['path']} {one['reason']}" for one in paths)])
+    return "\n".join([words, *(f"- {one.path} {one.reason}" for one in paths)])
 
 
 def _failed(result: Result, command: str) -> str:

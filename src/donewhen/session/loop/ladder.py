@@ -10,10 +10,12 @@ from typing import Protocol
 from donewhen.engines.spec import EngineKind
 from donewhen.events import EngineDeclined, EngineSelected, IterationStarted
 from donewhen.model.interface import ModelWaits
-from donewhen.session.log.state import ROUND, Round, SessionState
+from donewhen.session.log.notes import RoundBegun
+from donewhen.session.log.state import Round, SessionState
 from donewhen.session.loop.judge_round import judge_round
 from donewhen.session.loop.round import LadderStep, RoundContext
 from donewhen.session.loop.stop_rules import Stop, stop_after
+from donewhen.session.recall.session_memory import recalled
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
 
 LAST_WORDS = ("green", "budget", "claim", "rejected", "inconclusive")
@@ -63,7 +65,7 @@ async def _on(bench: RoundContext, rung: LadderStep, opinion: Opinion | None, ha
         return await _work(bench, rung, opinion)
     except ModelWaits as error:
         last = _last(story, rung)
-        if last is not None and last.judged is not None and last.judged["green"]:
+        if last is not None and last.judged is not None and last.judged.green:
             raise  # the evaluator of green work waits; no other engine needs to work on it
         if not has_following or (rung.kind.has_workers and not rung.agent):
             raise  # the next engine would use the same model, and the results of the workers would be lost
@@ -77,7 +79,7 @@ async def _work(bench: RoundContext, rung: LadderStep, opinion: Opinion | None) 
     while True:
         current = _last(story, rung)
         if current is not None and current.judged is not None:
-            if opinion is not None and current.judged["green"] and current.opinion is None:
+            if opinion is not None and current.judged.green and current.opinion is None:
                 await opinion.form(current)
             stop = stop_after(story, current, bench.budget)
             if stop is not None:
@@ -91,8 +93,8 @@ async def _work(bench: RoundContext, rung: LadderStep, opinion: Opinion | None) 
         if current.attempted is None:
             recorder.move("running")
             await bench.attempt(rung, current)
-        if (attempted := current.attempted or {}).get("stop") == "declines":
-            return Stop("declined", str(attempted["problem"]), word=str(attempted["word"]))
+        if current.attempted is not None and current.attempted.stop == "declines":
+            return Stop("declined", current.attempted.problem, word=current.attempted.word or "")
         recorder.move("judging")
         await judge_round(bench.place, bench.opened, recorder, current, bench.memory)
 
@@ -122,9 +124,10 @@ def _next(bench: RoundContext, rung: LadderStep) -> Round | None:
     if left <= 0:
         return None
     number = len(story.rounds) + 1
-    hint, told = bench.memory.begins(number)
+    hint = bench.memory.begins(number)
+    told = [recalled(hint)] if hint is not None and hint.text else []
     begun = IterationStarted(n=number, max=number - 1 + left)
-    bench.recorder.write(begun, *told, note=(ROUND, {"n": number, "rung": rung.kind.value, **hint}))
+    bench.recorder.write(begun, *told, note=RoundBegun(n=number, step=rung.kind.value, hint=hint).note())
     return story.rounds[-1]
 
 
@@ -140,6 +143,6 @@ def _worked(story: SessionState, rung: LadderStep) -> int:
     Work that an evaluator sent back gets the full number of rounds again, unless workers would begin from the start.
     """
     rounds = story.allowed_rounds
-    sent_back = [number for number, one in enumerate(rounds, 1) if (one.opinion or {}).get("revises")]
+    sent_back = [number for number, one in enumerate(rounds, 1) if one.opinion is not None and one.opinion.revises]
     since = sent_back[-1] if sent_back and not rung.kind.has_workers else 0
     return sum(one.rung == rung.kind and one.counts for one in rounds[since:])

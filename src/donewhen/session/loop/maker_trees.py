@@ -2,8 +2,8 @@
 
 import hashlib
 
+from donewhen.session.log.notes import MakerTree
 from donewhen.session.log.start_record import StartRecord
-from donewhen.session.log.state import TREE
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.trees import orphans
@@ -31,7 +31,7 @@ async def maker_tree(
         saved = await orphans.saved(trees, name) if name else ""
         if saved or ground:
             await trees.restore(tree, saved or await place.as_shown(ground))
-        recorder.write(note=(TREE, {"name": tree.facts.name} | ({"part": part} if part else {})))
+        recorder.write(note=MakerTree(name=tree.facts.name, part=part or None).note())
         if name:
             await place.store.release(f"trees/{name}")  # the new tree contains what was saved of the old one
     return tree

@@ -1,22 +1,22 @@
 """Runs one round of an engine: builds the job, enforces limits, contains engine failures."""
 
 import time
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import anyio
 
-from donewhen.engines.interface import Asker, Attempt, Engine, Job, NoChange, PlanTracker, WorkerServices
+from donewhen.engines.interface import Asker, Attempt, Engine, Job, PlanTracker, WorkerServices
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import DonewhenError, NeedsPerson
-from donewhen.events import Error
+from donewhen.events import Error, RefusedPath
 from donewhen.judge.output_tail import redacted
 from donewhen.model.interface import Said
 from donewhen.records import frozen
 from donewhen.session.check.judge_tree import secrets_in
+from donewhen.session.log.notes import Attempted, AttemptStop
 from donewhen.session.log.start_record import StartRecord
-from donewhen.session.log.state import ATTEMPTED, Round
+from donewhen.session.log.state import Round
 from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop import feedback
 from donewhen.session.loop.budget import Budget
@@ -66,22 +66,30 @@ class RoundContext:
         assert rung.engine is not None  # a step without an engine declines and never gets here
         self.memory.offered(current)
         attempt, stop = await self._in_time(rung.engine, self._job(rung, current))
-        body: dict[str, Any] = {"n": current.n, "stop": stop, "said": attempt.said, "problem": attempt.problem}
-        if stop == "declines":
-            self.recorder.write(note=(ATTEMPTED, {**body, "word": attempt.word}))
-            return
-        if stop == "silence":
-            body["problem"] = f"nothing was heard for {self.silence_secs:g} s"
-        if attempt.claim is not None:
-            body["claim"] = asdict(attempt.claim)
-        if attempt.waits_for:
-            body |= {"waits_for": attempt.waits_for, "reset_at": attempt.reset_at}
+        silent = f"nothing was heard for {self.silence_secs:g} s"
+        attempted = Attempted(
+            n=current.n,
+            stop=stop,
+            said=attempt.said,
+            problem=silent if stop == "silence" else attempt.problem,
+            word=attempt.word if stop == "declines" else None,
+            claim=attempt.claim,
+            waits_for=attempt.waits_for or None,
+            reset_at=attempt.reset_at if attempt.waits_for else None,
+        )
+        if stop != "declines":
+            attempted = await self._captured(attempted)
+        self.recorder.write(note=attempted.note())
+
+    async def _captured(self, attempted: Attempted) -> Attempted:
+        """Capture the maker tree. Return the note with the candidate, or with why there is none."""
         try:
-            body["candidate"] = await self.place.candidate_of(await self.maker.snapshot(), self.opened.base)
-            await self.place.store.keep(f"sessions/{self.opened.session}/candidate", body["candidate"])
+            candidate = await self.place.candidate_of(await self.maker.snapshot(), self.opened.base)
         except CandidateRefused as error:
-            body |= {"refused": str(error), "refused_paths": error.named(MOST_REFUSED)}
-        self.recorder.write(note=(ATTEMPTED, body))
+            paths = tuple(map(RefusedPath.load, error.named(MOST_REFUSED)))
+            return replace(attempted, refused=str(error), refused_paths=paths)
+        await self.place.store.keep(f"sessions/{self.opened.session}/candidate", candidate)
+        return replace(attempted, candidate=candidate)
 
     def job_to_plan(self, rung: LadderStep) -> Job:
         """Return a job for an engine that only plans."""
@@ -96,7 +104,7 @@ class RoundContext:
             iteration=current.n,
             feedback=self._feedback(before[-1]) if before else "",
             reds=len(reds),
-            hint=str((current.hint or {}).get("text", "")),
+            hint=current.hint.text if current.hint is not None else "",
             maker=self.maker,
             own=self.place.own_directory(self.opened.session),
             notebook=StepNotebook(self.recorder, rung.kind),
@@ -123,14 +131,14 @@ class RoundContext:
         return SessionWorkerServices(self, rung.kind)
 
     def _feedback(self, before: Round) -> str:
-        words = [str((before.judged or {}).get("feedback", "")), str((before.opinion or {}).get("feedback", ""))]
+        words = [part.feedback or "" for part in (before.judged, before.opinion) if part is not None]
         if claim_refused(self.recorder.story, before):
             words.append(feedback.CLAIM_REFUSED)
         elif repeats(self.recorder.story, before):
             words.append(feedback.SAME_AGAIN)
         return "\n\n".join(filter(None, words))
 
-    async def _in_time(self, engine: Engine, job: Job) -> tuple[Attempt, str]:
+    async def _in_time(self, engine: Engine, job: Job) -> tuple[Attempt, AttemptStop]:
         """Run an attempt until it ends, the minutes are used up, or nothing is logged for too long."""
         attempt = Attempt(stop="budget")
         silent = False
@@ -176,8 +184,3 @@ class RoundContext:
         while left > 0:
             await anyio.sleep(left)  # every write to the log extends the deadline
             left = self.recorder.last + self.silence_secs - time.monotonic()
-
-
-def claim_in(current: Round) -> NoChange | None:
-    claim = (current.attempted or {}).get("claim")
-    return NoChange(**claim) if claim else None

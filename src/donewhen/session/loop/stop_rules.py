@@ -3,7 +3,8 @@
 from typing import Any
 
 from donewhen.records import frozen
-from donewhen.session.log.state import Plain, Round, SessionState
+from donewhen.session.log.notes import Attempted
+from donewhen.session.log.state import Round, SessionState
 from donewhen.session.loop.budget import Budget
 from donewhen.session.outcome import StopKind
 from donewhen.session.person.gates import Decision, GateKind
@@ -21,20 +22,16 @@ class Stop:
 
 def stop_after(story: SessionState, current: Round, budget: Budget) -> Stop | None:
     """Return why this judged round is the last one; None if the next one may begin."""
-    attempted, judged = current.attempted or {}, current.judged or {}
-    if "claim" in attempted and not claim_refused(story, current):
-        return Stop("claim", str(attempted["claim"]["summary"]))
-    if judged.get("green") and (stop := _after_green(current)) is not None:
+    attempted, judged = current.attempted, current.judged
+    claim = attempted.claim if attempted is not None else None
+    if claim is not None and not claim_refused(story, current):
+        return Stop("claim", claim.summary)
+    if judged is not None and judged.green and (stop := _after_green(current)) is not None:
         return stop
     if reached := budget.reached():
         return Stop("budget", reached)
-    if attempted.get("stop") == "waits" and not current.resumed:
-        until = f" (until {attempted['reset_at']})" if attempted.get("reset_at") else ""
-        return Stop("waits", f"{attempted['problem']}{until}", word=str(attempted["waits_for"]))
-    if attempted.get("stop") == "model_failed":
-        return Stop("model_failed", str(attempted["problem"]))
-    if attempted.get("stop") == "silence":
-        return Stop("no_progress", str(attempted["problem"]))
+    if attempted is not None and (stop := _after_attempt(attempted, current.resumed)) is not None:
+        return stop
     if repeats(story, current) > 1:
         return Stop("no_progress", "the same tree with the same failures again, after the engine was told")
     return None
@@ -42,14 +39,24 @@ def stop_after(story: SessionState, current: Round, budget: Budget) -> Stop | No
 
 def _after_green(current: Round) -> Stop | None:
     """Return the stop after a green round; None if an evaluator sent the work back for another round."""
-    opinion: Plain = current.opinion or {}
-    if not current.is_refused:
+    opinion = current.opinion
+    if opinion is None or not current.is_refused:
         return Stop("green")
-    if opinion["status"] == "inconclusive":
-        return Stop("inconclusive", str(opinion["summary"]))
-    if opinion["status"] == "rejected" and not opinion["revises"]:
-        return Stop("rejected", str(opinion["summary"]))
+    if opinion.status == "inconclusive":
+        return Stop("inconclusive", opinion.summary)
+    if opinion.status == "rejected" and not opinion.revises:
+        return Stop("rejected", opinion.summary)
     return None
+
+
+def _after_attempt(attempted: Attempted, resumed: bool) -> Stop | None:
+    """Return the stop after an attempt that could not go on; None if the engine may have another round."""
+    if attempted.stop == "waits" and not resumed:
+        until = f" (until {attempted.reset_at})" if attempted.reset_at else ""
+        return Stop("waits", f"{attempted.problem}{until}", word=attempted.waits_for or "")
+    if attempted.stop == "model_failed":
+        return Stop("model_failed", attempted.problem)
+    return Stop("no_progress", attempted.problem) if attempted.stop == "silence" else None
 
 
 def claim_refused(story: SessionState, current: Round) -> bool:
@@ -64,5 +71,5 @@ def repeats(story: SessionState, current: Round) -> int:
 
 
 def _signature(one: Round) -> tuple[Any, ...]:
-    judged: Plain = one.judged or {}
-    return (judged.get("candidate"), judged.get("refused"), str(judged.get("failing")))
+    judged = one.judged
+    return (judged.candidate, judged.refused, judged.failing) if judged is not None else (None, None, ())

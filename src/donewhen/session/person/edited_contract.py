@@ -4,14 +4,15 @@ The file is written by `log.plan_files`. A replay repeats the edits from the log
 """
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from donewhen.errors import BadInput
 from donewhen.events import ContractProposed
 from donewhen.judge.receipt import contract_from
 from donewhen.session.log import plan_files
+from donewhen.session.log.notes import Proposal
 from donewhen.session.log.open_archive import near
-from donewhen.session.log.state import PROPOSED, Plain
+from donewhen.session.log.state import Plain
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.settings import contract_file, settings
 
@@ -29,15 +30,15 @@ def is_by_person(proposed: Plain) -> bool:
     return bool(proposed.get("by_person", proposed.get("reason") == BY_A_PERSON))
 
 
-def proposed(body: Plain) -> ContractProposed:
+def proposed(proposal: Proposal) -> ContractProposed:
     """Return the event about a contract that is proposed to a person, or that a person changed."""
     return ContractProposed(
-        contract=dict(body["contract"]),
-        why=tuple(body["why"]),
-        not_verified=tuple(body["not_verified"]),
-        revised=body["revised"],
-        reason=str(body["reason"]),
-        by_person=bool(body.get("by_person")),
+        contract=dict(proposal.contract or {}),
+        why=proposal.why,
+        not_verified=proposal.not_verified,
+        revised=proposal.revised,
+        reason=proposal.reason,
+        by_person=bool(proposal.by_person),
     )
 
 
@@ -46,21 +47,21 @@ def keep(recorder: LogWriter, contract: Plain | None = None) -> None:
 
     `contract` replaces the file in a replay.
     """
-    body = edited(recorder, contract)
-    if body is not None:
-        recorder.write(proposed(body), note=(PROPOSED, body), sync=True)
+    proposal = edited(recorder, contract)
+    if proposal is not None:
+        recorder.write(proposed(proposal), note=proposal.note(), sync=True)
 
 
-def edited(recorder: LogWriter, contract: Plain | None = None) -> Plain | None:
+def edited(recorder: LogWriter, contract: Plain | None = None) -> Proposal | None:
     """Return the proposal with the checks of its file, or of `contract`; None if nothing was edited."""
     story = recorder.story
-    if not story.proposals or story.proposals[-1]["contract"] is None:
+    if not story.proposals or story.proposals[-1].contract is None:
         return None
     contract = contract or _in_file(recorder)
     if contract is None:
         return None
-    changed = {"contract": contract, "revised": True, "reason": BY_A_PERSON, "by_person": True}
-    return {**story.proposals[-1], "plan": None, "drafted": True, **changed}
+    last = replace(story.proposals[-1], plan=None, contract=contract, drafted=True)
+    return replace(last, revised=True, reason=BY_A_PERSON, by_person=True)
 
 
 def _in_file(recorder: LogWriter) -> Plain | None:

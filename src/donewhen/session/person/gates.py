@@ -10,7 +10,8 @@ from typing import Protocol
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.events import GateDecided, GateOpened
-from donewhen.session.log.state import PROPOSED, WISH, Plain
+from donewhen.session.log.notes import ChangeRequest
+from donewhen.session.log.state import Plain
 from donewhen.session.log.writer import LogWriter
 
 _SHOW, _APPROVE, _DENY = "donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}"
@@ -127,11 +128,11 @@ class Gates:
         if approved and gate.kind == GateKind.CONTRACT:
             from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
 
-            body = edited_contract.edited(self._recorder, contract)
-            if body is not None:
-                proposed = edited_contract.proposed(body)
+            proposal = edited_contract.edited(self._recorder, contract)
+            if proposal is not None:
+                proposed = edited_contract.proposed(proposal)
                 decided = self._decided(Decision.APPROVED, by, edited_contract.EDITED, edited=True)
-                self._recorder.write(decided, proposed, note=(PROPOSED, body), sync=True)
+                self._recorder.write(decided, proposed, note=proposal.note(), sync=True)
                 return True
         self._recorder.write(self._decided(Decision.APPROVED if approved else Decision.DENIED, by), sync=True)
         return True
@@ -142,7 +143,7 @@ class Gates:
         kind = GateKind.of(story.gate.kind) if story.gate is not None else None
         if kind is None or not kind.is_proposal or not text.strip():
             return False
-        note = (WISH, {"text": text})
+        note = ChangeRequest(text=text).note()
         if kind is GateKind.PLAN and not story.proposals:
             from donewhen.engines.foreman.plan_request import change_request  # loaded on use: it loads an engine
 

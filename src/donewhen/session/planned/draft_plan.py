@@ -6,7 +6,7 @@ reported. A contract that a person gave is never changed here. `PlanDrafter` mak
 and reports it. Whether it is approved is decided in `plan_approval`.
 """
 
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,6 @@ from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
 from donewhen.engines.spec import EngineKind
 from donewhen.events import (
     BaselineCompleted,
-    CheckResult,
     EngineSelected,
     Event,
     PlanningCompleted,
@@ -34,7 +33,8 @@ from donewhen.session.check import command_policy
 from donewhen.session.check.init_contract import FoundChecks, unable
 from donewhen.session.check.judge_tree import check_results
 from donewhen.session.log import plan_files
-from donewhen.session.log.state import PROPOSED, Plain, SessionState
+from donewhen.session.log.notes import Proposal
+from donewhen.session.log.state import SessionState
 from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop.round import LadderStep, RoundContext
 from donewhen.session.loop.stop_rules import Stop
@@ -54,23 +54,24 @@ class Proposing:
         commands = [check.command for check in counts.checks if not check.held_out]
         in_force = tuple(entry for entry in plan.checks if str(entry["command"]).strip() in commands)
         missing = uncovered(replace(plan, checks=in_force), commands)
-        body: dict[str, Any] = {
-            "plan": plan.plain() if self.plans else None,
-            "contract": asdict(contract) if contract is not None else None,
-            "drafted": contract is None or bool(_drafted_names(plan)),
-            "why": _why(plan, contract),
-            "not_verified": list(missing),
-            "revised": True if self.bench.recorder.story.wish else None,
-            "reason": "",
-        }
+        proposal = Proposal(
+            plan=plan.plain() if self.plans else None,
+            contract=asdict(contract) if contract is not None else None,
+            drafted=contract is None or bool(_drafted_names(plan)),
+            why=tuple(_why(plan, contract)),
+            not_verified=tuple(missing),
+            revised=True if self.bench.recorder.story.wish else None,
+            reason="",
+        )
         items = tuple(item.plain() for item in plan.items) if self.plans else ()
         told: list[Event] = [
             PlanningCompleted(subtasks=(), levels=(), prefer_single_session=True, items=items, filled=plan.filled)
         ]
         if contract is not None and verdict is not None:
-            self.bench.recorder.write(note=self.bench.memory.of_baseline(verdict))
-            told += [proposed(body), BaselineCompleted(results=check_results(verdict))]
-        self._write(body, told)
+            baseline = self.bench.memory.of_baseline(verdict)
+            self.bench.recorder.write(note=baseline.note() if baseline is not None else None)
+            told += [proposed(proposal), BaselineCompleted(results=check_results(verdict))]
+        self._write(proposal, told)
 
     def keep(self, reason: str, plan: Plan | None = None) -> None:
         """Keep the previous contract with its baseline, and record why it is unchanged. The plan may be new.
@@ -78,23 +79,23 @@ class Proposing:
         A contract that a person gave is theirs, and is not proposed to them.
         """
         is_ours = self.bench.opened.drafts or not self.plans
-        results = tuple(map(CheckResult.load, (self.bench.recorder.story.baseline or {}).get("results", ())))
-        before: Plain = self.bench.recorder.story.proposals[-1] if self.bench.recorder.story.proposals else {}
-        body: dict[str, Any] = {
-            "plan": plan.plain() if plan is not None and self.plans else None,
-            "contract": self.bench.recorder.story.opened["contract"] if is_ours else None,
-            "drafted": bool(before.get("drafted", True)),
-            "why": list(before.get("why", ())),
-            "not_verified": list(before.get("not_verified", ())),
-            "revised": False,
-            "reason": reason,
-        }
-        baseline = [BaselineCompleted(results=results)] if results else []
-        self._write(body, [proposed(body), *baseline] if is_ours else [])
+        story = self.bench.recorder.story
+        before = story.proposals[-1] if story.proposals else None
+        proposal = Proposal(
+            plan=plan.plain() if plan is not None and self.plans else None,
+            contract=story.opened["contract"] if is_ours else None,
+            drafted=before.drafted if before is not None else True,
+            why=before.why if before is not None else (),
+            not_verified=before.not_verified if before is not None else (),
+            revised=False,
+            reason=reason,
+        )
+        baseline = [BaselineCompleted(results=story.baseline_results)] if story.baseline_results else []
+        self._write(proposal, [proposed(proposal), *baseline] if is_ours else [])
 
-    def _write(self, body: Plain, told: Sequence[Event]) -> None:
+    def _write(self, proposal: Proposal, told: Sequence[Event]) -> None:
         recorder = self.bench.recorder
-        recorder.write(*told, note=(PROPOSED, body), sync=True)
+        recorder.write(*told, note=proposal.note(), sync=True)
         plan_files.write(recorder.session, recorder.story)
         recorder.move("proposed")
 
@@ -277,7 +278,7 @@ class PlanDrafter:
         note = Note(DRAFT, {**body, "plan": plan.plain() if plan is not None else None})
         StepNotebook(self.recorder, RUNG).write(note)
 
-    def _notes(self, kind: str) -> list[Plain]:
+    def _notes(self, kind: str) -> list[Mapping[str, Any]]:
         """Return the notes of this kind for the current proposal."""
         notes = [note.body for note in self.recorder.story.notes.get(RUNG, ()) if note.kind == kind]
         return [one for one in notes if one["for"] == _number(self.recorder.story)]

@@ -4,7 +4,7 @@ Both can send the work back or stop a landing. Neither can make a red contract g
 an opinion: it is asked for again, and then a person decides. The result is one note of the round.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,14 +17,15 @@ from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.reply_reader import Malformed
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
 from donewhen.engines.spec import EngineKind
-from donewhen.events import EvaluationCompleted, EvaluationStarted, Event, RevisionStarted
+from donewhen.events import CheckResult, EvaluationCompleted, EvaluationStarted, Event, RevisionStarted
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import command_policy
 from donewhen.session.check.judge_tree import check_results, judge_tree
 from donewhen.session.log import plan_files
-from donewhen.session.log.state import OPINION, Plain, Round
+from donewhen.session.log.notes import Judged, Opinion
+from donewhen.session.log.state import Round
 from donewhen.session.log.writer import StepNotebook
 from donewhen.session.loop import feedback
 from donewhen.session.loop.round import LadderStep, RoundContext
@@ -62,10 +63,10 @@ class Evaluator:
         plan = plan_files.plan_in(self.bench.recorder.story)
         assert plan is not None  # only planned work is evaluated
         checks = self._promised(plan)
-        results: list[dict[str, Any]] = []
+        results: tuple[CheckResult, ...] = ()
         if checks:
             verdict = await self._run(checks, current)
-            results = [one.plain() for one in check_results(verdict)]
+            results = check_results(verdict)
             if _ran_out_of_time(verdict) and (reached := self.bench.budget.reached()):
                 self._inconclusive(current, f"what the items promise was still running: {reached}")
                 return
@@ -85,7 +86,7 @@ class Evaluator:
                 if command not in known:
                     known.add(command)
                     found.append(Check(name=f"verify-{number}.{place}", command=command))
-        probes = [probe for one in self.bench.recorder.story.rounds for probe in (one.opinion or {}).get("probes", ())]
+        probes = [probe for opinion in self._opinions() for probe in opinion.probes or ()]
         found += [Check(name=f"probe-{number}", command=probe) for number, probe in enumerate(probes, 1)]
         return tuple(found)
 
@@ -98,7 +99,7 @@ class Evaluator:
         evidence = "exit" if opened.contract.min_evidence == "exit" else "tests"
         limited = tuple(replace(check, timeout_secs=limit) for check in checks)
         contract = replace(opened.contract, checks=limited, description="", min_evidence=evidence)
-        candidate = str((current.judged or {})["candidate"])
+        candidate = _green(current).candidate or ""
         return await judge_tree(
             self.bench.place, contract, base=opened.base, candidate=candidate, emit=emit, phase="round"
         )
@@ -106,18 +107,19 @@ class Evaluator:
     def _unproven(self, current: Round, verdict: Verdict, checks: Sequence[Check]) -> None:
         red = [f"{one.name} is {_said(one.status)}" for one in verdict.results if one.status is not CheckStatus.PASS]
         told = feedback.of_verdict(verdict, Contract(checks=tuple(checks)))
-        body: dict[str, Any] = {
-            "status": "unproven",
-            "summary": f"the contract is green, but what the items promise is not: {', '.join(red)}",
-            "feedback": f"The contract is green. What the items of the plan promise is not there yet.\n\n{told}",
-            "results": [one.plain() for one in check_results(verdict)],
-        }
-        self._write(current, body)
+        unproven = Opinion(
+            n=current.n,
+            status="unproven",
+            summary=f"the contract is green, but what the items promise is not: {', '.join(red)}",
+            feedback=f"The contract is green. What the items of the plan promise is not there yet.\n\n{told}",
+            results=check_results(verdict),
+        )
+        self._write(unproven)
 
     # -- the evaluator --
 
-    async def _evaluate(self, current: Round, results: Sequence[Plain]) -> None:
-        number = 1 + sum(bool(one.opinion and "evaluation" in one.opinion) for one in self.bench.recorder.story.rounds)
+    async def _evaluate(self, current: Round, results: Sequence[CheckResult]) -> None:
+        number = 1 + sum(opinion.evaluation is not None for opinion in self._opinions())
         if current.n not in [body["n"] for body in self._notes(BEGUN)]:
             begun = EvaluationStarted(round=number, model=self.sceptic.model)
             StepNotebook(self.bench.recorder, plan_files.RUNG).write(Note(BEGUN, {"n": current.n}), begun)
@@ -130,9 +132,9 @@ class Evaluator:
         else:
             await self._concluded(current, evaluation)
 
-    async def _asked(self, current: Round, results: Sequence[Plain]) -> Evaluation | None:
+    async def _asked(self, current: Round, results: Sequence[CheckResult]) -> Evaluation | None:
         """Return the evaluation; None if there is no usable one."""
-        hands, tree = SessionWorkerServices(self.bench, plan_files.RUNG), str((current.judged or {})["tree"])
+        hands, tree = SessionWorkerServices(self.bench, plan_files.RUNG), _green(current).tree or ""
         part = f"evaluator#{current.n}"
         async with hands.maker(part, tree) as maker:
             case = prompts.judging(await case_of(self.bench, current, results))
@@ -177,26 +179,30 @@ class Evaluator:
     async def _concluded(self, current: Round, evaluation: Evaluation) -> None:
         story = self.bench.recorder.story
         artifact = plan_files.path(self.bench.opened.session, "evaluation.md")
-        status = "passed" if evaluation.passed else "rejected"
+        opinion = Opinion(
+            n=current.n,
+            status="passed" if evaluation.passed else "rejected",
+            summary=evaluation.told(),
+            evaluation=evaluation.plain(),
+        )
         completed = EvaluationCompleted(
-            status=status,
+            status=opinion.status,
             scorecard=dict(evaluation.scorecard),
             summary=evaluation.told(),
             failed_rules=evaluation.failed_rules(),
             artifact=artifact,
         )
-        body: dict[str, Any] = {"status": status, "summary": evaluation.told(), "evaluation": evaluation.plain()}
         if evaluation.passed:
-            self._write(current, body, completed)
+            self._write(opinion, completed)
             return
         probes = await self._failing(evaluation, current)
-        used = sum((one.opinion or {}).get("status") == "rejected" for one in story.allowed_rounds)
-        body |= {"probes": probes, "revises": used < self.sceptic.revisions}
-        body["feedback"] = _sent_back(evaluation, probes, used + 1, self.sceptic.revisions)
+        used = sum(one.opinion is not None and one.opinion.status == "rejected" for one in story.allowed_rounds)
+        revises = used < self.sceptic.revisions
+        words = _sent_back(evaluation, probes, used + 1, self.sceptic.revisions)
         told: list[Event] = [completed]
-        if body["revises"]:
+        if revises:
             told.append(RevisionStarted(round=used + 1, summary=evaluation.told(), artifact=artifact))
-        self._write(current, body, *told)
+        self._write(replace(opinion, probes=tuple(probes), revises=revises, feedback=words), *told)
 
     async def _failing(self, evaluation: Evaluation, current: Round) -> list[str]:
         """Return the probes that really fail on the judged tree. A probe that does not fail is only an opinion."""
@@ -214,12 +220,15 @@ class Evaluator:
     def _inconclusive(self, current: Round, why: str) -> None:
         summary = f"the evaluator came to no conclusion: {why}"
         told = EvaluationCompleted(status="inconclusive", scorecard={}, summary=summary)
-        self._write(current, {"status": "inconclusive", "summary": summary}, told)
+        self._write(Opinion(n=current.n, status="inconclusive", summary=summary), told)
 
-    def _write(self, current: Round, body: Plain, *told: Event) -> None:
+    def _write(self, opinion: Opinion, *told: Event) -> None:
         recorder = self.bench.recorder
-        recorder.write(*told, note=(OPINION, {"n": current.n, **body}), sync=True)
+        recorder.write(*told, note=opinion.note(), sync=True)
         plan_files.write(recorder.session, recorder.story)
+
+    def _opinions(self) -> list[Opinion]:
+        return [one.opinion for one in self.bench.recorder.story.rounds if one.opinion is not None]
 
     # -- notes --
 
@@ -231,8 +240,13 @@ class Evaluator:
         """Return what was wrong with each unusable evaluation of the round so far."""
         return ["; ".join(body["issues"]) for body in self._notes(UNUSABLE) if body["n"] == current.n]
 
-    def _notes(self, kind: str) -> list[Plain]:
+    def _notes(self, kind: str) -> list[Mapping[str, Any]]:
         return [note.body for note in self.bench.recorder.story.notes.get(plan_files.RUNG, ()) if note.kind == kind]
+
+
+def _green(current: Round) -> Judged:
+    assert current.judged is not None  # only green work is evaluated
+    return current.judged
 
 
 def _probe(bench: RoundContext, tree: str) -> RunOnCopy:

@@ -3,47 +3,46 @@
 Held-out checks are left out, because the builder gets what the evaluator says. Nothing is judged here.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.prompts import EvaluatorInput
 from donewhen.engines.planned.trim_patch import shown_patch
 from donewhen.engines.spec import EngineKind
+from donewhen.events import CheckResult
 from donewhen.session.log import plan_files
+from donewhen.session.log.notes import Judged
 from donewhen.session.log.plan_tracker import IGNORED
-from donewhen.session.log.state import Plain, Round, SessionState
+from donewhen.session.log.state import Round, SessionState
 from donewhen.session.loop.round import LadderStep, RoundContext
 from donewhen.session.loop.worker_services import SessionWorkerServices
 
 
-async def case_of(bench: RoundContext, current: Round, results: Sequence[Plain]) -> EvaluatorInput:
+async def case_of(bench: RoundContext, current: Round, results: Sequence[CheckResult]) -> EvaluatorInput:
     """Return the input for a round whose contract is green. `results` are those of the verify commands and probes."""
-    story, judged, hands = bench.recorder.story, current.judged or {}, SessionWorkerServices(bench, plan_files.RUNG)
+    story, judged, hands = bench.recorder.story, current.judged, SessionWorkerServices(bench, plan_files.RUNG)
     plan, tracker = plan_files.plan_in(story), plan_files.tracker_in(story)
-    assert plan is not None and tracker is not None  # only planned work is evaluated
-    before = next((one.opinion for one in reversed(story.rounds) if (one.opinion or {}).get("evaluation")), None)
-    patch = await hands.patch(await hands.base(), str(judged["tree"]))
-    shown = [one for one in judged["results"] if one["name"] not in hands.held_out]
+    assert plan is not None and tracker is not None and judged is not None  # only planned, judged work is evaluated
+    before = next((one.opinion for one in reversed(story.rounds) if one.opinion and one.opinion.evaluation), None)
+    patch = await hands.patch(await hands.base(), judged.tree or "")
+    shown = [one for one in judged.results or () if one.name not in hands.held_out]
     return EvaluatorInput(
         intent=bench.opened.intent,
         spec=plan.spec,
         contract="\n".join(plan_files.contract_lines(bench.opened.contract, story, plan, for_model=True)),
         tracker=tracker.rendered(),
-        results="\n".join(f"- {one['name']}: {one['status']}" for one in (*shown, *results)),
+        results="\n".join(f"- {one.name}: {one.status}" for one in (*shown, *results)),
         warnings=list(_warnings(story, judged, plan, hands.held_out)),
-        before=str(before["summary"]) if before else "",
+        before=before.summary if before is not None else "",
         patch=shown_patch(bench.job_to_plan(LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")).redact(patch)),
     )
 
 
-def _warnings(story: SessionState, judged: Mapping[str, Any], plan: Plan, held_out: Container[str]) -> Iterator[str]:
-    for path, action, reason in judged["edits"]:
-        yield f"{path} ({action}) was edited and is not graded: {reason}"
-    notes = judged["notes"]
-    about = judged.get("note_checks", [note.partition(":")[0] for note in notes])  # logs before 0.2 lack the key
-    yield from (note for note, check in zip(notes, about, strict=True) if check not in held_out)
-    if judged.get("discriminating") is False:
+def _warnings(story: SessionState, judged: Judged, plan: Plan, held_out: frozenset[str]) -> Iterator[str]:
+    for edit in judged.edits or ():
+        yield f"{edit.path} ({edit.action}) was edited and is not graded: {edit.reason}"
+    yield from judged.notes_without(held_out)
+    if judged.discriminating is False:
         yield "no check of the contract is red without the change"
     yield from (f"the planner left it open: {one}" for one in plan.filled)
     ignored = [note.body["lines"] for note in story.notes.get(plan_files.RUNG, ()) if note.kind == IGNORED]

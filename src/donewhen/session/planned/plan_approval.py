@@ -32,7 +32,7 @@ async def settled(drafting: PlanDrafter, story: SessionState, opened: StartRecor
         if not _asks(story, opened):
             return None
         plan_files.refresh(drafting.recorder.session, story)
-        kind = GateKind.CONTRACT if story.proposals[-1]["contract"] is not None else GateKind.PLAN
+        kind = GateKind.CONTRACT if story.proposals[-1].contract is not None else GateKind.PLAN
         decision = await gates.ask(kind, len(story.proposals), "\n".join(detail(story)))
         if decision is None:
             return Stop("waits", kind.reason)
@@ -56,8 +56,8 @@ def _asks(story: SessionState, opened: StartRecord) -> bool:
 
 def asks_for_nothing(story: SessionState) -> bool:
     """Return True if everything that was drafted is green already. For a substitute contract this is False."""
-    results = (story.baseline or {}).get("results", ())
-    return bool(results) and all(one["status"] == "pass" for one in results) and story.proposals[-1]["drafted"]
+    results = story.baseline_results
+    return bool(results) and all(one.status == "pass" for one in results) and story.proposals[-1].drafted
 
 
 def is_taken(story: SessionState) -> bool:
@@ -70,8 +70,8 @@ def is_taken(story: SessionState) -> bool:
 def detail(story: SessionState) -> Iterator[str]:
     """Yield everything that a person decides about."""
     last, plan, tracker = story.proposals[-1], plan_files.plan_in(story), plan_files.tracker_in(story)
-    if last["revised"] is False:
-        yield from (f"Not revised: {last['reason']}", "")
+    if last.revised is False:
+        yield from (f"Not revised: {last.reason}", "")
     if plan is not None and tracker is not None:
         yield from (*plan.spec.strip().splitlines(), "")
     yield from plan_files.contract_lines(contract_from(story.opened["contract"]), story, plan)

@@ -4,11 +4,13 @@ It is folded from the session state. Nothing is decided or stored here.
 """
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from donewhen.events import CheckResult
 from donewhen.judge.contract import Contract
 from donewhen.records import frozen
-from donewhen.session.log.state import Plain, SessionState
+from donewhen.session.log.state import SessionState
 
 
 @frozen
@@ -18,23 +20,22 @@ class JudgedTree:
     tree: str
     statuses: Mapping[str, str]
     """Check statuses, by check."""
-    signatures: Mapping[str, Plain]
+    signatures: Mapping[str, Mapping[str, Any]]
     """Failure signatures by check, of the failed checks that may be shown."""
 
 
 def judgements(story: SessionState, up_to: int | None = None) -> Iterator[JudgedTree]:
     """Yield the judged trees, newest first and the baseline last. Trees that could not be judged are skipped."""
     for one in reversed(story.rounds):
-        judged = one.judged or {}
-        if "results" in judged and (up_to is None or one.n <= up_to):
-            yield JudgedTree(str(judged["tree"]), statuses(judged), judged.get("signatures", {}))
-    if story.before_work:
-        signatures = story.before_work["signatures"]
-        yield JudgedTree(str(story.before_work["tree"]), statuses(story.baseline or {}), signatures)
+        judged = one.judged
+        if judged is not None and judged.results is not None and (up_to is None or one.n <= up_to):
+            yield JudgedTree(judged.tree or "", statuses(judged.results), judged.signatures or {})
+    if story.before_work is not None:
+        yield JudgedTree(story.before_work.tree, statuses(story.baseline_results), story.before_work.signatures)
 
 
-def statuses(judged: Plain) -> dict[str, str]:
-    return {str(one["name"]): str(one["status"]) for one in judged.get("results", ())}
+def statuses(results: Iterable[CheckResult]) -> dict[str, str]:
+    return {one.name: one.status for one in results}
 
 
 def is_worse(now: JudgedTree, before: JudgedTree, contract: Contract) -> bool:
@@ -52,7 +53,8 @@ def is_flaky(story: SessionState, check: str) -> bool:
 def spent(story: SessionState) -> Iterator[tuple[str, str]]:
     """Yield the repairs whose hints were shown in this session and did not help, each with its check."""
     for one in story.rounds:
-        if one.hint and one.hint["text"] and one.judged and "results" in one.judged:
-            check = str(one.hint["check"])
-            if statuses(one.judged).get(check) != "pass":
-                yield str(one.hint["repair"]), check
+        results = one.judged.results if one.judged is not None else None
+        if one.hint is None or not one.hint.text or results is None:
+            continue
+        if statuses(results).get(one.hint.check) != "pass":
+            yield one.hint.repair, one.hint.check

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import DonewhenError
-from donewhen.events import Error, Event, HintRecalled
+from donewhen.events import Error, HintRecalled
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import CheckStatus, Verdict
@@ -26,9 +26,10 @@ from donewhen.memory.repair_store import RepairStore
 from donewhen.memory.sanitise import hidden
 from donewhen.memory.signature import Signature, of_json, signature_of
 from donewhen.session.check.judge_tree import secrets_in
+from donewhen.session.log.notes import Baseline, Hint, RoundBegun
 from donewhen.session.log.open_archive import archive_of
 from donewhen.session.log.start_record import StartRecord
-from donewhen.session.log.state import BASELINE, Plain, Round
+from donewhen.session.log.state import Round
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.recall.check_history import is_flaky, is_worse, judgements, spent, statuses
 from donewhen.session.workplace import Workplace
@@ -86,9 +87,6 @@ ENDINGS: Mapping[str, Ending] = {
 WORKED_TO_THE_END = ("done", "turns", "claim")
 """Ends of an attempt that had its full chance. What a hint did to an interrupted attempt is unknown."""
 
-Additions = tuple[dict[str, Any], tuple[Event, ...]]
-"""Additional fields of a note, and the events that are written with it."""
-
 
 class SessionMemory:
     """Memory of a session that remembers nothing."""
@@ -96,20 +94,20 @@ class SessionMemory:
     def close(self) -> None:
         return
 
-    def of_baseline(self, verdict: Verdict) -> tuple[str, Plain] | None:
-        """Return the note about the verdict on the baseline."""
+    def signatures(self, verdict: Verdict) -> dict[str, Mapping[str, Any]] | None:
+        """Return the failure signatures that the note about a verdict keeps; None if it keeps none."""
         del verdict
         return None
 
-    def of_round(self, verdict: Verdict) -> dict[str, Any]:
-        """Return the additional fields of the note about a judged round."""
-        del verdict
-        return {}
+    def of_baseline(self, verdict: Verdict) -> Baseline | None:
+        """Return the note about the verdict on the baseline."""
+        signatures = self.signatures(verdict)
+        return None if signatures is None else Baseline(tree=verdict.tree, signatures=signatures)
 
-    def begins(self, n: int) -> Additions:
-        """Return the additional fields of the note that begins a round: its hint, if there is one."""
+    def begins(self, n: int) -> Hint | None:
+        """Return the hint for a new round, if there is one."""
         del n
-        return {}, ()
+        return None
 
     def offered(self, current: Round) -> None:
         """Count the hint of a round. Must be called each time the round is worked on."""
@@ -127,15 +125,16 @@ class ReplayedMemory(SessionMemory):
         self._opened = opened
 
     @cached_property
-    def _hints(self) -> dict[int, Plain]:
+    def _hints(self) -> dict[int, Hint]:
         settings = self._opened.settings
         with contextlib.closing(archive_of(settings)) as archive:
             session = archive.find(settings.text("model", "use").removeprefix(REPLAY))
-            bodies = [record.body for record in archive.records(session, kinds=("round",)) if record.seq is None]
-        return {body["n"]: body["hint"] for body in bodies if body.get("hint")}
+            records = list(archive.records(session, kinds=(RoundBegun.KIND,)))
+        rounds = [RoundBegun.load(record.body) for record in records if record.seq is None]
+        return {begun.n: begun.hint for begun in rounds if begun.hint is not None}
 
-    def begins(self, n: int) -> Additions:
-        return _additions(self._hints.get(n))
+    def begins(self, n: int) -> Hint | None:
+        return self._hints.get(n)
 
 
 class RepairMemory(SessionMemory):
@@ -151,15 +150,9 @@ class RepairMemory(SessionMemory):
         with contextlib.suppress(*TROUBLE):
             self._shelf.close()
 
-    def of_baseline(self, verdict: Verdict) -> tuple[str, Plain] | None:
-        return BASELINE, {"tree": verdict.tree, "signatures": self._signatures(verdict)}
-
-    def of_round(self, verdict: Verdict) -> dict[str, Any]:
-        return {"signatures": self._signatures(verdict)}
-
-    def _signatures(self, verdict: Verdict) -> dict[str, Plain]:
+    def signatures(self, verdict: Verdict) -> dict[str, Mapping[str, Any]] | None:
         """Return the signatures of the failed checks, without held-out checks and checks that do not decide."""
-        known: dict[str, Plain] = {}
+        known: dict[str, Mapping[str, Any]] = {}
         left = SIGNATURES_BYTES
         with self._tolerant():
             held_out = {check.name for check in self._contract.checks if check.held_out}
@@ -175,7 +168,8 @@ class RepairMemory(SessionMemory):
         """Return a signature without what failed before any work. If nothing else failed, that has to be repaired as
         well.
         """
-        before = self._recorder.story.before_work.get("signatures", {}).get(check)
+        baseline = self._recorder.story.before_work
+        before = baseline.signatures.get(check) if baseline is not None else None
         end = "".join(log.splitlines(keepends=True)[-MOST_LINES:])
         printed = hidden(end, secrets_in(self._place, self._opened.settings))
         found = signature_of(printed, check, of_json(before) if before else None)
@@ -188,7 +182,7 @@ class RepairMemory(SessionMemory):
 
     # -- recalling --
 
-    def begins(self, n: int) -> Additions:
+    def begins(self, n: int) -> Hint | None:
         del n
         story, found = self._recorder.story, None
         with self._tolerant():
@@ -204,7 +198,7 @@ class RepairMemory(SessionMemory):
                     across=self._opened.settings.flag("memory", "across_repositories"),
                 )
                 found = self._asked(lambda: self._shelf.read(ask, None))
-        return _additions(_plain(found) if found else None)
+        return _hint(found) if found else None
 
     def offered(self, current: Round) -> None:
         self._count(current, "")
@@ -212,32 +206,32 @@ class RepairMemory(SessionMemory):
     # -- learning --
 
     async def judged(self, current: Round) -> None:
-        judged, attempted = current.judged or {}, current.attempted or {}
-        if "results" not in judged:
+        results = current.judged.results if current.judged is not None else None
+        if results is None:
             return
-        if current.hint:
-            ending = ENDINGS.get(statuses(judged).get(str(current.hint["check"]), ""), "")
-            had_its_chance = ending == "passed" or attempted.get("stop") in WORKED_TO_THE_END
-            self._count(current, ending if had_its_chance else "")
+        if current.hint is not None:
+            ending = ENDINGS.get(statuses(results).get(current.hint.check, ""), "")
+            worked = current.attempted is not None and current.attempted.stop in WORKED_TO_THE_END
+            self._count(current, ending if ending == "passed" or worked else "")
         with self._tolerant():
             await self._learn(current)
-        if flaky := [check for check, status in statuses(judged).items() if status == "flaky"]:
+        if flaky := [check for check, status in statuses(results).items() if status == "flaky"]:
             # What this session learnt about these checks before was chance as well.
             self._asked(lambda: self._shelf.read(lambda book: book.unlearn(self._opened.session, flaky), 0))
 
     def _count(self, current: Round, ending: Ending) -> None:
         hint = current.hint
-        if not hint:
+        if hint is None:
             return
         offer = Offer(
             session=self._opened.session,
             round=current.n,
-            signature=str(hint["signature"]),
-            withheld=not hint["text"],
+            signature=hint.signature,
+            withheld=not hint.text,
             ending=ending,
             at=_now(),
         )
-        self._asked(lambda: self._shelf.write(lambda book: book.offer(str(hint["repair"]), offer)))
+        self._asked(lambda: self._shelf.write(lambda book: book.offer(hint.repair, offer)))
 
     async def _learn(self, current: Round) -> None:
         """Store a repair: the change after which a red check passes and no check that passed is worse."""
@@ -253,7 +247,7 @@ class RepairMemory(SessionMemory):
         for check in sure:
             known = repair(
                 signature=of_json(before.signatures[check]),
-                said=str((current.attempted or {}).get("said", "")),
+                said=current.attempted.said if current.attempted is not None else "",
                 patch=patch,
                 origin=self._origin(current),
                 redact=partial(hidden, secrets=secrets_in(self._place, self._opened.settings)),
@@ -261,7 +255,7 @@ class RepairMemory(SessionMemory):
             if known is not None:
                 self._asked(partial(self._shelf.write, partial(RepairStore.add, repair=known)))
 
-    def _origin(self, current: Round) -> Plain:
+    def _origin(self, current: Round) -> dict[str, Any]:
         story = self._recorder.story
         return {
             "repo": self._opened.repo,
@@ -292,17 +286,21 @@ def for_session(place: Workplace, opened: StartRecord, recorder: LogWriter) -> S
     return RepairMemory(place, opened, recorder)
 
 
-def _plain(found: RecalledHint) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in ("repair", "check", "signature", "times_helped", "text", "source")}
+def _hint(found: RecalledHint) -> Hint:
+    return Hint(
+        repair=found.repair,
+        check=found.check,
+        signature=found.signature,
+        times_helped=found.times_helped,
+        text=found.text,
+        source=found.source,
+    )
 
 
-def _additions(hint: Plain | None) -> Additions:
-    if not hint:
-        return {}, ()
-    helped, repaired = int(hint["times_helped"]), str(hint["repair"])
-    source = str(hint.get("source", ""))
-    told = HintRecalled(signature=str(hint["signature"]), times_helped=helped, repair=repaired, source=source)
-    return {"hint": dict(hint)}, (told,) if hint["text"] else ()
+def recalled(hint: Hint) -> HintRecalled:
+    """Return the event about a hint that is shown."""
+    helped = hint.times_helped
+    return HintRecalled(signature=hint.signature, times_helped=helped, repair=hint.repair, source=hint.source)
 
 
 def _now() -> str:

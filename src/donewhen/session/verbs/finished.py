@@ -13,9 +13,10 @@ from donewhen.session.check.judge_tree import judge_tree
 from donewhen.session.conclude import land as landing
 from donewhen.session.conclude.conclude import Ending, landing_plan
 from donewhen.session.log import start_record as opening
+from donewhen.session.log.notes import Discarded, LandingIntent
 from donewhen.session.log.open_archive import any_archive, near
 from donewhen.session.log.start_record import StartRecord
-from donewhen.session.log.state import DISCARDED, Plain, SessionState, told
+from donewhen.session.log.state import SessionState, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome
 from donewhen.session.person.gates import Decision, GateKind, Gates
@@ -61,25 +62,25 @@ async def diff(prefix: str) -> bytes:
 def _work_of(story: SessionState) -> str:
     """Return the tree that landed or would land; else the last candidate."""
     if story.landing is not None:
-        return str(story.landing["tree"])
-    made = [one.attempted["candidate"] for one in story.rounds if one.attempted and "candidate" in one.attempted]
-    return str(made[-1]) if made else ""
+        return story.landing.tree
+    made = [one.attempted.candidate for one in story.rounds if one.attempted and one.attempted.candidate]
+    return made[-1] if made else ""
 
 
 async def receipt(prefix: str) -> str:
     """Return the receipt of a verified session."""
     async with found(prefix) as at:
         plan = _verified(at)
-        name = str(plan["receipt"]).removeprefix("sha256:")
+        name = plan.receipt.removeprefix("sha256:")
         file = at.place.trees.directory / "receipts" / f"{name}.json"
         if not file.is_file():
             raise BadInput(f"session {at.known.session}: its receipt {name[:12]} is not on this machine any more")
         return file.read_text()
 
 
-def _verified(at: FinishedSession) -> Plain:
+def _verified(at: FinishedSession) -> LandingIntent:
     if at.story.landing is None:
-        outcome = (at.story.finished or {}).get("outcome", at.story.state)
+        outcome = at.story.finished.outcome if at.story.finished is not None else at.story.state
         raise BadInput(f"session {at.known.session} is not verified: {outcome}")
     return at.story.landing
 
@@ -138,7 +139,7 @@ async def discard(prefix: str) -> str:
             _require_there(recorder)
             left = await discarding.discard(at.place, at.archive, at.known.session)
             if recorder.story.state == "finished":
-                recorder.write(note=(DISCARDED, {}))
+                recorder.write(note=Discarded().note())
             else:
-                offline.end(recorder, "a person discarded it", note=(DISCARDED, {}))
+                offline.end(recorder, "a person discarded it", note=Discarded().note())
             return left

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Generator
 
 from donewhen.errors import BadInput
-from donewhen.events import CheckResult, QuestionAnswered, SessionFinished, StateChanged
+from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session.log import handoff
 from donewhen.session.log.state import told
 from donewhen.session.log.writer import LogWriter, nobody
@@ -51,14 +51,15 @@ def cancel(recorder: LogWriter) -> None:
 def end(recorder: LogWriter, reason: str, note: Note | None = None) -> None:
     """Write the end of a session that a person wants to end."""
     story = recorder.story
-    results = (story.last_judged or story.baseline or {}).get("results", [])
-    passed = sum(one["status"] == "pass" for one in results)
+    judged = story.last_judged
+    results = story.baseline_results if judged is None else judged.results or ()
+    passed = sum(one.status == "pass" for one in results)
     finished = SessionFinished(
         outcome=Outcome.CANCELLED,
         reason=reason,
         iterations=story.iterations,
-        results=tuple(map(CheckResult.load, results)),
+        results=results,
         summary=f"{Outcome.CANCELLED}: {passed} of {len(results)} checks passed",
-        tree=str((story.last_judged or {}).get("tree", "")),
+        tree=(judged.tree if judged is not None else None) or "",
     )
     recorder.write(StateChanged(from_=story.state, to="finished"), finished, note=note, sync=True)

@@ -13,11 +13,22 @@ from pathlib import Path
 
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput
+from donewhen.events import (
+    ContractProposed,
+    EngineSelected,
+    GateDecided,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionExpired,
+    SessionFinished,
+    StateChanged,
+)
 from donewhen.session.crew import crew
 from donewhen.session.log import start_record as opening
+from donewhen.session.log.notes import Owned
 from donewhen.session.log.open_archive import archive_of, near
 from donewhen.session.log.start_record import StartRecord, new_id
-from donewhen.session.log.state import OWNED, Plain, told
+from donewhen.session.log.state import Plain, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import edited_contract
@@ -50,20 +61,19 @@ class Segment:
     """True if they approved a contract that a person had edited."""
 
     def take(self, record: Record) -> None:
-        body = record.body
-        match record.kind:
-            case "question_answered":
-                self.answers.append((self.prompts.get(str(body["id"]), ""), str(body["answer"])))
-            case "question_expired":
-                self.answers.append((self.prompts.get(str(body["id"]), ""), None))
-            case "gate_decided":
-                words = str(body["answer"]) if body["decision"] == Decision.CHANGED else None
-                self.decisions.setdefault(str(body["gate"]), []).append(words or body["decision"] == Decision.APPROVED)
-            case "session_finished" if body["outcome"] == Outcome.CANCELLED:
+        match record.event:
+            case QuestionAnswered() as event:
+                self.answers.append((self.prompts.get(event.id, ""), event.answer))
+            case QuestionExpired() as event:
+                self.answers.append((self.prompts.get(event.id, ""), None))
+            case GateDecided() as event:
+                words = event.answer if event.decision == Decision.CHANGED else None
+                self.decisions.setdefault(event.gate, []).append(words or event.decision == Decision.APPROVED)
+            case SessionFinished(outcome=Outcome.CANCELLED):
                 self._stop()
-            case _:
-                if record.kind == "question_asked":
-                    self.prompts[str(body["id"])] = str(body["prompt"])
+            case event:
+                if isinstance(event, QuestionAsked):
+                    self.prompts[event.id] = event.prompt
                 self.kinds.append(record.kind)
 
     def _stop(self) -> None:
@@ -76,20 +86,19 @@ class Segment:
                 self.kinds.pop()
 
     def take_entry(self, record: Record) -> None:
-        body = record.body
-        match record.kind:
-            case "question_answered":
-                self.entries.append(lambda log: offline.answer(log, str(body["answer"])))
-            case "gate_decided" if edited_contract.is_edited(body):
+        match record.event:
+            case QuestionAnswered(answer=answer):
+                self.entries.append(lambda log: offline.answer(log, answer))
+            case GateDecided() if edited_contract.is_edited(record.body):
                 self.takes_edits = True  # the edited contract follows
-            case "contract_proposed" if edited_contract.is_by_person(body):
+            case ContractProposed(contract=contract) if edited_contract.is_by_person(record.body):
                 put = _approve_edited if self.takes_edits else edited_contract.keep
-                self.entries.append(lambda log: put(log, body["contract"]))
-            case "gate_decided" if body["decision"] == Decision.CHANGED:
-                self.entries.append(lambda log: offline.answer(log, str(body["answer"])))
-            case "gate_decided":
-                self.entries.append(lambda log: offline.decide(log, body["decision"] == Decision.APPROVED))
-            case "session_finished" if body["outcome"] == Outcome.CANCELLED:
+                self.entries.append(lambda log: put(log, contract))
+            case GateDecided(decision=Decision.CHANGED, answer=words):
+                self.entries.append(lambda log: offline.answer(log, words))
+            case GateDecided(decision=decision):
+                self.entries.append(lambda log: offline.decide(log, decision == Decision.APPROVED))
+            case SessionFinished(outcome=Outcome.CANCELLED):
                 self.entries.append(offline.cancel)
             case _:
                 pass
@@ -141,7 +150,7 @@ def legs(records: Iterable[Record]) -> list[Segment]:
     """Split a log where a session that had ended or waited was resumed."""
     found, is_resting, generation = [Segment()], False, 0
     for record in records:
-        is_owned = record.kind == OWNED and record.seq is None
+        is_owned = record.kind == Owned.KIND and record.seq is None
         if is_owned and is_resting:
             found.append(Segment())
         is_resting = is_resting and not is_owned
@@ -151,7 +160,7 @@ def legs(records: Iterable[Record]) -> list[Segment]:
         generation = record.generation  # another writer during the work continues what a killed one began
         if record.seq is not None:
             found[-1].take(record)
-            is_resting |= record.kind == "state_changed" and record.body["to"] in ("waiting", "finished")
+            is_resting |= isinstance(record.event, StateChanged) and record.event.to in ("waiting", "finished")
     return found
 
 
@@ -169,12 +178,14 @@ async def replay(prefix: str, watch: SessionWatcher) -> SessionResult:
                 f"session {session} cannot be played again: {story.agent} worked on it, and what it asked its model is "
                 "not on record"
             )
-        engines = [str(record.body["engine"]) for record in archive.records(session, kinds=("engine_selected",))]
-        as_begun = {**story.opened, "contract": story.started["contract"]}  # later drafts are drafted again
+        events = [record.event for record in archive.events(session)]
+        engines = [event.engine for event in events if isinstance(event, EngineSelected)]
+        begun = story.started.contract if story.started is not None else story.opened["contract"]
+        as_begun = {**story.opened, "contract": begun}  # later drafts are drafted again
         known = _again(opening.from_plain(as_begun, now), engines)
         crew.require_sense(known.settings)
-        proposals = archive.records(session, kinds=("contract_proposed",))
-        proposed = () if known.drafts else next((tuple(record.body["why"]) for record in proposals), ())
+        proposals = [event.why for event in events if isinstance(event, ContractProposed)]
+        proposed = () if known.drafts else next(iter(proposals), ())
         first, *others = legs(archive.records(session))
         async with open_workplace(Path(known.repo), held=known.settings) as place:
             result = await begin(place, known, proposed, archive, first.again(watch))
@@ -210,4 +221,4 @@ def _with_entries(archive: Archive, leg: Segment, result: SessionResult) -> Sess
         ended = log.story.finished
     if ended is None:
         return result
-    return SessionResult(result.session, Outcome(ended["outcome"]), str(ended["reason"]))
+    return SessionResult(result.session, Outcome(ended.outcome), ended.reason)

@@ -21,9 +21,10 @@ from donewhen.model.interface import Said
 from donewhen.records import frozen
 from donewhen.session.crew import crew
 from donewhen.session.log import start_record as opening
+from donewhen.session.log.notes import Owned
 from donewhen.session.log.open_archive import Say, archive_of, near, silent
 from donewhen.session.log.start_record import StartRecord
-from donewhen.session.log.state import OWNED, SessionState, told
+from donewhen.session.log.state import SessionState, told
 from donewhen.session.log.writer import Barrier, LogWriter, Told, no_barrier
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
@@ -220,7 +221,7 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
                 if (said := _said_already(session, story)) is not None:
                     return said
                 recorder = LogWriter(lease, story, watch.told, watch.barrier)
-                recorder.write(note=(OWNED, {"anew": story.finished is not None}))
+                recorder.write(note=Owned(restarts=story.finished is not None).note())
                 return await _run(place, known, recorder, archive, watch, interrupts)
 
 
@@ -230,12 +231,12 @@ def _said_already(session: str, story: SessionState) -> SessionResult | None:
         raise BadInput(f"session {session} was discarded; there is nothing to go on with")
     if story.finished is None or not is_over(story):
         return None
-    return SessionResult(session, Outcome(story.finished["outcome"]), str(story.finished["reason"]))
+    return SessionResult(session, Outcome(story.finished.outcome), story.finished.reason)
 
 
 def is_over(story: SessionState) -> bool:
     """Return True if a session has ended and has nothing left to do."""
-    outcome = Outcome.of((story.finished or {}).get("outcome"))
+    outcome = Outcome.of(story.finished.outcome) if story.finished is not None else None
     return outcome is not None and outcome.is_final and not _is_sent_back(story)
 
 

@@ -1,0 +1,68 @@
+"""Notes of a session: what is written is read back, old logs load, and keys of a later version are kept."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from donewhen.engines.interface import NoChange
+from donewhen.events import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
+from donewhen.records import Stored, WrongShape
+from donewhen.session.log.notes import Attempted, Hint, Judged, Proposal, SessionNote
+from runs.recorded_logs import NAMES, log
+from stored_values import records_of
+
+KINDS = {cls.KIND: cls for cls in SessionNote.__subclasses__()}
+INSIDE: list[type[Stored]] = [CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, Hint]
+
+
+@given(st.sampled_from([*KINDS.values(), *INSIDE]).flatmap(records_of))
+def test_a_record_is_read_as_it_was_written_with_the_keys_of_a_later_version(record: Stored) -> None:
+    body = json.loads(json.dumps(record.plain()))
+    assert type(record).load(body) == written(record)
+    assert type(record).load(body).plain() == body
+    assert record.unknown.items() <= body.items()
+
+
+def written(record: Stored) -> Stored:
+    """The record without what a refused verdict does not keep."""
+    if isinstance(record, Judged) and record.results is None:
+        return Judged.load(record.plain())
+    return record
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_notes_of_recorded_logs_are_written_as_they_were(name: str) -> None:
+    notes = [record for record in log(name) if record.seq is None and record.kind in KINDS]
+    assert notes
+    for record in notes:
+        assert KINDS[record.kind].load(record.body).plain() == record.body
+
+
+def test_the_recorded_logs_hold_every_kind_of_note() -> None:
+    kinds = {record.kind for name in NAMES for record in log(name) if record.seq is None}
+    assert set(KINDS) - kinds == {"clock", "discarded"}
+
+
+def test_a_note_that_lacks_keys_has_defaults() -> None:
+    attempted, judged = Attempted.load({"n": 1, "stop": "done"}), Judged.load({"n": 1, "green": False})
+    assert (attempted.said, attempted.candidate, attempted.refused_paths) == ("", None, None)
+    assert (judged.failing, judged.results, judged.feedback) == ((), None, "")
+    assert Proposal.load({}).why == ()
+
+
+def test_notes_about_a_check_are_left_out_by_their_check_and_not_by_their_text() -> None:
+    body: dict[str, Any] = {"n": 1, "green": True, "notes": ["secret: a", "open: secret: b", "all"]}
+    told = {**body, "note_checks": ["secret", "open", ""]}
+    assert list(Judged.load(told).notes_without(frozenset({"secret"}))) == ["open: secret: b", "all"]
+    misled = {**body, "note_checks": ["open", "secret", ""]}
+    assert list(Judged.load(misled).notes_without(frozenset({"secret"}))) == ["secret: a", "all"]
+    assert list(Judged.load(body).notes_without(frozenset({"secret"}))) == ["open: secret: b", "all"]
+
+
+@pytest.mark.parametrize("body", [{"n": 1, "results": 3}, {"n": 1, "results": [3]}])
+def test_a_list_that_is_none_is_no_note(body: dict[str, Any]) -> None:
+    with pytest.raises(WrongShape):
+        Judged.load(body)
