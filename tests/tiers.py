@@ -17,8 +17,8 @@ EVERYTHING = TIER != "sample"
 """So it is unless the Makefile says otherwise: whoever names a test gets all of it."""
 WHOLE_RUNS = ("tests/runs/", "tests/cli/")
 """Here nearly every test starts the program, and most take a second or more."""
-EVERY_RUN, MOST_RUNS = 6, 2
-"""Of the tests of whole runs, one in six of a file runs, those that show a promise first, with at most two cases."""
+EVERY_RUN = 6
+"""Of the tests of whole runs, one in six of a file runs, those that show a promise first, with one of its cases."""
 SPARSE = 1 if EVERYTHING else 6
 """Every moment is tried, or every sixth."""
 RARE = 1 if EVERYTHING else 20
@@ -80,13 +80,13 @@ def _of_parts(functions: Iterable[list[pytest.Item]]) -> Iterator[pytest.Item]:
 
 
 def _of_runs(functions: list[list[pytest.Item]]) -> Iterator[pytest.Item]:
-    functions = [cases for cases in functions if _most(cases, MOST_RUNS)]
+    functions = [cases for cases in functions if _most(cases, 1)]
     wanted = -(-len(functions) // EVERY_RUN)
     promised = [cases for cases in functions if cases[0].get_closest_marker("promise")]
     others = [cases for cases in functions if cases not in promised]
     first = spread(promised, wanted)
     for cases in (*first, *spread(others, wanted - len(first))):
-        yield from spread(cases, _most(cases, MOST_RUNS))
+        yield from spread(cases, _most(cases, 1))
 
 
 def _most(cases: list[pytest.Item], otherwise: int) -> int:

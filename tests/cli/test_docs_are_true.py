@@ -39,6 +39,7 @@ def reader(home: Path, tmp_path: Path) -> Iterator[Reader]:
     someone.close()
 
 
+@pytest.mark.sample(0)
 def test_the_guide_can_be_followed_word_by_word(reader: Reader) -> None:
     reader.follow(GUIDE)
     typed = {words[1] for words in (command.split() for command in reader.ran) if words[0] == "donewhen"}
