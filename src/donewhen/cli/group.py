@@ -21,7 +21,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
+        command: click.Command = importlib.import_module(f"donewhen.cli.verbs.{cmd_name}").command
         return command
 
     def resolve_command(
