@@ -58,7 +58,8 @@ def seen_in(records: list[Record]) -> dict[str, Any]:
 
 
 def show_lines(story: SessionState, events: list[Record]) -> Iterator[str]:
-    return show._lines({"id": SESSION, "live": False, "artifacts": {}, **about(story)}, events)  # pyright: ignore[reportPrivateUsage]
+    facts: dict[str, Any] = {"id": SESSION, "live": False, "artifacts": {}, **about(story)}
+    return show._lines(facts, events)  # pyright: ignore[reportPrivateUsage] # the printed lines, without a process
 
 
 def live_lines(events: list[Record]) -> list[str]:
