@@ -28,14 +28,14 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in VERBS and not args[0].startswith("-"):
-            raise click.UsageError(_no_verb(args[0]))
+            raise click.UsageError(_unknown_verb(args[0]))
         return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: click.Context) -> str:
         return help_text()
 
 
-def _no_verb(name: str) -> str:
+def _unknown_verb(name: str) -> str:
     if name in LATER:
         return f"{name} is not part of this version; `donewhen --help` names what is"
     near = difflib.get_close_matches(name, VERBS, 1, cutoff=0.7)

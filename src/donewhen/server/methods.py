@@ -162,13 +162,13 @@ async def session_follow(session: str) -> AsyncGenerator[Record]:
 def session_answer(session: str, text: str) -> dict[str, Any]:
     """Answer the pending question. `live` in the result is True if a process is working on the session now."""
     request = {"do": "answer", "text": text}
-    return _tell(session, request, lambda log: offline.answer(log, text), "no question waits for an answer")
+    return _send_or_record(session, request, lambda log: offline.answer(log, text), "no question waits for an answer")
 
 
 def session_decide(session: str, approved: bool) -> dict[str, Any]:
     """Approve or deny the pending gate."""
     request = {"do": "decide", "approved": approved}
-    return _tell(session, request, lambda log: offline.decide(log, approved), "nothing waits for a decision")
+    return _send_or_record(session, request, lambda log: offline.decide(log, approved), "nothing waits for a decision")
 
 
 def session_approve(session: str) -> dict[str, Any]:
@@ -179,14 +179,14 @@ def session_deny(session: str) -> dict[str, Any]:
     return session_decide(session, False)
 
 
-def _tell(
+def _send_or_record(
     session: str, request: Mapping[str, Any], record: Callable[[LogWriter], bool], nothing: str
 ) -> dict[str, Any]:
     """Send a request to the owner's control socket, or write to the log if the session has no owner."""
     with any_archive() as archive:
         id = archive.find(session)
         if _is_live(archive.owner(id)):
-            answer = control_socket.ask(_door(id), request, END_SECS)
+            answer = control_socket.ask(_control_socket(id), request, END_SECS)
             if answer is None:
                 raise MachineryBroke(f"session {id}: its process does not answer")
             if "problem" in answer:
@@ -198,11 +198,11 @@ def _tell(
             return {"id": id, "live": True}
         with offline.owning(archive, id) as recorder:
             if not record(recorder):
-                raise BadInput(f"session {id}: {nothing}{_ended(recorder.story)}")
+                raise BadInput(f"session {id}: {nothing}{_ending_words(recorder.story)}")
         return {"id": id, "live": False}
 
 
-def _ended(story: SessionState) -> str:
+def _ending_words(story: SessionState) -> str:
     if story.discarded:
         return "; it was discarded"
     return f"; it ended as {story.finished.outcome}" if story.finished else ""
@@ -214,8 +214,8 @@ def _outcome(story: SessionState) -> str | None:
 
 class Cancelled(NamedTuple):
     id: str
-    said: str
-    """One line: what was done, or what had already happened."""
+    line: str
+    """What was done, or what had already happened."""
 
 
 def session_cancel(session: str) -> Cancelled:
@@ -240,7 +240,7 @@ def session_cancel(session: str) -> Cancelled:
 
 def _stop(archive: Archive, session: str, owner: Owner) -> None:
     """Ask the owner to stop; kill it if it does not and is on this host. Every process it started dies with it."""
-    if control_socket.ask(_door(session), {"do": "cancel"}, ANSWER_SECS) is not None:
+    if control_socket.ask(_control_socket(session), {"do": "cancel"}, ANSWER_SECS) is not None:
         until = time.monotonic() + END_SECS
         while owner.is_alive() and time.monotonic() < until:
             if archive.owner(session) is None:
@@ -265,7 +265,7 @@ def models_list() -> list[dict[str, Any]]:
     return found
 
 
-def _door(session: str) -> Path:
+def _control_socket(session: str) -> Path:
     return control_socket.door(state_root(os.environ), session)
 
 

@@ -63,7 +63,7 @@ def table(found: Sequence[Mapping[str, str]], width: int | None) -> Iterator[str
     for one, row in zip(found, rows, strict=True):
         cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
         cells[STATUS] = _styled(row[STATUS], cells[STATUS])
-        yield from _beside(GAP.join(cells) + GAP, left, one_line(one["reason"]), width)
+        yield from _row_with_reason(GAP.join(cells) + GAP, left, one_line(one["reason"]), width)
 
 
 def _cells(one: Mapping[str, str]) -> list[str]:
@@ -74,7 +74,7 @@ def _styled(status: str, text: str) -> str:
     return click.style(text, **STYLES[status]) if status in STYLES else text
 
 
-def _beside(head: str, left: int, reason: str, width: int | None) -> Iterator[str]:
+def _row_with_reason(head: str, left: int, reason: str, width: int | None) -> Iterator[str]:
     """Yield a row and its reason: in the same line if there is space, otherwise below."""
     if width is None:
         yield head + reason

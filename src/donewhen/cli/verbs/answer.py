@@ -3,7 +3,7 @@
 import click
 
 from donewhen.cli.session_argument import newest_for, offered_ids
-from donewhen.cli.verbs.resume import go_on
+from donewhen.cli.verbs.resume import continue_session
 from donewhen.errors import BadInput
 from donewhen.server import methods
 
@@ -26,7 +26,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     if not ids:
         _require_text(text)
     answered = methods.session_answer(ids[0] if ids else newest_for("answer"), text)
-    return 0 if answered["live"] else go_on(answered["id"], as_json)
+    return 0 if answered["live"] else continue_session(answered["id"], as_json)
 
 
 def _require_text(word: str) -> None:

@@ -15,5 +15,5 @@ def command(session: str) -> int:
     Without ID: the newest session of this repository that is running.
     """
     done = methods.session_cancel(session)
-    click.echo(one_line(f"{done.id}: {done.said}"))
+    click.echo(one_line(f"{done.id}: {done.line}"))
     return 0

@@ -3,7 +3,7 @@
 import click
 
 from donewhen.cli.session_argument import session_argument
-from donewhen.cli.verbs.resume import go_on
+from donewhen.cli.verbs.resume import continue_session
 from donewhen.server import methods
 
 
@@ -16,4 +16,4 @@ def command(session: str, as_json: bool) -> int:
     Without ID: the newest session of this repository that waits for a decision.
     """
     decided = methods.session_deny(session)
-    return 0 if decided["live"] else go_on(decided["id"], as_json)
+    return 0 if decided["live"] else continue_session(decided["id"], as_json)

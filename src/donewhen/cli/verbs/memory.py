@@ -36,7 +36,7 @@ def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
     if not found:
         say("nothing that is remembered fits" if words or repo else EMPTY)
     for known in found:
-        click.echo(json.dumps(known) if as_json else one_line(_in_one_line(known)))
+        click.echo(json.dumps(known) if as_json else one_line(_summary_line(known)))
     return 0
 
 
@@ -86,7 +86,7 @@ def export(file: str | None) -> int:
 
 @command.command("import")
 @click.argument("file", metavar="FILE")
-def take(file: str) -> int:
+def import_repairs(file: str) -> int:
     """Add what `export` wrote elsewhere; what is known already stays as it is. `-` reads what is piped in."""
     count, new = methods.memory_import(file, _read(file), say)
     say(f"imported: {count} repair{'' if count == 1 else 's'}, {new} of them new")
@@ -106,7 +106,7 @@ def signature(file: str | None, check: str) -> int:
     return 0
 
 
-def _in_one_line(known: dict[str, Any]) -> str:
+def _summary_line(known: dict[str, Any]) -> str:
     counts = f"+{known['helped']} -{known['hurt']}"
     state = f" ({known['state']})" if known["state"] != "offered" else ""
     said = known["approach"].split("\n")[0]

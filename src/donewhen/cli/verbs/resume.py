@@ -19,10 +19,10 @@ def command(session: str, as_json: bool) -> int:
 
     Without ID: the newest session of this repository that can be resumed.
     """
-    return go_on(session, as_json)
+    return continue_session(session, as_json)
 
 
-def go_on(session: str, as_json: bool) -> int:
+def continue_session(session: str, as_json: bool) -> int:
     with watching(as_json, before=methods.session_events(session)) as watch:
         result = anyio.run(partial(methods.session_resume, session, watch))
     show_ending(result, as_json)

@@ -29,7 +29,7 @@ class ModelServer:
 def server_of(settings: Settings, *providers: str) -> ModelServer:
     """Return the configured server. Raise BadInput if its provider is unknown and one of `providers` needs a server."""
     base = settings.get("model", "base_url")
-    provider = ModelName.parse(base.beside or _named_by_the_call(settings)).provider
+    provider = ModelName.parse(base.beside or _model_of_command_line(settings)).provider
     if not base.value or provider not in ("", "auto"):
         return ModelServer(str(base.value), provider)
     if set(providers) - set(WITHOUT_SERVER):
@@ -40,6 +40,6 @@ def server_of(settings: Settings, *providers: str) -> ModelServer:
     return ModelServer()
 
 
-def _named_by_the_call(settings: Settings) -> str:
+def _model_of_command_line(settings: Settings) -> str:
     base, use = settings.get("model", "base_url"), settings.get("model", "use")
     return str(use.value) if base.source.startswith(PREFIX) and use.source == MODEL_OPTION else ""

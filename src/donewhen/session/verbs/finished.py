@@ -90,20 +90,20 @@ async def land(prefix: str, onto: str) -> landing.Landing | landing.LandingRefus
     async with found(prefix) as at:
         plan = landing_plan(at.known, _verified(at))
         with offline.owning(at.archive, at.known.session) as recorder:
-            _require_there(recorder)
-            landed = await (_onto(at, plan, onto, recorder) if onto else landing.land_branch(at.place, plan))
+            _require_not_discarded(recorder)
+            landed = await (_land_onto(at, plan, onto, recorder) if onto else landing.land_branch(at.place, plan))
             if isinstance(landed, landing.Landing):
-                await _tell_landed(at, recorder, plan.tree, landed)
+                await _record_landing(at, recorder, plan.tree, landed)
             return landed
 
 
-def _require_there(recorder: LogWriter) -> None:
+def _require_not_discarded(recorder: LogWriter) -> None:
     """Raise BadInput if the session was discarded before we owned its log."""
     if recorder.story.discarded:
         raise BadInput(f"session {recorder.session} was discarded; only its log is left")
 
 
-async def _tell_landed(at: FinishedSession, recorder: LogWriter, tree: str, landed: landing.Landing) -> None:
+async def _record_landing(at: FinishedSession, recorder: LogWriter, tree: str, landed: landing.Landing) -> None:
     """Log the landing. A session that waited for its landing, or died in it, ends with this."""
     event = Landed(branch=landed.branch, commit=landed.commit, note=landed.note)
     if recorder.story.state == "finished":
@@ -113,7 +113,7 @@ async def _tell_landed(at: FinishedSession, recorder: LogWriter, tree: str, land
     await Ending(at.place, at.known, recorder).finish(Outcome.VERIFIED, "every check passed", event, tree=tree)
 
 
-async def _onto(
+async def _land_onto(
     at: FinishedSession, plan: landing.LandingPlan, branch: str, recorder: LogWriter
 ) -> landing.Landing | landing.LandingRefused:
     """Land on a branch. If it has moved, judge again as the session did, and write a new receipt."""
@@ -136,7 +136,7 @@ async def discard(prefix: str) -> str:
     """Remove the trees and the branch of a session. Return in one line what was left."""
     async with found(prefix) as at:
         with offline.owning(at.archive, at.known.session) as recorder:
-            _require_there(recorder)
+            _require_not_discarded(recorder)
             left = await discarding.discard(at.place, at.archive, at.known.session)
             if recorder.story.state == "finished":
                 recorder.write(note=Discarded().note())

@@ -29,28 +29,28 @@ LONGEST_LINE = 4 * 1024 * 1024
 
 
 @contextlib.contextmanager
-def _shelf(say: Say) -> Generator[RepairStoreHandle]:
+def _repair_store(say: Say) -> Generator[RepairStoreHandle]:
     """Provide the repair store that the settings of the current directory name."""
-    shelf = RepairStoreHandle(state_root(os.environ), near().text("storage", "url"), PATIENCE)
+    store = RepairStoreHandle(state_root(os.environ), near().text("storage", "url"), PATIENCE)
     try:
-        yield shelf
+        yield store
     finally:
-        shelf.close()
-        for line in shelf.warnings:
+        store.close()
+        for line in store.warnings:
             say(f"note: {line}")
 
 
 def memory_list(words: str = "", repo: str = "", say: Say = silent) -> list[dict[str, Any]]:
     """Return the repairs, newest first: those with all of the words, made in the repository that contains the path."""
-    with _shelf(say) as shelf:
-        found = shelf.read(lambda book: book.all(words), [])
+    with _repair_store(say) as store:
+        found = store.read(lambda book: book.all(words), [])
     return [_summary(known) for known in found if not repo or _lies_in(repo, known.repair.repo)]
 
 
 def memory_show(id: str, say: Say = silent) -> dict[str, Any]:
     """Return everything that is known about one repair."""
 
-    def told(book: RepairStore) -> dict[str, Any]:
+    def details(book: RepairStore) -> dict[str, Any]:
         known = book.find(id)
         repair = known.repair
         return {
@@ -61,8 +61,8 @@ def memory_show(id: str, say: Say = silent) -> dict[str, Any]:
             "offers": [offer.plain() for offer in book.offers(known.id)],
         }
 
-    with _shelf(say) as shelf:
-        known = shelf.read(told, None)
+    with _repair_store(say) as store:
+        known = store.read(details, None)
     if known is None:
         raise BadInput(f"there is no repair {id!r}: nothing is remembered yet")
     return known
@@ -83,8 +83,8 @@ def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) 
         source=repository_key(common_dir_of(Path(repo))) if repo else None,
         across=not repo or near().flag("memory", "across_repositories"),
     )
-    with _shelf(say) as shelf:
-        found = shelf.read(ask, None)
+    with _repair_store(say) as store:
+        found = store.read(ask, None)
     if found is None:
         return None
     return {
@@ -102,8 +102,8 @@ def memory_forget(ids: list[str], every: bool = False, say: Say = silent) -> int
     def removed(book: RepairStore) -> int:
         return book.forget([known.id for known in (book.all() if every else map(book.find, ids))])
 
-    with _shelf(say) as shelf:
-        count = shelf.read(removed, -1)
+    with _repair_store(say) as store:
+        count = store.read(removed, -1)
     if count < 0 and ids:
         raise BadInput(f"there is no repair {ids[0]!r}: nothing is remembered yet")
     return max(0, count)
@@ -119,8 +119,8 @@ def memory_export(say: Say = silent) -> Iterator[str]:
             for one in known
         ]
 
-    with _shelf(say) as shelf:
-        yield from shelf.read(lines, [])
+    with _repair_store(say) as store:
+        yield from store.read(lines, [])
 
 
 def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, int]:
@@ -133,8 +133,8 @@ def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, in
     repairs = list(_read(name, content))
     if not repairs:
         return 0, 0
-    with _shelf(say) as shelf:
-        return len(repairs), shelf.write(lambda book: book.take(repairs))
+    with _repair_store(say) as store:
+        return len(repairs), store.write(lambda book: book.take(repairs))
 
 
 def _read(name: str, content: bytes) -> Iterator[tuple[Repair, list[Offer]]]:

@@ -65,17 +65,17 @@ class _Interrupts:
     """Signals that ask to stop. A signal that comes before there is something to stop counts as well."""
 
     def __init__(self) -> None:
-        self._came = False
+        self._is_interrupted = False
         self._stop: Callable[[], None] | None = None
 
-    def come(self) -> None:
-        self._came = True
+    def interrupt(self) -> None:
+        self._is_interrupted = True
         if self._stop is not None:
             self._stop()
 
-    def lead_to(self, stop: Callable[[], None]) -> None:
+    def on_interrupt(self, stop: Callable[[], None]) -> None:
         self._stop = stop
-        if self._came:
+        if self._is_interrupted:
             stop()
 
 
@@ -85,7 +85,7 @@ def _interrupts() -> Generator[_Interrupts]:
     interrupts, loop = _Interrupts(), asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for one in signals:
-        loop.add_signal_handler(one, interrupts.come)
+        loop.add_signal_handler(one, interrupts.interrupt)
     try:
         yield interrupts
     finally:
@@ -207,8 +207,8 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
         story = told(archive.records(session))
         if not story.opened:
             raise BadInput(f"session {session} was never opened completely; there is nothing to go on with")
-        if (said := _said_already(session, story)) is not None:
-            return said
+        if (result := _final_result(session, story)) is not None:
+            return result
         if story.lost:
             raise BadInput(
                 f"session {session} cannot go on: {story.lost} records of its log are lost; "
@@ -218,14 +218,14 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
         async with open_workplace(Path(known.repo), held=known.settings) as place:
             with _interrupts() as interrupts, _owned(archive.claim(session)) as lease:
                 story = told(archive.records(session))  # another process may have resumed it a moment ago
-                if (said := _said_already(session, story)) is not None:
-                    return said
+                if (result := _final_result(session, story)) is not None:
+                    return result
                 recorder = LogWriter(lease, story, watch.told, watch.barrier)
                 recorder.write(note=Owned(restarts=story.finished is not None).note())
                 return await _run(place, known, recorder, archive, watch, interrupts)
 
 
-def _said_already(session: str, story: SessionState) -> SessionResult | None:
+def _final_result(session: str, story: SessionState) -> SessionResult | None:
     """Return the outcome of a session that has nothing left to do; else None."""
     if story.discarded:
         raise BadInput(f"session {session} was discarded; there is nothing to go on with")
@@ -237,10 +237,10 @@ def _said_already(session: str, story: SessionState) -> SessionResult | None:
 def is_over(story: SessionState) -> bool:
     """Return True if a session has ended and has nothing left to do."""
     outcome = Outcome.of(story.finished.outcome) if story.finished is not None else None
-    return outcome is not None and outcome.is_final and not _is_sent_back(story)
+    return outcome is not None and outcome.is_final and not _may_be_worked_on_again(story)
 
 
-def _is_sent_back(story: SessionState) -> bool:
+def _may_be_worked_on_again(story: SessionState) -> bool:
     """Return True if an evaluator rejected the work and no person did: it may be worked on again."""
     refused = bool(story.rounds) and story.rounds[-1].is_refused
     return refused and not any(gate.decision == Decision.DENIED for gate in story.gates.values())
@@ -297,7 +297,7 @@ async def _run(
 
     recorder.also_told = stop_by
     stop_by(None)
-    interrupts.lead_to(session.cancel)
+    interrupts.on_interrupt(session.cancel)
     outcome: SessionResult | None = None
     broken: DonewhenError | None = None
     async with control_socket.listening(control_socket.door(state_root(os.environ), known.session), handle):

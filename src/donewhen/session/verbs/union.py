@@ -148,7 +148,7 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
     integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
     gate = PatchGate(store=store, base=tree, reader=reader, judging=judging, allowed=editable(contract))
     united = await Combiner(gate, integration, judging, emit).united(patches)
-    moved = [patch.id for patch in patches if patch.origin and await _is_elsewhere(place, patch)]
+    moved = [patch.id for patch in patches if patch.origin and await _has_moved(place, patch)]
     note = f"moved since, and judged as they were before: {', '.join(moved)}" if moved else ""
     branch, commit = await _land(place, base, united, integration) if united.kept else ("", "")
     if branch:
@@ -183,7 +183,7 @@ def _message(patch: Patch) -> str:
     return f"{subject_line(patch.title) or name}\n\n{PART_TRAILER}: {name}{origin}\n"
 
 
-async def _is_elsewhere(place: Workplace, patch: Patch) -> bool:
+async def _has_moved(place: Workplace, patch: Patch) -> bool:
     try:
         return (tip(place.repo, patch.id) or patch.origin) != patch.origin
     except (BadInput, NotLanded):
