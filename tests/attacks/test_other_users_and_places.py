@@ -7,7 +7,7 @@ root's home.
 
 The sandbox hides /tmp and most of a home. So the tests that start the program, commands in the sandbox and tools of the
 virtual environment also run in clones below /tmp and below the home. The whole fast tier in each place would take
-longer than CI may; these files have each kind of its tests that depends on a place.
+longer than CI may; these files have each kind of test that depends on a place.
 """
 
 import os
@@ -52,14 +52,7 @@ DEPEND_ON_THE_PLACE = (
     "engines/external/test_finding.py",
     "engines/native/test_native_landlock.py",
     "engines/native/test_native_tools.py",
-    "judge/test_protect.py",
-    "memory/test_signature.py",
-    "model/test_recording.py",
-    "readers/test_sidecar_reports.py",
     "session/test_beside.py",
-    "storage/test_lease.py",
-    "syntax/test_grammars.py",
-    "union/test_gate.py",
     "workspace/policy/test_consulting.py",
     "workspace/test_sandbox_toolchains.py",
 )
