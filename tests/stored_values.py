@@ -1,7 +1,6 @@
 """Values of any type that events and notes have, for property tests: records, lists and JSON of every shape."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -39,5 +38,5 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def records_of(cls: type[Stored]) -> st.SearchStrategy[Stored]:
-    known = {each.name: values_of(each.type) for each in fields(cls) if each.name != "unknown"}
+    known = {name: values_of(kind) for name, kind in cls.__annotations__.items()}
     return st.builds(cls, **known, unknown=LATER)

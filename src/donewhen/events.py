@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from donewhen.records import Reader, Stored, WrongShape, frozen, plain, reader
+from donewhen.records import Reader, Stored, WrongShape, plain, reader
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -131,7 +131,6 @@ def preview(text: str) -> str:
 # Records inside events.
 
 
-@frozen
 class CheckResult(Stored):
     """The result of one check on one tree, without its output."""
 
@@ -141,7 +140,6 @@ class CheckResult(Stored):
     duration_ms: int = 0
 
 
-@frozen
 class RefusedPath(Stored):
     """A path because of which work could not be captured."""
 
@@ -149,7 +147,6 @@ class RefusedPath(Stored):
     reason: str
 
 
-@frozen
 class TestCounts(Stored):
     """The test counts that a runner reported."""
 
@@ -161,11 +158,10 @@ class TestCounts(Stored):
     skipped: int = 0
 
 
-@frozen
 class GateReason(Stored):
     """Why the gate did not accept the patch of a subtask."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"words", "path", "symbol", "check"})
+    OPTIONAL = frozenset({"words", "path", "symbol", "check"})
     code: str
     words: str | None = None
     path: str | None = None
@@ -173,7 +169,6 @@ class GateReason(Stored):
     check: str | None = None
 
 
-@frozen
 class RejectionCause(Stored):
     """Why one subtask was left out of a union."""
 

@@ -9,12 +9,12 @@ dataclass: `replace`, `fields` and `asdict` accept it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from operator import attrgetter
 from types import NoneType
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast, dataclass_transform, get_args, get_origin, overload
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, cast, dataclass_transform, get_args, get_origin, overload
 
 T = TypeVar("T")
 
@@ -74,36 +74,68 @@ class WrongShape(ValueError):
     """A JSON value is not a list or an object where a record needs one."""
 
 
-@frozen(kw_only=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Stored:
     """A record that is kept as a JSON object. Keys that this version does not know survive `load` and `plain`.
 
-    The key of a field is its name without a final `_`, or what the metadata of the field says under "key".
+    The annotations of a class are its fields. Classes are not dataclasses: generating code for each of them would make
+    every start slower. The key of a field is its name without a final `_`, or what `KEYS` says.
     """
 
+    KEYS: ClassVar[Mapping[str, str]] = {}
+    """Keys that differ from the names of their fields, by name."""
     OPTIONAL: ClassVar[frozenset[str]] = frozenset()
     """Keys that `plain` leaves out if their value is None."""
-    unknown: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    _names: ClassVar[tuple[str, ...]] = ()
+    unknown: Mapping[str, Any] = field(default_factory=dict[str, Any], kw_only=True)
     """The values of keys that this version does not know."""
+
+    def __init_subclass__(cls) -> None:
+        cls._names = tuple(name for name, kind in cls.__annotations__.items() if get_origin(kind) is not ClassVar)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        known = {**dict(zip(self._names, values, strict=False)), **named}
+        for name in self._names:
+            if name not in known and not hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} needs {name}")
+            self.__dict__[name] = known.pop(name) if name in known else getattr(type(self), name)
+        self.__dict__["unknown"] = known.pop("unknown", {})
+        if known or len(values) > len(self._names):
+            raise TypeError(f"{type(self).__name__} has no {', '.join(known) or 'further field'}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a record does not change: {type(self).__name__}.{name}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__[name] for name in self._names))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+    def changed(self, **fields: Any) -> Self:
+        """Return a copy with other values of these fields."""
+        return type(self)(**{**self.__dict__, **fields})
 
     @classmethod
     def load(cls, body: Mapping[str, Any]) -> Self:
         """Return the record in a JSON object. A missing key has the default of its field, or an empty value."""
         if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON of any shape
             raise WrongShape(f"not an object: {body!r}")
-        known: dict[str, Any] = {}
-        left = dict(body)
-        for column in _columns(cls):
-            if column.key in left:
-                value = left.pop(column.key)
-                known[column.name] = column.read(value) if column.read else value
-            elif column.is_required:
-                known[column.name] = column.empty
+        left, known = dict(body), dict[str, Any]()
+        for name, key, read, empty in _columns(cls):
+            if key in left:
+                value = left.pop(key)
+                known[name] = read(value) if read else value
+            else:
+                known[name] = getattr(cls, name, empty)
         return cls(**known, unknown=left)
 
     def plain(self) -> dict[str, Any]:
         """Return the JSON object that `load` reads."""
-        body = {column.key: plain(getattr(self, column.name)) for column in _columns(type(self))}
+        body = {key: plain(self.__dict__[name]) for name, key, *_ in _columns(type(self))}
         for key in self.OPTIONAL:
             if body[key] is None:
                 del body[key]
@@ -114,26 +146,18 @@ _EMPTY: Mapping[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, tuple: ()
 """The empty value of a type, by the type or what it is made from."""
 
 
-class _Column(NamedTuple):
-    name: str
-    key: str
-    read: Reader | None
-    is_required: bool
-    empty: Any
-
-
 @cache
-def _columns(cls: type[Stored]) -> tuple[_Column, ...]:
+def _columns(cls: type[Stored]) -> tuple[tuple[str, str, Reader | None, Any], ...]:
+    """Return name, key, reader and empty value of every field. Made when a record of the class is used first."""
+    kinds = cls.__annotations__
     return tuple(
-        _Column(
-            each.name,
-            each.metadata.get("key", each.name.removesuffix("_")),
-            reader(each.type),
-            each.default is MISSING and each.default_factory is MISSING,
-            _EMPTY.get(get_origin(each.type) or each.type),
+        (
+            name,
+            cls.KEYS.get(name, name.removesuffix("_")),
+            reader(kinds[name]),
+            _EMPTY.get(get_origin(kinds[name]) or kinds[name]),
         )
-        for each in fields(cls)
-        if each.name != "unknown"
+        for name in cls._names  # pyright: ignore[reportPrivateUsage] - its own helper
     )
 
 

@@ -216,7 +216,6 @@ class Job:
     """Only for an evaluator: commands run through it and leave the tree unchanged."""
 
 
-@frozen
 class NoChange(Stored):
     """An engine's claim that nothing should change."""
 

@@ -5,18 +5,17 @@ packages. What a session was started with is in `start_record`.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from donewhen.engines.interface import NoChange
 from donewhen.events import CheckResult, RefusedPath
-from donewhen.records import Stored, frozen
+from donewhen.records import Stored
 
 AttemptStop = Literal["done", "turns", "model_failed", "budget", "claim", "waits", "declines", "silence"]
 OpinionStatus = Literal["passed", "unproven", "rejected", "inconclusive"]
 
 
-@frozen(kw_only=True)
 class SessionNote(Stored):
     """Base of the notes of a session."""
 
@@ -30,16 +29,15 @@ class SessionNote(Stored):
 # Owners of a session, and its trees.
 
 
-@frozen(kw_only=True)
 class Owned(SessionNote):
     """A process continues the session."""
 
     KIND = "owned"
-    restarts: bool = field(metadata={"key": "anew"})
+    KEYS = MappingProxyType({"restarts": "anew"})
+    restarts: bool
     """True if the session had ended; all limits then count again from the start."""
 
 
-@frozen(kw_only=True)
 class ClockChanged(SessionNote):
     """A correction of the working time after the clock of the machine was changed."""
 
@@ -47,7 +45,6 @@ class ClockChanged(SessionNote):
     secs: float
 
 
-@frozen(kw_only=True)
 class MakerTree(SessionNote):
     """The name of a maker tree: the one of the session, or the one of a part of the work."""
 
@@ -57,7 +54,6 @@ class MakerTree(SessionNote):
     part: str | None = None
 
 
-@frozen(kw_only=True)
 class Discarded(SessionNote):
     """The trees and the branch of the session are removed."""
 
@@ -67,7 +63,6 @@ class Discarded(SessionNote):
 # Contract, plan and baseline.
 
 
-@frozen(kw_only=True)
 class Proposal(SessionNote):
     """A plan, a contract or both, as they were proposed to a person or edited by one."""
 
@@ -85,7 +80,6 @@ class Proposal(SessionNote):
     by_person: bool | None = None
 
 
-@frozen(kw_only=True)
 class ChangeRequest(SessionNote):
     """What a person wants changed in the last proposal."""
 
@@ -93,7 +87,6 @@ class ChangeRequest(SessionNote):
     text: str
 
 
-@frozen(kw_only=True)
 class Baseline(SessionNote):
     """The base tree and its failures, as the memory needs them."""
 
@@ -106,7 +99,6 @@ class Baseline(SessionNote):
 # Rounds.
 
 
-@frozen(kw_only=True)
 class Hint(Stored):
     """A hint from an earlier repair."""
 
@@ -120,16 +112,15 @@ class Hint(Stored):
     """The other repository that the repair comes from."""
 
 
-@frozen(kw_only=True)
 class RoundBegun(SessionNote):
     KIND = "round"
+    KEYS = MappingProxyType({"step": "rung"})
     OPTIONAL = frozenset({"hint"})
     n: int
-    step: str = field(metadata={"key": "rung"})
+    step: str
     hint: Hint | None = None
 
 
-@frozen(kw_only=True)
 class Attempted(SessionNote):
     """The end of an attempt, and the captured tree or why it could not be captured."""
 
@@ -162,7 +153,6 @@ class EditedPath(NamedTuple):
     reason: str
 
 
-@frozen(kw_only=True)
 class Judged(SessionNote):
     """The verdict on a round; if the work was refused, only why."""
 
@@ -203,7 +193,6 @@ class Judged(SessionNote):
         yield from (note for note, check in zip(notes, about, strict=True) if check not in checks)
 
 
-@frozen(kw_only=True)
 class Opinion(SessionNote):
     """The result of the evaluation of green work."""
 
@@ -221,7 +210,6 @@ class Opinion(SessionNote):
     """True if the work is sent back for another round."""
 
 
-@frozen(kw_only=True)
 class LandingIntent(SessionNote):
     """What will be landed."""
 

@@ -1,7 +1,6 @@
 """Judges the work of a round: the verdict, its note in the log, and the receipt if it is green."""
 
 import time
-from dataclasses import replace
 
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
@@ -44,12 +43,12 @@ async def _judged(
     verdict = await judge_tree(
         place, contract, base=opened.base, candidate=attempted.candidate or "", emit=recorder.emit, phase="round"
     )
-    judged = replace(judged_note(attempted.n, verdict, contract), signatures=memory.signatures(verdict))
+    judged = judged_note(attempted.n, verdict, contract).changed(signatures=memory.signatures(verdict))
     if not verdict.green:
         return judged
     took = round((story.active_secs + time.monotonic() - began) * 1000)
     costs = receipts.ReceiptCosts(duration_ms=took, tokens=story.tokens, usd=story.usd)
-    return replace(judged, receipt=await receipts.made(place, verdict, contract, costs))
+    return judged.changed(receipt=await receipts.made(place, verdict, contract, costs))
 
 
 def judged_note(n: int, verdict: Verdict, contract: Contract) -> Judged:

@@ -1,7 +1,6 @@
 """Runs one round of an engine: builds the job, enforces limits, contains engine failures."""
 
 import time
-from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -87,9 +86,9 @@ class RoundContext:
             candidate = await self.place.candidate_of(await self.maker.snapshot(), self.opened.base)
         except CandidateRefused as error:
             paths = tuple(map(RefusedPath.load, error.named(MOST_REFUSED)))
-            return replace(attempted, refused=str(error), refused_paths=paths)
+            return attempted.changed(refused=str(error), refused_paths=paths)
         await self.place.store.keep(f"sessions/{self.opened.session}/candidate", candidate)
-        return replace(attempted, candidate=candidate)
+        return attempted.changed(candidate=candidate)
 
     def job_to_plan(self, rung: LadderStep) -> Job:
         """Return a job for an engine that only plans."""

@@ -4,7 +4,7 @@ The file is written by `log.plan_files`. A replay repeats the edits from the log
 """
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from donewhen.errors import BadInput
 from donewhen.events import ContractProposed
@@ -60,8 +60,8 @@ def edited(recorder: LogWriter, contract: Plain | None = None) -> Proposal | Non
     contract = contract or _in_file(recorder)
     if contract is None:
         return None
-    last = replace(story.proposals[-1], plan=None, contract=contract, drafted=True)
-    return replace(last, revised=True, reason=BY_A_PERSON, by_person=True)
+    last = story.proposals[-1].changed(plan=None, contract=contract, drafted=True)
+    return last.changed(revised=True, reason=BY_A_PERSON, by_person=True)
 
 
 def _in_file(recorder: LogWriter) -> Plain | None:

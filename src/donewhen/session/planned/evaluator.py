@@ -202,7 +202,7 @@ class Evaluator:
         told: list[Event] = [completed]
         if revises:
             told.append(RevisionStarted(round=used + 1, summary=evaluation.told(), artifact=artifact))
-        self._write(replace(opinion, probes=tuple(probes), revises=revises, feedback=words), *told)
+        self._write(opinion.changed(probes=tuple(probes), revises=revises, feedback=words), *told)
 
     async def _failing(self, evaluation: Evaluation, current: Round) -> list[str]:
         """Return the probes that really fail on the judged tree. A probe that does not fail is only an opinion."""
