@@ -24,10 +24,11 @@ def command() -> int:
     from donewhen.cli.views.session_audience import watching
     from donewhen.server import methods
     from donewhen.session.settings.run_options import RunOptions
+    from donewhen.workspace.git.new_repository import make_repository
 
     place = _place()
     repo = place / "repository"
-    anyio.run(_make, repo)
+    anyio.run(make_repository, repo, demo_scene.FILES)
     script = place / "script.json"
     script.write_text(json.dumps(demo_scene.STEPS))
     click.echo("The model of this demo is scripted; repository, sandbox, checks, verdict and branch are real.")
@@ -52,9 +53,3 @@ def _place() -> Path:
 
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(tempfile.mkdtemp(prefix="demo-", dir=private_directory(Path(cache) / "donewhen")))
-
-
-async def _make(repo: Path) -> None:
-    from donewhen.workspace.git.new_repository import make_repository
-
-    await make_repository(repo, demo_scene.FILES)

@@ -28,8 +28,9 @@ class ModelServer:
 
 def server_of(settings: Settings, *providers: str) -> ModelServer:
     """Return the configured server. Raise BadInput if its provider is unknown and one of `providers` needs a server."""
-    base = settings.get("model", "base_url")
-    provider = ModelName.parse(base.beside or _model_of_command_line(settings)).provider
+    base, use = settings.get("model", "base_url"), settings.get("model", "use")
+    belongs_to_call = base.source.startswith(PREFIX) and use.source == MODEL_OPTION
+    provider = ModelName.parse(base.beside or (str(use.value) if belongs_to_call else "")).provider
     if not base.value or provider not in ("", "auto"):
         return ModelServer(str(base.value), provider)
     if set(providers) - set(WITHOUT_SERVER):
@@ -38,8 +39,3 @@ def server_of(settings: Settings, *providers: str) -> ModelServer:
             'add one, as in use = "openai:NAME"'
         )
     return ModelServer()
-
-
-def _model_of_command_line(settings: Settings) -> str:
-    base, use = settings.get("model", "base_url"), settings.get("model", "use")
-    return str(use.value) if base.source.startswith(PREFIX) and use.source == MODEL_OPTION else ""

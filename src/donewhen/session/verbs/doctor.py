@@ -47,7 +47,10 @@ async def diagnose() -> list[Diagnosis]:
         git = await _git(launcher)
         agents, some = await _agents(launcher)
     who = [_models(some), agents]
-    findings = [_isolation(probe), *_parts(probe), git, _python(), *who, *_disk(state), _trust(state)]
+    version = f"{platform.python_version()} ({sys.executable}), donewhen {__version__}"
+    python = Diagnosis("python", True, version)
+    trust = Diagnosis("trust", True, f"{TrustBook(state).count()} files of repositories accepted")
+    findings = [_isolation(probe), *_parts(probe), git, python, *who, *_disk(state), trust]
     return [replace(finding, cost="", fix="") if finding.ok else finding for finding in findings]
 
 
@@ -113,11 +116,7 @@ def _parts(probe: SandboxProbe) -> Iterator[Diagnosis]:
     bounds = (
         f"{limits.processes} processes, {limits.memory / GIB:.1f} GiB memory, {limits.file_bytes // GIB} GiB a file"
     )
-    yield Diagnosis("limits", True, f"{bounds}, by {_enforced_by()}")
-
-
-def _enforced_by() -> str:
-    return "control group" if cgroup.available() else "watcher"
+    yield Diagnosis("limits", True, f"{bounds}, by {'control group' if cgroup.available() else 'watcher'}")
 
 
 async def _git(launcher: Launcher) -> Diagnosis:
@@ -133,10 +132,6 @@ async def _git(launcher: Launcher) -> Diagnosis:
     return Diagnosis(
         "git", numbers >= OLDEST_GIT, version, "older versions lack options we rely on", "git 2.38 or later"
     )
-
-
-def _python() -> Diagnosis:
-    return Diagnosis("python", True, f"{platform.python_version()} ({sys.executable}), donewhen {__version__}")
 
 
 def _disk(state: Path) -> Iterator[Diagnosis]:
@@ -157,7 +152,3 @@ def _disk(state: Path) -> Iterator[Diagnosis]:
     }
     shown = ", ".join(f"{part} {size / (1 << 20):.1f}" for part, size in used.items())
     yield Diagnosis("state", True, f"{state}: {len(list(repos.glob('*')))} repositories, {shown} MiB")
-
-
-def _trust(state: Path) -> Diagnosis:
-    return Diagnosis("trust", True, f"{TrustBook(state).count()} files of repositories accepted")
