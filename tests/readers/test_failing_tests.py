@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from donewhen.readers.failures import logs
 from donewhen.readers.failures.failure import Failure, FailureReport
 from donewhen.readers.failures.places import is_of_project, portable, top_of_project
-from donewhen.readers.find_failures import ORDER, reader, told
+from donewhen.readers.find_failures import ORDER, failure_reports, reader
 from donewhen.readers.runner_names import RUNNERS
 from tiers import examples
 
@@ -212,7 +212,7 @@ def as_of_ci(log: str) -> str:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_recorded_run_tells_what_failed_why_and_where(name: str) -> None:
-    found = told(recorded(name))[0]
+    found = failure_reports(recorded(name))[0]
     first = found.failures[0]
     ids = [each.id for each in found.failures]
     assert (found.reader, found.phase, ids, first.kind, first.message, place(first)) == EXPECTED[name]
@@ -224,7 +224,7 @@ def test_stamps_of_ci_and_thousands_of_lines_around_change_nothing(name: str) ->
     before = [f"downloading part {n} of 4000 ... ok" for n in range(4_000)]
     after = [f"cleaning up {n}" for n in range(1_000)]
     log = as_of_ci("\n".join([*before, recorded(name), *after]))
-    assert told(log)[0].failures == told(recorded(name))[0].failures
+    assert failure_reports(log)[0].failures == failure_reports(recorded(name))[0].failures
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
@@ -256,7 +256,7 @@ def test_what_a_test_printed_is_not_taken_for_its_error() -> None:
             "FAILED t.py::test_a - assert 1 == 2",
         ]
     )
-    assert [(each.id, each.kind, each.message, each.file) for each in told(log)[0].failures] == [
+    assert [(each.id, each.kind, each.message, each.file) for each in failure_reports(log)[0].failures] == [
         ("t.py::test_a", "AssertionError", "assert 1 == 2", "t.py")
     ]
 
@@ -299,18 +299,21 @@ def test_a_file_has_the_same_name_in_every_checkout(file: str, expected: str) ->
 
 
 def test_frames_of_javas_libraries_are_told_by_their_package() -> None:
-    half = told(recorded("tests_gradle/written_by_hand"))[0].failures[1]
+    half = failure_reports(recorded("tests_gradle/written_by_hand"))[0].failures[1]
     assert (len(half.frames), place(half)) == (2, "ShopTest.java:small.ShopTest.half")
 
 
 def test_newer_surefire_writes_the_class_in_front() -> None:
     log = "[ERROR] small.ShopTest.total(int)[2] -- Time elapsed: 0.01 s <<< FAILURE!\njava.lang.AssertionError: no\n"
-    assert [each.id for each in told(log)[0].failures] == ["small.ShopTest.total"]
+    assert [each.id for each in failure_reports(log)[0].failures] == ["small.ShopTest.total"]
 
 
 def test_a_log_in_which_nothing_failed_tells_nothing() -> None:
-    assert told("==== 3 passed in 0.01s ====\ntest result: ok. 3 passed; 0 failed\nok  \texample.org/a\t0.1s\n") == []
-    assert told("") == []
+    assert (
+        failure_reports("==== 3 passed in 0.01s ====\ntest result: ok. 3 passed; 0 failed\nok  \texample.org/a\t0.1s\n")
+        == []
+    )
+    assert failure_reports("") == []
 
 
 def test_carriage_returns_colours_and_control_characters_are_taken_out() -> None:
@@ -333,7 +336,7 @@ def damaged(draw: st.DrawFn) -> str:
 @settings(deadline=None, max_examples=examples(60))
 @given(st.text(max_size=300) | damaged())
 def test_no_reader_raises_whatever_a_log_says(log: str) -> None:
-    told(log)
+    failure_reports(log)
 
 
 POISON = [
@@ -361,7 +364,7 @@ POISON = [
 @pytest.mark.parametrize("line", POISON, ids=range(len(POISON)))
 def test_a_log_made_to_be_slow_is_read_in_bounded_time(line: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    told("\n".join([line] * (600_000 // len(line))))
+    failure_reports("\n".join([line] * (600_000 // len(line))))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20, "not a measurement: linear takes a second"
 
 

@@ -17,7 +17,7 @@ from donewhen.memory.template import ran_out_of_time, templates
 from donewhen.readers.failures.failure import Failure
 from donewhen.readers.failures.logs import lines, looked_at, text_of
 from donewhen.readers.failures.places import portable, top_of_project
-from donewhen.readers.find_failures import told
+from donewhen.readers.find_failures import failure_reports
 from donewhen.readers.json import fields, items, words
 from donewhen.records import frozen
 
@@ -121,7 +121,7 @@ def of_json(data: Mapping[str, object]) -> Signature:
 def signature_of(log: bytes | str, check: str = "", base: Signature | None = None) -> Signature:
     """Return the signature of a check's output. `base` is the signature of the same check on the base."""
     text = text_of(log) if isinstance(log, bytes) else looked_at(log)
-    found = told(text)
+    found = failure_reports(text)
     if not found:
         return _unknown(text, check)
     before = set(base.failed) if base else set[Failed]()

@@ -43,13 +43,13 @@ class _Block:
     failures: list[str] = field(default_factory=list[str])
     ran: list[str] = field(default_factory=list[str])
 
-    def hear(self, name: str, outcome: str) -> None:
+    def add_test(self, name: str, outcome: str) -> None:
         """Record a test that ran. Its output may stand in place of its outcome, but an ignored test prints nothing."""
         if not outcome.startswith("ignored"):
             self.ran.append(LINE.sub("", name))
 
     @property
-    def is_told(self) -> bool:
+    def names_every_test(self) -> bool:
         return self.tests is not None and len(self.ran) == self.tests.passed + self.tests.failed
 
 
@@ -61,7 +61,9 @@ def read_text(content: bytes) -> RunnerReport | None:
     failures = names(name for block in blocks for name in block.failures)
     ran = that_ran(within(block.program, name) for block in blocks for name in block.ran)
     complete = all(block.tests is not None for block in blocks)
-    return RunnerReport("cargo", tests, failures, complete, ran if all(block.is_told for block in blocks) else ())
+    return RunnerReport(
+        "cargo", tests, failures, complete, ran if all(block.names_every_test for block in blocks) else ()
+    )
 
 
 def _blocks(printed: list[str]) -> list[_Block]:
@@ -82,7 +84,7 @@ def _blocks(printed: list[str]) -> list[_Block]:
             named = PROGRAM.match(line)
             is_open, program = False, " ".join(filter(None, named.groups())) if named else program
         elif blocks and (test := NAMED.fullmatch(line)):
-            blocks[-1].hear(test[1], test[2] or "")
+            blocks[-1].add_test(test[1], test[2] or "")
         if line == "failures:":
             listed = []
         elif name := LISTED.fullmatch(line):
@@ -124,17 +126,17 @@ def _of_program(program: str, printed: Sequence[str]) -> Iterator[Failure]:
     heads = [(at, head[1]) for at, line in enumerate(printed[:listing]) if (head := OUTPUT.fullmatch(line))]
     for (at, name), (end, _) in zip(heads, [*heads, (listing, "")][1:], strict=True):
         yield _failure(within(program, LINE.sub("", name)), printed[at + 1 : end])
-    told = {name for _, name in heads}
+    with_output = {name for _, name in heads}
     for line in printed[listing + 1 :]:
-        if (listed := LISTED.fullmatch(line)) and listed[1] not in told:
+        if (listed := LISTED.fullmatch(line)) and listed[1] not in with_output:
             yield Failure(id=within(program, LINE.sub("", listed[1])))
 
 
 def _failure(id: str, body: Sequence[str]) -> Failure:
     panicked = next(((at, found) for at, line in enumerate(body) if (found := PANIC.fullmatch(line))), None)
     if panicked is None:
-        said = next((found[1] for line in body if (found := FULL.fullmatch(line))), "")
-        kind, message = ("Error", said) if said else kind_and_message(whole_message(body))
+        returned = next((found[1] for line in body if (found := FULL.fullmatch(line))), "")
+        kind, message = ("Error", returned) if returned else kind_and_message(whole_message(body))
         return Failure(id=id, kind=kind, message=message)
     at, panic = panicked
     compared = [line.strip() for line in body[at + 2 : at + 4] if line.lstrip().startswith(("left: ", "right: "))]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from donewhen.readers.failures.failure import Failure, FailureReport, Frame
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import blocks, innermost_first, kind_and_message, one_each, whole_message
-from donewhen.readers.printed_lines import heard, lines
+from donewhen.readers.printed_lines import first_groups, lines
 from donewhen.readers.result import LONGEST_PLACE, RunnerReport, Tests, names, tally, that_ran
 from donewhen.readers.xml import walk
 
@@ -80,7 +80,7 @@ def read_text(content: bytes) -> RunnerReport | None:
         return RunnerReport("dotnet", Tests()) if any(NOTHING.fullmatch(line) for line in printed) else None
     failed, passed, skipped = (sum(int(project[group]) for project in projects) for group in (1, 2, 3))
     tests = tally(passed=passed, failed=failed, skipped=skipped)
-    return RunnerReport("dotnet", tests, names(heard(FAILED, printed)) if tests.failed else ())
+    return RunnerReport("dotnet", tests, names(first_groups(FAILED, printed)) if tests.failed else ())
 
 
 MESSAGE = re.compile(r" {2}Error Message:")
@@ -104,8 +104,8 @@ def _failures(printed: list[str]) -> Iterator[Failure]:
 
 def _failure(id: str, body: Sequence[str]) -> Failure:
     stack = next((at for at, line in enumerate(body) if STACK.fullmatch(line)), len(body))
-    said = whole_message(body[:stack])
-    kind, message = kind_and_message(said.replace(" : ", ": ", 1) if THROWN.fullmatch(said) else said)
+    text = whole_message(body[:stack])
+    kind, message = kind_and_message(text.replace(" : ", ": ", 1) if THROWN.fullmatch(text) else text)
     places = (PLACE.fullmatch(line) for line in body[stack + 1 :])
     frames = innermost_first(Frame(at[2], int(at[3]), at[1]) for at in places if at and at[2])
     where = frames[-1] if frames else Frame("")

@@ -18,7 +18,7 @@ ORDER = (*RUNNERS, *COMPILERS, *GUESSES)
 too. A trace may come from any program."""
 
 
-def told(log: str) -> list[FailureReport]:
+def failure_reports(log: str) -> list[FailureReport]:
     """Return what each reader found, the most reliable first. The lines of the log are split once for all readers.
 
     A test may print the whole report of another runner, but not after the last line of its own runner. So among several

@@ -143,7 +143,7 @@ def _event(line: str) -> dict[str, object]:
 
 NAMED = re.compile(r"(?:.*[^ ])? *(--- (?:FAIL|PASS|SKIP): |=== (?:RUN|CONT|NAME) +)(\S{1,500})(?: \(\d+\.\d+s\))?")
 PACKAGE_LINE = re.compile(r"(ok {2}|FAIL|\? {3})\t(\S{1,400})(?:\t| )(.*)")
-SAID = re.compile(r" +(\w[\w.-]{0,200}\.go):(\d{1,9}): ?(.*)")
+LOGGED = re.compile(r" +(\w[\w.-]{0,200}\.go):(\d{1,9}): ?(.*)")
 PANIC = re.compile(r"(?:panic: |fatal error: )(.{0,600}?)(?: \[recovered\].*)?", re.DOTALL)
 CALL = re.compile(r"([^\s(]{1,400}(?:\(\*\w{1,100}\)[^\s(]{0,200})?)\(")
 PLACE = re.compile(r"\t(\S.{0,400}?\.(?:go|s)):(\d{1,9})(?: \+0x[0-9a-f]{1,16})?")
@@ -197,18 +197,18 @@ def _of_package(package: str, printed: Sequence[str]) -> Iterator[Failure]:
 
     Output belongs to the test named last. With `-v` go names the running test, without it the failed one.
     """
-    said, failed, name = dict[str, list[str]](), dict[str, None](), ""
+    logged, failed, name = dict[str, list[str]](), dict[str, None](), ""
     for line in printed:
         if named := NAMED.fullmatch(line):
             name = named[2]
             if named[1] == "--- FAIL: ":
                 failed[name] = None
         else:
-            said.setdefault(name, []).append(line)
+            logged.setdefault(name, []).append(line)
     for name in failed:
-        yield _failure(_id(package, name), said.get(name, []))
+        yield _failure(_id(package, name), logged.get(name, []))
     if not failed and any(PANIC.fullmatch(line) for line in printed):
-        yield _failure(_id(package, name), said.get(name, []))
+        yield _failure(_id(package, name), logged.get(name, []))
 
 
 def _id(package: str, name: str) -> str:
@@ -219,13 +219,13 @@ def _id(package: str, name: str) -> str:
 def _failure(id: str, body: Sequence[str]) -> Failure:
     if any(PANIC.fullmatch(line) for line in body):
         return _panic(id, body)
-    said = next((found for line in body if (found := SAID.fullmatch(line))), None)
-    if said is None:
+    logged = next((found for line in body if (found := LOGGED.fullmatch(line))), None)
+    if logged is None:
         return Failure(id=id)
-    message = said[3] or next((found[1] for line in body if (found := ASSERTED.fullmatch(line))), first_words(body))
+    message = logged[3] or next((found[1] for line in body if (found := ASSERTED.fullmatch(line))), first_words(body))
     test = id.rpartition(" > ")[2].partition("/")[0]
-    frame = Frame(said[1], int(said[2]), test)
-    return Failure(id=id, message=message, file=said[1], line=int(said[2]), frames=(frame,))
+    frame = Frame(logged[1], int(logged[2]), test)
+    return Failure(id=id, message=message, file=logged[1], line=int(logged[2]), frames=(frame,))
 
 
 def _panic(id: str, body: Sequence[str]) -> Failure:

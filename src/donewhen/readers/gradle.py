@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from donewhen.readers.failures.failure import Failure, FailureReport, Frame
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import blocks, error, first_words, java_frames, one_each
-from donewhen.readers.printed_lines import heard, lines
+from donewhen.readers.printed_lines import first_groups, lines
 from donewhen.readers.result import RunnerReport, Tests, names, tally
 
 COMPLETED = re.compile(r"(\d{1,9}) tests? completed(?:, (\d{1,9}) failed)?(?:, (\d{1,9}) skipped)?")
@@ -24,7 +24,7 @@ def read_text(content: bytes) -> RunnerReport | None:
         return None
     tests = sum((_counted(total) for total in totals), Tests())
     ended = any(ENDED.fullmatch(line) for line in printed)
-    failed = names(name for name in heard(FAILED, printed) if " > " in name[1:])
+    failed = names(name for name in first_groups(FAILED, printed) if " > " in name[1:])
     return RunnerReport("gradle", tests, failed, ended)
 
 
@@ -59,8 +59,8 @@ def _failure(id: str, body: Sequence[str]) -> Failure:
     if short := SHORT.fullmatch(body[0]):
         frame = Frame(short[2], int(short[3]))
         return Failure(id=id, kind=short[1], file=frame.file, line=frame.line, frames=(frame,))
-    said = first_words(body)
-    kind, message = error(said) or ("", said)
+    text = first_words(body)
+    kind, message = error(text) or ("", text)
     frames = java_frames(body)
     where = frames[-1] if frames else Frame("")
     return Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

@@ -10,7 +10,7 @@ from donewhen.readers.failures.failure import Failure, FailureReport, Frame
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import differences, first_words, kind_and_message, one_each, script_frames
 from donewhen.readers.json import count, fields, items, parsed, words
-from donewhen.readers.printed_lines import heard, last, lines, worded
+from donewhen.readers.printed_lines import first_groups, last, lines, worded
 from donewhen.readers.result import RunnerReport, Tests, names, tally, that_ran, within
 
 TESTS = re.compile(r"Tests: +(?:(\d.*), )?(\d{1,9}) total")
@@ -57,7 +57,7 @@ def read_text(content: bytes) -> RunnerReport | None:
         failed=counts.get("failed", 0) or broken,
         skipped=counts.get("skipped", 0) + counts.get("todo", 0),
     )
-    return RunnerReport("jest", tests, names(heard(FAILED, printed[:at])) if tests.failed else ())
+    return RunnerReport("jest", tests, names(first_groups(FAILED, printed[:at])) if tests.failed else ())
 
 
 FILE = re.compile(r" ?(?:FAIL|PASS) {1,2}(?:\S+ )?(\S+?)(?: \([\d.]+ ?m?s\))?")

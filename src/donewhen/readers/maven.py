@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from donewhen.readers.failures.failure import Failure, FailureReport, Frame
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import blocks, error, first_words, java_frames, one_each
-from donewhen.readers.printed_lines import heard, lines
+from donewhen.readers.printed_lines import first_groups, lines
 from donewhen.readers.result import RunnerReport, Tests, names, tally
 
 BEGUN = re.compile(r"\[INFO\] --- (?:maven-)?(?:surefire|failsafe)(?:-plugin)?:.*:(?:test|integration-test) ")
@@ -38,7 +38,7 @@ def read_text(content: bytes) -> RunnerReport | None:
     if not runs:
         return None
     tests = sum((run for run in runs if run), Tests())
-    failures = names(heard(FAILED, printed)) if tests.failed else ()
+    failures = names(first_groups(FAILED, printed)) if tests.failed else ()
     return RunnerReport("maven", tests, failures, ended and not crashed and None not in runs)
 
 

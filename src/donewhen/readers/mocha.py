@@ -11,7 +11,7 @@ from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.places import portable, top_of_project
 from donewhen.readers.failures.traces import blocks, kind_and_message, one_each, script_frames, whole_message
 from donewhen.readers.json import count, fields, items, parsed, words
-from donewhen.readers.printed_lines import heard, last, lines
+from donewhen.readers.printed_lines import first_groups, last, lines
 from donewhen.readers.result import RunnerReport, Tests, names, tally, that_ran, within
 
 PASSING = re.compile(r" {2}(\d{1,9}) passing(?: \(.*\))?")
@@ -54,9 +54,9 @@ def _ran(printed: list[str], tests: Tests) -> tuple[str, ...]:
 
     Their suites are left out: they cannot be told apart from output of the tested program.
     """
-    passed, failed = heard(TICKED, printed), heard(NUMBERED, printed)
-    told = (len(passed), len(failed)) == (tests.passed, tests.failed)
-    return that_ran(_without_hooks(passed + failed)) if told else ()
+    passed, failed = first_groups(TICKED, printed), first_groups(NUMBERED, printed)
+    is_complete = (len(passed), len(failed)) == (tests.passed, tests.failed)
+    return that_ran(_without_hooks(passed + failed)) if is_complete else ()
 
 
 def _without_hooks(titles: list[str]) -> list[str]:
@@ -91,10 +91,10 @@ def read_failures(log: str) -> FailureReport | None:
         phase: Phase = "setup" if all(HOOK.search(each.id) for each in found) else "test"
         return FailureReport("mocha", phase, one_each(found)) if found else None
     if broken := last(BROKEN, printed):
-        at, said = broken
+        at, text = broken
         body = printed[at : at + 100]
         own = top_of_project(script_frames(body))
-        return FailureReport("mocha", "collect", (_failure(portable(own.file) if own else "mocha", said[1], body),))
+        return FailureReport("mocha", "collect", (_failure(portable(own.file) if own else "mocha", text[1], body),))
     return None
 
 
@@ -114,8 +114,8 @@ def _each_failure(printed: list[str]) -> Iterator[Failure]:
         yield _failure(title, whole_message(printed[begin:end]), printed[begin:end])
 
 
-def _failure(title: str, said: str, body: list[str]) -> Failure:
-    kind, message = kind_and_message(said)
+def _failure(title: str, text: str, body: list[str]) -> Failure:
+    kind, message = kind_and_message(text)
     frames = script_frames(body)
     where = frames[-1] if frames else Frame("")
     return Failure(id=title, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

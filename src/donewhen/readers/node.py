@@ -19,7 +19,7 @@ from donewhen.readers.failures.traces import (
     script_frames,
     whole_message,
 )
-from donewhen.readers.printed_lines import heard, last, lines
+from donewhen.readers.printed_lines import first_groups, last, lines
 from donewhen.readers.result import RunnerReport, names, tally, that_ran, within
 
 COUNT = re.compile(r"(?:ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d{1,9})")
@@ -44,8 +44,12 @@ def read_text(content: bytes) -> RunnerReport | None:
         failed=counts["fail"] + counts["cancelled"],
         skipped=counts["skipped"] + counts["todo"],
     )
-    failures = heard(NOT_OK, printed[:at]) + heard(CROSSED, printed) if tests.failed else []
-    ran = [name for name in heard(RESULT, printed[:at]) + heard(MARKED, printed[:at]) if not IS_FILE.fullmatch(name)]
+    failures = first_groups(NOT_OK, printed[:at]) + first_groups(CROSSED, printed) if tests.failed else []
+    ran = [
+        name
+        for name in first_groups(RESULT, printed[:at]) + first_groups(MARKED, printed[:at])
+        if not IS_FILE.fullmatch(name)
+    ]
     return RunnerReport("node:test", tests, names(failures), ran=that_ran(ran))
 
 
@@ -95,18 +99,18 @@ def _tap(printed: list[str]) -> Iterator[Failure]:
 def _result(title: list[str], printed: list[str], at: int) -> Iterator[Failure]:
     end = next((n for n in range(at + 1, min(at + LONGEST, len(printed))) if printed[n].strip() == "..."), at + 1)
     body = printed[at + 1 : end]
-    told = {field[1]: field[2].strip("'\"") for line in reversed(body) if (field := FIELD.fullmatch(line))}
-    if told.get("failureType") == "subtestsFailed":
+    details = {field[1]: field[2].strip("'\"") for line in reversed(body) if (field := FIELD.fullmatch(line))}
+    if details.get("failureType") == "subtestsFailed":
         return
     if len(title) == 1 and IS_SOURCE_FILE.fullmatch(title[0]):
         yield _of_file(title[0], printed[max(at - LONGEST, 0) : at])
         return
-    said = told.get("error", "")
-    said = whole_message(body[_after("error", body) :]) if said.startswith(("|", ">")) else said
+    text = details.get("error", "")
+    text = whole_message(body[_after("error", body) :]) if text.startswith(("|", ">")) else text
     frames = script_frames(f"at {line.strip()}" for line in body[_after("stack", body) :])
-    kind = told.get("name", "") or told.get("code", "")
-    file = portable(re.sub(r":\d+:\d+$", "", told.get("location", "")))
-    yield _failure(within(file, " > ".join(title)), kind, said, frames)
+    kind = details.get("name", "") or details.get("code", "")
+    file = portable(re.sub(r":\d+:\d+$", "", details.get("location", "")))
+    yield _failure(within(file, " > ".join(title)), kind, text, frames)
 
 
 def _after(field: str, body: list[str]) -> int:
@@ -115,7 +119,7 @@ def _after(field: str, body: list[str]) -> int:
 
 def _of_file(file: str, before: list[str]) -> Failure:
     """Return the last error that was printed before a file was reported as failed."""
-    found = ((at, said) for at in range(len(before) - 1, -1, -1) if (said := error(before[at].lstrip("# "))))
+    found = ((at, text) for at in range(len(before) - 1, -1, -1) if (text := error(before[at].lstrip("# "))))
     at, (kind, message) = next((each for each in found if each[1][0].endswith(("Error", "Exception"))), (0, ("", "")))
     return _failure(portable(file), kind, message, script_frames(before[at : at + LONGEST]))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from donewhen.readers.failures.failure import Failure, FailureReport, Frame
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import blocks, error, first_words, innermost_first, one_each
-from donewhen.readers.printed_lines import heard, last, lines
+from donewhen.readers.printed_lines import first_groups, last, lines
 from donewhen.readers.result import RunnerReport, Tests, names, tally
 
 SUMMARY = re.compile(
@@ -29,7 +29,7 @@ def read_text(content: bytes) -> RunnerReport | None:
         return None
     at, summary = found
     tests = _counted(summary)
-    return RunnerReport("phpunit", tests, names(heard(FAILED, printed[:at])) if tests.failed else ())
+    return RunnerReport("phpunit", tests, names(first_groups(FAILED, printed[:at])) if tests.failed else ())
 
 
 def _counted(summary: re.Match[str]) -> Tests:
@@ -67,8 +67,8 @@ def _failures(printed: list[str]) -> Iterator[Failure]:
 
 def _failure(id: str, body: Sequence[str]) -> Failure:
     body = body[: next((at for at, line in enumerate(body) if END.fullmatch(line)), len(body))]
-    said = first_words(body)
-    kind, message = error(said) or ("", said)
+    text = first_words(body)
+    kind, message = error(text) or ("", text)
     frames = innermost_first(Frame(at[1], int(at[2])) for line in body if (at := PLACE.fullmatch(line)))
     where = frames[-1] if frames else Frame("")
     return Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

@@ -28,6 +28,6 @@ def worded(text: str) -> dict[str, int]:
     return {word: int(count) for count, word in WORDED.findall(text)}
 
 
-def heard(pattern: re.Pattern[str], printed: list[str]) -> list[str]:
+def first_groups(pattern: re.Pattern[str], printed: list[str]) -> list[str]:
     """Return the first group of every line that matches as a whole."""
     return [found[1] for line in printed if (found := pattern.fullmatch(line))]

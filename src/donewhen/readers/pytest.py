@@ -11,7 +11,7 @@ from dataclasses import replace
 from donewhen.readers.failures.failure import Failure, FailureReport, Frame, Phase
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import error, kind_and_message, last_ones, one_each, python_frames
-from donewhen.readers.printed_lines import heard, last, lines, worded
+from donewhen.readers.printed_lines import first_groups, last, lines, worded
 from donewhen.readers.result import RunnerReport, names, tally
 
 SUMMARY = re.compile(
@@ -36,7 +36,7 @@ def read_text(content: bytes) -> RunnerReport | None:
         skipped=counts.get("skipped", 0) + counts.get("xfailed", 0),
     )
     header = last(HEADER, printed[:at])
-    return RunnerReport("pytest", tests, names(heard(FAILED, printed[header[0] + 1 : at])) if header else ())
+    return RunnerReport("pytest", tests, names(first_groups(FAILED, printed[header[0] + 1 : at])) if header else ())
 
 
 SECTION = re.compile(r"=+ (?:FAILURES|ERRORS) =+")
@@ -58,8 +58,8 @@ def read_failures(log: str) -> FailureReport | None:
     header = last(HEADER, printed)
     sections = [at for at, line in enumerate(printed) if SECTION.fullmatch(line)]
     listed = list(_listed(printed[header[0] + 1 :])) if header else []
-    told = list(_told(printed[sections[0] + 1 :])) if sections else []
-    found = list(_joined(listed, told)) or list(_conftest(printed))
+    details = list(_details(printed[sections[0] + 1 :])) if sections else []
+    found = list(_joined(listed, details)) or list(_conftest(printed))
     return FailureReport("pytest", _phase(found), one_each(failure for _, failure in found)) if found else None
 
 
@@ -77,7 +77,7 @@ def _listed(printed: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             yield row[1], row[2], row[3] or ""
 
 
-def _told(printed: Sequence[str]) -> Iterator[tuple[str, str, Failure]]:
+def _details(printed: Sequence[str]) -> Iterator[tuple[str, str, Failure]]:
     """Yield step, name and failure of every section. The id is a guess until it is matched with the short summary."""
     heads = [(at, title[1]) for at, line in enumerate(printed) if (title := TITLE.fullmatch(line))]
     for (at, title), (end, _) in zip(heads, [*heads, (len(printed), "")][1:], strict=True):
@@ -90,18 +90,18 @@ def _failure(name: str, body: Sequence[str]) -> Failure:
     output = next((at for at, line in enumerate(body) if OUTPUT.fullmatch(line)), len(body))
     body = body[:output]
     frames, named = _frames(body)
-    said = _said([line[1:].strip() for line in body if line.startswith("E   ")])
-    if not said and (native := python_frames(body)):
-        frames, said = native, next((line for line in reversed(body) if error(line)), "")
-    kind, message = kind_and_message(said, named or "AssertionError")
+    explanation = _explanation([line[1:].strip() for line in body if line.startswith("E   ")])
+    if not explanation and (native := python_frames(body)):
+        frames, explanation = native, next((line for line in reversed(body) if error(line)), "")
+    kind, message = kind_and_message(explanation, named or "AssertionError")
     if named and kind != named and not kind.endswith(f".{named}"):
-        kind, message = named, said
+        kind, message = named, explanation
     file = frames[0].file if frames else ""
     where = frames[-1] if frames else Frame("")
     return Failure(id=_node(file, name), kind=kind, message=message, file=where.file, line=where.line, frames=frames)
 
 
-def _said(explained: Sequence[str]) -> str:
+def _explanation(explained: Sequence[str]) -> str:
     """Return the first line with what distinguishes it: where two lists differ, or the end of an inner trace."""
     first = next(iter(explained), "")
     if first.endswith(TRACE):
@@ -129,9 +129,11 @@ def _node(file: str, name: str) -> str:
     return plain if plain.endswith(".py") or not file else f"{file}::{plain.replace('.', '::')}"
 
 
-def _joined(listed: list[tuple[str, str, str]], told: list[tuple[str, str, Failure]]) -> Iterator[tuple[str, Failure]]:
+def _joined(
+    listed: list[tuple[str, str, str]], details: list[tuple[str, str, Failure]]
+) -> Iterator[tuple[str, Failure]]:
     """Yield every listed failure with its section, then the sections that are not listed."""
-    by_name = {name: (step, failure) for step, name, failure in told}
+    by_name = {name: (step, failure) for step, name, failure in details}
     for word, node, message in listed:
         name = node.partition("::")[2].replace("::", ".") or node
         step, failure = by_name.pop(name, ("" if word != "ERROR" else "at setup of", None))

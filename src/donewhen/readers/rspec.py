@@ -10,7 +10,7 @@ from donewhen.readers.failures.failure import Failure, FailureReport, Frame
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import blocks, first_words, innermost_first, one_each
 from donewhen.readers.json import count, fields, items, parsed, words
-from donewhen.readers.printed_lines import heard, last, lines
+from donewhen.readers.printed_lines import first_groups, last, lines
 from donewhen.readers.result import RunnerReport, names, tally, that_ran, within
 
 SUMMARY = re.compile(
@@ -54,7 +54,7 @@ def read_text(content: bytes) -> RunnerReport | None:
     at, summary = found
     examples, failures, pending, errors = (int(group or 0) for group in summary.groups())
     tests = tally(passed=examples - failures - pending, failed=failures + errors, skipped=pending)
-    return RunnerReport("rspec", tests, names(heard(FAILED, printed[at:])) if tests.failed else ())
+    return RunnerReport("rspec", tests, names(first_groups(FAILED, printed[at:])) if tests.failed else ())
 
 
 HEADING = re.compile(
@@ -93,9 +93,9 @@ def _failures(printed: list[str], files: dict[str, str]) -> Iterator[Failure]:
 
 def _failure(id: str, body: Sequence[str]) -> Failure:
     at = next((n + 1 for n, line in enumerate(body) if SHOWN.fullmatch(line)), 0)
-    said = [line for line in body[at : at + 40] if line.strip() and not PLACE.fullmatch(line)]
-    named = next(((n, kind[1]) for n, line in enumerate(said) if (kind := KIND.fullmatch(line))), None)
-    kind, message = (named[1], first_words(said[named[0] + 1 :])) if named else ("", " ".join(map(str.strip, said[:2])))
+    text = [line for line in body[at : at + 40] if line.strip() and not PLACE.fullmatch(line)]
+    named = next(((n, kind[1]) for n, line in enumerate(text) if (kind := KIND.fullmatch(line))), None)
+    kind, message = (named[1], first_words(text[named[0] + 1 :])) if named else ("", " ".join(map(str.strip, text[:2])))
     places = (PLACE.fullmatch(line) for line in body)
     frames = innermost_first(Frame(place[1], int(place[2]), place[3] or "") for place in places if place)
     where = frames[-1] if frames else Frame("")

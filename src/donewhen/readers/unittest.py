@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from donewhen.readers.failures.failure import Failure, FailureReport, Frame, Phase
 from donewhen.readers.failures.logs import lines as log_lines
 from donewhen.readers.failures.traces import error, one_each, python_frames
-from donewhen.readers.printed_lines import heard, last, lines
+from donewhen.readers.printed_lines import first_groups, last, lines
 from donewhen.readers.result import RunnerReport, Tests, names, tally, that_ran
 
 RAN = re.compile(r"Ran (\d{1,9}) tests? in \d+\.\d+s")
@@ -23,15 +23,15 @@ def read_text(content: bytes) -> RunnerReport | None:
     if found is None:
         return None
     at, ran = found
-    said = next((line for line in printed[at + 1 : at + 4] if line), "")
-    ended = ENDED.fullmatch(said)
+    text = next((line for line in printed[at + 1 : at + 4] if line), "")
+    ended = ENDED.fullmatch(text)
     if ended is None:
         return RunnerReport("unittest", Tests(), complete=False)
     counts = {kind: int(count) for kind, count in COUNT.findall(ended[2] or "")}
     failed = sum(counts.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
     skipped = counts.get("skipped", 0) + counts.get("expected failures", 0)
     tests = tally(passed=int(ran[1]) - failed - skipped, failed=failed, skipped=skipped)
-    failures = names(heard(FAILED, printed[:at])) if tests.failed else ()
+    failures = names(first_groups(FAILED, printed[:at])) if tests.failed else ()
     return RunnerReport("unittest", tests, failures, ran=_ran(printed[:at], int(ran[1])))
 
 
@@ -45,8 +45,8 @@ def _ran(printed: list[str], number: int) -> tuple[str, ...]:
             skipped.add(begun[-1])
         if line == "=" * 70:
             break
-    told = [name for name in begun if name not in skipped and "unittest.loader._FailedTest" not in name]
-    return that_ran(told) if len(begun) == number else ()
+    finished = [name for name in begun if name not in skipped and "unittest.loader._FailedTest" not in name]
+    return that_ran(finished) if len(begun) == number else ()
 
 
 RULE = "=" * 70
@@ -75,7 +75,7 @@ def _failure(printed: Sequence[str], at: int) -> Iterator[tuple[Phase, Failure]]
     step, id = _named(heading[1], heading[2] or "")
     body = _body(printed, at + 1)
     frames = python_frames(body)
-    kind, message = next((said for line in reversed(body) if line[:1].strip() and (said := error(line))), ("", ""))
+    kind, message = next((text for line in reversed(body) if line[:1].strip() and (text := error(line))), ("", ""))
     message = " ".join(part for part in (message, _cause(body)) if part)
     where = frames[-1] if frames else Frame("")
     yield step, Failure(id=id, kind=kind, message=message, file=where.file, line=where.line, frames=frames)

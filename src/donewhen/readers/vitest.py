@@ -16,7 +16,7 @@ from donewhen.readers.failures.traces import (
     one_each,
     script_frames,
 )
-from donewhen.readers.printed_lines import heard, last, lines, worded
+from donewhen.readers.printed_lines import first_groups, last, lines, worded
 from donewhen.readers.result import RunnerReport, Tests, names, tally
 
 TESTS = re.compile(r" +Tests {2}(?:no tests|(\d.*) \((\d{1,9})\))")
@@ -41,7 +41,7 @@ def read_text(content: bytes) -> RunnerReport | None:
         failed=failed + (int(errors[1][1]) if errors else 0),
         skipped=counts.get("skipped", 0) + counts.get("todo", 0),
     )
-    return RunnerReport("vitest", tests, names(heard(FAILED, printed[:at])) if tests.failed else ())
+    return RunnerReport("vitest", tests, names(first_groups(FAILED, printed[:at])) if tests.failed else ())
 
 
 FAILURE_HEADING = re.compile(r" FAIL {2}(?:\|[^|]{1,80}\| )?(\S.{0,600})")
@@ -67,11 +67,11 @@ def _failures(printed: list[str]) -> Iterator[Failure]:
             titles.append(heading[1])
             begun = at + 1
         elif titles and RULE.match(line):
-            yield from _told(titles[:MOST_FAILURES], printed[begun:at])
+            yield from _failures_with(titles[:MOST_FAILURES], printed[begun:at])
             titles.clear()
 
 
-def _told(titles: list[str], body: list[str]) -> Iterator[Failure]:
+def _failures_with(titles: list[str], body: list[str]) -> Iterator[Failure]:
     kind, message = kind_and_message(f"{first_words(body)} {differences(body)}")
     frames = script_frames(line for line in body if not CODE.fullmatch(line))
     where = frames[-1] if frames else Frame("")

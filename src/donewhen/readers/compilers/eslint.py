@@ -34,22 +34,22 @@ def read(log: str) -> FailureReport | None:
             above = findings.printed[at - 1] if at else ""  # the file is right above the first of its findings
             file = above if HEADING.fullmatch(above) else file if at - last < FARTHEST else ""
             last = at
-            _hear(findings, file, item[1], item[2], *_told_apart(STYLISH_RULE, item[3]))
+            _add(findings, file, item[1], item[2], *_split_rule(STYLISH_RULE, item[3]))
         elif ", col " in line and (found := COMPACT.fullmatch(line)):
-            _hear(findings, found[1], found[2], found[3], *_told_apart(COMPACT_RULE, found[4]))
+            _add(findings, found[1], found[2], found[3], *_split_rule(COMPACT_RULE, found[4]))
         elif (
             line.endswith("]") and (rule := UNIX_RULE.search(line)) and (found := UNIX.fullmatch(line[: rule.start()]))
         ):
-            _hear(findings, found[1], found[2], rule[1], found[3], rule[2] or "")
-    return findings.told(with_warnings=any(TOO_MANY.fullmatch(line) for line in findings.printed))
+            _add(findings, found[1], found[2], rule[1], found[3], rule[2] or "")
+    return findings.report(with_warnings=any(TOO_MANY.fullmatch(line) for line in findings.printed))
 
 
-def _told_apart(rule: re.Pattern[str], text: str) -> tuple[str, str]:
+def _split_rule(rule: re.Pattern[str], text: str) -> tuple[str, str]:
     found = rule.search(text)
     return (text[: found.start()], found[1]) if found else (text, "")
 
 
-def _hear(findings: Findings, file: str, line: str | int, severity: str, message: str, rule: str) -> None:
+def _add(findings: Findings, file: str, line: str | int, severity: str, message: str, rule: str) -> None:
     if not file:
         return
     kind = rule or ("parsing-error" if message.startswith("Parsing error") else phrase(message))
@@ -66,7 +66,7 @@ def _read_json(log: str, findings: Findings) -> None:
         for report in items(document):
             file = words(fields(report).get("filePath"))
             for message in items(fields(report).get("messages")):
-                told = fields(message)
-                severity = "error" if told.get("severity") == 2 else "warning"
-                text, rule = words(told.get("message")), words(told.get("ruleId"))
-                _hear(findings, file, count(told.get("line")), severity, text.partition("\n")[0], rule)
+                entry = fields(message)
+                severity = "error" if entry.get("severity") == 2 else "warning"
+                text, rule = words(entry.get("message")), words(entry.get("ruleId"))
+                _add(findings, file, count(entry.get("line")), severity, text.partition("\n")[0], rule)

@@ -60,12 +60,12 @@ def read(log: str) -> FailureReport | None:
             option = OPTION.search(found[3])
             message = found[3][: option.start()] if option else found[3]
             findings.error(found[1], found[2], f"-W{option[1]}" if option else phrase(message, KINDS), message)
-        elif not _hear_linker(findings, line):
-            _hear_driver(findings, at, line)
-    return findings.told()
+        elif not _add_linker_error(findings, line):
+            _add_driver_error(findings, at, line)
+    return findings.report()
 
 
-def _hear_linker(findings: Findings, line: str) -> bool:
+def _add_linker_error(findings: Findings, line: str) -> bool:
     if (found := LINKER.search(line)) and _is_place(line[: found.start()]):
         place = LINKED.search(line[max(0, found.start() - LONGEST_PLACE) : found.start()])
         kind = found[1].rpartition(" ")[0].replace(" ", "-")
@@ -86,10 +86,10 @@ def _is_place(text: str) -> bool:
     return all(part == "" or (part.endswith(":") and len(part) > 1) for part in text.strip().split(" "))
 
 
-def _hear_driver(findings: Findings, at: int, line: str) -> None:
+def _add_driver_error(findings: Findings, at: int, line: str) -> None:
     if found := CMAKE.fullmatch(line):
-        below = (said.strip() for said in findings.printed[at + 1 : at + 4])
-        findings.error(found[1], found[2], found[3], next((said for said in below if said), ""))
+        below = (text.strip() for text in findings.printed[at + 1 : at + 4])
+        findings.error(found[1], found[2], found[3], next((text for text in below if text), ""))
     elif (found := NO_RULE.fullmatch(line)) or (found := NINJA.fullmatch(line)):
         findings.error(found[2], None, "no-rule-to-make-target", found[1])
     elif (found := ALONE.fullmatch(line)) and not found[1].startswith(OF_THE_LINKER):

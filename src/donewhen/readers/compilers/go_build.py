@@ -40,4 +40,4 @@ def read(log: str) -> FailureReport | None:
     for line in findings.printed:
         if ".go:" in line and (found := LINE.fullmatch(line)) and found[3] != "too many errors":
             findings.error(found[1], found[2], phrase(found[3], KINDS), found[3])
-    return findings.told()
+    return findings.report()

@@ -48,16 +48,16 @@ def read(log: str) -> FailureReport | None:
     is_strict = False
     for at, line in enumerate(findings.printed):
         if found := BARE.fullmatch(line):
-            _hear(findings, at, (found[1], found[2]), found[3], found[4] or "", found[5])
+            _add(findings, at, (found[1], found[2]), found[3], found[4] or "", found[5])
         elif found := MAVEN.fullmatch(line):
-            _hear(findings, at, (found[2], found[3]), found[1], found[4] or "", found[5])
+            _add(findings, at, (found[2], found[3]), found[1], found[4] or "", found[5])
         elif found := KOTLIN.fullmatch(line):
-            _hear(findings, at, (found[1], found[2]), "error", "", found[3])
+            _add(findings, at, (found[1], found[2]), "error", "", found[3])
         is_strict = is_strict or line.endswith(STRICT)
-    return findings.told(with_warnings=is_strict)
+    return findings.report(with_warnings=is_strict)
 
 
-def _hear(findings: Findings, at: int, place: tuple[str, str], severity: str, lint: str, text: str) -> None:
+def _add(findings: Findings, at: int, place: tuple[str, str], severity: str, lint: str, text: str) -> None:
     if severity.lower() == "warning":
         findings.warning(*place, lint or phrase(text, KINDS), text)
         return

@@ -22,16 +22,16 @@ def read(log: str) -> FailureReport | None:
     findings = Findings("mypy", "lint", lines(log))
     for at, line in enumerate(findings.printed):
         if line.startswith(JSON_LINE):
-            _hear_json(findings, line)
+            _add_json(findings, line)
         elif (found := LINE.fullmatch(line)) and found[3] == "error":
-            message, code = _told_apart(found[4])
+            message, code = _split_code(found[4])
             if not code:
-                message, code = _told_apart(_unwrapped(findings.printed, at, message))
+                message, code = _split_code(_unwrapped(findings.printed, at, message))
             findings.error(found[1], found[2], code or phrase(message), message)
-    return findings.told()
+    return findings.report()
 
 
-def _told_apart(text: str) -> tuple[str, str]:
+def _split_code(text: str) -> tuple[str, str]:
     """Return the message and the code, which is in brackets at its end."""
     message, _, code = text.rpartition("[")
     return (message.rstrip(), code[:-1]) if message[-1:] in ("", " ") and CODE.fullmatch(code) else (text, "")
@@ -45,13 +45,13 @@ def _unwrapped(printed: list[str], at: int, text: str) -> str:
         if not line or line[0].isspace() or LINE.fullmatch(line):
             break
         whole = f"{whole.rstrip()} {line}"
-        if _told_apart(line)[1]:
+        if _split_code(line)[1]:
             return whole if printed[below + 1].startswith("    ") else text
     return text
 
 
-def _hear_json(findings: Findings, line: str) -> None:
-    told = fields(one(line))
-    if told.get("severity") == "error" and (file := words(told.get("file"))):
-        message = words(told.get("message"))
-        findings.error(file, count(told.get("line")), words(told.get("code")) or phrase(message), message)
+def _add_json(findings: Findings, line: str) -> None:
+    entry = fields(one(line))
+    if entry.get("severity") == "error" and (file := words(entry.get("file"))):
+        message = words(entry.get("message"))
+        findings.error(file, count(entry.get("line")), words(entry.get("code")) or phrase(message), message)

@@ -26,7 +26,7 @@ def read(log: str) -> FailureReport | None:
             message = found[4][: rule.start()] if rule else found[4]
             kind = rule[1] if rule else _rule_below(findings.printed, at) or phrase(message)
             findings.error(found[1], found[2], kind, message)
-    return findings.told()
+    return findings.report()
 
 
 def _rule_below(printed: list[str], at: int) -> str:
@@ -42,8 +42,8 @@ def _rule_below(printed: list[str], at: int) -> str:
 def _read_json(log: str, findings: Findings) -> None:
     for document in documents(log, DOCUMENT):
         for item in items(fields(document).get("generalDiagnostics")):
-            told = fields(item)
-            if told.get("severity") == "error" and not findings.is_full:
-                message = words(told.get("message")).partition("\n")[0]
-                line = count(fields(fields(told.get("range")).get("start")).get("line")) + 1
-                findings.error(words(told.get("file")), line, words(told.get("rule")) or phrase(message), message)
+            entry = fields(item)
+            if entry.get("severity") == "error" and not findings.is_full:
+                message = words(entry.get("message")).partition("\n")[0]
+                line = count(fields(fields(entry.get("range")).get("start")).get("line")) + 1
+                findings.error(words(entry.get("file")), line, words(entry.get("rule")) or phrase(message), message)

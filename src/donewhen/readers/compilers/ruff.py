@@ -33,20 +33,20 @@ def read(log: str) -> FailureReport | None:
         # The first line of the text of an annotation is the finding as it is printed elsewhere.
         line = raw[2:].partition("::")[2].partition("%0A")[0] if raw.startswith("::error ") else raw
         if (found := LINE.fullmatch(line)) or (found := AS_PYLINT.fullmatch(line)):
-            _hear(findings, found[1], found[2], found[3], found[4])
+            _add(findings, found[1], found[2], found[3], found[4])
         elif (arrow := ARROW.fullmatch(line)) and (title := TITLE.fullmatch(above)):
-            _hear(findings, arrow[1], arrow[2], title[1], title[2])
+            _add(findings, arrow[1], arrow[2], title[1], title[2])
         elif heading := HEADING.fullmatch(line):
             file = heading[1]
         elif file and (item := ITEM.fullmatch(line)):
-            _hear(findings, file, item[1], item[2], item[3])
+            _add(findings, file, item[1], item[2], item[3])
         elif found := REFORMAT.fullmatch(line):
             findings.error(found[1], None, "unformatted", line)
         above = line
-    return findings.told()
+    return findings.report()
 
 
-def _hear(findings: Findings, file: str, line: str | int, rule: str, message: str) -> None:
+def _add(findings: Findings, file: str, line: str | int, rule: str, message: str) -> None:
     findings.error(file, line, rule.removesuffix(":"), message)
 
 
@@ -54,7 +54,7 @@ def _read_json(log: str, findings: Findings) -> None:
     found = [item for document in documents(log, DOCUMENT) for item in items(document)]
     found += [one(line) for line in whole_lines(log) if line.startswith(JSON_LINE)] if not found else []
     for item in found:
-        told = fields(item)
-        file, rule = words(told.get("filename")), words(told.get("code")) or "invalid-syntax"
+        entry = fields(item)
+        file, rule = words(entry.get("filename")), words(entry.get("code")) or "invalid-syntax"
         if file and not findings.is_full:
-            _hear(findings, file, count(fields(told.get("location")).get("row")), rule, words(told.get("message")))
+            _add(findings, file, count(fields(entry.get("location")).get("row")), rule, words(entry.get("message")))

@@ -35,8 +35,8 @@ def read(log: str) -> FailureReport | None:
             kind = head[1] or _denied(findings.printed, at) or phrase(head[2])
             findings.error(arrow[1], arrow[2], kind, head[2])
         elif head[2].startswith("linking with "):
-            _hear_link(findings, at, head[2])
-    return findings.told()
+            _add_link_error(findings, at, head[2])
+    return findings.report()
 
 
 def _arrow(printed: list[str], at: int) -> re.Match[str] | None:
@@ -61,7 +61,7 @@ def _denied(printed: list[str], at: int) -> str:
     return ""
 
 
-def _hear_link(findings: Findings, at: int, message: str) -> None:
+def _add_link_error(findings: Findings, at: int, message: str) -> None:
     below = findings.printed[at + 1 : at + FARTHEST_NOTE]
     symbols = [symbol for line in below for symbol in UNRESOLVED.findall(line)]
     for symbol in symbols:

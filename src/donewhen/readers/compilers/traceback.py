@@ -66,8 +66,8 @@ def _python(body: Sequence[str]) -> Iterator[Failure]:
     for at, line in enumerate(body):
         if line and not line.startswith(" "):
             frames = python_frames(body[:at])
-            if (said := error(line)) and frames:
-                yield _at(frames[-1], *said, frames)
+            if (raised := error(line)) and frames:
+                yield _at(frames[-1], *raised, frames)
             return
 
 
@@ -80,7 +80,7 @@ def _stack(printed: Sequence[str], end: int) -> Iterator[Failure]:
     frames = script_frames(stack) or java_frames(stack)
     for at in range(begin, max(begin - 12, -1), -1):
         plain = re.split(r"(?:Exception during run|Unhandled.{0,40}?): ", printed[at].strip())[-1]
-        said = error(plain) or ((found[1], found[2] or "") if (found := JAVA_ERROR.fullmatch(plain)) else None)
-        if said and frames:
-            yield _at(frames[-1], *said, frames)
+        raised = error(plain) or ((found[1], found[2] or "") if (found := JAVA_ERROR.fullmatch(plain)) else None)
+        if raised and frames:
+            yield _at(frames[-1], *raised, frames)
             return

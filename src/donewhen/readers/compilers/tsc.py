@@ -23,4 +23,4 @@ def read(log: str) -> FailureReport | None:
             findings.error(found[1], found[2], found[3], found[4])
         elif found := WITHOUT_FILE.fullmatch(line):
             findings.error("", None, found[1], found[2])
-    return findings.told()
+    return findings.report()

@@ -51,7 +51,7 @@ class Findings:
         if len(self.warnings) < MOST:
             self.warnings[self._failure(file, line, kind, message, "")] = None
 
-    def told(self, *, with_warnings: bool = False) -> FailureReport | None:
+    def report(self, *, with_warnings: bool = False) -> FailureReport | None:
         found = self.errors | self.warnings if with_warnings else self.errors
         return FailureReport(self.reader, self.phase, tuple(found)[:MOST]) if found else None
 

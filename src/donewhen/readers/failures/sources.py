@@ -60,9 +60,9 @@ def _span(found: Sequence[tuple[str, str]]) -> tuple[int, int] | None:
 
 def _by_program(found: Sequence[tuple[str, str]]) -> list[str]:
     """Group lines by program. A line without a name belongs to the program before it."""
-    said = dict[str, list[str]]()
-    speaker = ""
+    printed = dict[str, list[str]]()
+    program = ""
     for name, rest in found:
-        speaker = name or speaker
-        said.setdefault(speaker, []).append(rest)
-    return [line for spoken in said.values() for line in spoken]
+        program = name or program
+        printed.setdefault(program, []).append(rest)
+    return [line for rows in printed.values() for line in rows]

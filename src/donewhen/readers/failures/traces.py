@@ -7,7 +7,7 @@ from itertools import islice
 from donewhen.readers.failures.failure import Failure, Frame
 
 MOST_FAILURES = 1_000
-MOST_TOLD = 2_000
+MOST_EXPENSIVE = 2_000
 MOST_FRAMES = 60
 LONGEST_MESSAGE = 600
 LONGEST_ID = 500
@@ -102,10 +102,12 @@ def first_words(body: Iterable[str]) -> str:
 
 def whole_message(body: Sequence[str]) -> str:
     """Return the first line that is not blank, and the next one if it ends in a colon, as assertions do."""
-    said = (line.strip() for line in body if line.strip())
-    first = next(said, "")
+    filled = (line.strip() for line in body if line.strip())
+    first = next(filled, "")
     return (
-        " ".join(part for part in (first, next(said, ""), differences(body)) if part) if first.endswith(":") else first
+        " ".join(part for part in (first, next(filled, ""), differences(body)) if part)
+        if first.endswith(":")
+        else first
     )
 
 
@@ -118,8 +120,8 @@ def differences(body: Sequence[str]) -> str:
 
 
 def bounded(found: Iterable[Failure]) -> Iterator[Failure]:
-    """Return at most `MOST_TOLD` failures where each is expensive: a log may report one failure endlessly."""
-    return islice(found, MOST_TOLD)
+    """Return at most `MOST_EXPENSIVE` failures where each is expensive: a log may report one failure endlessly."""
+    return islice(found, MOST_EXPENSIVE)
 
 
 def one_each(found: Iterable[Failure]) -> tuple[Failure, ...]:
