@@ -98,18 +98,18 @@ def test_fewer_tests_than_asked_for_are_vacuous_and_skipped_ones_do_not_count() 
 @pytest.mark.promise("check.allow-skips")
 @pytest.mark.parametrize("now", [Tests(4, 4, 0, 0), Tests(5, 4, 0, 1)])
 def test_fewer_collected_or_more_skipped_than_on_the_base_is_vacuous_unless_allowed(now: Tests) -> None:
-    doubts = list(evidence.doubts_beside_base(CHECK, told(now), GREEN))
+    doubts = list(evidence.doubts_against_base(CHECK, told(now), GREEN))
     assert evidence.worst(doubts) is CheckStatus.VACUOUS
-    assert list(evidence.doubts_beside_base(replace(CHECK, allow_skips=True), told(now), GREEN)) == []
+    assert list(evidence.doubts_against_base(replace(CHECK, allow_skips=True), told(now), GREEN)) == []
 
 
 def test_more_tests_than_on_the_base_are_welcome() -> None:
-    assert list(evidence.doubts_beside_base(CHECK, told(Tests(9, 9, 0, 0)), GREEN)) == []
+    assert list(evidence.doubts_against_base(CHECK, told(Tests(9, 9, 0, 0)), GREEN)) == []
 
 
 def test_tests_that_the_base_shows_and_the_candidate_does_not_are_vacuous() -> None:
     silent = replace(GREEN, reading=None, evidence="exit", expected=())
-    assert evidence.worst(list(evidence.doubts_beside_base(CHECK, silent, GREEN))) is CheckStatus.VACUOUS
+    assert evidence.worst(list(evidence.doubts_against_base(CHECK, silent, GREEN))) is CheckStatus.VACUOUS
 
 
 def test_a_report_that_only_the_base_has_is_tampering() -> None:

@@ -24,7 +24,7 @@ VERSION = 2
 
 @frozen(kw_only=True)
 class CheckRuns:
-    ground: JudgeHost
+    host: JudgeHost
     base: str
     base_tree: str
     base_files: Root
@@ -78,10 +78,10 @@ class CheckRuns:
             must_fail=name,
         )
         async with self._tree(tree) as place:
-            ran = await run_check.run(self.ground, place, check, how)
+            ran = await run_check.run(self.host, place, check, how)
         if ran.end == "could_not_start" and ran.exit_code is None:
             async with self._tree(tree) as place:  # a machine problem is believed only after a second run
-                ran = await run_check.run(self.ground, place, check, how)
+                ran = await run_check.run(self.host, place, check, how)
         self.runs.put(key, ran)
         return ran
 
@@ -89,19 +89,19 @@ class CheckRuns:
     async def _tree(self, tree: str) -> AsyncGenerator[Tree]:
         candidate = "" if tree == self.base_tree else tree
         if self.defences.layers:
-            async with self.ground.tree("judge", self.base, candidate) as place:
+            async with self.host.tree("judge", self.base, candidate) as place:
                 yield place
             return
         if tree not in self._shared:
-            standing = await self.ground.standing(self.base, candidate)
-            self._shared[tree] = await self.ground.trees.make("judge", self.base, standing)
+            standing = await self.host.standing(self.base, candidate)
+            self._shared[tree] = await self.host.trees.make("judge", self.base, standing)
         yield self._shared[tree]
 
     async def _key(self, check: Check, tree: str, purpose: str) -> str:
         """Return a key for everything that a run depends on; empty if that is not known."""
         if not self.surroundings.digest or not self.defences.layers:
             return ""
-        layers = (await self.ground.standing(self.base, "" if tree == self.base_tree else tree)).layers
+        layers = (await self.host.standing(self.base, "" if tree == self.base_tree else tree)).layers
         asked = asdict(replace(check, name="", held_out=False, quarantine=None))
         around = (self.surroundings.digest, self.rules, self.defences.caches, self.defences.tools)
         return key_of(VERSION, purpose, self.base_tree, tree, asked, layers, around)

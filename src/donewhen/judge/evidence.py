@@ -24,8 +24,8 @@ SEVERITY = (
 def outcome(check: Check, ran: CheckRun) -> Doubt:
     """Return the status from the exit code and the printed text alone. The reason is empty for a pass."""
     if ran.end == "could_not_start":
-        said = ran.reason.strip().splitlines()[-1:] or ["the command could not be started"]
-        return CheckStatus.INFRA, f"exit code {ran.exit_code}: it could not be started" if ran.exit_code else said[0]
+        lines = ran.reason.strip().splitlines() or ["the command could not be started"]
+        return CheckStatus.INFRA, f"exit code {ran.exit_code}: it could not be started" if ran.exit_code else lines[-1]
     if ran.end == "timed_out":
         return CheckStatus.TIMEOUT, f"not done after {check.timeout_secs:g} s"
     if ran.end == "limit":
@@ -75,7 +75,7 @@ def doubts_of_counts(check: Check, ran: CheckRun) -> Iterator[Doubt]:
             yield CheckStatus.VACUOUS, f"{_tests(ran_tests)} ran; at least {check.min_tests} must"
 
 
-def doubts_beside_base(check: Check, ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
+def doubts_against_base(check: Check, ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
     """Yield doubts about a green run from a comparison with the run on the base."""
     if base.reading is None or check.allow_skips:
         return

@@ -31,7 +31,7 @@ def is_overloaded() -> bool:
     return os.getloadavg()[0] > MANY * (os.cpu_count() or 1)
 
 
-Tell = Callable[[Check, CheckRun], None]
+EmitBaseline = Callable[[Check, CheckRun], None]
 
 PASSES_OF_NEW_TESTS = 3
 
@@ -58,17 +58,17 @@ class JudgeRequest:
 class GreenProof:
     """The extra runs for one verdict."""
 
-    bench: CheckRuns
+    runs: CheckRuns
     contract: Contract
     judged: GradedTree
     case: JudgeRequest
-    tell_baseline: Tell
+    emit_baseline: EmitBaseline
     notes: list[VerdictNote] = field(default_factory=list[VerdictNote])
 
     @property
     def changed(self) -> bool:
         """True if the tree is compared with the base: they differ and `as_is` is off."""
-        return self.judged.tree != self.bench.base_tree and not self.case.as_is
+        return self.judged.tree != self.runs.base_tree and not self.case.as_is
 
     async def doubts(self, check: Check, ran: CheckRun) -> list[Doubt]:
         """Return every doubt about a green run."""
@@ -83,31 +83,31 @@ class GreenProof:
             found += evidence.doubts_of_counts(check, ran)
         if found or not self.changed:
             return found
-        return await self._doubts_beside_base(check, ran)
+        return await self._doubts_against_base(check, ran)
 
-    async def _doubts_beside_base(self, check: Check, ran: CheckRun) -> list[Doubt]:
+    async def _doubts_against_base(self, check: Check, ran: CheckRun) -> list[Doubt]:
         defences, base = self.case.defences, await self.base(check)
         found = list(evidence.doubts_of_report(ran, base)) if defences.sidecar else []
-        found += evidence.doubts_beside_base(check, ran, base) if defences.counts else ()
+        found += evidence.doubts_against_base(check, ran, base) if defences.counts else ()
         if not found and defences.counts and (missing := evidence.not_run(check, ran, base)):
             # Test names can differ from run to run. Only names that a second run on the base also has are counted.
-            again = await self.bench.run(check, self.bench.base_tree, 2)
+            again = await self.runs.run(check, self.runs.base_tree, 2)
             found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
         if not found and ran.reading is not None and defences.canary:
             found += await self._canary(check)
-        if not found and self.judged.control != self.bench.base_tree and defences.reruns:
+        if not found and self.judged.control != self.runs.base_tree and defences.reruns:
             found += await self._repeated(check) or await self._older_tests_alone(check)
         return found
 
     async def base(self, check: Check) -> CheckRun:
-        ran = await self.bench.run(check, self.bench.base_tree)
-        self.tell_baseline(check, ran)
+        ran = await self.runs.run(check, self.runs.base_tree)
+        self.emit_baseline(check, ran)
         return ran
 
     async def control(self, check: Check) -> CheckRun:
-        if self.judged.control == self.bench.base_tree:
+        if self.judged.control == self.runs.base_tree:
             return await self.base(check)
-        return await self.bench.run(check, self.judged.control)
+        return await self.runs.run(check, self.judged.control)
 
     async def flaky_on_base(self, check: Check) -> list[str]:
         """Return a line that states if the check is flaky on the base too, which clears the change."""
@@ -115,28 +115,26 @@ class GreenProof:
             return []
         seen = {evidence.outcome(check, await self.base(check))[0] is CheckStatus.PASS}
         for _ in range(PASSES_OF_NEW_TESTS - 1):
-            seen.add(
-                evidence.outcome(check, await self.bench.again(check, self.bench.base_tree))[0] is CheckStatus.PASS
-            )
+            seen.add(evidence.outcome(check, await self.runs.again(check, self.runs.base_tree))[0] is CheckStatus.PASS)
             if len(seen) > 1:
                 return ["the base is undecided as well: this check was flaky before"]
         return ["the base gives the same result each time: the change made it flaky"]
 
     async def _canary(self, check: Check) -> list[Doubt]:
         """Add a test that must fail. A runner that stays green with it cannot be believed."""
-        base, tree = self.bench.base_tree, self.judged.tree
-        proven, ran = await self.bench.kept_canary(check, base), await self.bench.kept_canary(check, tree)
+        base, tree = self.runs.base_tree, self.judged.tree
+        proven, ran = await self.runs.kept_canary(check, base), await self.runs.kept_canary(check, tree)
         if proven is None or (proven.caught and ran is None):
             from donewhen.judge import runners  # a verdict from kept runs does not need it
 
-            asked = runners.ask(check.command, self.bench.base_files.below(check.dir), "/nowhere")
-            canary = runners.canary(asked, self.bench.base_files, check.dir, secrets.token_hex(5))
+            asked = runners.ask(check.command, self.runs.base_files.below(check.dir), "/nowhere")
+            canary = runners.canary(asked, self.runs.base_files, check.dir, secrets.token_hex(5))
             if canary is None:
                 self.notes.append(VerdictNote(check.name, "no test that must fail could be added"))
                 return []
-            proven = proven or await self.bench.with_canary(check, base, canary.files, canary.name)
+            proven = proven or await self.runs.with_canary(check, base, canary.files, canary.name)
             files = await self._over_candidate(canary.files) if proven.caught else None
-            ran = await self.bench.with_canary(check, tree, files, canary.name) if files else None
+            ran = await self.runs.with_canary(check, tree, files, canary.name) if files else None
         if not proven.caught or ran is None:
             text = "a test that must fail cannot be added to what this command runs"
             self.notes.append(VerdictNote(check.name, text))
@@ -149,12 +147,12 @@ class GreenProof:
         The text that the canary added is appended to the candidate's version of each file. Return None if that is
         impossible.
         """
-        store = self.bench.ground.store
-        changes = await store.diff(self.bench.base_tree, self.judged.tree)
+        store = self.runs.host.store
+        changes = await store.diff(self.runs.base_tree, self.judged.tree)
         changed = {change.path: change.new for change in changes if change.path in files and change.old is not None}
         laid = dict(files)
         for path, entry in changed.items():
-            before = self.bench.base_files.read(path, len(files[path]))
+            before = self.runs.base_files.read(path, len(files[path]))
             if entry is None or before is None or not files[path].startswith(before):
                 return None
             (now,) = await store.bare.readable_contents([entry.id])
@@ -170,12 +168,12 @@ class GreenProof:
         """
         from donewhen.workspace.git.store import edit_tree
 
-        store, base = self.bench.ground.store, self.bench.base_tree
+        store, base = self.runs.host.store, self.runs.base_tree
         added = [change.path for change in await store.diff(base, self.judged.control) if change.old is None]
         alone = await edit_tree.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})
         if alone == self.judged.tree:
             return []
-        status, reason = evidence.outcome(check, await self.bench.run(check, alone))
+        status, reason = evidence.outcome(check, await self.runs.run(check, alone))
         if status is CheckStatus.PASS or (await self.base(check)).reading is None:
             return []
         return [(CheckStatus.TAMPERED, f"the older tests pass only together with the new test files ({reason})")]
@@ -183,8 +181,8 @@ class GreenProof:
     async def _repeated(self, check: Check) -> list[Doubt]:
         """Run a check with new tests several times. It must pass each time."""
         for number in range(2, PASSES_OF_NEW_TESTS + 1):
-            ran = await self.bench.run(check, self.judged.tree, number)
+            ran = await self.runs.run(check, self.judged.tree, number)
             if evidence.outcome(check, ran)[0] is not CheckStatus.PASS:
-                await self.bench.drop(check, self.judged.tree)
+                await self.runs.drop(check, self.judged.tree)
                 return [(CheckStatus.FLAKY, "with new tests, green and then red on the same tree")]
         return []

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class Judge:
     """Judges one candidate."""
 
-    def __init__(self, ground: JudgeHost, contract: Contract, case: JudgeRequest, runs: RunCache, emit: Emit) -> None:
-        self._ground = ground
+    def __init__(self, host: JudgeHost, contract: Contract, case: JudgeRequest, runs: RunCache, emit: Emit) -> None:
+        self._host = host
         self._contract = contract
         self._case = case
         self._runs = runs
@@ -47,13 +47,13 @@ class Judge:
         self._made_guard: Guard | None = None
 
     async def verdict(self) -> Verdict:
-        base_tree = await self._ground.store.tree_of(self._case.base)
-        base_files = await self._ground.trees.layers.root_of(self._case.base)
+        base_tree = await self._host.store.tree_of(self._case.base)
+        base_files = await self._host.trees.layers.root_of(self._case.base)
         found = await self._judged(base_tree, base_files)
         for edit in found.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
-        bench = await self._bench(base_tree, base_files, found)
-        proof = GreenProof(bench, self._contract, found, self._case, self._told_baseline)
+        check_runs = await self._check_runs(base_tree, base_files, found)
+        proof = GreenProof(check_runs, self._contract, found, self._case, self._emit_baseline)
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
         verdict = Verdict(
@@ -85,13 +85,13 @@ class Judge:
             return graded_tree.as_it_is(case.candidate)
         from donewhen.judge import protect
 
-        store, sites, guard = self._ground.store, case.surroundings.sites, self._guard(base_files)
+        store, sites, guard = self._host.store, case.surroundings.sites, self._guard(base_files)
         return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
 
-    async def _bench(self, base_tree: str, base_files: Root, found: GradedTree) -> CheckRuns:
+    async def _check_runs(self, base_tree: str, base_files: Root, found: GradedTree) -> CheckRuns:
         case = self._case
-        bench = CheckRuns(
-            ground=self._ground,
+        check_runs = CheckRuns(
+            host=self._host,
             base=case.base,
             base_tree=base_tree,
             base_files=base_files,
@@ -100,8 +100,8 @@ class Judge:
             runs=self._runs,
         )
         if not self._protecting or not case.defences.sealing:
-            return bench
-        changes = await self._ground.store.diff(base_tree, found.tree)
+            return check_runs
+        changes = await self._host.store.diff(base_tree, found.tree)
         changed, directories = {change.path for change in changes}, {check.dir for check in self._contract.checks}
         added = [change.path for change in changes if change.new is not None]
 
@@ -115,7 +115,7 @@ class Judge:
             return seal().broken(written)
 
         return replace(
-            bench,
+            check_runs,
             broken=broken,
             fixed=cache(lambda: seal().fixed(changed, directories)),
             rules=key_of(self._contract.protect, self._contract.editable),
@@ -124,14 +124,14 @@ class Judge:
     async def _result(self, proof: GreenProof, check: Check) -> Result:
         phase = self._case.phase
         self._emit(events.CheckStarted(name=check.name, phase=phase))
-        result = await self._weighed(proof, check, await proof.bench.run(check, proof.judged.tree))
-        self._tell(result, phase)
+        result = await self._weighed(proof, check, await proof.runs.run(check, proof.judged.tree))
+        self._emit_result(result, phase)
         if result.status is CheckStatus.TIMEOUT and self._case.overloaded():
             # A timeout on an overloaded machine is not evidence about the work, so the check runs a second time.
             self._emit(events.CheckStarted(name=check.name, phase="rerun"))
-            result = await self._weighed(proof, check, await proof.bench.again(check, proof.judged.tree), attempt=2)
+            result = await self._weighed(proof, check, await proof.runs.again(check, proof.judged.tree), attempt=2)
             result = replace(result, reasons=(*result.reasons, "timed out at first, on an overloaded machine"))
-            self._tell(result, "rerun")
+            self._emit_result(result, "rerun")
         return result
 
     async def _weighed(self, proof: GreenProof, check: Check, ran: CheckRun, attempt: int = 1) -> Result:
@@ -149,15 +149,15 @@ class Judge:
         quarantined = check.in_quarantine(self._case.today)
         return result_of(check, ran, status, reasons, attempt=attempt, quarantined=quarantined)
 
-    def _tell(self, result: Result, phase: str) -> None:
+    def _emit_result(self, result: Result, phase: str) -> None:
         self._emit(completed(result, phase))
 
-    def _told_baseline(self, check: Check, ran: CheckRun) -> None:
+    def _emit_baseline(self, check: Check, ran: CheckRun) -> None:
         status, reason = evidence.outcome(check, ran)
         result = self._made(check, ran, status, [reason] if reason else [])
         if check.name not in self._baseline:
             self._emit(events.CheckStarted(name=check.name, phase="baseline"))
-            self._tell(result, "baseline")
+            self._emit_result(result, "baseline")
         self._baseline[check.name] = result
 
     async def _rerun(self, proof: GreenProof, results: list[Result]) -> list[Result]:
@@ -179,27 +179,27 @@ class Judge:
         return results
 
     async def _second_look(self, proof: GreenProof, check: Check, first: Result) -> Result:
-        bench, tree = proof.bench, proof.judged.tree
-        kept = await bench.run(check, tree) if first.cached else None
+        check_runs, tree = proof.runs, proof.judged.tree
+        kept = await check_runs.run(check, tree) if first.cached else None
         self._emit(events.CheckStarted(name=check.name, phase="rerun"))
         if kept is not None and kept.confirmed:
             confirmed = replace(first, attempt=2)
-            self._tell(confirmed, "rerun")
+            self._emit_result(confirmed, "rerun")
             return confirmed
-        ran = await bench.again(check, tree)
+        ran = await check_runs.again(check, tree)
         self._logs[check.name] = ran.log or ran.tail
         status, reason = evidence.outcome(check, ran)
         if status is CheckStatus.PASS and evidence.wants_tests(check, self._contract):
             # A runner that reports failures is red, whatever its exit code is.
             status, reason = next(iter(evidence.doubts_alone(ran)), (status, reason))
         if status is CheckStatus.PASS:
-            await bench.drop(check, tree)
+            await check_runs.drop(check, tree)
             reasons = ["red, then green on the same tree", *await proof.flaky_on_base(check)]
             result = self._made(check, ran, CheckStatus.FLAKY, reasons, attempt=2)
         else:
-            await bench.keep(check, tree, replace(ran, confirmed=True))
+            await check_runs.keep(check, tree, replace(ran, confirmed=True))
             result = self._made(check, ran, status, [reason], attempt=2)
-        self._tell(result, "rerun")
+        self._emit_result(result, "rerun")
         return result
 
     async def _controlled(self, proof: GreenProof, verdict: Verdict) -> Verdict:

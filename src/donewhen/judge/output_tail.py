@@ -25,13 +25,13 @@ def tail_of(output: Output, secrets: Mapping[str, str]) -> str:
     text = _CONTROL.sub("", _SEQUENCE.sub(_only_colours, text.replace("\r\n", "\n"))).replace("\r", "\n")
     lines = text.rstrip("\n").split("\n")[-LINES:]
     kept: list[str] = []
-    room = BYTES
+    left = BYTES
     for line in reversed(lines):
-        room -= len(line.encode()) + 1
-        if room < 0 and kept:
+        left -= len(line.encode()) + 1
+        if left < 0 and kept:
             break
         # A line that alone is longer than the limit keeps its end.
-        kept.append(line if room >= 0 else "…" + line.encode()[-BYTES + 3 :].decode("utf-8", "ignore"))
+        kept.append(line if left >= 0 else "…" + line.encode()[-BYTES + 3 :].decode("utf-8", "ignore"))
     return "\n".join(reversed(kept))
 
 

@@ -84,8 +84,8 @@ def _result(result: Result) -> dict[str, Any]:
 
 def digest_of(content: Mapping[str, Any]) -> str:
     """Return the digest of a receipt: a hash of everything in it except the digest itself."""
-    told = {key: value for key, value in content.items() if key != "digest"}
-    canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    signed = {key: value for key, value in content.items() if key != "digest"}
+    canonical = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -251,11 +251,11 @@ def differences(receipt: Receipt, verdict: Verdict) -> Iterator[str]:
         if old is None:
             yield f"{result.name}: not in the receipt"
             continue
-        yield from (f"{result.name}: {key} is {_told(new[key])}, the receipt has {_told(old[key])}"
+        yield from (f"{result.name}: {key} is {_shown(new[key])}, the receipt has {_shown(old[key])}"
                     for key in COMPARED if new[key] != old[key])  # fmt: skip
     missing = before.keys() - {result.name for result in verdict.results}
     yield from (f"{name}: in the receipt only" for name in sorted(missing))
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)

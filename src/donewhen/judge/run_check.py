@@ -60,12 +60,12 @@ class RunMode:
     """The name of a test in `laid_over` that must be reported as failed; empty if there is none."""
 
 
-async def run(ground: JudgeHost, tree: Tree, check: Check, how: RunMode) -> CheckRun:
+async def run(host: JudgeHost, tree: Tree, check: Check, how: RunMode) -> CheckRun:
     """Run a check in a tree that is used for this run only."""
     _lay_over(tree, how.laid_over)
     reports = tree.directory / "reports"
     reports.mkdir(mode=0o755, exist_ok=True)
-    mounts = ground.probe.level is Level.BUBBLEWRAP
+    mounts = host.probe.level is Level.BUBBLEWRAP
     inside = REPORTS_INSIDE if mounts else str(reports)
     ask = runners.ask(check.command, how.base_files.below(check.dir), inside)
     place = _place(tree.place, how, ask.variables, Bind(str(reports), inside, writable=True), mounts)
@@ -76,8 +76,8 @@ async def run(ground: JudgeHost, tree: Tree, check: Check, how: RunMode) -> Chec
         canary.see(chunk)
 
     command = ShellCommand(text=ask.command, dir=check.dir, timeout_secs=check.timeout_secs, keep_bytes=OUTPUT_BYTES)
-    finished = await ground.room_of(place).run(command, stdout=see)
-    written = await ground.trees.written(tree)
+    finished = await host.room_of(place).run(command, stdout=see)
+    written = await host.trees.written(tree)
     found = runners.read(
         _read_reports(reports, sorted(os.listdir(reports))),
         _read_reports(tree.upper, [path for path in written if runners.in_tree_reports(path)]),
@@ -167,13 +167,13 @@ def _lay_over(tree: Tree, files: Mapping[str, bytes]) -> None:
 def _read_reports(directory: Path, names: list[str]) -> dict[str, bytes]:
     """Return reports by name. A command can leave anything there, so only regular files of a limited size are read."""
     found: dict[str, bytes] = {}
-    room = REPORT_BYTES
+    left = REPORT_BYTES
     for name in names[:REPORT_FILES]:
         try:
             with Root(directory).file(name) as file:
-                if os.fstat(file.fileno()).st_size <= room:
-                    found[name] = file.read(room)
-                    room -= len(found[name])
+                if os.fstat(file.fileno()).st_size <= left:
+                    found[name] = file.read(left)
+                    left -= len(found[name])
         except OSError:
             continue
     return found

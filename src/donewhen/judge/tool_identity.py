@@ -40,13 +40,13 @@ def _is_trusted(entry: Path, root: Path, inside: list[Path]) -> bool:
 
 def identity(path: str, home: Path, words: Iterable[str], shared: tuple[Path, ...]) -> str:
     """Return a digest of every tool that a check may start, and of the shared directories."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for place in _places(path, home, words, shared):
-        told.update(_look(place))
+        digest.update(_look(place))
     for directory in shared:
         for place in _walk(directory):
-            told.update(place)
-    return told.hexdigest()
+            digest.update(place)
+    return digest.hexdigest()
 
 
 def key(identity: str, names: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from donewhen.judge.detect import packages, select, services, shared_paths, targets
-from donewhen.judge.detect.ci_commands import CiCommand, everything_said
+from donewhen.judge.detect.ci_commands import CiCommand, all_ci_commands
 from donewhen.judge.detect.package import Package, Programs, quoted, shown
 from donewhen.judge.detect.proposal import FoundCheck, Hint, Proposal, Proposed
 from donewhen.judge.detect.recognise import recognise
@@ -34,10 +34,11 @@ PROPOSED_AS_CALLED = frozenset(runner.name for runner in all_runners() if runner
 def propose(root: Path, programs: Programs) -> Proposal:
     """Return a proposal for the repository at `root`. `programs` returns True if a program is on PATH."""
     seen = survey(root)
-    said = _said(seen)
-    root_targets = targets.find(Package(seen, ".", (), said, programs))
-    everything = [*packages.find_all(seen, said, programs), *root_targets]
-    found = [one for one in everything if isinstance(one, FoundCheck)] + _only_said(seen, said, everything, programs)
+    called = _called_by_project(seen)
+    root_targets = targets.find(Package(seen, ".", (), called, programs))
+    everything = [*packages.find_all(seen, called, programs), *root_targets]
+    found = [one for one in everything if isinstance(one, FoundCheck)]
+    found += _only_called(seen, called, everything, programs)
     hints = [one.text for one in everything if isinstance(one, Hint)]
     hints += [f"{path} cannot be read as what its name says, and was left out" for path in sorted(seen.broken)]
     if not seen.complete:
@@ -68,23 +69,23 @@ def _toml(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _said(seen: Survey) -> tuple[CiCommand, ...]:
+def _called_by_project(seen: Survey) -> tuple[CiCommand, ...]:
     directories = [place for place in seen.files if place.count("/") < 2]
     own = [
-        said
+        called
         for place in directories
-        for said in (*targets.said_by_targets(seen, place), *targets.said_by_environments(seen, place))
+        for called in (*targets.target_commands(seen, place), *targets.environment_commands(seen, place))
     ]
-    return (*everything_said(seen), *own)
+    return (*all_ci_commands(seen), *own)
 
 
-def _only_said(
-    seen: Survey, said: tuple[CiCommand, ...], everything: list[FoundCheck | Hint], programs: Programs
+def _only_called(
+    seen: Survey, called: tuple[CiCommand, ...], everything: list[FoundCheck | Hint], programs: Programs
 ) -> list[FoundCheck]:
     """Return a test command that the workflows of the project call, as written there, if nothing else was found."""
     if any(isinstance(one, FoundCheck) and one.kind == "tests" for one in everything):
         return []
-    for one in said:
+    for one in called:
         tool = recognise(one.words)
         script = _script_of(one, seen)
         named = tool is not None and tool.runner in PROPOSED_AS_CALLED and programs(one.words[0])
@@ -96,9 +97,9 @@ def _only_said(
     return []
 
 
-def _script_of(said: CiCommand, seen: Survey) -> str:
+def _script_of(called: CiCommand, seen: Survey) -> str:
     """Return the script of the repository that a command calls to run tests, such as `./run-tests.sh`."""
-    words = said.words[1:] if said.words[0] in ("sh", "bash") else said.words
+    words = called.words[1:] if called.words[0] in ("sh", "bash") else called.words
     path = words[0].removeprefix("./") if words else ""
-    is_ours = seen.has(path) and (words is not said.words or said.words[0].startswith("./") or "/" in words[0])
+    is_ours = seen.has(path) and (words is not called.words or called.words[0].startswith("./") or "/" in words[0])
     return path if is_ours and "test" in path.lower() else ""

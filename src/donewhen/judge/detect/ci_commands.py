@@ -32,7 +32,7 @@ class CiCommand:
         return f"{self.file}:{self.line}"
 
 
-def everything_said(survey: Survey) -> tuple[CiCommand, ...]:
+def all_ci_commands(survey: Survey) -> tuple[CiCommand, ...]:
     """Return the commands that the workflows of a repository run, in the order of files and lines."""
     found: list[CiCommand] = []
     for path in survey.named(".github/workflows", "*.yml", "*.yaml"):

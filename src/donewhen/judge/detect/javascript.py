@@ -74,7 +74,7 @@ def covers_members(package: Package) -> bool:
 def _from_scripts(package: Package, scripts: Scripts, manager: str) -> Iterator[FoundCheck]:
     seen: set[str] = set()
     for name in _wanted(scripts):
-        for part, kind in _taken_apart(name, scripts, frozenset()):
+        for part, kind in _split_script(name, scripts, frozenset()):
             body = scripts[part]
             if part in seen or kind not in ("tests", "types", "lint") or CHANGES_FILES.search(body):
                 continue
@@ -102,7 +102,7 @@ def _wanted(scripts: Scripts) -> Iterator[str]:
             yield chosen
 
 
-def _taken_apart(name: str, scripts: Scripts, seen: frozenset[str]) -> Iterator[tuple[str, Kind]]:
+def _split_script(name: str, scripts: Scripts, seen: frozenset[str]) -> Iterator[tuple[str, Kind]]:
     """Yield the scripts that a script calls, each with its kind; the script itself if it does anything else."""
     parts = [_script_called(words, scripts) for words in plain_commands(scripts[name])]
     whole = len(parts) == len(re.split(r"&&|;", scripts[name]))
@@ -110,7 +110,7 @@ def _taken_apart(name: str, scripts: Scripts, seen: frozenset[str]) -> Iterator[
         yield name, _kind(name, scripts[name])
         return
     for part in parts:
-        yield from _taken_apart(part, scripts, seen | {name})
+        yield from _split_script(part, scripts, seen | {name})
 
 
 def _script_called(words: tuple[str, ...], scripts: Scripts) -> str:

@@ -22,7 +22,7 @@ class Package:
     dir: str
     nested: tuple[str, ...]
     """Directories of other packages inside of this one."""
-    said: tuple[CiCommand, ...]
+    called: tuple[CiCommand, ...]
     programs: Programs
 
     def path(self, name: str) -> str:
@@ -85,9 +85,9 @@ class Package:
     def spelled(self, runner: str) -> tuple[CiCommand, RecognisedTool] | None:
         """Return how the project itself calls a tool here. Quick tests are preferred to long ones."""
         found = [
-            (said, tool)
-            for said in self.said
-            if said.dir == self.dir and (tool := recognise(said.words)) is not None and tool.runner == runner
+            (called, tool)
+            for called in self.called
+            if called.dir == self.dir and (tool := recognise(called.words)) is not None and tool.runner == runner
         ]
         quick = [pair for pair in found if not any(word in " ".join(pair[0].words) for word in LONG_TESTS)]
         return next(iter(quick or found), None)

@@ -45,13 +45,13 @@ ECOSYSTEMS: Mapping[str, Ecosystem] = {
 }
 
 
-def find_all(survey: Survey, said: tuple[CiCommand, ...], programs: Programs) -> Iterator[FoundCheck | Hint]:
+def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) -> Iterator[FoundCheck | Hint]:
     """Yield the checks and hints of the packages of every ecosystem, the root first."""
     for name, ecosystem in ECOSYSTEMS.items():
         places = _places(survey, ecosystem)
         if name == "python" and "." not in places and _is_plain_python(survey):
             places.insert(0, ".")
-        packages = [Package(survey, place, _inside(place, places), said, programs) for place in places]
+        packages = [Package(survey, place, _inside(place, places), called, programs) for place in places]
         spoken_for = {place for package in packages for place in _speaks_for(name, package, places)}
         for package in packages[:MOST_PACKAGES]:
             if package.dir not in spoken_for:

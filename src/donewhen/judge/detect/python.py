@@ -113,8 +113,8 @@ def _tests(package: Package, environment: Environment) -> Iterator[FoundCheck | 
 def _without_pytest(package: Package, environment: Environment, files: list[str]) -> Iterator[FoundCheck | Hint]:
     spelled = package.spelled("unittest")
     if spelled:
-        said, tool = spelled
-        why = f"{said.where} runs {shown(said.words)}"
+        called, tool = spelled
+        why = f"{called.where} runs {shown(called.words)}"
         yield _found(package, _module(environment, "unittest", *tool.arguments), "unittest", why)
     elif path := package.which_hold("unittest", *TEST_FILES):
         start = _discovery_start(package, path)

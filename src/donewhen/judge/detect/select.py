@@ -26,22 +26,22 @@ def _is_done_directly(indirect: FoundCheck, among: Sequence[FoundCheck]) -> bool
 
 def as_checks(found: Sequence[FoundCheck]) -> tuple[Proposed, ...]:
     """Name the checks: what is checked, the tool if there are two for it, and the directory."""
-    taken: set[str] = set()
+    used: set[str] = set()
     proposed: list[Proposed] = []
     for one in found:
         twin = any(other is not one and other.kind == one.kind and other.dir == one.dir for other in found)
         parts = [one.kind, *([one.runner] if twin else []), *([one.dir] if one.dir != "." else [])]
-        name = unused(re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(parts)).strip("-")[:64] or "check", taken)
-        taken.add(name)
+        name = unused(re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(parts)).strip("-")[:64] or "check", used)
+        used.add(name)
         check = Check(name=name, command=one.command, dir=one.dir, timeout_secs=one.timeout_secs)
         why = "".join(sign if sign.isprintable() else " " for sign in one.why)
         proposed.append(Proposed(check, why, one.kind))
     return tuple(proposed)
 
 
-def unused(name: str, taken: Iterable[str]) -> str:
+def unused(name: str, used: Iterable[str]) -> str:
     """Return the name, with a number if it is already used."""
-    names = set(taken)
+    names = set(used)
     number, candidate = 2, name
     while candidate in names:
         candidate = f"{name[:60]}-{number}"

@@ -87,7 +87,7 @@ def _recipe(lines: list[str], start: int) -> Iterator[tuple[int, str]]:
         yield held_at, held.lstrip("@-+")
 
 
-def said_by_targets(survey: Survey, directory: str) -> Iterator[CiCommand]:
+def target_commands(survey: Survey, directory: str) -> Iterator[CiCommand]:
     """Yield the plain commands of the targets that check something."""
     known = targets(survey, directory)
     for name in KIND_OF:
@@ -97,7 +97,7 @@ def said_by_targets(survey: Survey, directory: str) -> Iterator[CiCommand]:
                     yield CiCommand(known[name].file, line, words, directory)
 
 
-def said_by_environments(survey: Survey, directory: str) -> Iterator[CiCommand]:
+def environment_commands(survey: Survey, directory: str) -> Iterator[CiCommand]:
     """Yield the commands that tox and nox would run in their environments."""
     tox, nox = joined(directory, "tox.ini"), joined(directory, "noxfile.py")
     for line in _tox_commands(survey.text(tox)):

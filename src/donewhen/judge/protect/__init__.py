@@ -57,7 +57,7 @@ async def judged(
         tree,
         tuple(sorting.edits[path] for path in sorted(sorting.edits)),
         control,
-        ShadowModules(guard.base, sites, guard.suite.homes | guard.suite.beside).among(added),
+        ShadowModules(guard.base, sites, guard.suite.homes | guard.suite.given_directories).among(added),
     )
 
 

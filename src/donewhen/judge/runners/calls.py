@@ -164,8 +164,8 @@ def _of_package_manager(program: str, rest: tuple[str, ...], directory: Root, st
     if script:
         between = " --" if program == "npm" and "--" not in rest else ""
         for call in _through(script, between, rest, directory, steps):
-            is_handed_on = program == "npm" or "--" not in rest
-            yield call if is_handed_on else RunnerCall(call.runner, call.arguments, None)
+            is_passed_on = program == "npm" or "--" not in rest
+            yield call if is_passed_on else RunnerCall(call.runner, call.arguments, None)
     elif program != "npm":
         yield from _in_words((verb, *rest), directory, steps)
 

@@ -15,7 +15,7 @@ from donewhen.short_lines import LONGEST_LINE
 
 SEPARATORS = re.compile(r"&&|\|\||[;|&\n()`]|\$\(")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
-BESIDE = re.compile(r'"\$\{?\w+\}?"/|\$\{?\w+\}?/|\$\([^()]*\)/')
+SCRIPT_DIRECTORY = re.compile(r'"\$\{?\w+\}?"/|\$\{?\w+\}?/|\$\([^()]*\)/')
 """A variable or a substitution before a path usually means the directory of the script."""
 WORD = re.compile(r"[^\s\"'`;&|()<>=,{}\[\]$]+")
 
@@ -73,7 +73,7 @@ def all_words(text: str) -> frozenset[str]:
 
 def named(text: str) -> Iterator[NamedFile]:
     """Yield the files that a command, or each line of a script, names to run or to read as settings."""
-    for simple in SEPARATORS.split(BESIDE.sub("./", text.replace("\\\n", " "))):
+    for simple in SEPARATORS.split(SCRIPT_DIRECTORY.sub("./", text.replace("\\\n", " "))):
         words = _unwrapped(_split(simple))
         if words:
             yield from _of_one(words)

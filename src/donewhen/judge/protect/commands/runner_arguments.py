@@ -32,7 +32,7 @@ def runner_of(one: NamedFile) -> str:
     return name if name in RUNNERS else ""
 
 
-def handed(one: NamedFile) -> Iterator[str]:
+def test_arguments(one: NamedFile) -> Iterator[str]:
     """Yield the words that tell a runner where tests are.
 
     Doctests are in the product. With them the words name the product, so nothing is returned.

@@ -13,7 +13,7 @@ from donewhen.judge.contract import Check
 from donewhen.judge.protect.base_files import BaseFiles, OnceAsked
 from donewhen.judge.protect.commands.commands import NamedFile, all_words, named
 from donewhen.judge.protect.commands.package_scripts import used_scripts
-from donewhen.judge.protect.commands.runner_arguments import SEARCH_BY_NAME, handed, runner_of
+from donewhen.judge.protect.commands.runner_arguments import SEARCH_BY_NAME, runner_of, test_arguments
 from donewhen.judge.protect.names.globs import WILD
 from donewhen.judge.protect.names.test_names import is_test
 from donewhen.judge.protect.names.word_set import listed
@@ -30,7 +30,7 @@ PLACES = listed(
     " grading qa contrib automation"
 )
 """Directories with scripts about the project, not with the product."""
-SAYS_SO = re.compile(
+NAMED_AFTER_TESTS = re.compile(
     r"(?:^|[-_.])(?:tests?|testing|tester|runtests|check(?:s|er|ers|ing)?|verify|verifier|verification|lint(?:er|s)?|ci"
     r"|validate|validation|grade|grader|grading|eval|evals|evaluate|evaluation|judge|assertions?|bench|benchmarks?|smoke"
     r"|acceptance|e2e|specs?|suite|coverage)(?:[-_.]|$)",
@@ -101,8 +101,8 @@ class _ScriptWalk:
         self.found.words |= words
         around = [here, *(place for word in sorted(words)[:MOST_WORDS] if (place := self._directory(word, here)))]
         self.found.directories.update(around)
-        told = [word for listed_in in MODULE_PATH.findall(text) for word in listed_in.split(":")]
-        self.found.homes.update(place for word in told if (place := self._directory(word, here)))
+        module_paths = [word for listed_in in MODULE_PATH.findall(text) for word in listed_in.split(":")]
+        self.found.homes.update(place for word in module_paths if (place := self._directory(word, here)))
         places, seen = [here], set[tuple[NamedFile, int]]()
         for one in named(text):
             if one.how == "program" and one.word == "cd":
@@ -114,7 +114,7 @@ class _ScriptWalk:
             seen.add((one, len(places)))
             if one.how == "program":
                 self.found.programs.add(one.word)
-            for word in handed(one):
+            for word in test_arguments(one):
                 self._given(word, places, one, check)
             for path in self._places(one, around):
                 self._meet(path, one, check, direct)
@@ -228,8 +228,8 @@ def judges(path: str, content: str, one: NamedFile) -> bool:
     *directories, name = path.split("/")
     if one.how == "program" and (name.endswith(SHELL_SUFFIXES) or _has_shell(content)):
         return True
-    said = bool(SAYS_SO.search(name)) or not PLACES.isdisjoint(directories)
-    return said or bool(STARTS_TESTS.search(content)) or any(ARGUMENT.fullmatch(word) for word in one.arguments[:2])
+    is_named = bool(NAMED_AFTER_TESTS.search(name)) or not PLACES.isdisjoint(directories)
+    return is_named or bool(STARTS_TESTS.search(content)) or any(ARGUMENT.fullmatch(word) for word in one.arguments[:2])
 
 
 def _forms(word: str) -> Iterator[str]:

@@ -34,7 +34,7 @@ MODULES = re.compile(
         )
     )
 )
-BESIDE = re.compile(
+HELPERS = re.compile(
     r"conftest\.py|.*\.snap(?:shot)?|.*\.(?:ambr|golden)|spec_helper\.rb|rails_helper\.rb|test_helper\.\w+"
 )
 """Files that belong to tests without being tests, in any directory."""
@@ -44,7 +44,7 @@ SCRIPT = re.compile(rf".+\.{JS}")
 def is_test(path: str) -> bool:
     """Return True if a path is a test or is in a directory of tests."""
     *directories, name = path.split("/")
-    return bool(MODULES.fullmatch(name) or BESIDE.fullmatch(name)) or is_test_directory(directories) or _named(name)
+    return bool(MODULES.fullmatch(name) or HELPERS.fullmatch(name)) or is_test_directory(directories) or _named(name)
 
 
 def is_test_module(path: str) -> bool:

@@ -113,7 +113,7 @@ class Guard:
     def _built(self, path: str) -> str:
         parts = path.split("/")
         for at, part in enumerate(parts):
-            beside = BUILT.get(part, ())
-            if any(self.base.has("/".join((*parts[:at], name))) for name in beside):
+            markers = BUILT.get(part, ())
+            if any(self.base.has("/".join((*parts[:at], name))) for name in markers):
                 return "is a cache"
         return ""

@@ -46,7 +46,7 @@ class Suite:
         """Directories where modules of the product are searched: where commands run, and what settings add."""
         self._given = frozenset(path for path in executed.tests if not globs.WILD.search(path))
         self._given_patterns = tuple(sorted(executed.tests - self._given))
-        self.beside = {path.rpartition("/")[0] for path in self._given if base.has(path)} - PRODUCT_PLACES
+        self.given_directories = {path.rpartition("/")[0] for path in self._given if base.has(path)} - PRODUCT_PLACES
         """Directories of files that a command passes to a runner: modules are searched there too."""
         for place in executed.directories:
             self._read(place)
@@ -63,7 +63,7 @@ class Suite:
 
     def is_directory_of_tests(self, place: str) -> bool:
         within = any(place == directory or place.startswith(f"{directory}/") for directory in self._directories)
-        return within or place in self.beside or test_names.is_test_directory(place.split("/"))
+        return within or place in self.given_directories or test_names.is_test_directory(place.split("/"))
 
     def _read(self, place: str) -> None:
         options: list[str] = []
