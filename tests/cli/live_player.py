@@ -17,7 +17,7 @@ import anyio
 
 from donewhen.cli.views.session_audience import watching
 from donewhen.session.person.gates import GateKind, Person
-from donewhen.session.verbs.start import SessionWatcher
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.storage.record import Record
 
 

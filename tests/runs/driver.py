@@ -21,8 +21,9 @@ import anyio
 from donewhen.session.log.open_archive import any_archive
 from donewhen.session.log.writer import nobody
 from donewhen.session.outcome import SessionResult
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.settings.run_options import RunOptions
-from donewhen.session.verbs.start import SessionWatcher, resume, start
+from donewhen.session.verbs.start import resume, start
 
 NEVER = 1 << 30
 THREADS_SECS = 30

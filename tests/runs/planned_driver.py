@@ -14,8 +14,9 @@ import anyio
 import warm_program
 from donewhen.server import methods
 from donewhen.session.log.writer import nobody
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.settings.run_options import RunOptions
-from donewhen.session.verbs.start import SessionWatcher, resume, start
+from donewhen.session.verbs.start import resume, start
 from runs.driver import NEVER, in_a_process, session_of, tell
 
 WORDS = "the word may not be followed by others"

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from donewhen.session.check.judge_tree import CheckRequest
     from donewhen.session.check.receipts import Verified
     from donewhen.session.conclude.land import Landing, LandingRefused
+    from donewhen.session.person.watch import SessionWatcher
     from donewhen.session.settings.run_options import RunOptions
     from donewhen.session.verbs.check import CheckWatcher
     from donewhen.session.verbs.doctor import Diagnosis
     from donewhen.session.verbs.init import InitWatcher
     from donewhen.session.verbs.newest import Chosen
     from donewhen.session.verbs.sandbox import SandboxOptions
-    from donewhen.session.verbs.start import SessionWatcher
     from donewhen.session.verbs.trust import Trusted
     from donewhen.session.verbs.union import Combined
     from donewhen.workspace.policy import Ruling

@@ -10,7 +10,7 @@ here.
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
 import anyio.lowlevel
@@ -20,7 +20,7 @@ from donewhen.events import BaselineCompleted, Error, ModelSelected
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import Verdict
-from donewhen.model.interface import ModelWaits, Said
+from donewhen.model.interface import ModelWaits
 from donewhen.records import frozen
 from donewhen.session.check.judge_tree import check_results, judge_tree
 from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green
@@ -29,11 +29,13 @@ from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop.budget import Allowance, Budget
 from donewhen.session.loop.ladder import climb
 from donewhen.session.loop.maker_trees import maker_tree
-from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.round import LadderStep
+from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.outcome import STOPPED, Outcome, SessionResult
-from donewhen.session.person.gates import Decision, GateKind, Gates, Person
+from donewhen.session.person.gates import Decision, GateKind, Gates
 from donewhen.session.person.questions import Questions
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.recall.session_memory import for_session
 from donewhen.session.settings.contract_file import tables_of
 from donewhen.session.workplace import Workplace
@@ -63,15 +65,6 @@ class Crew:
     """Evaluator of green work; None if the session is not planned."""
 
 
-class Watcher(Protocol):
-    """Observer of a running session: the person who can be asked, and the receiver of streamed model text."""
-
-    @property
-    def person(self) -> Person | None: ...
-    @property
-    def said(self) -> Said | None: ...
-
-
 class Session:
     def __init__(
         self,
@@ -79,7 +72,7 @@ class Session:
         opened: StartRecord,
         recorder: LogWriter,
         crew: Callable[[], Awaitable[Crew]],
-        watcher: Watcher,
+        watcher: SessionWatcher,
     ) -> None:
         self._place: Workplace = place
         self._opened: StartRecord = opened
@@ -130,9 +123,16 @@ class Session:
             raise
 
     async def _work(self) -> SessionResult:
+        ended: SessionResult | None = None
+        while ended is None:  # a person may send the work back
+            for one in self._recorder.story.rounds[-1:]:
+                await self._memory.judged(one)  # the process may have died after the verdict and before this call
+            ended = await self._begun() or await self._worked()
+        return ended
+
+    async def _begun(self) -> SessionResult | None:
+        """Settle the contract, and judge the base. Return None if there is work to do."""
         story = self._recorder.story
-        for one in story.rounds[-1:]:
-            await self._memory.judged(one)  # the process may have died after the verdict and before this call
         if (ended := await self._proposed_contract()) is not None:
             return ended
         if story.baseline is None:
@@ -143,12 +143,16 @@ class Session:
             self._recorder.write(completed, note=baseline.note() if baseline is not None else None)
         if not self._may_be_green() and baseline_is_green(story, self._opened.contract):
             return await self._ending.finish(Outcome.ALREADY_SATISFIED, self._all_green())
+        return None
+
+    async def _worked(self) -> SessionResult | None:
+        """Work on it and conclude. Return None if a person sent the work back."""
+        story = self._recorder.story
         if story.landing is not None:
             return await self._conclusion().land_again(story.landing)
         if GateKind.AMENDMENT in story.gates:
             return await self._conclusion().amendment()
-        ended = await self._conclusion().conclude(await self._climb())
-        return ended if ended is not None else await self._work()
+        return await self._conclusion().conclude(await self._climb())
 
     def _conclusion(self) -> Conclusion:
         return Conclusion(self._place, self._opened, self._recorder, self.gates)
@@ -255,7 +259,7 @@ class Session:
                 return stop
             from donewhen.session.planned.evaluator import Evaluator  # loaded on use: most sessions are not planned
 
-            return await climb(bench, crew.rungs, Evaluator(bench, crew.sceptic))
+            return await climb(bench, crew.rungs, Evaluator(bench, crew.sceptic).evaluate)
 
 
 async def _stop_for_plan(bench: RoundContext, crew: Crew, gates: Gates) -> Stop | None:

@@ -15,7 +15,7 @@ from donewhen.cli.views.event_lines import SAID_AT_THE_END, lines_of, of_subtask
 from donewhen.cli.views.json_lines import json_text
 from donewhen.events import CheckCompleted, CheckStarted, IterationStarted
 from donewhen.session.person.gates import Person
-from donewhen.session.verbs.start import SessionWatcher
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.storage.record import Record
 
 SLOW_SECS = 1.0

@@ -4,8 +4,7 @@ This module decides only the order. How a round is worked on is in `round`, how 
 stop in `stop_rules`. An interrupted round continues where the log ends. An engine that has declined is not used again.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from donewhen.engines.spec import EngineKind
 from donewhen.events import EngineDeclined, EngineSelected, IterationStarted
@@ -13,7 +12,8 @@ from donewhen.model.interface import ModelWaits
 from donewhen.session.log.notes import RoundBegun
 from donewhen.session.log.state import Round, SessionState
 from donewhen.session.loop.judge_round import judge_round
-from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.round import LadderStep, run_attempt
+from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop, stop_after
 from donewhen.session.recall.session_memory import recalled
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
@@ -22,15 +22,11 @@ LAST_WORDS = ("green", "budget", "claim", "rejected", "inconclusive")
 """Reasons to stop that no other engine can change."""
 
 
-class Opinion(Protocol):
-    """An evaluator of work that the judge calls green."""
-
-    async def form(self, current: Round) -> None:
-        """Evaluate a round and write the opinion to the log."""
-        ...
+Evaluate = Callable[[Round], Awaitable[None]]
+"""Evaluates a round that the judge calls green, and writes the opinion to the log."""
 
 
-async def climb(bench: RoundContext, rungs: Sequence[LadderStep], opinion: Opinion | None = None) -> Stop:
+async def climb(bench: RoundContext, rungs: Sequence[LadderStep], evaluate: Evaluate | None = None) -> Stop:
     """Work on the ladder steps in order; each one builds on the work of the one before.
 
     Return the stop of the last step that worked. If no step worked, return why the last one declined.
@@ -40,7 +36,7 @@ async def climb(bench: RoundContext, rungs: Sequence[LadderStep], opinion: Opini
     left = [rung for rung in rungs if rung.kind not in bench.recorder.story.declined]
     while left:
         rung = left.pop(0)
-        stop = await _on(bench, rung, opinion, bool(left))
+        stop = await _on(bench, rung, evaluate, bool(left))
         worked = stop if stop.kind != "declined" else worked
         if stop.kind in LAST_WORDS:
             break
@@ -53,7 +49,7 @@ async def climb(bench: RoundContext, rungs: Sequence[LadderStep], opinion: Opini
     return worked or stop
 
 
-async def _on(bench: RoundContext, rung: LadderStep, opinion: Opinion | None, has_following: bool) -> Stop:
+async def _on(bench: RoundContext, rung: LadderStep, evaluate: Evaluate | None, has_following: bool) -> Stop:
     if rung.engine is None:
         return Stop("declined", rung.reason, word=rung.declines)
     story = bench.recorder.story
@@ -62,7 +58,7 @@ async def _on(bench: RoundContext, rung: LadderStep, opinion: Opinion | None, ha
     if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
         return Stop("declined", "all rounds that are allowed are used", word="red")
     try:
-        return await _work(bench, rung, opinion)
+        return await _work(bench, rung, evaluate)
     except ModelWaits as error:
         last = _last(story, rung)
         if last is not None and last.judged is not None and last.judged.green:
@@ -72,15 +68,15 @@ async def _on(bench: RoundContext, rung: LadderStep, opinion: Opinion | None, ha
         return Stop("waits", str(error), word=error.kind)
 
 
-async def _work(bench: RoundContext, rung: LadderStep, opinion: Opinion | None) -> Stop:
+async def _work(bench: RoundContext, rung: LadderStep, evaluate: Evaluate | None) -> Stop:
     recorder, story = bench.recorder, bench.recorder.story
     if story.engine != rung.kind:
         recorder.emit(EngineSelected(engine=rung.kind, reason=rung.reason, agent=rung.agent))
     while True:
         current = _last(story, rung)
         if current is not None and current.judged is not None:
-            if opinion is not None and current.judged.green and current.opinion is None:
-                await opinion.form(current)
+            if evaluate is not None and current.judged.green and current.opinion is None:
+                await evaluate(current)
             stop = stop_after(story, current, bench.budget)
             if stop is not None:
                 return stop
@@ -92,7 +88,7 @@ async def _work(bench: RoundContext, rung: LadderStep, opinion: Opinion | None) 
             return Stop("iterations", told, word="red")
         if current.attempted is None:
             recorder.move("running")
-            await bench.attempt(rung, current)
+            await run_attempt(bench, rung, current)
         if current.attempted is not None and current.attempted.stop == "declines":
             return Stop("declined", current.attempted.problem, word=current.attempted.word or "")
         recorder.move("judging")

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol
 
 import anyio
 
@@ -18,11 +17,10 @@ from donewhen.engines.interface import Asker, Meter, Note, Notebook, Time
 from donewhen.events import Event
 from donewhen.judge.contract import Contract
 from donewhen.session.check.regression_judge import RegressionJudge, beside
-from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.writer import LogWriter, StepNotebook
-from donewhen.session.loop.budget import Budget, Share
+from donewhen.session.loop.budget import Share
 from donewhen.session.loop.maker_trees import maker_tree, pin
-from donewhen.session.workplace import Workplace
+from donewhen.session.loop.round_context import RoundContext
 from donewhen.union.combine import Combiner
 from donewhen.union.gate import PatchGate
 from donewhen.union.integrate import Integration
@@ -64,24 +62,9 @@ class WorkerAsker:
             return await self.asker.ask(f"{self.subtask}-{id}-{digest}", f"[{self.subtask}] {prompt}")
 
 
-class RoundServices(Protocol):
-    """The part of `RoundContext` that worker services use."""
-
-    @property
-    def place(self) -> Workplace: ...
-    @property
-    def opened(self) -> StartRecord: ...
-    @property
-    def recorder(self) -> LogWriter: ...
-    @property
-    def budget(self) -> Budget: ...
-    @property
-    def asker(self) -> Asker | None: ...
-
-
 @dataclass(slots=True)
 class SessionWorkerServices:
-    bench: RoundServices
+    bench: RoundContext
     rung: str
     """Name under which the notes are kept."""
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
@@ -174,7 +157,7 @@ def _tell_of(recorder: LogWriter, subtask: str, event: Event) -> None:
     recorder.emit(event.of_subtask(subtask))
 
 
-async def _without_leavings(bench: RoundServices, tree: str) -> str:
+async def _without_leavings(bench: RoundContext, tree: str) -> str:
     """Return a tree without new files that tools leave behind when they run."""
     from donewhen.judge.protect import Guard
     from donewhen.workspace.git.store import edit_tree

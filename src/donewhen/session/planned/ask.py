@@ -9,7 +9,7 @@ from donewhen.engines.interface import Engine, Job
 from donewhen.engines.planner import LimitReached, NoAnswer, answer_of
 from donewhen.errors import DonewhenError
 from donewhen.events import Error
-from donewhen.session.loop.round import RoundContext
+from donewhen.session.loop.round_context import RoundContext
 
 
 class WatchdogExpired(NoAnswer):

@@ -36,7 +36,8 @@ from donewhen.session.log import plan_files
 from donewhen.session.log.notes import Proposal
 from donewhen.session.log.state import SessionState
 from donewhen.session.log.writer import LogWriter, StepNotebook
-from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.round import LadderStep, job_to_plan
+from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.person.edited_contract import proposed
 from donewhen.session.planned.ask import WatchdogExpired, answer_in_time
@@ -163,7 +164,7 @@ class PlanDrafter:
 
     async def _reply(self, planner: Engine) -> str:
         step = LadderStep(kind=EngineKind.PLANNED, engine=planner, reason="")
-        drafts, job = self._notes(DRAFT), self.bench.job_to_plan(step)
+        drafts, job = self._notes(DRAFT), job_to_plan(self.bench, step)
         story, contract = self.recorder.story, self.bench.opened.contract
         asked = sum(note.kind == DRAFT for note in story.notes.get(RUNG, ())) + len(story.proposals)
         given = "" if self._drafts_contract else f"\n{prompts.GIVEN}"

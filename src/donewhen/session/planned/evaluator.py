@@ -28,7 +28,8 @@ from donewhen.session.log.notes import Judged, Opinion
 from donewhen.session.log.state import Round
 from donewhen.session.log.writer import StepNotebook
 from donewhen.session.loop import feedback
-from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.round import LadderStep, job_to_plan
+from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.worker_services import SessionWorkerServices
 from donewhen.session.planned.ask import answer_in_time
 from donewhen.session.planned.evaluator_input import case_of
@@ -58,7 +59,7 @@ class Evaluator:
     bench: RoundContext
     sceptic: EvaluatorConfig
 
-    async def form(self, current: Round) -> None:
+    async def evaluate(self, current: Round) -> None:
         """Evaluate a round whose contract is green, and write the opinion to the log."""
         plan = plan_files.plan_in(self.bench.recorder.story)
         assert plan is not None  # only planned work is evaluated
@@ -158,7 +159,7 @@ class Evaluator:
 
     def _job(self, case: str, current: Round) -> Job:
         job, spoilt = (
-            self.bench.job_to_plan(LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")),
+            job_to_plan(self.bench, LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")),
             self._unusable(current),
         )
         return replace(

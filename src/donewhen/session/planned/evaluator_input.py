@@ -14,7 +14,8 @@ from donewhen.session.log import plan_files
 from donewhen.session.log.notes import Judged
 from donewhen.session.log.plan_tracker import IGNORED
 from donewhen.session.log.state import Round, SessionState
-from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.round import LadderStep, job_to_plan
+from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.worker_services import SessionWorkerServices
 
 
@@ -26,6 +27,7 @@ async def case_of(bench: RoundContext, current: Round, results: Sequence[CheckRe
     before = next((one.opinion for one in reversed(story.rounds) if one.opinion and one.opinion.evaluation), None)
     patch = await hands.patch(await hands.base(), judged.tree or "")
     shown = [one for one in judged.results or () if one.name not in hands.held_out]
+    step = LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")
     return EvaluatorInput(
         intent=bench.opened.intent,
         spec=plan.spec,
@@ -34,7 +36,7 @@ async def case_of(bench: RoundContext, current: Round, results: Sequence[CheckRe
         results="\n".join(f"- {one.name}: {one.status}" for one in (*shown, *results)),
         warnings=list(_warnings(story, judged, plan, hands.held_out)),
         before=before.summary if before is not None else "",
-        patch=shown_patch(bench.job_to_plan(LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")).redact(patch)),
+        patch=shown_patch(job_to_plan(bench, step).redact(patch)),
     )
 
 

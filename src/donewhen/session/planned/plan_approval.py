@@ -17,7 +17,8 @@ from donewhen.session.log import plan_files
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import SessionState
 from donewhen.session.log.writer import LogWriter, StepNotebook
-from donewhen.session.loop.round import LadderStep, RoundContext
+from donewhen.session.loop.round import LadderStep, job_to_plan
+from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.person import edited_contract
 from donewhen.session.person.gates import Decision, GateKind, Gates
@@ -106,7 +107,7 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
     while decision is Decision.CHANGED:
         bench.recorder.move("running")
         try:
-            plan = await foreman.engine.planned(bench.job_to_plan(foreman), bench.recorder.emit)
+            plan = await foreman.engine.planned(job_to_plan(bench, foreman), bench.recorder.emit)
         except NoPlan as none:
             return Stop("declined", f"there is no plan: {none}", word="plan_invalid")
         except LimitReached:

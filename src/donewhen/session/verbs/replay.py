@@ -33,8 +33,9 @@ from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import edited_contract
 from donewhen.session.person.gates import Decision, GateKind, Gates
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.verbs import offline
-from donewhen.session.verbs.start import SessionWatcher, begin, resume
+from donewhen.session.verbs.start import begin, resume
 from donewhen.session.workplace import open_workplace
 from donewhen.storage.archive import Archive
 from donewhen.storage.record import Record

@@ -17,18 +17,17 @@ from typing import Any
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted, StateChanged
 from donewhen.judge.contract import Contract
-from donewhen.model.interface import Said
-from donewhen.records import frozen
 from donewhen.session.crew import crew
 from donewhen.session.log import start_record as opening
 from donewhen.session.log.notes import Owned
-from donewhen.session.log.open_archive import Say, archive_of, near, silent
+from donewhen.session.log.open_archive import Say, archive_of, near
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import SessionState, told
-from donewhen.session.log.writer import Barrier, LogWriter, Told, no_barrier
+from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
-from donewhen.session.person.gates import Decision, GateKind, Person
+from donewhen.session.person.gates import Decision, GateKind
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.session import Session
 from donewhen.session.settings import contract_file
 from donewhen.session.settings import run_options as command_line
@@ -39,26 +38,6 @@ from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Lease
 from donewhen.storage.record import Record
 from donewhen.workspace.state_dir import state_root
-
-
-def never(record: Record | None) -> bool:
-    del record
-    return False
-
-
-@frozen(kw_only=True)
-class SessionWatcher:
-    """Receivers of what happens in a session, and the person who may be asked."""
-
-    told: Told
-    say: Say = silent
-    """Receives one line for a person, in addition to the events."""
-    person: Person | None = None
-    said: Said | None = None
-    """Receives the model's text as it streams in."""
-    barrier: Barrier = no_barrier
-    stops: Callable[[Record | None], bool] = never
-    """Returns True to cancel the session. It is called at its start and after every event."""
 
 
 class _Interrupts:

@@ -1,0 +1,30 @@
+"""Observer of a running session. The caller of `start`, `resume` and `replay` decides who it is."""
+
+from collections.abc import Callable
+
+from donewhen.model.interface import Said
+from donewhen.records import frozen
+from donewhen.session.log.open_archive import Say, silent
+from donewhen.session.log.writer import Barrier, Told, no_barrier
+from donewhen.session.person.gates import Person
+from donewhen.storage.record import Record
+
+
+def never(record: Record | None) -> bool:
+    del record
+    return False
+
+
+@frozen(kw_only=True)
+class SessionWatcher:
+    """Receivers of what happens in a session, and the person who may be asked."""
+
+    told: Told
+    say: Say = silent
+    """Receives one line for a person, in addition to the events."""
+    person: Person | None = None
+    said: Said | None = None
+    """Receives the model's text as it streams in."""
+    barrier: Barrier = no_barrier
+    stops: Callable[[Record | None], bool] = never
+    """Returns True to cancel the session. It is called at its start and after every event."""
