@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from hypothesis import strategies as st
 
@@ -38,5 +38,5 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def records_of(cls: type[Stored]) -> st.SearchStrategy[Stored]:
-    known = {name: values_of(kind) for name, kind in cls.__annotations__.items()}
+    known = {name: values_of(kind) for name, kind in cls.__annotations__.items() if get_origin(kind) is not ClassVar}
     return st.builds(cls, **known, unknown=LATER)

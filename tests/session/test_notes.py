@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from donewhen.engines.foreman.progress import GatedNote, WorkedNote
 from donewhen.engines.interface import NoChange
 from donewhen.events import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
 from donewhen.records import Stored, WrongShape
@@ -15,10 +16,11 @@ from runs.recorded_logs import NAMES, log
 from stored_values import records_of
 
 KINDS = {cls.KIND: cls for cls in SessionNote.__subclasses__()}
+ENGINES = {f"foreman.{cls.KIND}": cls for cls in (WorkedNote, GatedNote)}
 INSIDE: list[type[Stored]] = [CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, Hint]
 
 
-@given(st.sampled_from([*KINDS.values(), *INSIDE]).flatmap(records_of))
+@given(st.sampled_from([*KINDS.values(), *ENGINES.values(), *INSIDE]).flatmap(records_of))
 def test_a_record_is_read_as_it_was_written_with_the_keys_of_a_later_version(record: Stored) -> None:
     body = json.loads(json.dumps(record.plain()))
     assert type(record).load(body) == written(record)
@@ -31,6 +33,14 @@ def written(record: Stored) -> Stored:
     if isinstance(record, Judged) and record.results is None:
         return Judged.load(record.plain())
     return record
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_the_notes_of_engines_in_recorded_logs_are_written_as_they_were(kind: str) -> None:
+    notes = [record for name in NAMES for record in log(name) if record.kind == kind]
+    assert notes
+    for record in notes:
+        assert ENGINES[kind].load(record.body).plain() == record.body
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,12 +6,12 @@ The records are plain data for notes. `Tries` decides whether a recorded attempt
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from donewhen.engines.foreman.subtask_plan import Subtask
 from donewhen.engines.interface import Job, Note
 from donewhen.events import Error, Event
-from donewhen.records import frozen
+from donewhen.records import Stored, frozen
 from donewhen.union.combine import Dropped, United
 from donewhen.union.gate import Gated
 
@@ -125,13 +125,34 @@ def _of_gate(gated: Gated, held_out: frozenset[str]) -> str:
     return "; ".join(dict.fromkeys(why))
 
 
-WORKED, GATED = "worked", "gated"
-"""Note kinds: what a worker made, or that it failed; the gate's result was reported."""
 TRIES = 2
 """After a failed attempt, one more worker may try."""
 LONGEST_PROBLEM = 500
 
-Plain = Mapping[str, Any]
+
+class WorkedNote(Stored):
+    """What a worker made in one attempt, or that it failed."""
+
+    KIND: ClassVar[str] = "worked"
+    id: str
+    try_: int
+    round: int
+    ground: str
+    tree: str
+    """Empty if it made nothing."""
+    stop: str
+    problem: str
+
+
+class GatedNote(Stored):
+    """The gate's result of one attempt was reported."""
+
+    KIND: ClassVar[str] = "gated"
+    id: str
+    try_: int
+    round: int
+    ground: str
+    status: str
 
 
 @frozen(kw_only=True)
@@ -154,49 +175,43 @@ class SubtaskAttempt:
 class Tries:
     job: Job
 
-    def known(self, task: SubtaskAttempt, number: int) -> Plain | None:
+    def known(self, task: SubtaskAttempt, number: int) -> WorkedNote | None:
         """Return the result of an attempt that does not need to be made again."""
-        counting = [body for body in self._worked(task, number) if self._counts(task, body)]
+        counting = [worked for worked in self._worked(task) if worked.try_ == number and self._counts(task, worked)]
         return counting[-1] if counting else None
 
     def is_made(self, task: SubtaskAttempt) -> bool:
         """Tell whether there is something that could be gated."""
-        made = [body for body in self._notes(WORKED, task) if body["tree"]]
-        return any(self._counts(task, body) for body in made)
+        return any(worked.tree and self._counts(task, worked) for worked in self._worked(task))
 
     def anew(self, task: SubtaskAttempt, number: int) -> int:
         """Return how many times this attempt was made before without a result that counts."""
-        return len(self._worked(task, number))
+        return sum(worked.try_ == number for worked in self._worked(task))
 
     def is_told(self, task: SubtaskAttempt, number: int) -> bool:
-        here = (self.job.iteration, number)
-        return any((body["round"], body["try"]) == here for body in self._notes(GATED, task))
+        notes = [GatedNote.load(note.body) for note in self.job.notebook.notes() if note.kind == GatedNote.KIND]
+        here = (task.subtask.id, self.job.iteration, number)
+        return any((gated.id, gated.round, gated.try_) == here for gated in notes)
 
     def write_gated(self, task: SubtaskAttempt, number: int, status: str, *events: Event) -> None:
-        self.job.notebook.write(self._note(GATED, task, number, status=status), *events)
+        gated = GatedNote(task.subtask.id, number, self.job.iteration, task.ground, status)
+        self.job.notebook.write(Note(gated.KIND, gated.plain()), *events)
 
-    def write_worked(self, task: SubtaskAttempt, number: int, tree: str, stop: str, problem: str) -> Plain:
+    def write_worked(self, task: SubtaskAttempt, number: int, tree: str, stop: str, problem: str) -> WorkedNote:
         problem = f"{problem[:LONGEST_PROBLEM]}…" if len(problem) > LONGEST_PROBLEM else problem
-        note = self._note(WORKED, task, number, tree=tree, stop=stop, problem=problem)
+        worked = WorkedNote(task.subtask.id, number, self.job.iteration, task.ground, tree, stop, problem)
         told = [Error(kind="worker", message=problem).of_subtask(task.subtask.id)] if problem else []
-        self.job.notebook.write(note, *told)
-        return note.body
+        self.job.notebook.write(Note(worked.KIND, worked.plain()), *told)
+        return worked
 
-    def _worked(self, task: SubtaskAttempt, number: int) -> list[Plain]:
-        return [body for body in self._notes(WORKED, task) if body["try"] == number]
+    def _worked(self, task: SubtaskAttempt) -> list[WorkedNote]:
+        notes = [WorkedNote.load(note.body) for note in self.job.notebook.notes() if note.kind == WorkedNote.KIND]
+        return [worked for worked in notes if worked.id == task.subtask.id]
 
-    def _notes(self, kind: str, task: SubtaskAttempt) -> list[Plain]:
-        notes = [note.body for note in self.job.notebook.notes() if note.kind == kind]
-        return [body for body in notes if body["id"] == task.subtask.id]
-
-    def _counts(self, task: SubtaskAttempt, worked: Plain) -> bool:
+    def _counts(self, task: SubtaskAttempt, worked: WorkedNote) -> bool:
         """Tell whether a recorded attempt counts. It does not if it was made on another tree, or if it waited for a
         person. In a session that was resumed after its end, it also does not count if it failed or was stopped by a
         limit."""
-        if worked["stop"] == "waits" or worked["ground"] != task.ground:
+        if worked.stop == "waits" or worked.ground != task.ground:
             return False
-        return worked["round"] == self.job.iteration or bool(worked["tree"] and worked["stop"] != "budget")
-
-    def _note(self, kind: str, task: SubtaskAttempt, number: int, **more: Any) -> Note:
-        about = {"id": task.subtask.id, "try": number, "round": self.job.iteration, "ground": task.ground}
-        return Note(kind, {**about, **more})
+        return worked.round == self.job.iteration or bool(worked.tree and worked.stop != "budget")

@@ -8,15 +8,15 @@ A worker that writes nothing for too long is stopped. A worker that waits for a 
 
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import anyio
 
 from donewhen.engines.foreman import prompts
-from donewhen.engines.foreman.progress import TRIES, SubtaskAttempt, Tries
+from donewhen.engines.foreman.progress import TRIES, SubtaskAttempt, Tries, WorkedNote
 from donewhen.engines.interface import Asker, Attempt, Engine, Job, Note, Notebook, WorkerServices
 from donewhen.errors import DonewhenError, NeedsPerson
 from donewhen.events import Event, SubtaskGated, SubtaskStarted
@@ -133,11 +133,11 @@ class WorkerPool:
         async with self.at_once:
             worked = await self._worked(task)
         self.waiting -= 1
-        number = worked["try"]
-        if not worked["tree"]:
-            return self._failed(task, number, str(worked["problem"]))
+        number = worked.try_
+        if not worked.tree:
+            return self._failed(task, number, worked.problem)
         async with self._gates:
-            gated = await _boundary(self._judged, task, number, str(worked["tree"]))
+            gated = await _boundary(self._judged, task, number, worked.tree)
         return self._failed(task, number, gated) if isinstance(gated, str) else gated
 
     async def _judged(self, task: SubtaskAttempt, number: int, tree: str) -> Gated:
@@ -163,17 +163,17 @@ class WorkerPool:
 
     # -- one worker --
 
-    async def _worked(self, task: SubtaskAttempt) -> Mapping[str, Any]:
+    async def _worked(self, task: SubtaskAttempt) -> WorkedNote:
         """Return the attempt that made something, or the last one if none did."""
-        worked: Mapping[str, Any] = {}
-        for number in range(task.first_try, task.first_try + task.tries):
-            before = str(worked.get("problem", ""))
-            worked = self.tries.known(task, number) or await self._try(task, number, before)
-            if worked["tree"] or worked["stop"] in ("budget", "claim"):
-                break
-        return worked
+        number, problem = task.first_try, ""
+        while True:
+            worked = self.tries.known(task, number) or await self._try(task, number, problem)
+            number, problem = number + 1, worked.problem
+            is_over = worked.tree or worked.stop in ("budget", "claim")
+            if is_over or number >= task.first_try + task.tries:
+                return worked
 
-    async def _try(self, task: SubtaskAttempt, number: int, problem: str) -> Mapping[str, Any]:
+    async def _try(self, task: SubtaskAttempt, number: int, problem: str) -> WorkedNote:
         """Run one worker. If it breaks, the other workers continue."""
         worked = await _boundary(self._work, task, number, problem)
         if not isinstance(worked, str):
@@ -181,7 +181,7 @@ class WorkerPool:
         # The failure may come from the removal of its tree. What was made before that still counts.
         return self.tries.known(task, number) or self.tries.write_worked(task, number, "", "model_failed", worked)
 
-    async def _work(self, task: SubtaskAttempt, number: int, problem: str) -> Mapping[str, Any]:
+    async def _work(self, task: SubtaskAttempt, number: int, problem: str) -> WorkedNote:
         id, anew = task.subtask.id, self.tries.anew(task, number)
         part = f"{id}#{number}@{task.ground[:12]}{'+' * anew}"  # a tree and a conversation belong to one ground
         started = SubtaskStarted(id=id, index=task.index, level=task.level, total=task.total, attempt=number)
