@@ -59,7 +59,9 @@ def changed(language: LanguageName, before: bytes | None, after: bytes | None) -
     if before == after:
         return SymbolChanges()
     old, new = _Version(language, before or b""), _Version(language, after or b"")
-    differing = _differing(old, new)
+    common = [name for name in new.by_name if name in old.by_name]
+    # Only these names need a closer look.
+    differing = {name for name in common if old.raw(name) != new.raw(name) or _around(old, name) != _around(new, name)}
     old.look_at(differing)
     new.look_at(differing)
     added = tuple(name for name in new.by_name if name not in old.by_name)
@@ -159,12 +161,6 @@ class _Version:
             if not free and not holds and not within:
                 found.append((node.start_byte, ("", b" ".join((node.text or b"").split()))))
         return [item for _, item in sorted(found)]
-
-
-def _differing(old: _Version, new: _Version) -> set[str]:
-    """Return the names whose bytes, kind or condition differ; no other name needs a closer look."""
-    common = [name for name in new.by_name if name in old.by_name]
-    return {name for name in common if old.raw(name) != new.raw(name) or _around(old, name) != _around(new, name)}
 
 
 def _around(version: _Version, name: str) -> list[tuple[str, str]]:

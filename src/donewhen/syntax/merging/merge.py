@@ -7,7 +7,7 @@ from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName, SourceUnreadable, language_of
 from donewhen.syntax.merging.outlines import Outline, outline_of
 from donewhen.syntax.merging.proof import doubt, odd_line
-from donewhen.syntax.merging.regions import SIDES, LineMerge, MergeRegion, merged_by_lines
+from donewhen.syntax.merging.regions import SIDES, LineMerge, merged_by_lines
 from donewhen.syntax.merging.trees import NodeReader
 from donewhen.syntax.merging.versions import BaseVersion, Version
 from donewhen.syntax.merging.weave import MergeConflict, Weaving
@@ -166,12 +166,8 @@ def _line_in_ours(lines: LineMerge, row: int) -> int:
     """Convert a row of the text that has our lines at the conflicts to a line number of our own text."""
     at = 0
     for region in lines.regions:
-        length = len(_side(region))
+        length = len(lines.lines(region, region.taken or "ours"))
         if row < at + length:
             return min(region.ours.start + row - at, max(region.ours.stop - 1, region.ours.start)) + 1
         at += length
     return max(len(lines.ours), 1)
-
-
-def _side(region: MergeRegion) -> range:
-    return region.base if region.taken == "base" else region.theirs if region.taken == "theirs" else region.ours

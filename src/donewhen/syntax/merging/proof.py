@@ -48,7 +48,11 @@ def doubt(parts: Iterable[tuple[Tree, Version, Version, Version]]) -> str | None
     by_ours, by_theirs, by_result = Facts(), Facts(), Facts()
     for base, *versions in parts:
         for facts, version in zip((by_ours, by_theirs, by_result), versions, strict=True):
-            _add(facts, base, version)
+            before = _facts(base, [(span.old_start, span.old_end) for span in version.spans])
+            after = _facts(version.tree, [(span.new_start, span.new_end) for span in version.spans])
+            facts.declared.update(after.declared)
+            facts.declared.subtract(before.declared)
+            facts.bound.update(after.bound - before.bound)
     for name in sorted({*by_ours.declared, *by_theirs.declared, *by_result.declared}):
         mine, other, found = by_ours.declared[name], by_theirs.declared[name], by_result.declared[name]
         if found != (mine if mine == other else mine + other):
@@ -64,15 +68,6 @@ def _import_doubt(ours: set[tuple[bytes, bytes]], theirs: set[tuple[bytes, bytes
         if sources.get(source, name) != name:
             return f"both sides import {_shown(source)}, each under another name"
     return None
-
-
-def _add(facts: Facts, base: Tree, version: Version) -> None:
-    """Add what a version declares and imports in its changed places, compared with base (more or less)."""
-    before = _facts(base, [(span.old_start, span.old_end) for span in version.spans])
-    after = _facts(version.tree, [(span.new_start, span.new_end) for span in version.spans])
-    facts.declared.update(after.declared)
-    facts.declared.subtract(before.declared)
-    facts.bound.update(after.bound - before.bound)
 
 
 def _facts(tree: Tree, spans: Sequence[tuple[int, int]]) -> Facts:

@@ -48,7 +48,8 @@ class Stretch:
 
 def kept_of(base: Items, ours: Items, theirs: Items) -> list[MergedRow]:
     """Return the items of the merged row in order. Raise `Clash` if there is no safe result."""
-    vague = set[bytes]().union(*(_repeated(version.items) for version in (base, ours, theirs)))
+    counts = [Counter(item.key for item in version.items if item.named) for version in (base, ours, theirs)]
+    vague = {key for count in counts for key, times in count.items() if times > 1}
     b, o, t = (_row(version.items, vague) for version in (base, ours, theirs))
     o, t = _matched(b, o, t)
     sorting = _Sorting(o, t, ours.sortings)
@@ -58,10 +59,6 @@ def kept_of(base: Items, ours: Items, theirs: Items) -> list[MergedRow]:
         kept += _kept_in(stretch, b, o, t, sorting)
         kept += [MergedRow(*after)] if after else []
     return kept
-
-
-def _repeated(items: Sequence[RowItem]) -> set[bytes]:
-    return {key for key, times in Counter(item.key for item in items if item.named).items() if times > 1}
 
 
 def _row(items: Sequence[RowItem], vague: set[bytes]) -> Row:

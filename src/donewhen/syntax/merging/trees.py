@@ -44,7 +44,11 @@ class NodeReader:
 
     def _opened(self, node: Node, role: str) -> Items | Parts | None:
         if node.type == "import_clause":
-            return self._import_clause(node)
+            braces = next((child for child in node.children if child.type == "named_imports"), None)
+            cut = braces.start_byte if braces else node.end_byte
+            names = self.piece(braces) if braces else plain(b"", cut, "named_imports")
+            default = plain(self.text[node.start_byte : cut], node.start_byte)
+            return Parts([("default", default), ("names", names)], independent=True)
         if self._kind(node) in DEFINITIONS and (parts := self._definition(node)):
             return parts
         rule = ROWS[self.language].get(role or self._role(node))
@@ -93,7 +97,8 @@ class NodeReader:
             absent = self._absent_before(inner, field)
             if absent:
                 cut = at + len(self.text[at : child.start_byte].rstrip()) if field == "body" else child.end_byte
-                parts += [(f"before {absent}", plain(self.text[at:cut], at)), (absent, _absent(cut))]
+                nothing = Piece(b"", "bases", cut, lambda: Items("base classes", b"", (), b"", b",", b" "))
+                parts += [(f"before {absent}", plain(self.text[at:cut], at)), (absent, nothing)]
                 at = cut
             if field in FIELDS_THAT_PART:
                 parts += [
@@ -148,14 +153,6 @@ class NodeReader:
 
         return Piece(self.text[node.start_byte : inner.start_byte], "decorators", node.start_byte, opened)
 
-    def _import_clause(self, node: Node) -> Parts:
-        """Split into the default import and the names in braces."""
-        braces = next((child for child in node.children if child.type == "named_imports"), None)
-        cut = braces.start_byte if braces else node.end_byte
-        names = self.piece(braces) if braces else plain(b"", cut, "named_imports")
-        default = plain(self.text[node.start_byte : cut], node.start_byte)
-        return Parts([("default", default), ("names", names)], independent=True)
-
     def _children_apart(self, node: Node) -> Parts | None:
         """Split into the children and the white space before each; the number of children is part of the roles."""
         parts: list[tuple[str, Piece]] = []
@@ -167,8 +164,3 @@ class NodeReader:
 
     def _row(self, rule: Rule, children: Sequence[Node], start: int, end: int) -> Items | None:
         return Scan(self, rule, children, start, end).row()
-
-
-def _absent(at: int) -> Piece:
-    """Return an empty piece at the position of an absent part."""
-    return Piece(b"", "bases", at, lambda: Items("base classes", b"", (), b"", b",", b" "))

@@ -47,7 +47,8 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             if body is not None:
                 yield Into(body, replace(place, note="self", wrapper=None, marks=()))
         case "method":
-            yield DeclaredName(said(field(node, "name")), _method_kind(place), node, variant=place.note)
+            kind = "method" if place.within else "function"
+            yield DeclaredName(said(field(node, "name")), kind, node, variant=place.note)
         case "singleton_method":
             owner, name = said(field(node, "object")), said(field(node, "name"))
             prefix = "" if owner == "self" or owner == place.container.rsplit(".", 1)[-1] else f"{owner}."
@@ -62,10 +63,6 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             yield Into(node, branch(place, headline(node), None if kind in _TELLING else node.start_byte))
         case _:
             pass
-
-
-def _method_kind(place: NodePlace) -> Kind:
-    return "method" if place.within else "function"
 
 
 def _constant(node: Node) -> Iterator[Step]:

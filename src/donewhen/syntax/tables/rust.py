@@ -42,7 +42,8 @@ _OWNERS = frozenset({"class", "interface", "enum", "implementation"})
 
 def _read(node: Node, place: NodePlace) -> Iterator[Step]:
     name = said(field(node, "name"))
-    condition = _configured(place)
+    marks = [said(mark) for mark in place.marks]
+    condition = " ".join(text for text in marks if text.startswith(("#[cfg", "#[ cfg")))
     match node.type:
         case "function_item" | "function_signature_item":
             kind = "method" if place.within in _OWNERS else "function"
@@ -51,13 +52,15 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             body = field(node, "body") if kind in _WITH_MEMBERS else None
             yield DeclaredName(name, _ITEMS[kind], node, body, repeats=kind == "macro_definition", condition=condition)
         case "impl_item":
-            header = _header(node)
+            body = field(node, "body")
+            end = body.start_byte - node.start_byte if body is not None else None
+            header = " ".join((node.text or b"")[:end].decode("utf-8", "replace").split())
             inherent = field(node, "trait") is None
             yield DeclaredName(
                 _type_name(field(node, "type")),
                 "implementation",
                 node,
-                field(node, "body"),
+                body,
                 variant=header,
                 repeats=inherent,
                 reopens=True,
@@ -71,18 +74,6 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             yield Into(node, wrapped(place, node))
         case _:
             pass
-
-
-def _configured(place: NodePlace) -> str:
-    conditions = [said(mark) for mark in place.marks]
-    return " ".join(text for text in conditions if text.startswith(("#[cfg", "#[ cfg")))
-
-
-def _header(node: Node) -> str:
-    """Return everything before the body of an `impl` block, as it is written."""
-    body = field(node, "body")
-    end = body.start_byte - node.start_byte if body is not None else None
-    return " ".join((node.text or b"")[:end].decode("utf-8", "replace").split())
 
 
 def _type_name(node: Node | None) -> str:
