@@ -68,19 +68,16 @@ class Lease:
         if not self._is_released:
             numbers = take_numbers(self._connection, self.session, self.generation, batch)
         if numbers is None:
-            raise self._fenced()
+            now_held = held(self._connection, self.session)
+            owner = Owner.read(now_held[1]) if now_held else None
+            why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was given up"
+            raise LeaseLost(f"session {self.session} {why}; nothing more can be written to it from here")
         position, seq, at = numbers[0] - batch.records, numbers[1] - batch.events, numbers[2]
         notes = batch.records - batch.events
         return [
             Written(position + n, None if n <= notes else seq + n - notes, at, self.generation, kind, body)
             for n, (kind, body) in enumerate(parts, 1)
         ]
-
-    def _fenced(self) -> LeaseLost:
-        now_held = held(self._connection, self.session)
-        owner = Owner.read(now_held[1]) if now_held else None
-        why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was given up"
-        return LeaseLost(f"session {self.session} {why}; nothing more can be written to it from here")
 
     # The log file next to the database. It is a copy: if it cannot be written, the write to the database still counts.
 

@@ -46,8 +46,9 @@ class LogFile:
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         temporary = self.path.with_suffix(".new")
         temporary.unlink(missing_ok=True)
+        fields = {"session": head.session, "repo": head.repo, "title": head.title, "created_at": head.created_at}
         with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
-            _write_all(descriptor, _line(json.dumps({"format": 1, **_fields(head)})))
+            _write_all(descriptor, _line(json.dumps({"format": 1, **fields})))
         temporary.rename(self.path)
 
     def append(self, records: Iterable[Written]) -> None:
@@ -142,10 +143,6 @@ def _decoded(line: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return entry if isinstance(entry, dict) else None  # pyright: ignore[reportUnknownVariableType] - any object of JSON
-
-
-def _fields(head: LogHeader) -> dict[str, str]:
-    return {"session": head.session, "repo": head.repo, "title": head.title, "created_at": head.created_at}
 
 
 def _head(entry: Mapping[str, Any]) -> LogHeader | None:
