@@ -145,7 +145,17 @@ class Combiner:
         """Combine the patches that the gate accepted, in this order."""
         accepted = [one for one in gated if one.status == "accepted"]
         if not accepted:
-            return _nothing(gated, await self.integration.together(()))
+            base = await self.integration.together(())
+            return United(
+                gated=tuple(gated),
+                kept=(),
+                together=base,
+                judgement=None,
+                dropped=(),
+                runs=0,
+                confirmations=0,
+                flaky=(),
+            )
         found, together, judgement = await self._searched(accepted)
         dropped = await self._dropped(found, {one.patch.id: one for one in accepted})
         self._tell(found.kept, dropped, together)
@@ -163,7 +173,7 @@ class Combiner:
     async def _searched(self, accepted: Sequence[Gated]) -> tuple[SearchResult, Together, CheckDeltas | None]:
         """Return a proven union. The search first runs the checks alone. If its result fails the judgement with all
         defences, the search is repeated with all defences in every step."""
-        items = [_item(one) for one in accepted]
+        items = [SearchItem(one.patch.id, one.files, green_alone=True) for one in accepted]
         reached = {one.patch.id: one.judgement.gains for one in accepted if one.judgement}
         expected = _Expected(reached if self.keeps_gains else {})
         for proven in (False, True):
@@ -238,16 +248,6 @@ class Combiner:
             self.emit(events.SubtaskApplied(id=id))
         if kept:
             self.emit(events.UnionVerified(applied=(*self.before, *kept), reconciled=together.reconciled))
-
-
-def _nothing(gated: Sequence[Gated], base: Together) -> United:
-    return United(
-        gated=tuple(gated), kept=(), together=base, judgement=None, dropped=(), runs=0, confirmations=0, flaky=()
-    )
-
-
-def _item(one: Gated) -> SearchItem:
-    return SearchItem(one.patch.id, one.files, green_alone=True)
 
 
 def _common(one: Gated, other: Gated) -> tuple[str, ...]:

@@ -57,7 +57,10 @@ class PatchGate:
 
     async def looked(self, patches: Sequence[Patch]) -> list["PatchFacts"]:
         """Find parse errors, changed symbols and duplicate declarations of all patches, with one parser client call."""
-        looks = [PatchFacts(patch, await self._changes(patch)) for patch in patches]
+        looks = [
+            PatchFacts(patch, await self.store.diff(patch.on or self.base, patch.tree) if patch.tree else ())
+            for patch in patches
+        ]
         questions = [await self._questions(look) for look in looks]
         answers = iter(await self.reader.answers([one for some in questions for one in some]))
         for look, asked in zip(looks, questions, strict=True):
@@ -74,9 +77,6 @@ class PatchGate:
             if reasons:
                 return look.refused(reasons)
         return await self._evidence(look)
-
-    async def _changes(self, patch: Patch) -> Sequence[Change]:
-        return await self.store.diff(patch.on or self.base, patch.tree) if patch.tree else ()
 
     async def _questions(self, look: "PatchFacts") -> list[ParserRequest]:
         sizes = await self._sizes(look.changes)

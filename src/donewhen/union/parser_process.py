@@ -17,7 +17,8 @@ from donewhen.syntax.grammar import SourceUnreadable, language_of
 
 
 def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
-    path, texts = str(asked["path"]), {name: _bytes(asked.get(name)) for name in TEXTS}
+    path, encoded = str(asked["path"]), {name: asked.get(name) for name in TEXTS}
+    texts = {name: None if text is None else base64.b64decode(text) for name, text in encoded.items()}
     try:
         match asked["about"]:
             case "merge":
@@ -72,10 +73,6 @@ def _symbols(path: str, text: bytes, symbols: list[str]) -> dict[str, Any]:
     index = Index([(path, text)])
     found = {symbol: index.find(path, symbol) for symbol in symbols}
     return {"found": {symbol: {"answer": one.answer, "near": one.near} for symbol, one in found.items()}}
-
-
-def _bytes(value: str | None) -> bytes | None:
-    return None if value is None else base64.b64decode(value)
 
 
 def main() -> None:

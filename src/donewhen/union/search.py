@@ -47,7 +47,10 @@ async def search(patches: Sequence[SearchItem], probe: Oracle, *, limits: Search
         await salvage.finish()
         await salvage.offer_again()
     except SearchExhausted:
-        return _so_far(known, salvage)
+        kept = max(known.greens(), key=len, default=())
+        blamed = {blame.culprit for blame in salvage.blames}
+        left = known.union(id for id in salvage.given if id not in blamed and id not in kept)
+        return _found(known, salvage, kept, left)
     return _found(known, salvage, salvage.sequence)
 
 
@@ -139,11 +142,3 @@ def _found(known: SearchState, salvage: Salvage, kept: Sequence[str], left: Memb
     blames = tuple(blame for blame in salvage.blames if blame.culprit not in kept)
     asked = known.questions
     return SearchResult(known.union(kept), blames, asked.runs, asked.confirmations, known.flaky, left)
-
-
-def _so_far(known: SearchState, salvage: Salvage) -> SearchResult:
-    """Return the largest union that was seen green before the limit was reached."""
-    kept = max(known.greens(), key=len, default=())
-    blamed = {blame.culprit for blame in salvage.blames}
-    left = known.union(id for id in salvage.given if id not in blamed and id not in kept)
-    return _found(known, salvage, kept, left)
