@@ -84,7 +84,12 @@ class Signature:
         """Return plain data from which `of_json` creates the same signature."""
         where = {"key": self.where(), "check": self.check, "phase": self.phase}
         causes = [
-            {"kind": kind, "message": message, "place": place, "ids": self._ids_of((kind, message, place))}
+            {
+                "kind": kind,
+                "message": message,
+                "place": place,
+                "ids": [each.id for each in self.failed if each.cause == (kind, message, place)],
+            }
             for kind, message, place in self.causes
         ]
         return {
@@ -95,9 +100,6 @@ class Signature:
             "where": where,
             "what": {"key": self.what(), "causes": causes},
         }
-
-    def _ids_of(self, cause: tuple[str, str, str]) -> list[str]:
-        return [each.id for each in self.failed if each.cause == cause]
 
 
 def of_json(data: Mapping[str, object]) -> Signature:
@@ -123,7 +125,10 @@ def signature_of(log: bytes | str, check: str = "", base: Signature | None = Non
     text = text_of(log) if isinstance(log, bytes) else looked_at(log)
     found = failure_reports(text)
     if not found:
-        return _unknown(text, check)
+        printed = lines(text)
+        lines.cache_clear()
+        failed = _kept(Failed("", "", template, "") for template in templates(printed))
+        return Signature(check=check, phase="timeout" if ran_out_of_time(printed) else "test", failed=failed)
     before = set(base.failed) if base else set[Failed]()
     failed = _kept(each for each in map(_failed, found[0].failures) if each not in before)
     return Signature(check=check, phase=found[0].phase, failed=failed, reader=found[0].reader)
@@ -157,13 +162,6 @@ def _of_ids(signature: Signature, ids: set[str]) -> list[Failed]:
 
 def _same_step(a: Signature, b: Signature) -> bool:
     return (a.v, a.check, a.step, a.reader) == (b.v, b.check, b.step, b.reader)
-
-
-def _unknown(text: str, check: str) -> Signature:
-    printed = lines(text)
-    lines.cache_clear()
-    failed = _kept(Failed("", "", template, "") for template in templates(printed))
-    return Signature(check=check, phase="timeout" if ran_out_of_time(printed) else "test", failed=failed)
 
 
 def _failed(failure: Failure) -> Failed:

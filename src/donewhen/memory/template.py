@@ -51,9 +51,5 @@ def _distinct(lines: Iterable[str]) -> tuple[str, ...]:
     for line in islice(lines, MOST_TRIED):
         if len(kept) >= MOST_LINES:
             break
-        kept[_template(line)] = None
+        kept[VARIABLE.sub("<*>", masked(line[:LONGEST]))] = None
     return tuple(kept)
-
-
-def _template(line: str) -> str:
-    return VARIABLE.sub("<*>", masked(line[:LONGEST]))
