@@ -39,7 +39,10 @@ class Fallback:
             why = "" if model is self.models[0] else why
             self._stays[turn.role] = (model, why)
             return replace(_with(spent, reply), fallback=why)
-        failure = _most_hopeful(failures)
+        passing = [failure for failure in failures if isinstance(failure, ModelFailed) and not failure.final]
+        waiting = [failure for failure in failures if isinstance(failure, ModelWaits)]
+        # A failure that may be temporary, else one that a person can solve, else the last one.
+        failure = (passing or waiting or failures)[-1]
         failure.bill = spent
         raise failure
 
@@ -55,10 +58,3 @@ def _with(spent: Bill, reply: Reply) -> Reply:
     usd = None if reply.cost_usd is None else (spent + Bill(reply.usage, reply.cost_usd)).usd
     filled = reply.filled or reply.usage.input
     return replace(reply, usage=spent.usage + reply.usage, cost_usd=usd, filled=filled)
-
-
-def _most_hopeful(failures: list[ModelFailed | ModelWaits]) -> ModelFailed | ModelWaits:
-    """Return a failure that may be temporary, else one that a person can solve, else the last one."""
-    passing = [failure for failure in failures if isinstance(failure, ModelFailed) and not failure.final]
-    waiting = [failure for failure in failures if isinstance(failure, ModelWaits)]
-    return (passing or waiting or failures)[-1]

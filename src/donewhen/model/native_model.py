@@ -143,11 +143,8 @@ class NativeModel:
             return wire is not self.wires[0]
         if setback.kind != "bad_request":
             return False
-        sent = [name for name in wire.optional if name not in asked.opening.left_out and _field(name) in asked.head]
+        optional = [name for name in wire.optional if name not in asked.opening.left_out]
+        sent = [name for name in optional if f'"{name}":'.encode() in asked.head]
         refused = [name for name in sent if re.search(rf"\b{name}\b", setback.message)]
         self._left_out.update(refused[:1])
         return bool(refused)
-
-
-def _field(name: str) -> bytes:
-    return f'"{name}":'.encode()

@@ -60,7 +60,10 @@ class TurnRunner:
         """Send requests until there is an answer. Raise `ModelFailed` or `ModelWaits` if there will be none."""
         while True:
             try:
-                self._hear(await self._asked(ask), known_ids)
+                draft = await self._asked(ask)
+                self.heard += 1
+                self.draft, self.calls = draft, calls_of(draft, known_ids)
+                self.used += draft.usage
                 setback = self._unreadable()
             except RequestError as caught:
                 setback = caught
@@ -103,11 +106,6 @@ class TurnRunner:
 
     def _bill(self) -> Bill:
         return Bill(self.used, prices.cost_usd(self.by.prices, self.by.model, self.used))
-
-    def _hear(self, draft: PartialReply, known_ids: Collection[str]) -> None:
-        self.heard += 1
-        self.draft, self.calls = draft, calls_of(draft, known_ids)
-        self.used += draft.usage
 
     def _unreadable(self) -> RequestError | None:
         """Return an error if the first answer has an unreadable call. A retry does not help at the token limit."""
