@@ -100,7 +100,7 @@ def _taken(path: str, content: bytes) -> None:
 
 def _merged(content: bytes) -> None:
     for path in ("a.yaml", "CHANGELOG.md"):
-        _of("syntax.merging.regions.merged_by_lines")(b"a\n", content, b"b\n" + content)
+        _of("syntax.merging.regions.merge_lines")(b"a\n", content, b"b\n" + content)
         outline = _of("syntax.merging.outlines.outline_of")(path)
         assert outline is not None
         if outline.is_sound(content):
@@ -186,7 +186,7 @@ ADAPTED: Mapping[str, Call] = {
     "model.sse.Events": _server_events,
     "readers.printed_lines.last": lambda data: _of("readers.printed_lines.last")(re.compile("a"), _lines(data)),
     "readers.printed_lines.heard": lambda data: _of("readers.printed_lines.heard")(re.compile("(a)"), _lines(data)),
-    "syntax.merging.regions.merged_by_lines": _merged,
+    "syntax.merging.regions.merge_lines": _merged,
     "union.patch_rules.secrets": lambda data: list(_of("union.patch_rules.secrets")("a.txt", b"", data)),
     "workspace.policy.Policy": lambda data: Policy.load(root="/tree").at_once(text(data)),
 }

@@ -8,7 +8,7 @@ from declared_sources import SOURCES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.syntax.declarations import Declaration, declared
+from donewhen.syntax.declarations import Declaration, declarations_of
 from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable
 from tables import every_row
 from tiers import examples
@@ -22,14 +22,14 @@ EVERYTHING: dict[LanguageName, bytes] = {
 
 
 def only(language: LanguageName, text: str) -> Declaration:
-    (found,) = declared(language, text.encode())
+    (found,) = declarations_of(language, text.encode())
     return found
 
 
 @every_row(TABLE)
 def test_a_source_declares_what_its_language_says(row: tuple[LanguageName, str, str]) -> None:
     language, source, expected = row
-    found = [f"{one.name} {one.kind}" for one in declared(language, source.encode())]
+    found = [f"{one.name} {one.kind}" for one in declarations_of(language, source.encode())]
     assert found == [line for line in expected.split(", ") if line]
 
 
@@ -69,7 +69,7 @@ def test_attributes_above_a_comment_belong_to_what_comes_after_it() -> None:
 
 def test_one_of_several_declarators_has_a_span_of_its_own() -> None:
     text = b"export const a = 1, b = 2;"
-    assert [text[one.start : one.end] for one in declared("javascript", text)] == [b"a = 1", b"b = 2"]
+    assert [text[one.start : one.end] for one in declarations_of("javascript", text)] == [b"a = 1", b"b = 2"]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_one_of_several_declarators_has_a_span_of_its_own() -> None:
 def test_a_condition_names_the_branches_around_a_declaration(
     language: LanguageName, text: str, conditions: list[str]
 ) -> None:
-    assert [one.condition for one in declared(language, text.encode())] == conditions
+    assert [one.condition for one in declarations_of(language, text.encode())] == conditions
 
 
 def test_what_stands_in_a_branch_does_not_change_its_condition() -> None:
@@ -113,7 +113,7 @@ def test_parameter_types_are_told_where_they_tell_overloads_apart(
     language: LanguageName, text: str, signature: str
 ) -> None:
     wrapped = f"class A {{ {text} }}" if language == "java" else text
-    assert declared(language, wrapped.encode())[-1].signature == signature
+    assert declarations_of(language, wrapped.encode())[-1].signature == signature
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_parameter_types_are_told_where_they_tell_overloads_apart(
     ],
 )
 def test_a_text_with_errors_gives_what_can_be_read(language: LanguageName, text: str, names: set[str]) -> None:
-    assert names <= {one.name for one in declared(language, text.encode())}
+    assert names <= {one.name for one in declarations_of(language, text.encode())}
 
 
 @pytest.mark.parametrize(
@@ -145,28 +145,28 @@ def test_a_text_with_errors_gives_what_can_be_read(language: LanguageName, text:
 )
 def test_nesting_without_end_is_read_without_recursion(language: LanguageName, opening: bytes, closing: bytes) -> None:
     start = b"<?php " if language == "php" else b""
-    declared(language, start + opening * 10_000 + closing * 10_000)
+    declarations_of(language, start + opening * 10_000 + closing * 10_000)
 
 
 def test_classes_inside_classes_are_named_down_to_a_depth_and_no_further() -> None:
-    found = declared("java", b"class A {" * 3000 + b"}" * 3000)
+    found = declarations_of("java", b"class A {" * 3000 + b"}" * 3000)
     assert 50 < len(found) < 100
 
 
 def test_a_text_that_is_too_long_is_refused_with_a_reason() -> None:
     with pytest.raises(SourceUnreadable, match="more than a parser is given"):
-        declared("python", b"x" * (MOST_BYTES + 1))
+        declarations_of("python", b"x" * (MOST_BYTES + 1))
 
 
 def test_a_declaration_is_plain_data() -> None:
-    (found,) = declared("java", b"class A {}")
+    (found,) = declarations_of("java", b"class A {}")
     assert Declaration(**json.loads(json.dumps(asdict(found)))) == found
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=200))
 @settings(max_examples=examples(60), deadline=None)
 def test_no_bytes_stop_the_reading(language: LanguageName, text: bytes) -> None:
-    assert_in_order_and_nested(declared(language, text))
+    assert_in_order_and_nested(declarations_of(language, text))
 
 
 @given(st.sampled_from(LANGUAGES), st.data())
@@ -176,12 +176,12 @@ def test_no_damage_to_a_real_source_stops_the_reading(language: LanguageName, da
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 40)))
     patch = data.draw(st.sampled_from([b"", b"{", b"}", b"(", b"\n", b'"', b"\xff", b"class ", text[end : end + 30]]))
-    assert_in_order_and_nested(declared(language, text[:start] + patch + text[end:]))
+    assert_in_order_and_nested(declarations_of(language, text[:start] + patch + text[end:]))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_spans_stand_in_order_and_nest_or_are_apart(language: LanguageName) -> None:
-    assert_in_order_and_nested(declared(language, EVERYTHING[language]))
+    assert_in_order_and_nested(declarations_of(language, EVERYTHING[language]))
 
 
 def assert_in_order_and_nested(found: list[Declaration]) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from declared_sources import SOURCES
 
-from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable, language_of, parsed
+from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable, language_of, parse
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_a_language_is_known_by_the_ending_of_the_name(path: str, language: Lang
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_grammar_reads_a_program_of_its_language(language: LanguageName) -> None:
-    assert not parsed(language, SOURCES[language][0][0].encode()).root_node.has_error
+    assert not parse(language, SOURCES[language][0][0].encode()).root_node.has_error
 
 
 def test_a_text_beyond_the_limit_is_not_given_to_a_parser() -> None:
     with pytest.raises(SourceUnreadable):
-        parsed("c", b" " * (MOST_BYTES + 1))
+        parse("c", b" " * (MOST_BYTES + 1))

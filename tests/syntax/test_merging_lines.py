@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.syntax.merging.lines import changes, numbered, split
+from donewhen.syntax.merging.lines import diff_lines, number_lines, split_lines
 from donewhen.syntax.merging.merge import Conflict, ConflictPlace, MergedText, merge
 
 few_lines = st.lists(st.sampled_from([0, 1, 2, 3, 4]), max_size=30)
@@ -14,14 +14,14 @@ few_lines = st.lists(st.sampled_from([0, 1, 2, 3, 4]), max_size=30)
 
 @given(st.binary())
 def test_lines_are_the_text_again(text: bytes) -> None:
-    assert b"".join(split(text)) == text
+    assert b"".join(split_lines(text)) == text
 
 
 @given(few_lines, few_lines)
 def test_hunks_lead_from_one_text_to_the_other(old: list[int], new: list[int]) -> None:
     made: list[int] = []
     at = 0
-    for hunk in changes(old, new):
+    for hunk in diff_lines(old, new):
         assert hunk.old_start >= at
         made += old[at : hunk.old_start]
         assert len(made) == hunk.new_start
@@ -32,7 +32,7 @@ def test_hunks_lead_from_one_text_to_the_other(old: list[int], new: list[int]) -
 
 @given(few_lines, few_lines)
 def test_two_hunks_never_touch(old: list[int], new: list[int]) -> None:
-    hunks = changes(old, new)
+    hunks = diff_lines(old, new)
 
     assert all(one.old_end < two.old_start or one.new_end < two.new_start for one, two in pairwise(hunks))
 
@@ -40,11 +40,11 @@ def test_two_hunks_never_touch(old: list[int], new: list[int]) -> None:
 def test_an_expensive_pair_of_texts_gets_a_coarse_answer() -> None:
     old, new = [number % 7 for number in range(40_000)], [number * 3 % 5 for number in range(40_000)]
 
-    assert changes(old, new)
+    assert diff_lines(old, new)
 
 
 def test_equal_lines_have_equal_numbers() -> None:
-    assert numbered([b"a", b"b"], [b"b", b"c"]) == [[0, 1], [1, 2]]
+    assert number_lines([b"a", b"b"], [b"b", b"c"]) == [[0, 1], [1, 2]]
 
 
 @settings(deadline=None)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from merging_cases import Case, cases
 
-from donewhen.syntax.declarations import declared
-from donewhen.syntax.grammar import LanguageName, language_of, parsed
+from donewhen.syntax.declarations import declarations_of
+from donewhen.syntax.grammar import LanguageName, language_of, parse
 from donewhen.syntax.merging.merge import Conflict, MergedText, merge
 from tables import every_row
 from tiers import examples
@@ -79,7 +79,7 @@ def module(tongue: Tongue, added: list[Change], methods: int, who: str) -> bytes
 
 
 def names(language: LanguageName, text: bytes) -> list[str]:
-    return sorted(one.name for one in declared(language, text))
+    return sorted(one.name for one in declarations_of(language, text))
 
 
 @pytest.mark.parametrize("tongue", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
@@ -100,7 +100,7 @@ def test_additions_of_both_sides_are_all_there(
     before = names(language, base)
     expected = sorted(names(language, one) + [name for name in names(language, other) if name not in before])
     assert names(language, result.text) == names(language, turned.text) == expected
-    assert not parsed(language, result.text).root_node.has_error
+    assert not parse(language, result.text).root_node.has_error
 
 
 @pytest.mark.parametrize("tongue", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
@@ -124,8 +124,8 @@ def test_any_bytes_give_a_text_that_parses_or_a_conflict(path: str, base: bytes,
     language = language_of(path)
     if isinstance(result, Conflict):
         assert result.places
-    elif language and all(not parsed(language, text).root_node.has_error for text in (base, ours, theirs)):
-        assert not parsed(language, result.text).root_node.has_error
+    elif language and all(not parse(language, text).root_node.has_error for text in (base, ours, theirs)):
+        assert not parse(language, result.text).root_node.has_error
 
 
 @settings(deadline=None, max_examples=examples(60))

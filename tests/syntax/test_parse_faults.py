@@ -7,7 +7,7 @@ from declared_sources import SOURCES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.syntax.faults import Parse, breaks, first_fault
+from donewhen.syntax.faults import Parse, first_fault, parse_after_change
 from donewhen.syntax.grammar import LANGUAGES, LanguageName
 from tiers import examples
 
@@ -48,11 +48,11 @@ def test_good_sources_have_no_fault(language: LanguageName) -> None:
 def test_only_a_change_that_broke_a_text_is_to_blame(language: LanguageName, text: str, line: int) -> None:
     good = SOURCES[language][0][0].encode()
     broken = text.encode()
-    assert breaks(language, good, broken).state == "broke"
-    assert breaks(language, None, broken).state == "broke"
-    assert breaks(language, broken, broken + b"\n").state == "did not parse before either"
-    assert breaks(language, broken, good) == Parse("parses")
-    assert breaks(language, broken, None) == Parse("parses")
+    assert parse_after_change(language, good, broken).state == "broke"
+    assert parse_after_change(language, None, broken).state == "broke"
+    assert parse_after_change(language, broken, broken + b"\n").state == "did not parse before either"
+    assert parse_after_change(language, broken, good) == Parse("parses")
+    assert parse_after_change(language, broken, None) == Parse("parses")
 
 
 def test_a_long_offence_is_cut() -> None:
@@ -66,15 +66,15 @@ REFUSED_BY_PYTHON = b"def f():\n    return 1\n\ndef g(a=1, b): ...\n"
 
 def test_what_the_grammar_takes_and_python_refuses_is_told() -> None:
     assert first_fault("python", REFUSED_BY_PYTHON) is None
-    found = breaks("python", b"x = 1\n", REFUSED_BY_PYTHON)
+    found = parse_after_change("python", b"x = 1\n", REFUSED_BY_PYTHON)
     assert found.state == "broke"
     assert found.fault is not None
     assert found.fault.line == 4
 
 
 def test_python_has_no_say_about_a_new_file_or_one_that_it_never_took() -> None:
-    assert breaks("python", None, REFUSED_BY_PYTHON).state == "parses"
-    assert breaks("python", b"print 'of another age'\n", REFUSED_BY_PYTHON).state == "parses"
+    assert parse_after_change("python", None, REFUSED_BY_PYTHON).state == "parses"
+    assert parse_after_change("python", b"print 'of another age'\n", REFUSED_BY_PYTHON).state == "parses"
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_python_has_no_say_about_a_new_file_or_one_that_it_never_took() -> None:
     ],
 )
 def test_syntax_that_is_newer_than_ours_is_no_fault(text: bytes, version: tuple[int, int]) -> None:
-    assert breaks("python", b"x = 1\n", text).state == "parses"
-    refused = breaks("python", b"x = 1\n", text + b"def g(a=1, b): ...\n").state
+    assert parse_after_change("python", b"x = 1\n", text).state == "parses"
+    refused = parse_after_change("python", b"x = 1\n", text + b"def g(a=1, b): ...\n").state
     assert refused == ("broke" if sys.version_info[:2] >= version else "parses")
 
 
 def test_a_text_that_is_too_deep_for_python_is_no_fault() -> None:
-    assert breaks("python", b"x = 1\n", b"x = " + b"-" * 50_000 + b"1\n").state == "parses"
+    assert parse_after_change("python", b"x = 1\n", b"x = " + b"-" * 50_000 + b"1\n").state == "parses"
 
 
 def test_a_warning_is_no_fault() -> None:
-    assert breaks("python", b"x = 1\n", b"x = '\\d'\n").state == "parses"
+    assert parse_after_change("python", b"x = 1\n", b"x = '\\d'\n").state == "parses"
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=150))

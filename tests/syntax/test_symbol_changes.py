@@ -5,7 +5,7 @@ from declared_sources import SOURCES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.syntax.changes import OutsideChanges, SymbolChanges, changed
+from donewhen.syntax.changes import OutsideChanges, SymbolChanges, symbol_changes
 from donewhen.syntax.grammar import LANGUAGES, MOST_BYTES, LanguageName, SourceUnreadable
 from tiers import examples
 
@@ -65,25 +65,25 @@ EDITS: list[tuple[str, str, str, SymbolChanges]] = [
 @pytest.mark.parametrize(("old", "new", "expected"), [pytest.param(*edit[1:], id=edit[0]) for edit in EDITS])
 def test_an_edit_counts_for_the_symbol_it_is_in(old: str, new: str, expected: SymbolChanges) -> None:
     assert SHOP.count(old) == 1 or old == "VERSION"
-    assert changed("python", SHOP.encode(), SHOP.replace(old, new, 1).encode()) == expected
+    assert symbol_changes("python", SHOP.encode(), SHOP.replace(old, new, 1).encode()) == expected
 
 
 def test_a_new_file_adds_all_it_has_and_a_gone_one_removes_it() -> None:
     names = ("VERSION", "Shop", "Shop.timeout", "Shop.total", "Shop.close", "checkout")
-    assert changed("python", None, SHOP.encode()).added == names
-    assert changed("python", SHOP.encode(), None).removed == names
-    assert changed("python", None, SHOP.encode()).outside == OutsideChanges(True, True, True)
-    assert changed("python", None, None) == SymbolChanges()
+    assert symbol_changes("python", None, SHOP.encode()).added == names
+    assert symbol_changes("python", SHOP.encode(), None).removed == names
+    assert symbol_changes("python", None, SHOP.encode()).outside == OutsideChanges(True, True, True)
+    assert symbol_changes("python", None, None) == SymbolChanges()
 
 
 def test_a_declaration_that_only_moved_is_neither_new_nor_gone() -> None:
     one, two, three = (f"def {name}():\n    return 1\n\n\n".encode() for name in ("one", "two", "three"))
-    assert changed("python", one + two + three, three + one + two) == SymbolChanges(moved=("three",))
+    assert symbol_changes("python", one + two + three, three + one + two) == SymbolChanges(moved=("three",))
 
 
 def test_a_method_that_only_moved_inside_its_class_is_told_as_moved() -> None:
     before, after = b"class A { a() {} b() {} c() {} }", b"class A { b() {} c() {} a() {} }"
-    assert changed("javascript", before, after) == SymbolChanges(moved=("A.a",))
+    assert symbol_changes("javascript", before, after) == SymbolChanges(moved=("A.a",))
 
 
 def test_a_class_that_moved_takes_its_members_with_it() -> None:
@@ -91,12 +91,12 @@ def test_a_class_that_moved_takes_its_members_with_it() -> None:
         b"class A { m() {} }\nfunction f() {}\nfunction g() {}\n",
         b"function f() {}\nfunction g() {}\nclass A { m() {} }\n",
     )
-    assert changed("javascript", before, after) == SymbolChanges(moved=("A",))
+    assert symbol_changes("javascript", before, after) == SymbolChanges(moved=("A",))
 
 
 def test_a_statement_that_moved_past_declarations_is_a_change_of_statements() -> None:
     before, after = b"def f(): ...\ndef g(): ...\nf()\n", b"f()\ndef f(): ...\ndef g(): ...\n"
-    assert changed("python", before, after) == SymbolChanges(outside=STATEMENTS)
+    assert symbol_changes("python", before, after) == SymbolChanges(outside=STATEMENTS)
 
 
 @pytest.mark.parametrize(
@@ -142,22 +142,22 @@ def test_a_statement_that_moved_past_declarations_is_a_change_of_statements() ->
 def test_changes_are_told_as_each_language_has_them(
     language: LanguageName, before: str, after: str, expected: SymbolChanges
 ) -> None:
-    assert changed(language, before.encode(), after.encode()) == expected
+    assert symbol_changes(language, before.encode(), after.encode()) == expected
 
 
 def test_other_line_ends_are_no_change_of_python_functions() -> None:
-    assert changed("python", SHOP.encode(), SHOP.replace("\n", "\r\n").encode()) == SymbolChanges(outside=TRIVIA)
+    assert symbol_changes("python", SHOP.encode(), SHOP.replace("\n", "\r\n").encode()) == SymbolChanges(outside=TRIVIA)
 
 
 def test_names_that_came_went_or_changed_are_listed_together() -> None:
-    found = changed("python", b"def a(): ...\ndef b(): ...\n", b"def b(): pass\ndef c(): ...\n")
+    found = symbol_changes("python", b"def a(): ...\ndef b(): ...\n", b"def b(): pass\ndef c(): ...\n")
     assert found.symbols == ("c", "a", "b")
-    assert found and not changed("python", b"", b"")
+    assert found and not symbol_changes("python", b"", b"")
 
 
 def test_a_version_that_is_too_long_is_refused() -> None:
     with pytest.raises(SourceUnreadable):
-        changed("python", b"", b"#" * (MOST_BYTES + 1))
+        symbol_changes("python", b"", b"#" * (MOST_BYTES + 1))
 
 
 NEW: dict[str, str] = {
@@ -176,15 +176,15 @@ NEW: dict[str, str] = {
 def test_a_function_at_the_end_of_a_file_is_all_that_is_new(language: LanguageName) -> None:
     for source, _ in SOURCES[language]:
         before, after = source + "\n", source + "\n" + NEW[language]
-        assert changed(language, before.encode(), after.encode()) == SymbolChanges(added=("brandNew",)), source
-        assert changed(language, after.encode(), before.encode()) == SymbolChanges(removed=("brandNew",)), source
+        assert symbol_changes(language, before.encode(), after.encode()) == SymbolChanges(added=("brandNew",)), source
+        assert symbol_changes(language, after.encode(), before.encode()) == SymbolChanges(removed=("brandNew",)), source
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=150))
 @settings(max_examples=examples(60), deadline=None)
 def test_a_text_is_the_same_as_itself_and_a_difference_is_never_lost(language: LanguageName, text: bytes) -> None:
-    assert not changed(language, text, text)
-    assert changed(language, text, text + b"\n")
+    assert not symbol_changes(language, text, text)
+    assert symbol_changes(language, text, text + b"\n")
 
 
 @given(st.sampled_from(LANGUAGES), st.data())
@@ -192,5 +192,5 @@ def test_a_text_is_the_same_as_itself_and_a_difference_is_never_lost(language: L
 def test_what_one_direction_adds_the_other_removes(language: LanguageName, data: st.DataObject) -> None:
     sources = [source for source, _ in SOURCES[language]]
     one, other = (data.draw(st.sampled_from(sources)).encode() for _ in range(2))
-    there, back = changed(language, one, other), changed(language, other, one)
+    there, back = symbol_changes(language, one, other), symbol_changes(language, other, one)
     assert (there.added, set(there.modified), there.outside) == (back.removed, set(back.modified), back.outside)

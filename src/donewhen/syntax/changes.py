@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import TypeVar
 
 from donewhen.records import frozen
-from donewhen.syntax.declarations import Declaration, declared_in
-from donewhen.syntax.grammar import LanguageName, parsed
+from donewhen.syntax.declarations import Declaration, declarations_in
+from donewhen.syntax.grammar import LanguageName, parse
 from donewhen.syntax.tables import TABLES
-from donewhen.syntax.word_owners import Span, TextOwner, distribute, owners
+from donewhen.syntax.word_owners import Span, TextOwner, distribute, text_owners
 
 _Item = TypeVar("_Item", bound=Hashable)
 
@@ -53,7 +53,7 @@ class SymbolChanges:
         return self != SymbolChanges()
 
 
-def changed(language: LanguageName, before: bytes | None, after: bytes | None) -> SymbolChanges:
+def symbol_changes(language: LanguageName, before: bytes | None, after: bytes | None) -> SymbolChanges:
     """Return the difference of two versions; None means that the file does not exist. Raise `SourceUnreadable` if a
     version is too long."""
     if before == after:
@@ -61,13 +61,17 @@ def changed(language: LanguageName, before: bytes | None, after: bytes | None) -
     old, new = _Version(language, before or b""), _Version(language, after or b"")
     common = [name for name in new.by_name if name in old.by_name]
     # Only these names need a closer look.
-    differing = {name for name in common if old.raw(name) != new.raw(name) or _around(old, name) != _around(new, name)}
-    old.look_at(differing)
-    new.look_at(differing)
+    differing = {
+        name
+        for name in common
+        if old.raw(name) != new.raw(name) or _kinds_and_conditions(old, name) != _kinds_and_conditions(new, name)
+    }
+    old.read_words(differing)
+    new.read_words(differing)
     added = tuple(name for name in new.by_name if name not in old.by_name)
     removed = tuple(name for name in old.by_name if name not in new.by_name)
-    modified, reordered = _modified(old, new, differing)
-    displaced, shuffled = _displaced(old, new)
+    modified, reordered = _modified_names(old, new, differing)
+    displaced, shuffled = _moved_names(old, new)
     elsewhere = (reordered | displaced).difference(modified)
     moved = tuple(name for name in new.by_name if name in elsewhere)
     imports = old.outside.imports != new.outside.imports
@@ -83,9 +87,9 @@ class _Version:
     def __init__(self, language: LanguageName, text: bytes) -> None:
         self._table = TABLES[language]
         self._text = text
-        self._tree = parsed(language, text)
-        self.declarations = declared_in(self._tree, self._table, text)
-        self._owners = owners(self.declarations, len(text))
+        self._tree = parse(language, text)
+        self.declarations = declarations_in(self._tree, self._table, text)
+        self._owners = text_owners(self.declarations, len(text))
         self._raw: dict[Span, bytes] = {}
         self.by_name: dict[str, list[Declaration]] = {}
         for declaration in self.declarations:
@@ -108,11 +112,11 @@ class _Version:
             found.append(self._raw[span])
         return found
 
-    def look_at(self, names: set[str]) -> None:
+    def read_words(self, names: set[str]) -> None:
         spans = {self.outside.span, *((one.start, one.end) for name in names for one in self.by_name.get(name, ()))}
         distribute(self._tree, self._table, self._text, self._owners, spans)
 
-    def faces(self, name: str) -> list[Hashable]:
+    def identities(self, name: str) -> list[Hashable]:
         """Return the values that must be equal for two declarations to be the same."""
         return [
             (one.kind, one.condition, raw if self._table.indented and not one.members else self._words(one))
@@ -120,14 +124,14 @@ class _Version:
         ]
 
     @cached_property
-    def _kept_words(self) -> dict[Span, tuple[bytes, ...]]:
+    def _words_by_span(self) -> dict[Span, tuple[bytes, ...]]:
         return {}
 
     def _words(self, declaration: Declaration) -> tuple[bytes, ...]:
         span = (declaration.start, declaration.end)
-        if span not in self._kept_words:
-            self._kept_words[span] = tuple(self._owners[span].tokens)
-        return self._kept_words[span]
+        if span not in self._words_by_span:
+            self._words_by_span[span] = tuple(self._owners[span].tokens)
+        return self._words_by_span[span]
 
     def comments(self, *left_out: Sequence[str]) -> list[bytes]:
         """Return all comments between declarations and members, except those inside declarations that were added or
@@ -163,16 +167,16 @@ class _Version:
         return [item for _, item in sorted(found)]
 
 
-def _around(version: _Version, name: str) -> list[tuple[str, str]]:
+def _kinds_and_conditions(version: _Version, name: str) -> list[tuple[str, str]]:
     return [(one.kind, one.condition) for one in version.by_name[name]]
 
 
-def _modified(old: _Version, new: _Version, differing: set[str]) -> tuple[list[str], set[str]]:
+def _modified_names(old: _Version, new: _Version, differing: set[str]) -> tuple[list[str], set[str]]:
     """Return which of these names changed, and which declarations of one name only changed their order."""
     modified: list[str] = []
     reordered: set[str] = set()
     for name in (name for name in new.by_name if name in differing):
-        was, now = old.faces(name), new.faces(name)
+        was, now = old.identities(name), new.identities(name)
         if was != now and Counter(was) == Counter(now):
             reordered.add(name)
         elif was != now:
@@ -180,7 +184,7 @@ def _modified(old: _Version, new: _Version, differing: set[str]) -> tuple[list[s
     return modified, reordered
 
 
-def _displaced(old: _Version, new: _Version) -> tuple[set[str], bool]:
+def _moved_names(old: _Version, new: _Version) -> tuple[set[str], bool]:
     """Return the names that moved among their siblings, and whether a top-level statement moved."""
     moved: set[str] = set()
     for container, names in new.order.items():
@@ -193,13 +197,13 @@ def _displaced(old: _Version, new: _Version) -> tuple[set[str], bool]:
 
 def _out_of_order(was: Sequence[_Item], now: Sequence[_Item]) -> list[_Item]:
     """Return the fewest common items that must be removed so that the rest is in the same order."""
-    places: dict[tuple[_Item, int], int] = {item: place for place, item in enumerate(_numbered(was))}
-    common = [item for item in _numbered(now) if item in places]
-    in_order = _longest_rise([places[item] for item in common])
+    places: dict[tuple[_Item, int], int] = {item: place for place, item in enumerate(_with_occurrence(was))}
+    common = [item for item in _with_occurrence(now) if item in places]
+    in_order = _longest_increasing([places[item] for item in common])
     return [item for at, (item, _) in enumerate(common) if at not in in_order]
 
 
-def _numbered(items: Sequence[_Item]) -> list[tuple[_Item, int]]:
+def _with_occurrence(items: Sequence[_Item]) -> list[tuple[_Item, int]]:
     """Pair each item with the number of equal items before it, which makes all pairs different."""
     seen: Counter[_Item] = Counter()
     found: list[tuple[_Item, int]] = []
@@ -209,7 +213,7 @@ def _numbered(items: Sequence[_Item]) -> list[tuple[_Item, int]]:
     return found
 
 
-def _longest_rise(numbers: Sequence[int]) -> set[int]:
+def _longest_increasing(numbers: Sequence[int]) -> set[int]:
     """Return the positions of a longest increasing subsequence, by keeping the smallest end for each length."""
     ends: list[int] = []
     at_end: list[int] = []

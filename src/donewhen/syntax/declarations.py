@@ -10,7 +10,7 @@ from dataclasses import replace
 from tree_sitter import Node, Tree
 
 from donewhen.records import frozen
-from donewhen.syntax.grammar import LanguageName, parsed
+from donewhen.syntax.grammar import LanguageName, parse
 from donewhen.syntax.tables import TABLES
 from donewhen.syntax.tables.place import DeclaredName, Into, Kind, LanguageTable, NodePlace, Onward
 
@@ -42,15 +42,15 @@ class Declaration:
     """True if it can contain declarations."""
 
 
-def declared(language: LanguageName, text: bytes) -> list[Declaration]:
+def declarations_of(language: LanguageName, text: bytes) -> list[Declaration]:
     """Return all declarations of a text. Raise `SourceUnreadable` if the text is too long for a parser."""
-    return declared_in(parsed(language, text), TABLES[language], text)
+    return declarations_in(parse(language, text), TABLES[language], text)
 
 
-def declared_in(tree: Tree, table: LanguageTable, text: bytes) -> list[Declaration]:
+def declarations_in(tree: Tree, table: LanguageTable, text: bytes) -> list[Declaration]:
     """Return all declarations of a tree that is already parsed."""
     walk = _DeclarationWalk(table, _line_starts(text))
-    walk.through(tree.root_node)
+    walk.walk(tree.root_node)
     return sorted(walk.found, key=lambda declaration: (declaration.start, -declaration.end))
 
 
@@ -70,43 +70,45 @@ class _DeclarationWalk:
         self.table = table
         self.line_starts = line_starts
         self.found: list[Declaration] = []
-        self._waiting: list[tuple[Node, NodePlace]] = []
+        self._queue: list[tuple[Node, NodePlace]] = []
 
-    def through(self, root: Node) -> None:
-        self._waiting.append((root, NodePlace()))
-        while self._waiting:
-            self._children(*self._waiting.pop())
+    def walk(self, root: Node) -> None:
+        self._queue.append((root, NodePlace()))
+        while self._queue:
+            self._visit_children(*self._queue.pop())
 
-    def _children(self, node: Node, place: NodePlace) -> None:
+    def _visit_children(self, node: Node, place: NodePlace) -> None:
         marks: list[Node] = []
         for child in node.children:
             if child.type in self.table.marks:
                 marks.append(child)
             elif child.is_named and child.type not in self.table.comments:
-                place = self._child(child, replace(place, marks=(*place.marks, *marks)) if marks else place) or place
+                place = (
+                    self._visit_child(child, replace(place, marks=(*place.marks, *marks)) if marks else place) or place
+                )
                 marks = []
 
-    def _child(self, child: Node, place: NodePlace) -> NodePlace | None:
+    def _visit_child(self, child: Node, place: NodePlace) -> NodePlace | None:
         """Process one node. Return a place if the node sets the place of its later siblings."""
         if child.type == "ERROR":
-            self._later(Into(child, replace(place, unsure=True)))
+            self._enqueue(Into(child, replace(place, unsure=True)))
             return None
         onward = None
         for step in self.table.read(child, place):
             match step:
                 case DeclaredName():
-                    self._name(step, place)
+                    self._add_declaration(step, place)
                 case Into():
-                    self._later(step)
+                    self._enqueue(step)
                 case Onward(onward):
                     pass
         return onward
 
-    def _later(self, step: Into) -> None:
+    def _enqueue(self, step: Into) -> None:
         if step.place.depth < DEEPEST:
-            self._waiting.append((step.node, replace(step.place, depth=step.place.depth + 1)))
+            self._queue.append((step.node, replace(step.place, depth=step.place.depth + 1)))
 
-    def _name(self, named: DeclaredName, place: NodePlace) -> None:
+    def _add_declaration(self, named: DeclaredName, place: NodePlace) -> None:
         if not named.name:
             return
         start, end = _span(named, place)
@@ -130,7 +132,7 @@ class _DeclarationWalk:
         if named.body is not None:
             own = f"{named.name} {named.variant}" if named.reopens else str(start)
             inside = NodePlace(name, named.kind, f"{place.scope}\n{own}", " / ".join(conditions), unsure=place.unsure)
-            self._later(Into(named.body, replace(inside, depth=place.depth)))
+            self._enqueue(Into(named.body, replace(inside, depth=place.depth)))
 
 
 def _span(named: DeclaredName, place: NodePlace) -> tuple[int, int]:

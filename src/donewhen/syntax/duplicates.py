@@ -9,8 +9,8 @@ import re
 from collections import defaultdict
 
 from donewhen.records import frozen
-from donewhen.syntax.declarations import Declaration, declared_in
-from donewhen.syntax.grammar import LanguageName, parsed
+from donewhen.syntax.declarations import Declaration, declarations_in
+from donewhen.syntax.grammar import LanguageName, parse
 from donewhen.syntax.tables import TABLES
 from donewhen.syntax.tables.place import Kind
 
@@ -50,14 +50,14 @@ _Identity = tuple[str, str, str, str, str]
 
 def _clashes(language: LanguageName, text: bytes) -> dict[_Identity, list[list[Declaration]]]:
     """Return declarations that occur more than once in a scope, by their identity without the scope."""
-    tree = parsed(language, text)
+    tree = parse(language, text)
     if tree.root_node.has_error:
         return {}
-    taken_back = _taken_back(language, text)
+    removed = _removed_names(language, text)
     scopes: dict[tuple[str, _Identity], list[Declaration]] = defaultdict(list)
-    for one in declared_in(tree, TABLES[language], text):
-        if not one.repeats and one.name.rsplit(".", 1)[-1] not in taken_back:
-            identity = (one.name, _space(language, one.kind), one.condition, one.signature, one.variant)
+    for one in declarations_in(tree, TABLES[language], text):
+        if not one.repeats and one.name.rsplit(".", 1)[-1] not in removed:
+            identity = (one.name, _namespace_of(language, one.kind), one.condition, one.signature, one.variant)
             scopes[one.scope, identity].append(one)
     found: dict[_Identity, list[list[Declaration]]] = defaultdict(list)
     for (_, identity), declarations in scopes.items():
@@ -66,7 +66,7 @@ def _clashes(language: LanguageName, text: bytes) -> dict[_Identity, list[list[D
     return found
 
 
-def _space(language: LanguageName, kind: Kind) -> str:
+def _namespace_of(language: LanguageName, kind: Kind) -> str:
     """Return one key for all kinds that share a namespace."""
     for number, kinds in enumerate(TABLES[language].one_namespace):
         if kind in kinds:
@@ -74,7 +74,7 @@ def _space(language: LanguageName, kind: Kind) -> str:
     return kind
 
 
-def _taken_back(language: LanguageName, text: bytes) -> set[str]:
+def _removed_names(language: LanguageName, text: bytes) -> set[str]:
     """Return names that the text itself removes or aliases, in order to declare them again."""
     if language in ("c", "cpp"):
         return {name.decode("utf-8", "replace") for name in _UNDEFINED.findall(text)}

@@ -17,7 +17,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from donewhen.records import frozen
-from donewhen.syntax.grammar import LanguageName, parsed
+from donewhen.syntax.grammar import LanguageName, parse
 
 _SHOWN = 60
 
@@ -40,7 +40,7 @@ class Parse:
     """The first fault of the current text."""
 
 
-def breaks(language: LanguageName, before: bytes | None, after: bytes | None) -> Parse:
+def parse_after_change(language: LanguageName, before: bytes | None, after: bytes | None) -> Parse:
     """Tell whether a change made a text unparsable. None means that there is no file. A file that did not parse before,
     such as a template, is not reported as broken."""
     if after is None:
@@ -58,10 +58,10 @@ def breaks(language: LanguageName, before: bytes | None, after: bytes | None) ->
 
 def first_fault(language: LanguageName, text: bytes) -> Fault | None:
     """Return the first fault that the grammar finds. Raise `SourceUnreadable` if the text is too long."""
-    root = parsed(language, text).root_node
+    root = parse(language, text).root_node
     if not root.has_error:
         return None
-    node = _first_broken(root)
+    node = _first_error_node(root)
     # Counted here: reading the column of a node's point corrupts memory in tree-sitter 0.26.0.
     start = node.start_byte
     line, column = text.count(b"\n", 0, start) + 1, start - text.rfind(b"\n", 0, start)
@@ -70,7 +70,7 @@ def first_fault(language: LanguageName, text: bytes) -> Fault | None:
     return Fault(line, column, f"cannot read {_excerpt(text[node.start_byte : node.end_byte])!r}")
 
 
-def _first_broken(root: Node) -> Node:
+def _first_error_node(root: Node) -> Node:
     """Return the first error node. If that is the root, return its first unnamed child: an unclosed token."""
     cursor = root.walk()
     while True:
@@ -114,7 +114,7 @@ _PREFIX = re.compile(rb"[A-Za-z]*")
 def _is_newer_than_ours(text: bytes) -> bool:
     """Tell whether a Python text uses syntax that the running Python may not know."""
     ours = sys.version_info[:2]
-    cursor = parsed("python", text).walk()
+    cursor = parse("python", text).walk()
     while True:
         node = cursor.node
         assert node is not None, "a cursor stands on a node"

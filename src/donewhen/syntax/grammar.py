@@ -48,7 +48,7 @@ def language_of(path: str) -> LanguageName | None:
     return _ENDINGS.get(name[dot:]) if dot > 0 else None
 
 
-def parsed(language: LanguageName, text: bytes) -> Tree:
+def parse(language: LanguageName, text: bytes) -> Tree:
     """Return the syntax tree of a text, with or without errors in it."""
     if len(text) > MOST_BYTES:
         raise SourceUnreadable(f"{len(text)} bytes are more than a parser is given ({MOST_BYTES})")

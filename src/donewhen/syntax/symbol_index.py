@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Literal
 
 from donewhen.records import frozen
-from donewhen.syntax.declarations import Declaration, declared
+from donewhen.syntax.declarations import Declaration, declarations_of
 from donewhen.syntax.grammar import SourceUnreadable, language_of
 
 NEAR = 3
@@ -47,17 +47,17 @@ class Index:
         """Look up a symbol. The last part of a qualified name is enough."""
         path = path.removeprefix("./")
         if path not in self._texts:
-            return Lookup("no such file", near=self._near_paths(path))
+            return Lookup("no such file", near=self._similar_paths(path))
         if symbol.strip() == "*":
             return Lookup("found")
         read = self.symbols(path)
         if isinstance(read, str):
             return Lookup("no grammar", why=read)
-        wanted = _plain(symbol)
+        wanted = _normalised(symbol)
         for name in (wanted, _without_module(wanted, path)):
-            if name and (meant := _meant(read, name)):
+            if name and (meant := _matching(read, name)):
                 return Lookup("found", meant)
-        return Lookup("no such symbol", near=_near(wanted, (one.name for one in read)))
+        return Lookup("no such symbol", near=_similar(wanted, (one.name for one in read)))
 
     def symbols(self, path: str) -> tuple[Declaration, ...] | str:
         """Return all declarations of a file, or why they are not known."""
@@ -65,7 +65,7 @@ class Index:
             self._read[path] = _declarations(path, self._texts[path])
         return self._read[path]
 
-    def _near_paths(self, path: str) -> tuple[str, ...]:
+    def _similar_paths(self, path: str) -> tuple[str, ...]:
         name = path.rsplit("/", 1)[-1]
         namesakes = [known for known in self._texts if known.rsplit("/", 1)[-1] == name]
         alike = difflib.get_close_matches(path, list(islice(self._texts, _COMPARED)), NEAR)
@@ -77,12 +77,12 @@ def _declarations(path: str, text: bytes) -> tuple[Declaration, ...] | str:
     if language is None:
         return "no grammar for this kind of file"
     try:
-        return tuple(declared(language, text))
+        return tuple(declarations_of(language, text))
     except SourceUnreadable as reason:
         return str(reason)
 
 
-def _plain(symbol: str) -> str:
+def _normalised(symbol: str) -> str:
     """Return a name in the form of declarations, from the forms that people write."""
     name = re.sub(r"\(\s*+(?:[*&]\s*+)?(\w++)\s*+\)\s*+\.", r"\1.", symbol.strip().strip("`"))
     name = re.sub(r"^(async |def |func |function |class |fn |interface |struct |enum |type |const )+", "", name)
@@ -100,12 +100,12 @@ def _without_module(name: str, path: str) -> str:
     return ".".join(parts[places[0] + 1 :]) if places else ""
 
 
-def _meant(declarations: tuple[Declaration, ...], name: str) -> tuple[Declaration, ...]:
+def _matching(declarations: tuple[Declaration, ...], name: str) -> tuple[Declaration, ...]:
     exact = tuple(one for one in declarations if one.name == name)
     return exact or tuple(one for one in declarations if one.name.endswith(f".{name}"))
 
 
-def _near(wanted: str, names: Iterable[str]) -> tuple[str, ...]:
+def _similar(wanted: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return similar names; the right last part in the wrong container counts as similar."""
     known = list(islice(dict.fromkeys(names), _COMPARED))
     last = wanted.rsplit(".", 1)[-1]

@@ -45,15 +45,15 @@ class TextOwner:
         return b"\0".join(parts).replace(b"\r\n", b"\n")
 
 
-def _close(heap: list[bytes]) -> None:
+def _close_node(tokens: list[bytes]) -> None:
     """End a node. A node without its own words adds no shape: a body with one member consists only of the member."""
-    if heap and heap[-1].startswith(_OPENS):
-        heap.pop()
+    if tokens and tokens[-1].startswith(_OPENS):
+        tokens.pop()
     else:
-        heap.append(_CLOSES)
+        tokens.append(_CLOSES)
 
 
-def owners(declarations: Sequence[Declaration], length: int) -> dict[Span, TextOwner]:
+def text_owners(declarations: Sequence[Declaration], length: int) -> dict[Span, TextOwner]:
     """Return one owner per span; declarations with the same span share it. The whole text has the span (-1, length +
     1)."""
     outside = TextOwner((-1, length + 1), members=True)
@@ -89,7 +89,7 @@ class _Distribution:
         self._wanted = wanted
         ordered = list(found.values())
         self._owner = ordered[0]
-        self._coming = ordered[:0:-1]
+        self._upcoming = ordered[:0:-1]
         """Owners whose spans have not started, the next one last."""
         self._covered = 0
 
@@ -99,15 +99,15 @@ class _Distribution:
             node = cursor.node
             assert node is not None, "a cursor stands on a node"
             free = all_free = not above or above[-1][1]
-            heap, inside = self._enter(node, free)
+            tokens, inside = self._enter(node, free)
             if inside and cursor.goto_first_child():
-                heap.append(_OPENS + node.type.encode())
-                above.append((heap, all_free and self._is_open(node, len(above))))
+                tokens.append(_OPENS + node.type.encode())
+                above.append((tokens, all_free and self._is_open(node, len(above))))
                 continue
             while not cursor.goto_next_sibling():
                 if not cursor.goto_parent():
                     return
-                _close(above.pop()[0])
+                _close_node(above.pop()[0])
 
     def _is_open(self, node: Node, depth: int) -> bool:
         """Tell whether the contents of this node count as top-level contents of the file."""
@@ -117,38 +117,38 @@ class _Distribution:
         """Collect the words of a node. Return the list for its structure, and whether to visit its children."""
         owner = self._owner_of(node)
         outside = owner.parent is None
-        heap = owner.tokens
+        tokens = owner.tokens
         if owner.span not in self._wanted and not owner.children:
             self._covered = node.end_byte
-            return heap, False
+            return tokens, False
         if node.type in self._table.comments and owner.members:
-            owner.comments.append(self._taken(node))
-            return heap, False
+            owner.comments.append(self._read_word(node))
+            return tokens, False
         if outside and free and node.is_named and self._table.imports(node):
-            owner.imports.append(b" ".join(self._taken(node).split()))
-            return heap, False
+            owner.imports.append(b" ".join(self._read_word(node).split()))
+            return tokens, False
         if node.child_count and not any(part in node.type for part in _WHOLE):
-            return heap, True
-        self._gap(node, heap)
-        word = self._taken(node)
+            return tokens, True
+        self._collect_gap(node, tokens)
+        word = self._read_word(node)
         if word and not (owner.members and word in _SEPARATORS):
-            heap.append(word)
-        return heap, False
+            tokens.append(word)
+        return tokens, False
 
     def _owner_of(self, node: Node) -> TextOwner:
         start, end = node.start_byte, node.end_byte
         while self._owner.parent is not None and (self._owner.span[1] <= start or self._owner.span[1] < end):
             self._owner = self._owner.parent
-        while self._coming and self._coming[-1].span[0] <= start and end <= self._coming[-1].span[1]:
-            self._owner = self._coming.pop()
+        while self._upcoming and self._upcoming[-1].span[0] <= start and end <= self._upcoming[-1].span[1]:
+            self._owner = self._upcoming.pop()
         return self._owner
 
-    def _taken(self, node: Node) -> bytes:
+    def _read_word(self, node: Node) -> bytes:
         self._covered = max(self._covered, node.end_byte)
         return self._text[node.start_byte : node.end_byte].replace(b"\r\n", b"\n")
 
-    def _gap(self, node: Node, heap: list[bytes]) -> None:
+    def _collect_gap(self, node: Node, tokens: list[bytes]) -> None:
         """Collect words between two nodes: some grammars have no node for them."""
         if node.start_byte > self._covered:
             words = self._text[self._covered : node.start_byte].split()
-            heap.extend(word for word in words if word not in _SEPARATORS)
+            tokens.extend(word for word in words if word not in _SEPARATORS)

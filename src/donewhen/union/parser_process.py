@@ -35,13 +35,13 @@ TEXTS = ("before", "after", "base", "ours", "theirs")
 
 
 def _change(path: str, before: bytes | None, after: bytes | None) -> dict[str, Any]:
-    from donewhen.syntax.changes import changed
-    from donewhen.syntax.faults import breaks
+    from donewhen.syntax.changes import symbol_changes
+    from donewhen.syntax.faults import parse_after_change
 
     language = language_of(path)
     if language is None:
         return {"language": ""}
-    parse, symbols = breaks(language, before, after), changed(language, before, after)
+    parse, symbols = parse_after_change(language, before, after), symbol_changes(language, before, after)
     return {
         "language": language,
         "parse": asdict(parse),

@@ -24,7 +24,7 @@ class Placed:
         return self.source.items[self.at]
 
 
-def laid_out(placed: Sequence[Placed], base: Items, ours: Items, theirs: Items) -> bytes:
+def lay_out(placed: Sequence[Placed], base: Items, ours: Items, theirs: Items) -> bytes:
     broken = {id(row): _is_broken(row) for row in (base, ours, theirs)}
     model = ours if broken[id(theirs)] == broken[id(base)] else theirs
     foreign = {id(row): bool(model.items) and broken[id(row)] != broken[id(model)] for row in (base, ours, theirs)}
@@ -55,10 +55,10 @@ def _gap(thing: Placed, first: bool, model: Items, rows: Sequence[Items]) -> byt
         return next((row.items[0].gap for row in rows if row.items), thing.gap)
     if len(thing.source.items) > 1:
         return thing.source.items[1].gap
-    return _unexampled_gap(thing, model, rows)
+    return _default_gap(thing, model, rows)
 
 
-def _unexampled_gap(thing: Placed, model: Items, rows: Sequence[Items]) -> bytes:
+def _default_gap(thing: Placed, model: Items, rows: Sequence[Items]) -> bytes:
     """Return the gap if no version has two adjacent items: definitions of several lines get an empty line."""
     usual = _usual_gap(rows)
     if usual or model.what == "bullets":

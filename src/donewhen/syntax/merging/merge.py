@@ -6,8 +6,8 @@ The result is a text, or the places that cannot be merged. It never raises becau
 from donewhen.records import frozen
 from donewhen.syntax.grammar import LanguageName, SourceUnreadable, language_of
 from donewhen.syntax.merging.outlines import Outline, outline_of
-from donewhen.syntax.merging.proof import doubt, odd_line
-from donewhen.syntax.merging.regions import SIDES, LineMerge, merged_by_lines
+from donewhen.syntax.merging.proof import miscounted_line, reason_against
+from donewhen.syntax.merging.regions import SIDES, LineMerge, merge_lines
 from donewhen.syntax.merging.trees import NodeReader
 from donewhen.syntax.merging.versions import BaseVersion, Version
 from donewhen.syntax.merging.weave import MergeConflict, Weaving
@@ -46,77 +46,79 @@ def merge(path: str, base: bytes, ours: bytes, theirs: bytes) -> MergedText | Co
         return MergedText(theirs)
     if any(b"\0" in text for text in (base, ours, theirs)):
         return Conflict((ConflictPlace(1, "", "it is not text, and both sides changed it"),))
-    lines = merged_by_lines(base, ours, theirs)
+    lines = merge_lines(base, ours, theirs)
     outline = outline_of(path)
     if outline is not None:
-        return _merged_by_outline(outline, lines)
+        return _merge_by_outline(outline, lines)
     language = language_of(path)
     if language is None:
-        return _by_lines_alone(lines)
+        return _merge_by_lines(lines)
     try:
-        return _merged_by_syntax(language, lines)
+        return _merge_by_syntax(language, lines)
     except SourceUnreadable as unreadable:
-        return _by_lines_alone(lines) if not lines.conflicts else _given_up(lines, str(unreadable))
+        return _merge_by_lines(lines) if not lines.conflicts else _all_in_conflict(lines, str(unreadable))
 
 
-def _by_lines_alone(lines: LineMerge) -> MergedText | Conflict:
-    return _given_up(lines, "both sides changed these lines") if lines.conflicts else MergedText(lines.text("ours"))
+def _merge_by_lines(lines: LineMerge) -> MergedText | Conflict:
+    return (
+        _all_in_conflict(lines, "both sides changed these lines") if lines.conflicts else MergedText(lines.text("ours"))
+    )
 
 
-def _given_up(lines: LineMerge, why: str, above: int = 0) -> Conflict:
+def _all_in_conflict(lines: LineMerge, why: str, above: int = 0) -> Conflict:
     """Return every line conflict with the same reason; `above` lines of our text come before these."""
     places = [ConflictPlace(above + region.ours.start + 1, "", why) for region in lines.conflicts]
     return Conflict(tuple(places) or (ConflictPlace(1, "", why),))
 
 
-def _merged_by_outline(outline: Outline, lines: LineMerge) -> MergedText | Conflict:
+def _merge_by_outline(outline: Outline, lines: LineMerge) -> MergedText | Conflict:
     if not lines.conflicts:
         text = lines.text("ours")
         fine = [outline.is_sound(b"".join(version)) for version in (lines.base, lines.ours, lines.theirs)]
         return (
             MergedText(text)
             if outline.is_sound(text) or not all(fine)
-            else _given_up(lines, "together they do not parse")
+            else _all_in_conflict(lines, "together they do not parse")
         )
     texts = [lines.text(side) for side in SIDES]
     if not all(map(outline.is_sound, texts)):
-        return _given_up(lines, "both sides changed these lines")
+        return _all_in_conflict(lines, "both sides changed these lines")
     weaving = Weaving()
-    text = weaving.whole([outline.piece(version) for version in texts])
+    text = weaving.merge_file([outline.piece(version) for version in texts])
     if weaving.failures:
         return _conflict(weaving.failures, lines, texts[1])
-    if odd_line([*texts, text]) is not None:
-        return _given_up(lines, MOVED)
+    if miscounted_line([*texts, text]) is not None:
+        return _all_in_conflict(lines, MOVED)
     return (
         MergedText(text, tuple(weaving.how))
         if outline.is_sound(text)
-        else _given_up(lines, "the merged text does not parse")
+        else _all_in_conflict(lines, "the merged text does not parse")
     )
 
 
-def _merged_by_syntax(language: LanguageName, lines: LineMerge) -> MergedText | Conflict:
+def _merge_by_syntax(language: LanguageName, lines: LineMerge) -> MergedText | Conflict:
     """Merge window by window; the whole file at once if it is short, or if a window does not parse."""
     if sum(map(len, lines.base)) > SHORT:
         parts = [_Part.of(language, window) for window in windows(lines)]
-        if all(part.readable for part in parts):
-            return _merged_parts(parts, lines)
-    return _merged_parts([_Part.of(language, window) for window in whole(lines)], lines)
+        if all(part.is_readable for part in parts):
+            return _merge_parts(parts, lines)
+    return _merge_parts([_Part.of(language, window) for window in whole(lines)], lines)
 
 
-def _merged_parts(parts: "list[_Part]", lines: LineMerge) -> MergedText | Conflict:
-    attempts = [part.merged() for part in parts]
+def _merge_parts(parts: "list[_Part]", lines: LineMerge) -> MergedText | Conflict:
+    attempts = [part.merge() for part in parts]
     places = tuple(place for attempt in attempts if isinstance(attempt, Conflict) for place in attempt.places)
     merged = [attempt for attempt in attempts if isinstance(attempt, MergedText)]
     if places:
         return Conflict(places)
     text = b"".join(one.text + part.window.after for one, part in zip(merged, parts, strict=True))
-    if all(part.readable for part in parts):
+    if all(part.is_readable for part in parts):
         results = [part.base.version(one.text) for one, part in zip(merged, parts, strict=True)]
-        if not all(result.readable for result in results):
-            return _given_up(lines, "the merged text does not parse")
-        against = doubt([(p.base.tree, p.ours, p.theirs, r) for p, r in zip(parts, results, strict=True)])
+        if not all(result.is_readable for result in results):
+            return _all_in_conflict(lines, "the merged text does not parse")
+        against = reason_against([(p.base.tree, p.ours, p.theirs, r) for p, r in zip(parts, results, strict=True)])
         if against:
-            return _given_up(lines, against)
+            return _all_in_conflict(lines, against)
     return MergedText(text, tuple(dict.fromkeys(word for one in merged for word in one.how)))
 
 
@@ -135,22 +137,24 @@ class _Part:
         return _Part(window, base, base.version(window.ours), base.version(window.theirs))
 
     @property
-    def readable(self) -> bool:
-        return self.base.readable and self.ours.readable and self.theirs.readable
+    def is_readable(self) -> bool:
+        return self.base.is_readable and self.ours.is_readable and self.theirs.is_readable
 
-    def merged(self) -> MergedText | Conflict:
-        lines = merged_by_lines(self.window.base, self.window.ours, self.window.theirs)
+    def merge(self) -> MergedText | Conflict:
+        lines = merge_lines(self.window.base, self.window.ours, self.window.theirs)
         if not lines.conflicts:
             return MergedText(lines.text("ours"))
         versions = [self.base.version(lines.text(side)) for side in SIDES]
-        if not self.readable or not all(version.readable for version in versions):
-            return _given_up(lines, "both sides changed these lines", self.window.line)
+        if not self.is_readable or not all(version.is_readable for version in versions):
+            return _all_in_conflict(lines, "both sides changed these lines", self.window.line)
         weaving = Weaving()
-        text = weaving.whole([NodeReader(self.base.language, one.text).whole(one.tree.root_node) for one in versions])
+        text = weaving.merge_file(
+            [NodeReader(self.base.language, one.text).whole(one.tree.root_node) for one in versions]
+        )
         if weaving.failures:
             return _conflict(weaving.failures, lines, versions[1].text, self.window.line)
-        if odd_line([*(version.text for version in versions), text]) is not None:
-            return _given_up(lines, MOVED, self.window.line)
+        if miscounted_line([*(version.text for version in versions), text]) is not None:
+            return _all_in_conflict(lines, MOVED, self.window.line)
         return MergedText(text, tuple(weaving.how))
 
 
@@ -166,7 +170,7 @@ def _line_in_ours(lines: LineMerge, row: int) -> int:
     """Convert a row of the text that has our lines at the conflicts to a line number of our own text."""
     at = 0
     for region in lines.regions:
-        length = len(lines.lines(region, region.taken or "ours"))
+        length = len(lines.lines(region, region.chosen or "ours"))
         if row < at + length:
             return min(region.ours.start + row - at, max(region.ours.stop - 1, region.ours.start)) + 1
         at += length

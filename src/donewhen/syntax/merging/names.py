@@ -107,7 +107,7 @@ def item_key(node: Node, rule: Rule, broken: bool) -> tuple[bytes, bool, bool]:
             return _case_key(node, text)
         case "elements":
             keyed = node.type in ("keyed_element", "array_element_initializer", "pair") and node.named_child_count > 1
-            return _field_key(node, text) if keyed else (text, False, broken and _is_no_position(node, text))
+            return _field_key(node, text) if keyed else (text, False, broken and _has_no_position(node, text))
         case "parameters" | "arguments":
             return _parameter_key(node, text)
         case "names":
@@ -141,10 +141,10 @@ def _case_key(node: Node, text: bytes) -> tuple[bytes, bool, bool]:
     key = b" ".join(text[: end.start_byte - node.start_byte if end else None].split())
     bare = key.removeprefix(b"case ").strip()
     last = bare in DEFAULT_CASES or "default" in node.type
-    return key, True, not last and _ends(node, text)
+    return key, True, not last and _is_closed_case(node, text)
 
 
-def _ends(node: Node, text: bytes) -> bool:
+def _is_closed_case(node: Node, text: bytes) -> bool:
     """Tell whether control cannot fall through from this case into one that is added after it."""
     if node.type not in ("switch_case", "case_statement", "switch_block_statement_group"):
         return True
@@ -152,7 +152,7 @@ def _ends(node: Node, text: bytes) -> bool:
     return last.startswith((b"break", b"return", b"throw", b"continue")) or b"; break" in last or b" return" in last
 
 
-def _is_no_position(node: Node, text: bytes) -> bool:
+def _has_no_position(node: Node, text: bytes) -> bool:
     """Tell whether an element has no meaning by position. Numbers and command-line options may have one."""
     number = node.type in ("integer", "float", "number", "unary_operator", "unary_expression", "number_literal")
     return not number and not text.startswith((b"*", b"...", b'"-', b"'-"))

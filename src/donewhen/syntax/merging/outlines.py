@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from donewhen.records import frozen
-from donewhen.syntax.grammar import SourceUnreadable, parsed
+from donewhen.syntax.grammar import SourceUnreadable, parse
 from donewhen.syntax.merging import changelog, toml, yaml
 from donewhen.syntax.merging.pieces import Piece
 from donewhen.syntax.merging.trees import NodeReader
@@ -41,7 +41,7 @@ def _is_json(text: bytes) -> bool:
     """Accept JSON without duplicate keys, which some readers accept and others reject."""
     try:
         json.loads(text, object_pairs_hook=_without_doubles)
-        return not parsed("python", text).root_node.has_error
+        return not parse("python", text).root_node.has_error
     except (ValueError, RecursionError, SourceUnreadable):
         return False
 
@@ -55,4 +55,4 @@ def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _json_piece(text: bytes) -> Piece:
     """Parse JSON with the Python grammar: dictionaries and lists are written the same way."""
-    return NodeReader("python", text).whole(parsed("python", text).root_node)
+    return NodeReader("python", text).whole(parse("python", text).root_node)

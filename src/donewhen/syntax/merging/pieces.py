@@ -18,7 +18,7 @@ class Piece:
     text: bytes
     kind: str
     start: int
-    opened: "Callable[[], Items | Parts | None]"
+    split: "Callable[[], Items | Parts | None]"
     addable: bool = False
     """True if two pieces added by both sides may become one, for example imports from one module."""
 
@@ -43,7 +43,7 @@ class RowItem:
     """A placeholder that the syntax requires, such as `pass`; it is dropped when a real item is added."""
 
     @property
-    def told(self) -> tuple[bytes, bytes, bytes]:
+    def texts(self) -> tuple[bytes, bytes, bytes]:
         return self.lead, self.core.text, self.rest
 
 

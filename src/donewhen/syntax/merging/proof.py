@@ -28,7 +28,7 @@ class Facts:
     bound: set[tuple[bytes, bytes]] = field(default_factory=set[tuple[bytes, bytes]])
 
 
-def odd_line(texts: Sequence[bytes]) -> bytes | None:
+def miscounted_line(texts: Sequence[bytes]) -> bytes | None:
     """Return a line of base whose count in the result is wrong, although at most one side added or removed it.
 
     The line was copied or lost by accident: for example a comment or decorator under which both sides put something.
@@ -40,7 +40,7 @@ def odd_line(texts: Sequence[bytes]) -> bytes | None:
     return None
 
 
-def doubt(parts: Iterable[tuple[Tree, Version, Version, Version]]) -> str | None:
+def reason_against(parts: Iterable[tuple[Tree, Version, Version, Version]]) -> str | None:
     """Return why the result cannot be what both sides meant; None if nothing speaks against it.
 
     Each part of the file is given as base, ours, theirs and result.
@@ -57,10 +57,10 @@ def doubt(parts: Iterable[tuple[Tree, Version, Version, Version]]) -> str | None
         mine, other, found = by_ours.declared[name], by_theirs.declared[name], by_result.declared[name]
         if found != (mine if mine == other else mine + other):
             return f"the merged text would not declare {_shown(name)} as the sides do"
-    return _import_doubt(by_ours.bound, by_theirs.bound)
+    return _reason_against_imports(by_ours.bound, by_theirs.bound)
 
 
-def _import_doubt(ours: set[tuple[bytes, bytes]], theirs: set[tuple[bytes, bytes]]) -> str | None:
+def _reason_against_imports(ours: set[tuple[bytes, bytes]], theirs: set[tuple[bytes, bytes]]) -> str | None:
     names, sources = dict(ours), {source: name for name, source in ours}
     for name, source in sorted(theirs - ours):
         if names.get(name, source) != source:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from donewhen.records import frozen
-from donewhen.syntax.merging.lines import Hunk, changes, numbered, split
+from donewhen.syntax.merging.lines import Hunk, diff_lines, number_lines, split_lines
 
 Side = Literal["base", "ours", "theirs"]
 SIDES: tuple[Side, ...] = ("base", "ours", "theirs")
@@ -16,12 +16,12 @@ SIDES: tuple[Side, ...] = ("base", "ours", "theirs")
 
 @frozen
 class MergeRegion:
-    """The same range of the file in all three texts, as line ranges; `taken` is None for a conflict."""
+    """The same range of the file in all three texts, as line ranges; `chosen` is None for a conflict."""
 
     base: range
     ours: range
     theirs: range
-    taken: Side | None
+    chosen: Side | None
 
 
 @frozen
@@ -33,13 +33,13 @@ class LineMerge:
 
     @property
     def conflicts(self) -> list[MergeRegion]:
-        return [region for region in self.regions if region.taken is None]
+        return [region for region in self.regions if region.chosen is None]
 
     def text(self, at_conflicts: Side) -> bytes:
         """Return all lines without conflict, with the lines of one side where there is a conflict."""
         pieces: list[bytes] = []
         for region in self.regions:
-            pieces += self.lines(region, region.taken or at_conflicts)
+            pieces += self.lines(region, region.chosen or at_conflicts)
         return b"".join(pieces)
 
     def lines(self, region: MergeRegion, side: Side) -> list[bytes]:
@@ -48,21 +48,21 @@ class LineMerge:
         return lines[span.start : span.stop]
 
 
-def merged_by_lines(base: bytes, ours: bytes, theirs: bytes) -> LineMerge:
-    b, o, t = split(base), split(ours), split(theirs)
-    b_numbers, o_numbers, t_numbers = numbered(b, o, t)
-    by_ours, by_theirs = changes(b_numbers, o_numbers), changes(b_numbers, t_numbers)
+def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> LineMerge:
+    b, o, t = split_lines(base), split_lines(ours), split_lines(theirs)
+    b_numbers, o_numbers, t_numbers = number_lines(b, o, t)
+    by_ours, by_theirs = diff_lines(b_numbers, o_numbers), diff_lines(b_numbers, t_numbers)
     regions: list[MergeRegion] = []
     at = _Position()
-    for group_ours, group_theirs in _touching(by_ours, by_theirs):
+    for group_ours, group_theirs in _group_touching(by_ours, by_theirs):
         hunks = [*group_ours, *group_theirs]
         start, end = min(hunk.old_start for hunk in hunks), max(hunk.old_end for hunk in hunks)
-        regions += at.quiet_until(start)
+        regions += at.unchanged_until(start)
         span = at.advance(end, group_ours, group_theirs)
         same = o_numbers[span[1].start : span[1].stop] == t_numbers[span[2].start : span[2].stop]
-        taken: Side | None = "ours" if not group_theirs or same else "theirs" if not group_ours else None
-        regions.append(MergeRegion(*span, taken))
-    regions += at.quiet_until(len(b))
+        chosen: Side | None = "ours" if not group_theirs or same else "theirs" if not group_ours else None
+        regions.append(MergeRegion(*span, chosen))
+    regions += at.unchanged_until(len(b))
     return LineMerge(b, o, t, regions)
 
 
@@ -72,7 +72,7 @@ class _Position:
     def __init__(self) -> None:
         self.base = self.ours = self.theirs = 0
 
-    def quiet_until(self, end: int) -> list[MergeRegion]:
+    def unchanged_until(self, end: int) -> list[MergeRegion]:
         """Return the lines that neither side changed, up to a line of base."""
         return [MergeRegion(*self.advance(end, [], []), "base")] if end > self.base else []
 
@@ -88,7 +88,7 @@ def _growth(hunk: Hunk) -> int:
     return (hunk.new_end - hunk.new_start) - (hunk.old_end - hunk.old_start)
 
 
-def _touching(by_ours: list[Hunk], by_theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
+def _group_touching(by_ours: list[Hunk], by_theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
     """Group hunks in order of base; hunks of both sides with no unchanged line between them are in one group."""
     tagged = [(hunk, side) for side, hunks in enumerate((by_ours, by_theirs)) for hunk in hunks]
     tagged.sort(key=lambda entry: (entry[0].old_start, entry[0].old_end, entry[1]))

@@ -46,25 +46,25 @@ class Stretch:
     theirs: range
 
 
-def kept_of(base: Items, ours: Items, theirs: Items) -> list[MergedRow]:
+def merge_rows(base: Items, ours: Items, theirs: Items) -> list[MergedRow]:
     """Return the items of the merged row in order. Raise `Clash` if there is no safe result."""
     counts = [Counter(item.key for item in version.items if item.named) for version in (base, ours, theirs)]
-    vague = {key for count in counts for key, times in count.items() if times > 1}
-    b, o, t = (_row(version.items, vague) for version in (base, ours, theirs))
-    o, t = _matched(b, o, t)
+    ambiguous = {key for count in counts for key, times in count.items() if times > 1}
+    b, o, t = (_row(version.items, ambiguous) for version in (base, ours, theirs))
+    o, t = _match_unnamed(b, o, t)
     sorting = _Sorting(o, t, ours.sortings)
     kept: list[MergedRow] = []
     shared = _shared(b, o, t)
     for stretch, after in zip(_stretches(shared, b, o, t), [*shared, None], strict=True):
-        kept += _kept_in(stretch, b, o, t, sorting)
+        kept += _merge_stretch(stretch, b, o, t, sorting)
         kept += [MergedRow(*after)] if after else []
     return kept
 
 
-def _row(items: Sequence[RowItem], vague: set[bytes]) -> Row:
+def _row(items: Sequence[RowItem], ambiguous: set[bytes]) -> Row:
     """Build a row. A name that occurs twice identifies nothing: such items are identified by their text."""
     items = [
-        replace(item, named=False, free=False, key=item.core.text) if item.key in vague else item for item in items
+        replace(item, named=False, free=False, key=item.core.text) if item.key in ambiguous else item for item in items
     ]
     seen: Counter[bytes] = Counter()
     keys: list[bytes] = []
@@ -92,7 +92,7 @@ def _stretches(shared: Sequence[tuple[int, int, int]], b: Row, o: Row, t: Row) -
     ]
 
 
-def _matched(b: Row, o: Row, t: Row) -> tuple[Row, Row]:
+def _match_unnamed(b: Row, o: Row, t: Row) -> tuple[Row, Row]:
     """Match unnamed items: if each version has exactly one that the others do not have, it counts as one changed
     item."""
     o_keys, t_keys = list(o.keys), list(t.keys)
@@ -104,16 +104,17 @@ def _matched(b: Row, o: Row, t: Row) -> tuple[Row, Row]:
             same = [b.items[gone[0]], o.items[ours[0]], t.items[theirs[0]]]
             if not any(item.named for item in same) and len({item.core.kind for item in same}) == 1:
                 o_keys[ours[0]] = t_keys[theirs[0]] = b.keys[gone[0]]
-    return _rekeyed(o, o_keys), _rekeyed(t, t_keys)
+    return _with_keys(o, o_keys), _with_keys(t, t_keys)
 
 
-def _rekeyed(row: Row, keys: list[bytes]) -> Row:
+def _with_keys(row: Row, keys: list[bytes]) -> Row:
     return Row(row.items, keys, {key: at for at, key in enumerate(keys)})
 
 
-def _kept_in(stretch: Stretch, b: Row, o: Row, t: Row, sorting: "_Sorting") -> list[MergedRow]:
+def _merge_stretch(stretch: Stretch, b: Row, o: Row, t: Row, sorting: "_Sorting") -> list[MergedRow]:
     told = [
-        [row.items[at].told for at in span] for row, span in ((b, stretch.base), (o, stretch.ours), (t, stretch.theirs))
+        [row.items[at].texts for at in span]
+        for row, span in ((b, stretch.base), (o, stretch.ours), (t, stretch.theirs))
     ]
     if told[1] == told[2] or told[0] == told[2]:
         return [MergedRow(b.place.get(o.keys[at]), at, t.place.get(o.keys[at])) for at in stretch.ours]
@@ -123,17 +124,17 @@ def _kept_in(stretch: Stretch, b: Row, o: Row, t: Row, sorting: "_Sorting") -> l
     new_theirs = [at for at in stretch.theirs if t.keys[at] not in b.place]
     _forbid_changed_and_deleted(stretch, b, o, t)
     _forbid_two_replacements(stretch, b, o, t, bool(new_ours and new_theirs))
-    _forbid_unfree(stretch, b, o, t, new_ours, new_theirs)
+    _forbid_ordered(stretch, b, o, t, new_ours, new_theirs)
     only_theirs = [MergedRow(None, None, at) for at in new_theirs if t.keys[at] not in o.place]
     from_ours = [MergedRow(None, at, t.place.get(o.keys[at])) for at in new_ours]
-    return sorting.of(from_ours, only_theirs)
+    return sorting.in_order(from_ours, only_theirs)
 
 
 def _forbid_changed_and_deleted(stretch: Stretch, b: Row, o: Row, t: Row) -> None:
     for at in stretch.base:
         key, was = b.keys[at], b.items[at]
         kept = o if key in o.place else t if key in t.place else None
-        if kept and kept.items[kept.place[key]].told != was.told:
+        if kept and kept.items[kept.place[key]].texts != was.texts:
             raise Clash("one side deletes what the other changes")
 
 
@@ -143,7 +144,7 @@ def _forbid_two_replacements(stretch: Stretch, b: Row, o: Row, t: Row, both_adde
         raise Clash("both sides replaced the same thing")
 
 
-def _forbid_unfree(stretch: Stretch, b: Row, o: Row, t: Row, new_ours: list[int], new_theirs: list[int]) -> None:
+def _forbid_ordered(stretch: Stretch, b: Row, o: Row, t: Row, new_ours: list[int], new_theirs: list[int]) -> None:
     """Raise `Clash` if both sides changed the same place and the order of an item matters there."""
     lost_by_ours = [b.items[at] for at in stretch.base if b.keys[at] not in o.place]
     lost_by_theirs = [b.items[at] for at in stretch.base if b.keys[at] not in t.place]
@@ -158,9 +159,9 @@ class _Sorting:
 
     def __init__(self, ours: Row, theirs: Row, sortings: Sequence[Sorting]) -> None:
         self.ours, self.theirs, self.sortings = ours, theirs, sortings
-        self.fitting = [_fitting(row, sortings) if sortings else [] for row in (ours, theirs)]
+        self.fitting = [_sortings_that_fit(row, sortings) if sortings else [] for row in (ours, theirs)]
 
-    def of(self, ours: list[MergedRow], theirs: list[MergedRow]) -> list[MergedRow]:
+    def in_order(self, ours: list[MergedRow], theirs: list[MergedRow]) -> list[MergedRow]:
         both = ours + theirs
         if self.sortings and ours and theirs and all(self._order(kept) is not None for kept in both):
             mine, other = self.fitting[0][ours[0].ours or 0], self.fitting[1][theirs[0].theirs or 0]
@@ -173,7 +174,7 @@ class _Sorting:
         return (self.theirs.items[kept.theirs or 0] if kept.ours is None else self.ours.items[kept.ours]).order
 
 
-def _fitting(row: Row, sortings: Sequence[Sorting]) -> list[list[Sorting]]:
+def _sortings_that_fit(row: Row, sortings: Sequence[Sorting]) -> list[list[Sorting]]:
     """Return for each item how its run is sorted; a run is sortable items with no empty line between them."""
     found: list[list[Sorting]] = []
     start = 0

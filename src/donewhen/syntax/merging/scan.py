@@ -13,7 +13,7 @@ from donewhen.syntax.merging.orders import SORTINGS
 from donewhen.syntax.merging.pieces import Items, Piece, RowItem
 from donewhen.syntax.merging.rules import CLOSERS, LEADING, OPENERS, ROWS_SEPARATED, SEPARATORS, Rule
 
-SPOKEN: dict[Rule, str] = {
+RULE_NAMES: dict[Rule, str] = {
     "members": "definitions", "statements": "statements", "cases": "cases", "entries": "entries", "fields": "members",
     "elements": "elements", "set": "elements", "names": "names", "parameters": "parameters",
     "arguments": "arguments", "bases": "base classes", "alternatives": "alternatives",
@@ -74,11 +74,11 @@ class Scan:
         sep = ROWS_SEPARATED.get(self.rule, b"") if self.separated else b""
         head = self.text[self.start : self.head_end]
         sortings = SORTINGS if self.rule in ("names", "members", "statements") else ()
-        what = SPOKEN[self.rule]
+        what = RULE_NAMES[self.rule]
         if self.rule == "names":
             what = (
                 "imports"
-                if b"import" in head or self._inside_import()
+                if b"import" in head or self._is_inside_import()
                 else "__all__"
                 if b"{" not in head
                 else "exports"
@@ -88,7 +88,7 @@ class Scan:
         )
         return Items(what, head, self.items, tail, sep, between, sortings)
 
-    def _inside_import(self) -> bool:
+    def _is_inside_import(self) -> bool:
         node = self.children[0].parent if self.children else None
         while node is not None and node.type in ("use_list", "scoped_use_list", "named_imports", "import_clause"):
             node = node.parent
@@ -111,7 +111,11 @@ class Scan:
     def _take_comment(self, child: Node) -> None:
         between = self.text[self.at : child.start_byte]
         on_the_line = b"\n" not in between and child.type not in LEADING and self.lead_start is None
-        if on_the_line and self.items and not (self.separated and not self.items[-1].sep and self._more_after(child)):
+        if (
+            on_the_line
+            and self.items
+            and not (self.separated and not self.items[-1].sep and self._has_separator_after(child))
+        ):
             self.items[-1] = replace(self.items[-1], rest=self.items[-1].rest + between + self._slice(child))
             self.at = child.end_byte
         elif on_the_line and not self.items and self.start < self.head_end:
@@ -119,7 +123,7 @@ class Scan:
         elif self.lead_start is None:
             self.lead_start = child.start_byte
 
-    def _more_after(self, comment: Node) -> bool:
+    def _has_separator_after(self, comment: Node) -> bool:
         """Tell whether a separator follows this comment; such a row is not merged."""
         return _SEPARATOR_NEXT.match(self.text, comment.end_byte, self.end) is not None
 

@@ -4,7 +4,7 @@ import re
 from functools import partial
 
 from donewhen.records import frozen
-from donewhen.syntax.grammar import parsed
+from donewhen.syntax.grammar import parse
 from donewhen.syntax.merging.entries import ListEntry, row_of
 from donewhen.syntax.merging.pieces import Items, Parts, Piece, plain
 from donewhen.syntax.merging.trees import NodeReader
@@ -79,22 +79,22 @@ def _pairs(text: bytes, group: list[_Statement]) -> Items:
 
 
 def _pair(text: bytes, pair: _Statement) -> ListEntry:
-    said = text[pair.start : pair.end]
-    key = said.partition(b"=")[0].strip()
-    return ListEntry(Piece(said, "pair", pair.start, partial(_value, said, pair.start)), key, True, True)
+    source = text[pair.start : pair.end]
+    key = source.partition(b"=")[0].strip()
+    return ListEntry(Piece(source, "pair", pair.start, partial(_value, source, pair.start)), key, True, True)
 
 
-def _value(said: bytes, start: int) -> Parts | None:
+def _value(source: bytes, start: int) -> Parts | None:
     """Split an array, which is written like a Python list; any other value stays whole."""
-    equals = said.find(b"=") + 1
-    at = equals + len(said[equals:]) - len(said[equals:].lstrip())
-    tree = parsed("python", said[at:])
+    equals = source.find(b"=") + 1
+    at = equals + len(source[equals:]) - len(source[equals:].lstrip())
+    tree = parse("python", source[at:])
     statement = tree.root_node.named_children
     if tree.root_node.has_error or not statement or not statement[0].named_children:
         return None
     value = statement[0].named_children[0]
     if value.type != "list":
         return None
-    rest = plain(said[at + value.end_byte :], start + at + value.end_byte)
-    array = NodeReader("python", said[at:], start + at).piece(value)
-    return Parts([("key", plain(said[:at], start)), ("value", array), ("rest", rest)], independent=False)
+    rest = plain(source[at + value.end_byte :], start + at + value.end_byte)
+    array = NodeReader("python", source[at:], start + at).piece(value)
+    return Parts([("key", plain(source[:at], start)), ("value", array), ("rest", rest)], independent=False)

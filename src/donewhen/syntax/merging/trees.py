@@ -35,14 +35,14 @@ class NodeReader:
         kind = role or ("import" if is_import(node) else self._kind(node))
         text = self.text[node.start_byte : node.end_byte]
         return Piece(
-            text, kind, self.offset + node.start_byte, partial(self._opened, node, role), addable=is_import(node)
+            text, kind, self.offset + node.start_byte, partial(self._split, node, role), addable=is_import(node)
         )
 
     def _kind(self, node: Node) -> str:
         inner = node.child_by_field_name("definition") if node.type == "decorated_definition" else None
         return inner.type if inner else node.type
 
-    def _opened(self, node: Node, role: str) -> Items | Parts | None:
+    def _split(self, node: Node, role: str) -> Items | Parts | None:
         if node.type == "import_clause":
             braces = next((child for child in node.children if child.type == "named_imports"), None)
             cut = braces.start_byte if braces else node.end_byte
@@ -53,7 +53,7 @@ class NodeReader:
             return parts
         rule = ROWS[self.language].get(role or self._role(node))
         row = self._row(rule, self._children(node), node.start_byte, node.end_byte) if rule else None
-        return row or self._children_apart(node)
+        return row or self._split_children(node)
 
     def _role(self, node: Node) -> str:
         parent = node.parent
@@ -153,7 +153,7 @@ class NodeReader:
 
         return Piece(self.text[node.start_byte : inner.start_byte], "decorators", node.start_byte, opened)
 
-    def _children_apart(self, node: Node) -> Parts | None:
+    def _split_children(self, node: Node) -> Parts | None:
         """Split into the children and the white space before each; the number of children is part of the roles."""
         parts: list[tuple[str, Piece]] = []
         at = node.start_byte

@@ -7,8 +7,8 @@ from itertools import accumulate
 from tree_sitter import Tree
 
 from donewhen.records import frozen
-from donewhen.syntax.grammar import LanguageName, parsed
-from donewhen.syntax.merging.lines import changes, numbered, split
+from donewhen.syntax.grammar import LanguageName, parse
+from donewhen.syntax.merging.lines import diff_lines, number_lines, split_lines
 
 
 @frozen
@@ -30,7 +30,7 @@ class Version:
     spans: Sequence[Span]
 
     @property
-    def readable(self) -> bool:
+    def is_readable(self) -> bool:
         return not self.tree.root_node.has_error
 
 
@@ -45,10 +45,10 @@ class BaseVersion:
 
     @staticmethod
     def of(language: LanguageName, text: bytes) -> "BaseVersion":
-        return BaseVersion(language, text, parsed(language, text))
+        return BaseVersion(language, text, parse(language, text))
 
     @property
-    def readable(self) -> bool:
+    def is_readable(self) -> bool:
         return not self.tree.root_node.has_error
 
     def version(self, text: bytes) -> Version:
@@ -56,7 +56,9 @@ class BaseVersion:
         if text == self.text:
             return Version(text, self.tree, ())
         if text not in self.known:
-            self.known[text] = Version(text, parsed(self.language, text), _spans(split(self.text), split(text)))
+            self.known[text] = Version(
+                text, parse(self.language, text), _spans(split_lines(self.text), split_lines(text))
+            )
         return self.known[text]
 
 
@@ -64,5 +66,5 @@ def _spans(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
     before, after = (list(accumulate(map(len, lines), initial=0)) for lines in (old, new))
     return [
         Span(before[hunk.old_start], before[hunk.old_end], after[hunk.new_start], after[hunk.new_end])
-        for hunk in changes(*numbered(old, new))
+        for hunk in diff_lines(*number_lines(old, new))
     ]

@@ -32,7 +32,7 @@ def windows(lines: LineMerge) -> list[Window]:
     found: list[Window] = []
     start = (0, 0, 0)
     for region in lines.regions:
-        cuts = _cuts(lines.base, region.base) if region.taken == "base" else None
+        cuts = _cuts(lines.base, region.base) if region.chosen == "base" else None
         if cuts:
             ends, starts = (
                 (cut, *(cut - region.base.start + span.start for span in (region.ours, region.theirs))) for cut in cuts

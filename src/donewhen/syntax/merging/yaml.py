@@ -32,12 +32,12 @@ def is_sound(text: bytes) -> bool:
             keys.pop()
         if dash:
             keys = [one for one in keys if one[0] < indent or not dash]
-        elif not mark or not _takes_key(keys, indent, mark[2].strip()):
+        elif not mark or not _add_key(keys, indent, mark[2].strip()):
             return False
     return True
 
 
-def _takes_key(keys: list[tuple[int, set[bytes]]], indent: int, key: bytes) -> bool:
+def _add_key(keys: list[tuple[int, set[bytes]]], indent: int, key: bytes) -> bool:
     if not keys or keys[-1][0] < indent:
         keys.append((indent, set()))
     if key in keys[-1][1]:

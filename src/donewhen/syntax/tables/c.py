@@ -11,7 +11,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from donewhen.records import frozen
-from donewhen.syntax.tables.declarator import Declarator, parameter_types, scopes_of, unwound
+from donewhen.syntax.tables.declarator import Declarator, parameter_types, scopes_of, unwrap
 from donewhen.syntax.tables.place import (
     DeclaredName,
     Into,
@@ -19,14 +19,14 @@ from donewhen.syntax.tables.place import (
     LanguageTable,
     NodePlace,
     Step,
-    bare,
     branch,
     child_of_type,
     cut,
     field,
     has_word,
-    said,
-    wrapped,
+    node_text,
+    unwrapped,
+    wrapped_in,
 )
 
 _RECORDS: dict[str, Kind] = {
@@ -38,7 +38,7 @@ _RECORDS: dict[str, Kind] = {
 _BRANCHES = frozenset(
     {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
 )  # fmt: skip
-_THROUGH = frozenset({"declaration_list", "enumerator_list", "field_declaration_list"})
+_TRANSPARENT = frozenset({"declaration_list", "enumerator_list", "field_declaration_list"})
 _OWNERS = frozenset({"class", "interface"})
 
 
@@ -55,19 +55,19 @@ class _Dialect:
             case "namespace_definition":
                 yield from _namespace(node, place)
             case "template_declaration":
-                words = said(field(node, "parameters")) + said(child_of_type(node, "requires_clause"))
-                yield Into(node, replace(wrapped(place, node), note=place.note + words))
+                words = node_text(field(node, "parameters")) + node_text(child_of_type(node, "requires_clause"))
+                yield Into(node, replace(wrapped_in(place, node), note=place.note + words))
             case "linkage_specification":
-                yield Into(node, bare(place))
+                yield Into(node, unwrapped(place))
             case "enumerator":
-                yield DeclaredName(said(field(node, "name")), "constant", node)
+                yield DeclaredName(node_text(field(node, "name")), "constant", node)
             case "alias_declaration" | "concept_definition":
-                yield DeclaredName(said(field(node, "name")), "type", node, repeats=True)
+                yield DeclaredName(node_text(field(node, "name")), "type", node, repeats=True)
             case "preproc_def" | "preproc_function_def":
-                yield DeclaredName(said(field(node, "name")), "macro", node)
+                yield DeclaredName(node_text(field(node, "name")), "macro", node)
             case kind if kind in _BRANCHES:
-                yield Into(node, bare(place) if _is_guard(node) else branch(place, _directive(node)))
-            case kind if kind in _THROUGH:
+                yield Into(node, unwrapped(place) if _is_guard(node) else branch(place, _directive(node)))
+            case kind if kind in _TRANSPARENT:
                 yield Into(node, place)
             case _:
                 pass
@@ -76,11 +76,11 @@ class _Dialect:
         declarators = node.children_by_field_name("declarator")
         kept = field(node, "type")
         if kept is not None and kept.type in _RECORDS and field(kept, "body") is not None:
-            named_by = unwound(declarators[0]).name if declarators and field(kept, "name") is None else ""
+            named_by = unwrap(declarators[0]).name if declarators and field(kept, "name") is None else ""
             yield from _record(kept, kept if declarators else node, place, named_by, alone=not declarators)
         for declarator in declarators:
             alone = len(declarators) == 1
-            yield from self._declared(node, unwound(declarator), node if alone else declarator, alone, place)
+            yield from self._declared(node, unwrap(declarator), node if alone else declarator, alone, place)
 
     def _declared(self, node: Node, found: Declarator, span: Node, alone: bool, place: NodePlace) -> Iterator[Step]:
         scopes, variant = scopes_of(found)
@@ -90,7 +90,9 @@ class _Dialect:
         if node.type == "type_definition":
             yield DeclaredName(name, "type", span, repeats=True, alone=alone)
         elif node.type == "function_definition" and found.function is None:
-            yield DeclaredName(f"{said(field(node, 'type'))}{said(field(node, 'declarator'))}", "function", span)
+            yield DeclaredName(
+                f"{node_text(field(node, 'type'))}{node_text(field(node, 'declarator'))}", "function", span
+            )
         elif found.function is not None:
             yield self._function(node, found, name, span, alone, place, variant)
         else:
@@ -110,13 +112,13 @@ class _Dialect:
         kind: Kind = "method" if place.within in _OWNERS or "." in name else "function"
         signature = ""
         if self.overloads:
-            returned = said(field(node, "type")) if place.note else ""
+            returned = node_text(field(node, "type")) if place.note else ""
             signature = f"{place.note}{types}{returned and ' -> ' + returned}"
         return DeclaredName(name, kind, span, signature=signature, variant=variant, repeats=not defines, alone=alone)
 
 
 def has_storage(node: Node, word: str) -> bool:
-    return any(child.type == "storage_class_specifier" and said(child) == word for child in node.children)
+    return any(child.type == "storage_class_specifier" and node_text(child) == word for child in node.children)
 
 
 def _record(node: Node, span: Node, place: NodePlace, named_by: str, alone: bool = True) -> Iterator[Step]:
@@ -127,11 +129,11 @@ def _record(node: Node, span: Node, place: NodePlace, named_by: str, alone: bool
         return
     if name_node is None and not named_by:
         if body is not None:
-            yield Into(body, replace(bare(place), scope=f"{place.scope}\n@{node.start_byte}"))
+            yield Into(body, replace(unwrapped(place), scope=f"{place.scope}\n@{node.start_byte}"))
         return
     name, variant = named_by, ""
     if name_node is not None:
-        plain, found, arguments = said(name_node).partition("<")
+        plain, found, arguments = node_text(name_node).partition("<")
         name, variant = plain.strip().replace("::", "."), found + arguments
     if place.note and body is not None and variant == "" and has_word(node, "requires_clause"):
         variant = place.note
@@ -139,13 +141,13 @@ def _record(node: Node, span: Node, place: NodePlace, named_by: str, alone: bool
 
 
 def _namespace(node: Node, place: NodePlace) -> Iterator[Step]:
-    body, name = field(node, "body"), said(field(node, "name")).replace("::", ".").replace(" ", "")
+    body, name = field(node, "body"), node_text(field(node, "name")).replace("::", ".").replace(" ", "")
     if body is None:
         return
     if name:
         yield DeclaredName(name, "module", node, body, repeats=True, reopens=True)
     else:
-        yield Into(body, bare(place))
+        yield Into(body, unwrapped(place))
 
 
 def _is_guard(node: Node) -> bool:
@@ -153,13 +155,17 @@ def _is_guard(node: Node) -> bool:
     if node.type != "preproc_ifdef" or not has_word(node, "#ifndef"):
         return False
     first = next((child for child in node.children if child.type.startswith("preproc_")), None)
-    return first is not None and first.type == "preproc_def" and said(field(first, "name")) == said(field(node, "name"))
+    return (
+        first is not None
+        and first.type == "preproc_def"
+        and node_text(field(first, "name")) == node_text(field(node, "name"))
+    )
 
 
 def _directive(node: Node) -> str:
     """Return the line of an `#if`, `#ifdef` or `#else`."""
-    asked = field(node, "condition") or field(node, "name")
-    return cut(f"{said(node.children[0])} {said(asked)}".strip())
+    condition = field(node, "condition") or field(node, "name")
+    return cut(f"{node_text(node.children[0])} {node_text(condition)}".strip())
 
 
 def _imports(node: Node) -> bool:

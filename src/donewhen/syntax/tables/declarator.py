@@ -6,7 +6,7 @@ This module reads only the shape; `c` decides what is declared.
 from tree_sitter import Node
 
 from donewhen.records import frozen
-from donewhen.syntax.tables.place import child_of_type, field, said
+from donewhen.syntax.tables.place import child_of_type, field, node_text
 
 _WRAPPERS = frozenset(
     {
@@ -32,7 +32,7 @@ class Declarator:
     """The function declarator directly around the name, if it is a function and not a pointer to one."""
 
 
-def unwound(node: Node) -> Declarator:
+def unwrap(node: Node) -> Declarator:
     """Return the name in a declarator. This takes one loop step per wrapper, however deep it is wrapped."""
     function: Node | None = None
     inner: Node | None = node
@@ -58,10 +58,10 @@ def _named(node: Node | None, function: Node | None) -> Declarator:
     if last is not None and last.type == "operator_cast":
         # `operator bool()` has its parameters inside its name node.
         inner = last.children_by_field_name("declarator")
-        return Declarator(node, f"operator {said(field(last, 'type'))}", function or (inner[0] if inner else last))
+        return Declarator(node, f"operator {node_text(field(last, 'type'))}", function or (inner[0] if inner else last))
     if last is not None and last.type in ("template_function", "template_method"):
-        return Declarator(node, said(field(last, "name")), function)
-    return Declarator(node, said(last).replace("operator ", "operator") if last is not None else "", function)
+        return Declarator(node, node_text(field(last, "name")), function)
+    return Declarator(node, node_text(last).replace("operator ", "operator") if last is not None else "", function)
 
 
 def scopes_of(found: Declarator) -> tuple[list[str], str]:
@@ -71,12 +71,12 @@ def scopes_of(found: Declarator) -> tuple[list[str], str]:
     arguments: list[str] = []
     node = found.node
     while node is not None and node.type == "qualified_identifier":
-        plain, _, rest = said(field(node, "scope")).partition("<")
+        plain, _, rest = node_text(field(node, "scope")).partition("<")
         scopes.extend([plain.strip()] if plain.strip() else [])
         arguments.extend([rest] if rest else [])
         node = field(node, "name")
     if node is not None and node.type in ("template_function", "template_method"):
-        arguments.append(said(field(node, "arguments")))
+        arguments.append(node_text(field(node, "arguments")))
     return scopes, " ".join(arguments)
 
 
@@ -86,9 +86,11 @@ def parameter_types(function: Node) -> str:
     listed = parameters.children if parameters is not None else []
     types = [_type(child) for child in listed if child.is_named and child.type != "comment"]
     types += ["..."] * any(child.type == "..." for child in listed)
-    behind = [said(child) for child in function.children if child.type in ("type_qualifier", "ref_qualifier")]
-    behind += [said(clause) for clause in [child_of_type(function, "requires_clause")] if clause is not None]
-    behind += [said(returned) for returned in [child_of_type(function, "trailing_return_type")] if returned is not None]
+    behind = [node_text(child) for child in function.children if child.type in ("type_qualifier", "ref_qualifier")]
+    behind += [node_text(clause) for clause in [child_of_type(function, "requires_clause")] if clause is not None]
+    behind += [
+        node_text(returned) for returned in [child_of_type(function, "trailing_return_type")] if returned is not None
+    ]
     return " ".join([f"({', '.join(types)})" if types != ["void"] else "()", *behind])
 
 
@@ -99,13 +101,13 @@ def _type(parameter: Node) -> str:
     if default is not None:
         text = text[: default.start_byte - start].rstrip().removesuffix(b"=")
     if declarator is not None:
-        name = unwound(declarator).node
+        name = unwrap(declarator).node
         if name is not None:
             text = text[: name.start_byte - start] + b" " + text[name.end_byte - start :]
-    return _tight(" ".join(text.decode("utf-8", "replace").split()))
+    return _without_spaces(" ".join(text.decode("utf-8", "replace").split()))
 
 
-def _tight(words: str) -> str:
+def _without_spaces(words: str) -> str:
     for sign in "*&<>,[]()":
         words = words.replace(f" {sign}", sign).replace(f"{sign} ", sign)
     return words

@@ -13,7 +13,7 @@ from donewhen.syntax.tables.place import (
     child_of_type,
     field,
     has_word,
-    said,
+    node_text,
 )
 
 _SPEC_LISTS = frozenset({"var_spec_list"})
@@ -25,7 +25,7 @@ _MEMBERS: frozenset[Kind] = frozenset({"method", "field"})
 def _read(node: Node, _place: NodePlace) -> Iterator[Step]:
     match node.type:
         case "function_declaration":
-            name = said(field(node, "name"))
+            name = node_text(field(node, "name"))
             yield DeclaredName(name, "function", node, repeats=name in ("init", "_"))
         case "method_declaration":
             yield from _method(node)
@@ -35,7 +35,7 @@ def _read(node: Node, _place: NodePlace) -> Iterator[Step]:
             for name in _field_names(node):
                 yield DeclaredName(name, "field", node)
         case "method_elem":
-            yield DeclaredName(said(field(node, "name")), "method", node)
+            yield DeclaredName(node_text(field(node, "name")), "method", node)
         case _:
             pass
 
@@ -44,13 +44,13 @@ def _method(node: Node) -> Iterator[Step]:
     receiver = field(node, "receiver")
     parameter = child_of_type(receiver, "parameter_declaration") if receiver is not None else None
     owner = _type_name(field(parameter, "type")) if parameter is not None else ""
-    name = said(field(node, "name"))
+    name = node_text(field(node, "name"))
     yield DeclaredName(f"{owner}.{name}" if owner else name, "method", node, repeats=name == "_")
 
 
 def _type_name(node: Node | None) -> str:
     """Return the plain name without pointers, parentheses, packages and type arguments."""
-    text = said(node).lstrip("*( ").split("[")[0]
+    text = node_text(node).lstrip("*( ").split("[")[0]
     return text.rstrip(") ").split(".")[-1]
 
 
@@ -63,8 +63,8 @@ def _specs(node: Node) -> Iterator[Step]:
             yield _type(spec, whole)
         elif spec.type in _KINDS:
             for name in spec.children_by_field_name("name"):
-                if name.type == "identifier" and said(name) != "_":
-                    yield DeclaredName(said(name), _KINDS[spec.type], whole)
+                if name.type == "identifier" and node_text(name) != "_":
+                    yield DeclaredName(node_text(name), _KINDS[spec.type], whole)
 
 
 def _type(spec: Node, whole: Node) -> DeclaredName:
@@ -75,12 +75,12 @@ def _type(spec: Node, whole: Node) -> DeclaredName:
         kind, body = "class", child_of_type(meant, "field_declaration_list")
     elif meant is not None and meant.type == "interface_type":
         kind, body = "interface", meant
-    name = said(field(spec, "name"))
+    name = node_text(field(spec, "name"))
     return DeclaredName(name, kind, whole, body, reopens=True, repeats=name == "_")
 
 
 def _field_names(node: Node) -> Iterator[str]:
-    names = [said(name) for name in node.children_by_field_name("name") if name.is_named]
+    names = [node_text(name) for name in node.children_by_field_name("name") if name.is_named]
     yield from (name for name in names or [_type_name(field(node, "type"))] if name != "_")
 
 

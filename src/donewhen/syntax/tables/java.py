@@ -12,9 +12,9 @@ from donewhen.syntax.tables.place import (
     LanguageTable,
     NodePlace,
     Step,
-    bare,
     field,
-    said,
+    node_text,
+    unwrapped,
 )
 
 _TYPES: dict[str, Kind] = {
@@ -28,7 +28,7 @@ _METHODS = frozenset({"method_declaration", "constructor_declaration", "annotati
 
 
 def _read(node: Node, place: NodePlace) -> Iterator[Step]:
-    name = said(field(node, "name"))
+    name = node_text(field(node, "name"))
     match node.type:
         case kind if kind in _TYPES:
             yield DeclaredName(name, _TYPES[kind], node, field(node, "body"))
@@ -42,11 +42,13 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             for declarator in declarators:
                 alone = len(declarators) == 1
                 kind = "constant" if node.type == "constant_declaration" else "field"
-                yield DeclaredName(said(field(declarator, "name")), kind, node if alone else declarator, alone=alone)
+                yield DeclaredName(
+                    node_text(field(declarator, "name")), kind, node if alone else declarator, alone=alone
+                )
         case "enum_constant":
             yield DeclaredName(name, "constant", node)
         case "enum_body_declarations":
-            yield Into(node, bare(place))
+            yield Into(node, unwrapped(place))
         case _:
             pass
 
@@ -64,8 +66,8 @@ def _type(parameter: Node) -> str:
     if parameter.type == "spread_parameter":
         skipped = ("modifiers", "variable_declarator")
         plain = next((child for child in parameter.named_children if child.type not in skipped), None)
-    dimensions = said(field(parameter, "dimensions")) + ("[]" if parameter.type == "spread_parameter" else "")
-    return _erased(said(plain)) + dimensions.replace(" ", "")
+    dimensions = node_text(field(parameter, "dimensions")) + ("[]" if parameter.type == "spread_parameter" else "")
+    return _erased(node_text(plain)) + dimensions.replace(" ", "")
 
 
 def _erased(text: str) -> str:

@@ -15,14 +15,14 @@ from donewhen.syntax.tables.place import (
     LanguageTable,
     NodePlace,
     Step,
-    bare,
     branch,
+    branch_label,
     child_of_type,
     field,
     has_word,
-    headline,
-    said,
-    wrapped,
+    node_text,
+    unwrapped,
+    wrapped_in,
 )
 
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
@@ -69,19 +69,19 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
         case "expression_statement":
             yield from _expression(node, place)
         case "ambient_declaration":
-            yield Into(node, wrapped(place, node))
+            yield Into(node, wrapped_in(place, node))
         case "statement_block":
-            yield Into(node, bare(place))
+            yield Into(node, unwrapped(place))
         case "enum_assignment" | "property_identifier" | "string" if place.within == "enum":
             yield DeclaredName(_plain(field(node, "name") or node), "constant", node)
         case kind if kind in _BRANCHES:
-            yield Into(node, branch(place, headline(node), None if kind == "if_statement" else node.start_byte))
+            yield Into(node, branch(place, branch_label(node), None if kind == "if_statement" else node.start_byte))
         case _:
             pass
 
 
 def _plain(name: Node | None) -> str:
-    text = said(name)
+    text = node_text(name)
     return text[1:-1] if text[:1] in ("'", '"') and len(text) > 1 else text
 
 
@@ -90,7 +90,7 @@ def _member(node: Node) -> Iterator[Step]:
     kind = _MEMBERS[node.type]
     if kind == "field" and _kind_of(field(node, "value")) == "function":
         kind = "method"
-    words = [word for word in ("static", "get", "set") if has_word(node, word) and said(name) != word]
+    words = [word for word in ("static", "get", "set") if has_word(node, word) and node_text(name) != word]
     signature_only = node.type in ("method_signature", "abstract_method_signature")
     yield DeclaredName(_plain(name), kind, node, variant=" ".join(words), repeats=signature_only or name is None)
 
@@ -98,7 +98,7 @@ def _member(node: Node) -> Iterator[Step]:
 def _exported(node: Node, place: NodePlace) -> Iterator[Step]:
     value = field(node, "value")
     if value is None:
-        yield Into(node, wrapped(place, node))
+        yield Into(node, wrapped_in(place, node))
     elif value.type != "identifier":
         yield _valued("default", value, node)
 
@@ -140,7 +140,7 @@ def _bound(pattern: Node | None) -> Iterator[str]:
     while waiting:
         node = waiting.pop()
         if node.type in _BOUND:
-            yield said(node)
+            yield node_text(node)
         elif node.type == "pair_pattern":
             waiting.extend(child for child in (field(node, "value"),) if child is not None)
         elif node.type in ("assignment_pattern", "object_assignment_pattern"):
@@ -151,7 +151,7 @@ def _bound(pattern: Node | None) -> Iterator[str]:
 
 def _expression(node: Node, place: NodePlace) -> Iterator[Step]:
     if child_of_type(node, "internal_module") is not None:
-        yield Into(node, wrapped(place, node))
+        yield Into(node, wrapped_in(place, node))
         return
     assignment = child_of_type(node, "assignment_expression")
     while assignment is not None and assignment.type == "assignment_expression":
@@ -163,13 +163,13 @@ def _expression(node: Node, place: NodePlace) -> Iterator[Step]:
 
 def _assigned(left: Node, value: Node | None, node: Node) -> Iterator[Step]:
     """Read `exports.name = …`, `module.exports = function …` and `Type.prototype.name = function …`."""
-    owner, name = said(field(left, "object")), said(field(left, "property"))
+    owner, name = node_text(field(left, "object")), node_text(field(left, "property"))
     kind = _kind_of(value)
     if owner in _EXPORTS:
         yield _valued(name, value, node, repeats=kind is None)
     elif (owner, name) == ("module", "exports"):
         if kind is not None and value is not None:
-            yield _valued(said(field(value, "name")) or "default", value, node)
+            yield _valued(node_text(field(value, "name")) or "default", value, node)
     elif kind == "function" and re.fullmatch(r"[\w$]+(\.prototype)?", owner) and owner != "this":
         prototype = owner.endswith(".prototype")
         yield DeclaredName(f"{owner.removesuffix('.prototype')}.{name}", "method", node, repeats=not prototype)

@@ -18,12 +18,12 @@ from donewhen.syntax.tables.place import (
     NodePlace,
     Onward,
     Step,
-    bare,
     branch,
+    branch_label,
     child_of_type,
     field,
-    headline,
-    said,
+    node_text,
+    unwrapped,
 )
 
 _TYPES: dict[str, Kind] = {
@@ -35,14 +35,14 @@ _TYPES: dict[str, Kind] = {
 _BRANCHES = frozenset(
     {"if_statement", "else_clause", "else_if_clause", "try_statement", "catch_clause", "finally_clause"}
 )
-_TELLING = frozenset({"if_statement", "else_if_clause"})
+_CONDITIONAL = frozenset({"if_statement", "else_if_clause"})
 _REQUIRING = frozenset(
     {"require_expression", "require_once_expression", "include_expression", "include_once_expression"}
 )
 
 
 def _read(node: Node, place: NodePlace) -> Iterator[Step]:
-    name = said(field(node, "name"))
+    name = node_text(field(node, "name"))
     match node.type:
         case "function_definition":
             yield DeclaredName(name, "function", node)
@@ -55,9 +55,9 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             if body is not None and name:
                 yield DeclaredName(name.replace("\\", "."), "module", node, body, repeats=True, reopens=True)
             elif body is not None:
-                yield Into(body, bare(place))
+                yield Into(body, unwrapped(place))
             else:
-                yield Onward(replace(bare(place), scope=f"\n{name}"))
+                yield Onward(replace(unwrapped(place), scope=f"\n{name}"))
         case "const_declaration" | "property_declaration":
             yield from _elements(node)
         case "enum_case":
@@ -65,9 +65,9 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
         case "expression_statement":
             yield from _defined(node, place)
         case "compound_statement" | "colon_block":
-            yield Into(node, bare(place))
+            yield Into(node, unwrapped(place))
         case kind if kind in _BRANCHES:
-            yield Into(node, branch(place, headline(node), None if kind in _TELLING else node.start_byte))
+            yield Into(node, branch(place, branch_label(node), None if kind in _CONDITIONAL else node.start_byte))
         case _:
             pass
 
@@ -77,20 +77,20 @@ def _elements(node: Node) -> Iterator[Step]:
     alone = len(elements) == 1
     for element in elements:
         constant = element.type == "const_element"
-        name = said(child_of_type(element, "name") if constant else field(element, "name")).lstrip("$")
+        name = node_text(child_of_type(element, "name") if constant else field(element, "name")).lstrip("$")
         yield DeclaredName(name, "constant" if constant else "field", node if alone else element, alone=alone)
 
 
 def _defined(node: Node, place: NodePlace) -> Iterator[Step]:
     """Read `define('NAME', …)`."""
     call = child_of_type(node, "function_call_expression")
-    if call is None or said(field(call, "function")) != "define" or place.within not in (None, "module"):
+    if call is None or node_text(field(call, "function")) != "define" or place.within not in (None, "module"):
         return
     arguments = field(call, "arguments")
     first = child_of_type(arguments, "argument") if arguments is not None else None
     text = child_of_type(first, "string", "encapsed_string") if first is not None else None
     if text is not None:
-        yield DeclaredName(said(text)[1:-1], "constant", node)
+        yield DeclaredName(node_text(text)[1:-1], "constant", node)
 
 
 def _imports(node: Node) -> bool:

@@ -110,7 +110,7 @@ class LanguageTable:
 TYPE_KINDS: frozenset[Kind] = frozenset({"class", "interface", "enum", "type"})
 
 
-def said(node: Node | None) -> str:
+def node_text(node: Node | None) -> str:
     """Return the text of a node in one line."""
     if node is None or node.text is None:
         return ""
@@ -134,11 +134,11 @@ def cut(text: str) -> str:
     return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
 
 
-def headline(node: Node) -> str:
+def branch_label(node: Node) -> str:
     """Return the label of a branch: its keyword and its condition, without its contents."""
-    asked = field(node, "condition") or field(node, "name") or field(node, "pattern")
+    condition = field(node, "condition") or field(node, "name") or field(node, "pattern")
     word = node.type.removesuffix("_statement").removesuffix("_clause").removesuffix("_modifier")
-    return cut(f"{word} {said(asked)}".strip())
+    return cut(f"{word} {node_text(condition)}".strip())
 
 
 def branch(place: NodePlace, label: str, of_its_own: int | None = None) -> NodePlace:
@@ -149,11 +149,11 @@ def branch(place: NodePlace, label: str, of_its_own: int | None = None) -> NodeP
     return replace(place, condition=condition, scope=scope, wrapper=None, marks=())
 
 
-def wrapped(place: NodePlace, node: Node) -> NodePlace:
+def wrapped_in(place: NodePlace, node: Node) -> NodePlace:
     """Return the place inside a node that belongs to the declaration in it."""
     start = min(node.start_byte, place.wrapper[0]) if place.wrapper else node.start_byte
     return replace(place, wrapper=(start, max(node.end_byte, place.wrapper[1] if place.wrapper else 0)))
 
 
-def bare(place: NodePlace) -> NodePlace:
+def unwrapped(place: NodePlace) -> NodePlace:
     return replace(place, wrapper=None, marks=())

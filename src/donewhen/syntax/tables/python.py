@@ -15,7 +15,7 @@ from donewhen.syntax.tables.place import (
     branch,
     cut,
     field,
-    said,
+    node_text,
 )
 
 _IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
@@ -25,7 +25,7 @@ _BRANCHES = frozenset(
         "finally_clause", "with_statement", "for_statement", "while_statement", "match_statement", "case_clause",
     }
 )  # fmt: skip
-_TELLING = frozenset({"if_statement", "elif_clause", "case_clause"})
+_CONDITIONAL = frozenset({"if_statement", "elif_clause", "case_clause"})
 """Branches that count as the same branch if their text is the same."""
 _REGISTERING = re.compile(r"(^|\.)(overload|register|dispatch|multimethod|given|when|then|step)\b")
 _ACCESSOR = re.compile(r"\.(getter|setter|deleter|cached_setter|expression|comparator|update_expression)$")
@@ -38,17 +38,17 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             yield _definition(node, node, place, [])
         case "decorated_definition":
             definition = field(node, "definition")
-            decorators = [said(child)[1:].strip() for child in node.children if child.type == "decorator"]
+            decorators = [node_text(child)[1:].strip() for child in node.children if child.type == "decorator"]
             if definition is not None:
                 yield _definition(definition, node, place, decorators)
         case "expression_statement":
             yield from _assigned(node, place)
         case "type_alias_statement":
-            yield DeclaredName(re.split(r"[\[\s]", said(field(node, "left")))[0], "type", node, repeats=True)
+            yield DeclaredName(re.split(r"[\[\s]", node_text(field(node, "left")))[0], "type", node, repeats=True)
         case "block":
             yield Into(node, place)
         case kind if kind in _BRANCHES:
-            yield Into(node, branch(place, _label(node), None if kind in _TELLING else node.start_byte))
+            yield Into(node, branch(place, _label(node), None if kind in _CONDITIONAL else node.start_byte))
         case _:
             pass
 
@@ -59,12 +59,12 @@ def _label(node: Node) -> str:
     for child in node.children:
         if child.type in ("block", ":"):
             break
-        parts.append(said(child))
+        parts.append(node_text(child))
     return cut(" ".join(parts))
 
 
 def _definition(node: Node, whole: Node, place: NodePlace, decorators: list[str]) -> DeclaredName:
-    name = said(field(node, "name"))
+    name = node_text(field(node, "name"))
     if node.type == "class_definition":
         return DeclaredName(name, "class", whole, field(node, "body"), repeats=not name.strip("_"))
     variant = next((found[1] for decorator in decorators if (found := _ACCESSOR.search(decorator))), "")
@@ -94,7 +94,7 @@ def _targets(left: Node | None) -> Iterator[str]:
     while waiting:
         target = waiting.pop()
         if target.type == "identifier":
-            yield said(target)
+            yield node_text(target)
         elif target.type in _TARGET_LISTS:
             waiting.extend(reversed(target.children))
 

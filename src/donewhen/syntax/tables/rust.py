@@ -18,8 +18,8 @@ from donewhen.syntax.tables.place import (
     NodePlace,
     Step,
     field,
-    said,
-    wrapped,
+    node_text,
+    wrapped_in,
 )
 
 _ITEMS: dict[str, Kind] = {
@@ -41,8 +41,8 @@ _OWNERS = frozenset({"class", "interface", "enum", "implementation"})
 
 
 def _read(node: Node, place: NodePlace) -> Iterator[Step]:
-    name = said(field(node, "name"))
-    marks = [said(mark) for mark in place.marks]
+    name = node_text(field(node, "name"))
+    marks = [node_text(mark) for mark in place.marks]
     condition = " ".join(text for text in marks if text.startswith(("#[cfg", "#[ cfg")))
     match node.type:
         case "function_item" | "function_signature_item":
@@ -71,7 +71,7 @@ def _read(node: Node, place: NodePlace) -> Iterator[Step]:
             if body is not None:
                 yield Into(body, replace(place, wrapper=None, marks=()))
         case "expression_statement":
-            yield Into(node, wrapped(place, node))
+            yield Into(node, wrapped_in(place, node))
         case _:
             pass
 
@@ -85,7 +85,7 @@ def _type_name(node: Node | None) -> str:
         if inner is None:
             break
         node = inner
-    return said(node)
+    return node_text(node)
 
 
 def _imports(node: Node) -> bool:
