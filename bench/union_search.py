@@ -31,10 +31,10 @@ TARGET = "wrong under 1 in 100 unions at 5 %"
 
 async def judged_green(judging: Judging, members: Sequence[str]) -> bool:
     chosen = tuple(id for id in judging.union.ids if id in members)
-    merged = await judging.merged(chosen)
+    merged = await judging.merge(chosen)
     if merged.conflict:
         return False
-    return (await judging.judged(merged.tree, (), fresh=merged.tree in judging.judged_trees)).green
+    return (await judging.judge(merged.tree, (), fresh=merged.tree in judging.judged_trees)).is_green
 
 
 async def one_by_one(judging: Judging) -> None:

@@ -140,10 +140,10 @@ GIVEN: Mapping[str, tuple[Any, ...]] = {
     "judge.runners.instrument.ask": (Root("/nowhere"), "/side"),
     "judge.runners.calls.calls": (Root("/nowhere"),),
     "judge.output_tail.redacted": ({"TOKEN": "secret"},),
-    "memory.diffs.shared": (4_096,),
-    "memory.sanitise.inert": (4_096, str),
-    "memory.sanitise.inert_line": (4_096,),
-    "memory.sanitise.hidden": ({"TOKEN": "secret"},),
+    "memory.diffs.shorten": (4_096,),
+    "memory.sanitise.sanitise": (4_096, str),
+    "memory.sanitise.sanitise_line": (4_096,),
+    "memory.sanitise.hide_secrets": ({"TOKEN": "secret"},),
     "memory.sanitise.cut": (4_096,),
     "model.partial_reply.parsed": (40,),
     "readers.failures.documents.documents": (re.compile(r"[\[{]"),),
@@ -175,7 +175,7 @@ ADAPTED: Mapping[str, Call] = {
         text(data), "protect"
     ),
     "judge.protect.contents.rust_items.items": _rust_items,
-    "memory.repair.of_plain": lambda data: _as_json(_of("memory.repair.of_plain"), data),
+    "memory.repair.from_plain": lambda data: _as_json(_of("memory.repair.from_plain"), data),
     "memory.repair.offers_of": lambda data: _as_json(lambda value: list(_of("memory.repair.offers_of")(value)), data),
     "model.request_error.without": lambda data: _of("model.request_error.without")(
         ("sk-0123456789", text(data)[:100]), text(data)
@@ -196,7 +196,7 @@ What stands after a colon tells apart calls of one function, each of which has t
 """
 
 ALSO_RAISES: Mapping[str, type[Exception]] = {
-    "memory.repair.of_plain": ValueError,
+    "memory.repair.from_plain": ValueError,
     "memory.repair.offers_of": ValueError,
     "model.partial_reply.parsed": ValueError,
 }
@@ -240,7 +240,7 @@ NOT_FOREIGN: Mapping[str, str] = {
     "judge.protect.names.mixed_files.looks_at": PART,
     "judge.protect.contents.pyproject.is_product_section": PART,
     "judge.protect.commands.package_scripts.is_used": PART,
-    "memory.masking.masked": PART,
+    "memory.masking.mask": PART,
     "engines.external.network.http1.written": OWN_WORDS,
     "engines.external.network.endpoints.mcp_wire": OWN_WORDS,
     "engines.external.discover.programs.lies_in": OWN_WORDS,

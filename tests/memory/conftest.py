@@ -11,7 +11,7 @@ from donewhen.memory.open_store import FILE, RepairStoreHandle
 from donewhen.memory.repair_store import RepairStore
 from donewhen.memory.schema import MEMORY
 from donewhen.storage.connection import Connection
-from donewhen.storage.disposable_db import connected
+from donewhen.storage.disposable_db import connect
 from donewhen.storage.migrations import migrate
 from donewhen.storage.postgres import PostgresConnection
 from postgres import running
@@ -46,7 +46,7 @@ def shelf(url: str, tmp_path: Path) -> Generator[RepairStoreHandle]:
 @pytest.fixture
 def connection(url: str, tmp_path: Path) -> Generator[Connection]:
     """With the tables of the memory, for a book of one's own."""
-    connection = PostgresConnection(url) if url else connected(tmp_path / FILE, MEMORY, 1.0)
+    connection = PostgresConnection(url) if url else connect(tmp_path / FILE, MEMORY, 1.0)
     migrate(connection, MEMORY)
     yield connection
     connection.close()

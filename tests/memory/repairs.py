@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from donewhen.memory.repair import Repair, harmless, repair
+from donewhen.memory.repair import Repair, repair, sanitise_signature
 from donewhen.memory.signature import Signature, signature_of
 
 
@@ -11,7 +11,7 @@ def log(name: str = "tax", file: str = "shop.c") -> str:
 
 
 def failure(name: str = "tax", check: str = "build", file: str = "shop.c") -> Signature:
-    return harmless(signature_of(log(name, file), check))
+    return sanitise_signature(signature_of(log(name, file), check))
 
 
 def patch(name: str = "tax", line: int = 1) -> str:
@@ -24,6 +24,6 @@ def patch(name: str = "tax", line: int = 1) -> str:
 def learnt(signature: Signature | None = None, said: str = "declared it", **more: Any) -> Repair:
     origin = {"repo": "/r", "model": "m", "session": "s1", "round": 1, "at": "2026-01-01T00:00:00Z"}
     changed = more.pop("patch", patch())
-    known = repair(signature=signature or failure(), said=said, patch=changed, origin={**origin, **more})
+    known = repair(signature=signature or failure(), approach=said, patch=changed, origin={**origin, **more})
     assert known is not None
     return known

@@ -128,8 +128,8 @@ def test_an_id_that_several_begin_with_is_refused_with_their_names(book: RepairS
 
 def test_all_or_none_of_what_is_imported_is_taken(book: RepairStore) -> None:
     several = [(learnt(), [offered(1, "red")]), (learnt(patch=patch("vat")), list[Offer]())]
-    assert book.take(several) == 2
-    assert book.take(several) == 0
+    assert book.import_all(several) == 2
+    assert book.import_all(several) == 0
     assert book.find(learnt().id).counts == Counts(shown=1, hurt=1)
 
 
@@ -172,7 +172,7 @@ def test_of_too_many_the_oldest_that_never_helped_go_first_and_the_newest_stays_
 ) -> None:
     book = RepairStore(connection, most=10)
     known = [repair for repair, _ in many(10)]
-    book.take((repair, []) for repair in known)
+    book.import_all((repair, []) for repair in known)
     book.offer(known[0].id, offered(1, "passed"))
     book.offer(known[1].id, offered(1, "red"))
     book.offer(known[2].id, offered(1, "passed", withheld=True))
@@ -186,14 +186,14 @@ def test_of_too_many_the_oldest_that_never_helped_go_first_and_the_newest_stays_
 
 def test_those_that_helped_go_as_well_when_there_are_no_others(connection: Connection) -> None:
     book = RepairStore(connection, most=4)
-    book.take((repair, [offered(1, "passed")]) for repair, _ in many(9))
+    book.import_all((repair, [offered(1, "passed")]) for repair, _ in many(9))
     assert [one.repair.at[-3:-1] for one in book.all()] == ["08", "07"]
 
 
 @pytest.mark.sample(0)
 def test_many_are_forgotten_at_once_and_all_of_them(book: RepairStore) -> None:
     several = many(2 * AT_ONCE + 1)
-    book.take(several)
+    book.import_all(several)
     assert book.forget(repair.id for repair, _ in several[1:]) == 2 * AT_ONCE
     assert [one.id for one in book.all()] == [one.id for one in book.all("declared")] == [several[0][0].id]
 

@@ -19,7 +19,7 @@ def test_the_bounds_hold_the_rate_and_lie_between_none_and_all(good: int, bad: i
 @given(FEW, FEW)
 def test_one_more_success_never_makes_it_look_worse(good: int, bad: int) -> None:
     assert wilson(good + 1, bad)[0] >= wilson(good, bad)[0]
-    assert Counts(helped=good + 1, hurt=bad).promise >= Counts(helped=good, hurt=bad).promise
+    assert Counts(helped=good + 1, hurt=bad).rank >= Counts(helped=good, hurt=bad).rank
 
 
 @given(FEW, FEW)
@@ -48,7 +48,7 @@ def test_a_hint_without_which_rounds_do_clearly_better_is_retired() -> None:
 def test_every_tenth_offer_is_withheld_and_the_first_never_is() -> None:
     counts, withheld = Counts(), list[int]()
     for number in range(1, 41):
-        if counts.withholds_next(shown_for_signature=counts.shown):
+        if counts.is_next_withheld(shown_for_signature=counts.shown):
             withheld.append(number)
             counts = Counts(shown=counts.shown, withheld=counts.withheld + 1)
         else:
@@ -58,6 +58,6 @@ def test_every_tenth_offer_is_withheld_and_the_first_never_is() -> None:
 
 def test_the_first_offer_for_a_signature_is_shown_although_its_turn_has_come() -> None:
     counts = Counts(shown=9)
-    assert counts.withholds_next(shown_for_signature=1)
-    assert not counts.withholds_next(shown_for_signature=0)
-    assert Counts(shown=10).withholds_next(shown_for_signature=1)
+    assert counts.is_next_withheld(shown_for_signature=1)
+    assert not counts.is_next_withheld(shown_for_signature=0)
+    assert Counts(shown=10).is_next_withheld(shown_for_signature=1)

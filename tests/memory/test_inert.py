@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.memory.sanitise import HIDDEN, hidden, inert, inert_line, visible, without_secrets
+from donewhen.memory.sanitise import HIDDEN, hide_secrets, sanitise, sanitise_line, visible, without_secrets
 
 ODD = "\x1b[31m\x9b2J\x00\x07\x7f\u202e\u2066\u200b\ufeff\U000e0041\ud800\ue000\u2028\x85\x0c\r\n\t"
 TEXTS = st.text(st.one_of(st.sampled_from(ODD), st.characters()), max_size=80)
@@ -20,12 +20,12 @@ PARTS = st.lists(
 
 @given(PARTS, st.integers(min_value=3, max_value=120))
 def test_whatever_is_kept_is_visible_bounded_and_stays_as_it_is_when_it_is_cleaned_again(text: str, most: int) -> None:
-    kept = inert(text, most)
+    kept = sanitise(text, most)
     assert len(kept.encode()) <= most
     assert all(c in "\n\t" or unicodedata.category(c)[0] != "C" for c in kept)
     assert visible(kept) == kept
-    line = inert_line(text, 10_000)
-    assert inert_line(line, 10_000) == line
+    line = sanitise_line(text, 10_000)
+    assert sanitise_line(line, 10_000) == line
     assert "\n" not in line and "\t" not in line
 
 
@@ -72,12 +72,12 @@ def test_values_that_are_called_secret_are_taken_out_and_code_that_names_them_st
 
 
 def test_secret_values_of_a_session_are_taken_out_even_where_something_invisible_was_put_into_them() -> None:
-    kept = inert("it is pass\u200bport-7", 100, lambda text: text.replace("passport-7", "[PIN]"))
+    kept = sanitise("it is pass\u200bport-7", 100, lambda text: text.replace("passport-7", "[PIN]"))
     assert kept == "it is [PIN]"
 
 
 def test_a_text_that_is_much_too_long_is_cut_at_a_character_with_a_sign_of_it() -> None:
-    assert inert("ä" * 10_000_000, 8) == "ää…"
+    assert sanitise("ä" * 10_000_000, 8) == "ää…"
 
 
 KEY = 'begin "quoted"\nfirst-line-of-it\nab\nsecond-line-of-it\n'
@@ -94,9 +94,9 @@ KEY = 'begin "quoted"\nfirst-line-of-it\nab\nsecond-line-of-it\n'
     ],
 )
 def test_a_secret_value_is_hidden_as_code_has_it_and_line_by_line(text: str, kept: str) -> None:
-    assert hidden(text, {"KEY": KEY, "PIN": "4711-4711", "SHORT": "abc", "EMPTY": ""}) == kept
+    assert hide_secrets(text, {"KEY": KEY, "PIN": "4711-4711", "SHORT": "abc", "EMPTY": ""}) == kept
 
 
 def test_no_half_of_a_secret_value_is_kept_where_a_text_is_too_long_to_be_looked_at() -> None:
     text = "\u200b" * (100 * 8 - 4) + "passport-7"
-    assert inert(text, 100, lambda text: text.replace("passport-7", "[PIN]")) == "[PIN"
+    assert sanitise(text, 100, lambda text: text.replace("passport-7", "[PIN]")) == "[PIN"

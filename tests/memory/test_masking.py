@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.memory.masking import LONGEST_MASKED, masked
+from donewhen.memory.masking import LONGEST_MASKED, mask
 from donewhen.memory.template import MOST_LINES, templates
 from tiers import examples
 
@@ -28,7 +28,7 @@ from tiers import examples
     ],
 )
 def test_what_differs_from_run_to_run_is_masked(one: str, other: str) -> None:
-    assert masked(one) == masked(other)
+    assert mask(one) == mask(other)
 
 
 @pytest.mark.parametrize(
@@ -47,19 +47,19 @@ def test_what_differs_from_run_to_run_is_masked(one: str, other: str) -> None:
     ],
 )
 def test_the_name_that_is_missing_is_kept(kind: str, one: str, other: str) -> None:
-    assert masked(one, kind) != masked(other, kind)
-    assert masked(one, kind) == masked(one, kind)
+    assert mask(one, kind) != mask(other, kind)
+    assert mask(one, kind) == mask(one, kind)
 
 
 def test_of_a_missing_file_of_the_machine_the_last_part_is_kept() -> None:
-    one = masked("Cannot find module '/home/ada/shop/src/money2.js'", "Error")
-    assert one == masked("Cannot find module '/builds/17/src/money2.js'", "Error")
+    one = mask("Cannot find module '/home/ada/shop/src/money2.js'", "Error")
+    assert one == mask("Cannot find module '/builds/17/src/money2.js'", "Error")
     assert "money2.js" in one
     assert "ada" not in one
 
 
 def test_words_that_tell_two_messages_apart_stay() -> None:
-    assert masked("expected TooMuch but nothing was raised") == "expected TooMuch but nothing was raised"
+    assert mask("expected TooMuch but nothing was raised") == "expected TooMuch but nothing was raised"
 
 
 def test_a_template_holds_the_last_alarming_lines_without_what_varies() -> None:
@@ -72,11 +72,11 @@ def test_a_template_holds_the_last_alarming_lines_without_what_varies() -> None:
 @settings(deadline=None, max_examples=examples(100))
 @given(st.text(max_size=2_000), st.sampled_from(["", "TypeError", "ModuleNotFoundError"]))
 def test_any_text_is_masked_to_one_bounded_line(text: str, kind: str) -> None:
-    found = masked(text, kind)
+    found = mask(text, kind)
     assert len(found) <= LONGEST_MASKED
     assert "\n" not in found
 
 
 @pytest.mark.parametrize("text", ["a/" * 500_000, "0" * 1_000_000, "'" * 1_000_000, "a.b@" * 250_000, "-" * 1_000_000])
 def test_a_megabyte_is_masked_like_its_beginning(text: str) -> None:
-    assert masked(text) == masked(text[:10_000])
+    assert mask(text) == mask(text[:10_000])

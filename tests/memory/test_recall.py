@@ -56,7 +56,7 @@ def test_the_tenth_time_it_is_withheld_and_its_first_time_for_a_failure_never(bo
     found = recall(book, RED, "/r")
     assert found == RecalledHint(repair=learnt().id, check="build", signature=KEY, times_helped=9, text="")
     assert found is not None and found.withheld
-    looked_at = recall(book, RED, "/r", rests=False)
+    looked_at = recall(book, RED, "/r", may_withhold=False)
     assert looked_at is not None and not looked_at.withheld
     book.forget([learnt().id])
     add(book, learnt(), *["passed"] * 9, signature="of another failure that matches")

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.memory.diffs import readable
+from donewhen.memory.diffs import readable_patch
 from donewhen.memory.repair import (
     APPROACH_BYTES,
     DIFF_BYTES,
     NAME_BYTES,
     failure_class,
-    harmless,
-    of_plain,
+    from_plain,
     offers_of,
     repair,
+    sanitise_signature,
 )
 from donewhen.memory.signature import signature_of
 from memory.repairs import failure, learnt, patch
@@ -49,17 +49,17 @@ def test_words_and_diff_are_bounded_at_a_character() -> None:
 
 
 def test_where_nothing_was_changed_there_is_no_repair() -> None:
-    assert repair(signature=failure(), said="did it", patch="\n", origin={}) is None
+    assert repair(signature=failure(), approach="did it", patch="\n", origin={}) is None
 
 
 def test_binary_files_and_names_of_objects_are_left_out_of_a_patch() -> None:
     binary = f"diff --git a/x b/x\nindex {'1' * 40}..{'2' * 40} 100644\nGIT binary patch\nliteral 3\nKcmZQzU|?i`\n\n"
-    assert readable(binary + patch()).split("\n")[:3] == [
+    assert readable_patch(binary + patch()).split("\n")[:3] == [
         "diff --git a/x b/x",
         "(a binary file)",
         "diff --git a/shop.c b/shop.c",
     ]
-    assert "index" not in readable(patch())
+    assert "index" not in readable_patch(patch())
 
 
 def test_poison_in_every_part_is_kept_inert() -> None:
@@ -77,7 +77,7 @@ def test_poison_in_every_part_is_kept_inert() -> None:
 
 def test_what_a_repair_tells_makes_the_same_repair_again() -> None:
     known = learnt()
-    assert of_plain(json.loads(json.dumps(known.plain()))) == known
+    assert from_plain(json.loads(json.dumps(known.plain()))) == known
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_a_repair_tells_makes_the_same_repair_again() -> None:
 )
 def test_what_is_no_repair_is_refused_with_the_reason(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        of_plain({**learnt().plain(), **change})
+        from_plain({**learnt().plain(), **change})
 
 
 JSON = st.recursive(
@@ -106,10 +106,10 @@ JSON = st.recursive(
 @given(st.sampled_from(sorted(learnt().plain())), JSON)
 def test_any_line_of_json_is_a_repair_or_refused_and_a_repair_is_harmless(key: str, value: object) -> None:
     try:
-        known = of_plain({**learnt().plain(), key: value})
+        known = from_plain({**learnt().plain(), key: value})
     except ValueError:
         return
-    assert of_plain(known.plain()) == known
+    assert from_plain(known.plain()) == known
     assert len(known.approach.encode()) <= APPROACH_BYTES
 
 
@@ -128,12 +128,12 @@ def test_every_file_of_a_large_patch_has_its_share() -> None:
         "diff --git a/z.lock b/z.lock",
     ]
     assert DIFF_BYTES * 0.9 < len(known.diff.encode()) <= DIFF_BYTES
-    assert of_plain(known.plain()) == known
+    assert from_plain(known.plain()) == known
 
 
 def test_a_large_binary_file_that_comes_first_does_not_hide_what_was_changed() -> None:
     binary = b"diff --git a/a.bin b/a.bin\nGIT binary patch\nliteral 9\n" + b"zcmV;cabc\n" * 300_000
-    assert readable(binary + patch().encode()).split("\n")[:4] == [
+    assert readable_patch(binary + patch().encode()).split("\n")[:4] == [
         "diff --git a/a.bin b/a.bin",
         "(a binary file)",
         "diff --git a/shop.c b/shop.c",
@@ -155,19 +155,19 @@ def test_a_cut_patch_is_bounded_and_the_same_repair_when_it_is_read_again(files:
     changed = "".join(f"diff --git a/{n} b/{n}\n{line * times}" for n, (times, line) in enumerate(files))
     known = learnt(patch=patch() + changed)
     assert len(known.diff.encode()) <= DIFF_BYTES
-    assert of_plain(json.loads(json.dumps(known.plain()))) == known
+    assert from_plain(json.loads(json.dumps(known.plain()))) == known
 
 
 @pytest.mark.parametrize("odd", [None, True, 7, {"a": 1}, ["x"], "9999", "tomorrow", "2026-01-01T00:00:00Z\n"])
 def test_a_time_that_is_none_is_left_out(odd: object) -> None:
-    assert of_plain({**learnt().plain(), "at": odd, "session": [1]}).at == ""
+    assert from_plain({**learnt().plain(), "at": odd, "session": [1]}).at == ""
 
 
 def test_what_is_wrong_with_a_line_is_told_shortly() -> None:
     for change in ({"v": "x" * 100_000}, {"signature": {**failure().as_json(), "v": 10**3000}}):
         with pytest.raises(ValueError, match=r"^version .{90,120} of a \w+ is not known$"):
-            of_plain({**learnt().plain(), **change})
+            from_plain({**learnt().plain(), **change})
 
 
 def test_names_of_checks_and_readers_are_short_whoever_wrote_them() -> None:
-    assert len(harmless(replace(failure(), reader="x" * 5000)).reader.encode()) == NAME_BYTES
+    assert len(sanitise_signature(replace(failure(), reader="x" * 5000)).reader.encode()) == NAME_BYTES

@@ -46,7 +46,7 @@ def test_the_same_bug_is_the_same_failure_wherever_and_however_it_runs(project: 
     bug = project.bugs[2]
     plain, whole, mixed = (signature_of(log_of(project, bug, number, tmp_path), "check") for number in range(3))
     assert plain.reader != UNKNOWN
-    assert (plain.where(), plain.what()) == (whole.where(), whole.what()), (plain, whole)
+    assert (plain.place_digest(), plain.cause_digest()) == (whole.place_digest(), whole.cause_digest()), (plain, whole)
     assert matches(plain, mixed), (plain, mixed)
     assert matches(whole, mixed)
 
@@ -59,7 +59,7 @@ def test_what_a_machine_puts_into_a_message_does_not_count(project: Project, tmp
     one, other = map(signature_of, logs)
     assert logs[0] != logs[1]
     assert one.failed
-    assert (one.where(), one.what()) == (other.where(), other.what()), (one, other)
+    assert (one.place_digest(), one.cause_digest()) == (other.place_digest(), other.cause_digest()), (one, other)
 
 
 def test_the_lines_around_a_log_are_thousands_and_other_ones_in_every_run() -> None:

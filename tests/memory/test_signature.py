@@ -11,7 +11,16 @@ from seeded_projects import Bug, Project
 from seeded_runs import is_there, log_of
 from seeded_scripts import NODE, PYTEST, UNITTEST
 
-from donewhen.memory.signature import VERSION, Failed, Signature, matches, of_json, same_cause, same_place, signature_of
+from donewhen.memory.signature import (
+    VERSION,
+    Failed,
+    Signature,
+    from_json,
+    matches,
+    same_cause,
+    same_place,
+    signature_of,
+)
 from needs import leave_out
 from tiers import examples
 
@@ -43,7 +52,7 @@ def test_two_runs_of_one_bug_match_and_two_bugs_do_not(project: Project, tmp_pat
     }
     for name, (one, other) in runs.items():
         assert matches(one, other), (name, one, other)
-        assert (one.where(), one.what()) == (other.where(), other.what()), name
+        assert (one.place_digest(), one.cause_digest()) == (other.place_digest(), other.cause_digest()), name
         assert one.may_be_recalled
     firsts = [one for one, _ in runs.values()]
     assert not any(matches(a, b) for at, a in enumerate(firsts) for b in firsts[at + 1 :])
@@ -127,9 +136,9 @@ def test_an_unknown_log_is_grouped_but_never_recalled() -> None:
 def test_a_signature_survives_json() -> None:
     one = signature_of(recorded("tests_cargo/assertion"), "tests")
     told = json.loads(json.dumps(one.as_json()))
-    assert of_json(told) == one
-    assert (told["where"]["key"], told["what"]["key"], told["v"]) == (one.where(), one.what(), 1)
-    assert of_json({"where": 3, "what": {"causes": [None]}, "v": "x"}).v == 0
+    assert from_json(told) == one
+    assert (told["where"]["key"], told["what"]["key"], told["v"]) == (one.place_digest(), one.cause_digest(), 1)
+    assert from_json({"where": 3, "what": {"causes": [None]}, "v": "x"}).v == 0
 
 
 def test_signatures_of_two_versions_never_match() -> None:

@@ -106,7 +106,7 @@ async def test_a_green_that_new_tests_hold_up_is_found_out_at_the_gate(tmp_path:
         judging = await beside(place, contract_in(place.settings), place.repo.head, list[Event]().append)
         tree = await place.store.tree_of(git(root, "rev-parse", "work"))
         proven, checks_alone = await judging(tree, "gate"), await judging(tree, "gate", proven=False)
-    assert (proven.turned, checks_alone.turned) == (("tests",), ())
+    assert (proven.broken, checks_alone.broken) == (("tests",), ())
 
 
 @pytest.mark.parametrize(("file", "reruns"), [("other.txt", []), ("a.txt", ["quick"])])
@@ -127,7 +127,7 @@ async def test_at_the_gate_only_a_red_that_was_none_on_the_base_is_looked_at_twi
     again = [event.fields()["name"] for event in told if event.type() == "check_started"]
     phases = [event.fields().get("phase") for event in told if event.type() == "check_started"]
     assert [name for name, phase in zip(again, phases, strict=True) if phase == "rerun"] == reruns
-    assert seen.turned == tuple(reruns)
+    assert seen.broken == tuple(reruns)
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from places import DEAD, RUNNING, SAID, Place, texts
 
 from donewhen.events import PlanText
 from donewhen.storage.log_file import LogFile, LogHeader
-from donewhen.storage.record import Written, encoded
+from donewhen.storage.record import Written, encode
 from tiers import examples
 
 HEAD = LogHeader("a", "/r", "title", "2026-01-01T00:00:00.000Z")
 
 
 def record(position: int, text: str = "said") -> Written:
-    return Written(position, position, "2026-01-01T00:00:00.000Z", 1, "plan_text", encoded({"text": text}))
+    return Written(position, position, "2026-01-01T00:00:00.000Z", 1, "plan_text", encode({"text": text}))
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def read(mirror: LogFile) -> tuple[list[int], list[str]]:
 def test_a_whole_file_is_read_without_a_word_and_is_private(mirror: LogFile) -> None:
     assert read(mirror) == ([1, 2, 3, 4, 5], [])
     assert next(mirror.entries([])) == HEAD
-    assert mirror.last() == 5 and mirror.mend() == []
+    assert mirror.last_position() == 5 and mirror.repair_end() == []
     assert mirror.path.stat().st_mode & 0o777 == 0o600
 
 
@@ -49,9 +49,9 @@ def test_an_end_that_was_torn_at_any_byte_is_cut_and_kept_and_the_file_goes_on(m
     start = data.rindex(b"\n", 0, -1) + 1
     for size in range(start, len(data)):
         mirror.path.write_bytes(data[:size])
-        warnings = mirror.mend()
+        warnings = mirror.repair_end()
         whole = size == len(data) - 1
-        assert mirror.last() == (5 if whole else 4)
+        assert mirror.last_position() == (5 if whole else 4)
         assert bool(warnings) == (start < size and not whole)
         mirror.append([record(6), record(7)])
         assert read(mirror) == ([1, 2, 3, 4, *([5] if whole else []), 6, 7], [])
@@ -64,7 +64,7 @@ def test_what_was_cut_before_is_never_overwritten(mirror: LogFile) -> None:
     for torn in (b"one", b"two"):
         with mirror.path.open("ab") as file:
             file.write(torn)
-        assert mirror.mend() != []
+        assert mirror.repair_end() != []
     kept = sorted(mirror.path.parent.glob("a.jsonl.cut-*"))
     assert [path.read_bytes() for path in kept] == [b"one", b"two"]
     mirror.remove()
@@ -130,8 +130,8 @@ def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: L
     assert done.stdout.startswith("[1, 2, 3, 4, 5, 6] 6 [") and "line 7 is too long and was passed over" in done.stdout
     with mirror.path.open("ab") as file:
         file.truncate(mirror.path.stat().st_size + 100_000_000)
-    assert "100000000 bytes were cut" in mirror.mend()[0]
-    assert mirror.last() == 6
+    assert "100000000 bytes were cut" in mirror.repair_end()[0]
+    assert mirror.last_position() == 6
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -145,9 +145,9 @@ def test_no_bytes_in_a_log_file_make_a_reader_stumble(tmp_path: Path, noise: byt
     mirror.path.write_bytes(data[:place] + noise + data[place + len(noise) // 2 :])
     found, _ = read(mirror)
     assert found == sorted(found) and set(found) <= set(range(1, 8))
-    mirror.mend()
+    mirror.repair_end()
     mirror.append([record(8)])
-    assert mirror.last() == 8 and read(mirror)[0][-1] == 8
+    assert mirror.last_position() == 8 and read(mirror)[0][-1] == 8
 
 
 # With the database beside it.

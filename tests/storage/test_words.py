@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.storage.connection import Connection
-from donewhen.storage.disposable_db import connected
+from donewhen.storage.disposable_db import connect
 from donewhen.storage.migrations import Schema, migrate
 from donewhen.storage.postgres import PostgresConnection
 from donewhen.storage.text_search import WordTable, words
@@ -19,7 +19,7 @@ SCHEMA = Schema("the words were", "word_migrations", (("CREATE {word_table} text
 
 @pytest.fixture
 def both(tmp_path: Path, schema: str) -> Generator[tuple[Connection, Connection]]:
-    file, server = connected(tmp_path / "words.db", SCHEMA, 1.0), PostgresConnection(schema)
+    file, server = connect(tmp_path / "words.db", SCHEMA, 1.0), PostgresConnection(schema)
     migrate(server, SCHEMA)
     yield file, server
     file.close()

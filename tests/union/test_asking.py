@@ -23,7 +23,7 @@ TRAP = ParserRequest("change", "trap.py", {"before": None, "after": b"x = 1\n"})
 async def answers(*questions: ParserRequest, boot: str = BOOTED) -> tuple[list[Mapping[str, Any]], int]:
     async with Launcher.open() as launcher:
         reader = ParserClient(launcher, await level.recorded_probe(launcher, state_root(os.environ)), boot)
-        return await reader.answers(questions), reader.asked
+        return await reader.ask(questions), reader.processes
 
 
 async def test_a_change_a_merge_and_symbols_are_answered_by_one_process() -> None:

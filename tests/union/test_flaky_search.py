@@ -52,8 +52,8 @@ async def test_a_union_that_is_red_once_and_green_twice_is_kept_and_its_check_is
     items = tuple(SearchItem(id, frozenset({id})) for id in "abc")
 
     class OneBadMoment(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
-            seen = await super().judged(tree, first, fresh=fresh)
+        async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+            seen = await super().judge(tree, first, fresh=fresh)
             return Observation(("lint",)) if self.runs == 1 else seen
 
     found = await search(items, OneBadMoment(Union("none", items)))
@@ -66,10 +66,10 @@ async def test_what_is_never_green_and_never_red_by_the_same_check_is_left_out_u
     items = (SearchItem("a", frozenset({"a"})), SearchItem("b", frozenset({"b"})))
 
     class AnotherEachTime(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
-            seen = await super().judged(tree, first, fresh=fresh)
+        async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+            seen = await super().judge(tree, first, fresh=fresh)
             others = [check for check in CHECKS if check not in first[:1]]
-            return seen if seen.green else Observation((others[self.runs % len(others)],))
+            return seen if seen.is_green else Observation((others[self.runs % len(others)],))
 
     found = await search(items, AnotherEachTime(Union("single", items, (Clash(("b",)),))))
     assert found.kept == ("a",)
@@ -83,9 +83,9 @@ async def test_a_tree_is_not_judged_more_often_than_the_limits_say() -> None:
     asked: dict[str, int] = {}
 
     class Counting(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+        async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             asked[tree] = asked.get(tree, 0) + 1
-            return await super().judged(tree, first, fresh=fresh)
+            return await super().judge(tree, first, fresh=fresh)
 
     for seed in range(30):
         asked.clear()
@@ -105,12 +105,12 @@ def test_a_tally_believes_green_only_where_a_whole_judgement_was_green(seen: lis
     tally = Observations("t")
     for one in seen:
         tally.add(one, [tally.suspect] if tally.suspect else [])
-    assert tally.asked == len(seen)
-    if not any(one.green for one in seen):
-        assert tally.red
-    if seen and all(one.green for one in seen):
-        assert (tally.red, tally.settled, tally.torn) == (False, True, [])
-    if not tally.red:
+    assert tally.times_judged == len(seen)
+    if not any(one.is_green for one in seen):
+        assert tally.is_red
+    if seen and all(one.is_green for one in seen):
+        assert (tally.is_red, tally.is_settled, tally.flaky) == (False, True, [])
+    if not tally.is_red:
         assert all(tally.reds[check] - tally.passes[check] <= tally.greens for check in CHECKS)
 
 
@@ -118,5 +118,5 @@ def test_a_check_that_ran_first_and_was_not_the_red_one_has_passed() -> None:
     tally = Observations("t")
     tally.add(Observation(("tests",)), [])
     tally.add(Observation(("lint",)), ["tests", "lint", "types"])
-    assert tally.torn == ["tests"]
+    assert tally.flaky == ["tests"]
     assert (tally.suspect, tally.lead) == ("lint", 1)

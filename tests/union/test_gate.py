@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.union.check_delta import CheckDelta, CheckDeltas, Stands
+from donewhen.union.check_delta import CheckDelta, CheckDeltas, DeltaKind
 from donewhen.union.gate import Gated, PatchGate
 from donewhen.union.parser_client import ParserClient
 from donewhen.union.patch import Footprint, Patch
@@ -39,7 +39,7 @@ FILES = {"shop.py": SHOP, "other.py": "X = 1\n", "one.py": "class One:\n    def 
 class Says:
     """A judge that always says the same."""
 
-    stands: tuple[Stands, ...] = ("kept",)
+    stands: tuple[DeltaKind, ...] = ("kept",)
     breaks: str = ""
     asked: list[str] = field(default_factory=list[str])
     """The trees that were judged."""
@@ -57,7 +57,7 @@ class Says:
         self.asked.append(tree)
         if self.breaks:
             raise MachineryBroke(self.breaks)
-        return CheckDeltas(tuple(CheckDelta(name=f"c{n}", stands=s, status="x") for n, s in enumerate(self.stands)))
+        return CheckDeltas(tuple(CheckDelta(name=f"c{n}", kind=s, status="x") for n, s in enumerate(self.stands)))
 
 
 @asynccontextmanager
@@ -75,7 +75,7 @@ async def gated(
     root = repository(tmp_path / "repo", FILES)
     tree = made(root, "work", files)
     async with gate(root, judging or Says()) as here:
-        return await here.gated(Patch(id="work", tree=tree, footprint=footprint))
+        return await here.gate_one(Patch(id="work", tree=tree, footprint=footprint))
 
 
 def made(root: Path, name: str, files: Mapping[str, str]) -> str:
@@ -158,7 +158,7 @@ async def test_what_lies_outside_of_the_footprint_is_rejected_by_file_and_symbol
         ((), "inconclusive"),
     ],
 )
-async def test_only_positive_evidence_accepts(tmp_path: Path, stands: tuple[Stands, ...], status: str) -> None:
+async def test_only_positive_evidence_accepts(tmp_path: Path, stands: tuple[DeltaKind, ...], status: str) -> None:
     found = await gated(tmp_path, changed("return 1", "return 3"), judging=Says(stands))
     assert found.status == status
 
@@ -207,8 +207,8 @@ GROUNDS: list[tuple[str, dict[str, str]]] = [
 async def gated_on(root: Path, ground: str, tree: str, footprint: Footprint | None) -> tuple[Gated, Gated]:
     """What the gate says of a patch that stands on a ground, and of the same tree as a patch of the base."""
     async with gate(root, Says()) as here:
-        on = await here.gated(Patch(id="work", tree=tree, footprint=footprint, on=ground))
-        return on, await here.gated(Patch(id="work", tree=tree, footprint=footprint))
+        on = await here.gate_one(Patch(id="work", tree=tree, footprint=footprint, on=ground))
+        return on, await here.gate_one(Patch(id="work", tree=tree, footprint=footprint))
 
 
 @pytest.mark.parametrize(("code", "ground"), GROUNDS)
@@ -232,8 +232,8 @@ async def test_a_link_in_the_place_of_a_file_is_outside_of_a_footprint_of_symbol
     commit(root)
     tree = git(root, "rev-parse", "work^{tree}")
     async with gate(root, Says()) as here:
-        by_symbol = await here.gated(Patch(id="work", tree=tree, footprint=ONLY_ONE))
-        by_file = await here.gated(Patch(id="work", tree=tree, footprint=Footprint(frozenset({"one.py"}))))
+        by_symbol = await here.gate_one(Patch(id="work", tree=tree, footprint=ONLY_ONE))
+        by_file = await here.gate_one(Patch(id="work", tree=tree, footprint=Footprint(frozenset({"one.py"}))))
     assert ("outside_footprint", "one.py") in [(reason.code, reason.path) for reason in by_symbol.reasons]
     assert by_file.status == "accepted"
 
@@ -267,5 +267,5 @@ async def test_on_a_ground_the_whole_tree_is_judged(tmp_path: Path) -> None:
     under = made(root, "ground", {"other.py": "X = 2\n"})
     tree, says = made(root, "work", {"new.py": "A = 1\n"}), Says()
     async with gate(root, says) as here:
-        await here.gated(Patch(id="work", tree=tree, on=under))
+        await here.gate_one(Patch(id="work", tree=tree, on=under))
     assert says.asked == [tree]

@@ -139,10 +139,10 @@ class Whimsical:
         self.seed = seed
         self.asked: list[tuple[tuple[str, ...], bool]] = []
 
-    async def merged(self, members: Members) -> MergedTree:
+    async def merge(self, members: Members) -> MergedTree:
         return MergedTree("+".join(members))
 
-    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+    async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
         self.asked.append((first, fresh))
         return (
             Observation(("tests",)) if hash((self.seed, *map(len, tree.split("+")), len(tree))) % 3 else Observation()
@@ -160,7 +160,7 @@ def test_checks_that_get_greener_with_more_patches_do_not_lead_a_search_astray(
         items = apart(*("p" * (number + 1) for number in range(count)))
         found = await search(items, probe, limits=SearchLimits(at_once=at_once))
         if found.kept:
-            assert (await probe.judged("+".join(found.kept), (), fresh=True)).green
+            assert (await probe.judge("+".join(found.kept), (), fresh=True)).is_green
         assert len(found.kept) + len(found.blames) == count
 
     anyio.run(run)
@@ -234,9 +234,9 @@ def test_a_check_that_was_red_is_run_first_from_then_on() -> None:
     asked: list[tuple[str, ...]] = []
 
     class Listening(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+        async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             asked.append(first)
-            return await super().judged(tree, first, fresh=fresh)
+            return await super().judge(tree, first, fresh=fresh)
 
     anyio.run(search, union.items, Listening(union))
     assert asked[0] == ()
@@ -247,9 +247,9 @@ def test_two_unions_with_the_same_tree_are_judged_once() -> None:
     """The patches `n…` change nothing, so most prefixes of the order are one tree."""
 
     class Idle(Judging):
-        async def merged(self, members: Members) -> MergedTree:
+        async def merge(self, members: Members) -> MergedTree:
             doing = tuple(id for id in members if not id.startswith("n"))
-            return await super().merged(doing)
+            return await super().merge(doing)
 
     union = Union("idle", apart("a", *(f"n{number}" for number in range(14)), "z"), (Clash(("a", "z")),))
     judging = Idle(union)
@@ -282,10 +282,10 @@ class Broken(Exception):
 @pytest.mark.parametrize("good", [0, 1, 2, 5])
 def test_what_a_probe_raises_reaches_the_caller_as_it_is(at_once: int, good: int) -> None:
     class Breaking(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+        async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             if self.runs == good:
                 raise Broken
-            return await super().judged(tree, first, fresh=fresh)
+            return await super().judge(tree, first, fresh=fresh)
 
     union = Union("pair", apart(*"abcdefgh"), (Clash(("a", "h")),))
 
@@ -304,9 +304,9 @@ async def test_a_cancelled_search_leaves_no_judgement_behind(at_once: int) -> No
     all_busy = anyio.Event()
 
     class Hanging(Judging):
-        async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+        async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             if self.trees[tree] == union.ids:
-                return await super().judged(tree, first, fresh=fresh)
+                return await super().judge(tree, first, fresh=fresh)
             going.add(tree)
             if len(going) == at_once:
                 all_busy.set()

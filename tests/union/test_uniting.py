@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.events import Event, SubtaskApplied, SubtaskGated, SubtaskVerifying, UnionRejected, UnionVerified
-from donewhen.union.check_delta import CheckDelta, CheckDeltas, Gains, Stands
+from donewhen.union.check_delta import CheckDelta, CheckDeltas, DeltaKind, Gains
 from donewhen.union.combine import Combiner, Dropped, United
 from donewhen.union.gate import PatchGate
 from donewhen.union.integrate import Integration
@@ -26,7 +26,7 @@ from repositories import git, opened, repository
 pytestmark = pytest.mark.anyio
 Work = Mapping[str, Sequence[str]]
 """By patch, the names of the modules that it brings. A module is there or not; nothing else matters to a scene."""
-Rule = Callable[[frozenset[str]], Mapping[str, Stands | CheckDelta]]
+Rule = Callable[[frozenset[str]], Mapping[str, DeltaKind | CheckDelta]]
 """Which modules are there → how the checks stand. `works` is green unless it says otherwise."""
 
 
@@ -60,16 +60,22 @@ class Judge:
         return judgement({"works": "kept", **rule(there)})
 
 
-def judgement(stands: Mapping[str, Stands | CheckDelta]) -> CheckDeltas:
+def judgement(stands: Mapping[str, DeltaKind | CheckDelta]) -> CheckDeltas:
     return CheckDeltas(
         tuple(
-            one if isinstance(one, CheckDelta) else CheckDelta(name=name, stands=one, status=STATUS[one])
+            one if isinstance(one, CheckDelta) else CheckDelta(name=name, kind=one, status=STATUS[one])
             for name, one in stands.items()
         )
     )
 
 
-STATUS: Mapping[Stands, str] = {"kept": "pass", "gained": "pass", "turned": "fail", "open": "fail", "unknown": "infra"}
+STATUS: Mapping[DeltaKind, str] = {
+    "kept": "pass",
+    "gained": "pass",
+    "turned": "fail",
+    "open": "fail",
+    "unknown": "infra",
+}
 
 
 @dataclass
@@ -134,7 +140,7 @@ def named(dropped: Dropped) -> set[str | None]:
 
 async def united(root: Path, work: Work, rule: Rule, *, keeps_gains: bool = True) -> United:
     async with scene(root, work, rule, keeps_gains=keeps_gains) as here:
-        return await here.uniting.united(here.patches)
+        return await here.uniting.combine_all(here.patches)
 
 
 def alone(*ids: str) -> dict[str, list[str]]:
@@ -152,20 +158,20 @@ def large(id: str) -> dict[str, list[str]]:
 
 async def test_a_patch_is_told_while_it_is_judged_and_when_it_is(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a"), lambda _: {"works": "turned"}) as here:
-        gated = await here.uniting.gated(here.patches[0])
+        gated = await here.uniting.gate_one(here.patches[0])
         assert gated.status == "rejected"
         assert [type(event) for event in here.told] == [SubtaskVerifying, SubtaskGated]
 
 
 async def test_the_steps_one_by_one_tell_and_keep_the_same_as_all_at_once(tmp_path: Path) -> None:
-    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
+    def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         return {"works": "turned" if "bad" in there or {"a", "x"} <= there else "kept"}
 
     async with scene(tmp_path / "steps", alone("a", "bad", "x", "c"), rule) as steps:
-        gated = [await steps.uniting.gated(patch) for patch in steps.patches]
-        one_by_one = await steps.uniting.combined(gated)
+        gated = [await steps.uniting.gate_one(patch) for patch in steps.patches]
+        one_by_one = await steps.uniting.combine(gated)
     async with scene(tmp_path / "whole", alone("a", "bad", "x", "c"), rule) as whole:
-        at_once = await whole.uniting.united(whole.patches)
+        at_once = await whole.uniting.combine_all(whole.patches)
     assert steps.told == whole.told
     assert one_by_one == at_once
     assert [one.status for one in at_once.gated] == ["accepted", "rejected", "accepted", "accepted"]
@@ -174,8 +180,8 @@ async def test_the_steps_one_by_one_tell_and_keep_the_same_as_all_at_once(tmp_pa
 
 async def test_one_process_reads_the_texts_of_all_patches(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "b", "c"), lambda _: {}) as here:
-        await here.uniting.united(here.patches)
-        assert here.uniting.gate.reader.asked == 1
+        await here.uniting.combine_all(here.patches)
+        assert here.uniting.gate.reader.processes == 1
 
 
 async def test_a_patch_that_comes_later_can_be_put_together_with_the_others(tmp_path: Path) -> None:
@@ -183,15 +189,15 @@ async def test_a_patch_that_comes_later_can_be_put_together_with_the_others(tmp_
         first, later = here.patches
         known = {first.id: first}
         here.uniting.integration.patches = known
-        gated = [await here.uniting.gated(first)]
+        gated = [await here.uniting.gate_one(first)]
         known[later.id] = later
-        gated.append(await here.uniting.gated(later))
-        assert (await here.uniting.combined(gated)).kept == ("a", "b")
+        gated.append(await here.uniting.gate_one(later))
+        assert (await here.uniting.combine(gated)).kept == ("a", "b")
 
 
 async def test_without_anything_accepted_the_ground_stays_and_nothing_is_told_of_a_union(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a"), lambda _: {"works": "unknown"}, ground=["g"]) as here:
-        found = await here.uniting.united(here.patches)
+        found = await here.uniting.combine_all(here.patches)
         assert (found.kept, found.together.tree) == ((), here.patches[0].on)
         assert [type(event) for event in here.told] == [SubtaskVerifying, SubtaskGated]
 
@@ -201,7 +207,7 @@ async def test_without_anything_accepted_the_ground_stays_and_nothing_is_told_of
 
 async def test_what_is_in_the_ground_is_part_of_the_union_and_not_applied_again(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "c"), lambda _: {}, ground=["g"]) as here:
-        found = await here.uniting.united(here.patches)
+        found = await here.uniting.combine_all(here.patches)
         (verified,) = [event for event in here.told if isinstance(event, UnionVerified)]
         assert verified.applied == ("earlier", "a", "c")
         assert here.applied == ["a", "c"]
@@ -213,14 +219,14 @@ async def test_a_patch_that_stands_elsewhere_is_never_merged(tmp_path: Path) -> 
     async with scene(tmp_path, alone("a"), lambda _: {}, ground=["g"]) as here:
         here.uniting.integration.base = here.uniting.gate.base
         with pytest.raises(AssertionError, match="does not stand on"):
-            await here.uniting.united(here.patches)
+            await here.uniting.combine_all(here.patches)
 
 
 async def test_on_a_ground_as_well_a_goal_that_one_reaches_and_another_breaks_is_blamed_on_the_two(
     tmp_path: Path,
 ) -> None:
     async with scene(tmp_path, alone("a", "b", "x"), broken_by("x"), ground=["g"]) as here:
-        found = await here.uniting.united(here.patches)
+        found = await here.uniting.combine_all(here.patches)
     (dropped,) = found.dropped
     assert named(dropped) == {"b", "x"}
     assert set(found.kept) == {"a", "b", "x"} - {dropped.patch}
@@ -238,7 +244,7 @@ async def test_a_goal_that_one_reaches_and_another_breaks_is_blamed_on_the_two(
     tmp_path: Path, work: Work, culprit: str, partner: str
 ) -> None:
     async with scene(tmp_path, work, broken_by("x")) as here:
-        found = await here.uniting.united(here.patches)
+        found = await here.uniting.combine_all(here.patches)
         (rejected,) = [event for event in here.told if isinstance(event, UnionRejected)]
     (dropped,) = found.dropped
     assert (dropped.patch, dropped.partner, dropped.check) == (culprit, partner, "goal")
@@ -282,7 +288,7 @@ async def test_a_goal_that_two_break_only_together_needs_all_three(tmp_path: Pat
 
 
 async def test_two_who_break_the_goal_of_each_other_are_found(tmp_path: Path) -> None:
-    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
+    def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         both = {"b", "c"} <= there
         return {
             "one": "gained" if "b" in there and not both else "open",
@@ -314,16 +320,16 @@ async def test_the_same_files_from_other_patches_are_not_asked_for_what_those_re
 
 async def test_what_is_kept_was_proven_with_what_it_reached(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "b", "x"), broken_by("x")) as here:
-        found = await here.uniting.united(here.patches)
+        found = await here.uniting.combine_all(here.patches)
         assert here.judge.proven == [frozenset(found.kept)]
     assert found.judgement is not None
-    assert found.judgement.lost(found.judgement.gains) == ()
+    assert found.judgement.lacking(found.judgement.gains) == ()
 
 
 async def test_a_goal_that_is_lost_only_when_it_must_be_believable_is_searched_for_again(tmp_path: Path) -> None:
     reached = goal(lambda there: "b" in there)
     async with scene(tmp_path, alone("a", "b", "x"), reached, when_proven=broken_by("x")) as here:
-        found = await here.uniting.united(here.patches)
+        found = await here.uniting.combine_all(here.patches)
     (dropped,) = found.dropped
     assert (named(dropped), dropped.check) == ({"b", "x"}, "goal")
     assert len(found.kept) == 2
@@ -332,12 +338,12 @@ async def test_a_goal_that_is_lost_only_when_it_must_be_believable_is_searched_f
 # -- test by test --
 
 
-def by_test(*passed: str, stands: Stands = "open", status: str = "fail", quarantined: bool = False) -> CheckDelta:
-    return CheckDelta(name="tests", stands=stands, status=status, passed=frozenset(passed), quarantined=quarantined)
+def by_test(*passed: str, stands: DeltaKind = "open", status: str = "fail", quarantined: bool = False) -> CheckDelta:
+    return CheckDelta(name="tests", kind=stands, status=status, passed=frozenset(passed), quarantined=quarantined)
 
 
 def told_by_tests(of_b: CheckDelta, of_both: CheckDelta, otherwise: CheckDelta | None = None) -> Rule:
-    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
+    def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         return {"tests": of_both if {"b", "x"} <= there else of_b if "b" in there else otherwise or by_test("old")}
 
     return rule
@@ -374,7 +380,7 @@ async def test_in_a_check_that_stays_red_each_test_that_was_reached_counts(
 async def test_two_checks_that_are_always_red_together_are_not_called_flaky(tmp_path: Path) -> None:
     """The second of them is known from another pair, and so is asked about first."""
 
-    def rule(there: frozenset[str]) -> dict[str, Stands | CheckDelta]:
+    def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         both, others = {"a", "x"} <= there, {"c", "y"} <= there
         return {"works": "turned" if both else "kept", "also": "turned" if both or others else "kept"}
 
@@ -399,6 +405,6 @@ GAINS = st.frozensets(st.tuples(NAMES, st.sampled_from(["", "t1", "t2"])))
 def test_nothing_is_lost_of_what_is_there_and_who_expects_more_misses_no_less(
     said: CheckDeltas, some: Gains, more: Gains
 ) -> None:
-    assert said.lost(said.gains) == ()
-    assert said.lost(frozenset()) == ()
-    assert set(said.lost(some)) <= set(said.lost(some | more))
+    assert said.lacking(said.gains) == ()
+    assert said.lacking(frozenset()) == ()
+    assert set(said.lacking(some)) <= set(said.lacking(some | more))

@@ -71,7 +71,7 @@ class Judging:
     def __post_init__(self) -> None:
         self._chance = random.Random(self.seed)
 
-    async def merged(self, members: Members) -> MergedTree:
+    async def merge(self, members: Members) -> MergedTree:
         assert list(members) == [id for id in self.union.ids if id in members], "not in the order given"
         unmerged = [clash for clash in self.union.clashes if not clash.check and clash.shows_in(members)]
         if unmerged:
@@ -79,7 +79,7 @@ class Judging:
         self.trees["+".join(members)] = members
         return MergedTree("+".join(members))
 
-    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+    async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
         assert fresh == (tree in self.judged_trees), "a second look is fresh, and only a second one"
         self.judged_trees.add(tree)
         self.runs += 1

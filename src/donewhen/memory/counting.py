@@ -34,12 +34,12 @@ class Counts:
         # Compare bounds, not rates: the few rounds without the hint may all have passed by chance.
         return wilson(self.helped, self.hurt)[1] < wilson(self.withheld_passed, self.withheld_red)[0]
 
-    def withholds_next(self, shown_for_signature: int) -> bool:
+    def is_next_withheld(self, shown_for_signature: int) -> bool:
         """Return whether the next offer is withheld. The first offer for a signature is always shown."""
         return shown_for_signature > 0 and self.shown >= SHOWN_BETWEEN * (self.withheld + 1)
 
     @property
-    def promise(self) -> tuple[float, int]:
+    def rank(self) -> tuple[float, int]:
         """Sort key: the highest certain rate of help first; among hints not known to help, the fewest failures."""
         return wilson(self.helped, self.hurt)[0], -self.hurt
 

@@ -17,7 +17,7 @@ PATCH_LENGTH = 128 * 1024
 """Limits of what is read, of one file (bytes) and of the patch (characters): much more than is stored."""
 
 
-def readable(patch: bytes | str) -> str:
+def readable_patch(patch: bytes | str) -> str:
     """Return a git patch without the parts that only git needs. Of a long patch, keep the beginning of each file."""
     data = patch if isinstance(patch, bytes) else patch.encode("utf-8", "replace")
     kept: list[str] = []
@@ -30,7 +30,7 @@ def readable(patch: bytes | str) -> str:
     return "\n".join(kept)
 
 
-def shared(diff: str, most_bytes: int) -> str:
+def shorten(diff: str, most_bytes: int) -> str:
     """Shorten a readable patch to `most_bytes`: short files stay whole, long ones share the rest."""
     files = re.split(rf"\n(?={HEAD})", diff)
     if len(files) == 1 or len(diff.encode()) <= most_bytes:
@@ -51,7 +51,7 @@ def _beginning(file: str, most_bytes: int) -> str:
     return "\n".join([*lines[:-1], CUT] if len(lines) > 1 else lines)
 
 
-def substance(diff: str) -> list[str]:
+def changed_lines(diff: str) -> list[str]:
     """Return what equal changes have in common: file names, added and removed lines, without positions."""
     return [line.rstrip() for line in diff.splitlines() if line.startswith((HEAD, "+", "-"))]
 

@@ -8,7 +8,7 @@ from donewhen.storage.connection import Connection
 from donewhen.storage.text_search import WordTable
 
 MOST_REPAIRS = 10_000
-MORE_ROOM = 100
+SLACK = 100
 """Additional repairs removed if there are too many, so that not every new repair causes a removal."""
 AT_ONCE = 500
 _OLDEST = """SELECT id FROM donewhen_repairs WHERE id <> ? ORDER BY CASE WHEN EXISTS (
@@ -27,10 +27,10 @@ def remove(connection: Connection, ids: list[str]) -> int:
     return removed
 
 
-def make_room(connection: Connection, most: int, newest: str = "") -> None:
+def evict_oldest(connection: Connection, most: int, newest: str = "") -> None:
     """Remove the oldest repairs if there are more than `most`: those that never helped first, and never `newest`,
     whatever its time says."""
     count = int(connection.run("SELECT count(*) FROM donewhen_repairs")[0][0])
     if count > most:
-        rows = connection.run(_OLDEST, newest, count - most + min(MORE_ROOM, most // 2))
+        rows = connection.run(_OLDEST, newest, count - most + min(SLACK, most // 2))
         remove(connection, [row[0] for row in rows])

@@ -19,7 +19,7 @@ LEAD = (
 UNKNOWN_REPOSITORY = "unknown"
 
 
-def rendered(repair: Repair, counts: Counts, is_own: bool = True) -> str:
+def render(repair: Repair, counts: Counts, is_own: bool = True) -> str:
     tried = counts.helped + counts.hurt
     parts = [LEAD.format(check=repair.signature.check)]
     if not is_own:

@@ -54,16 +54,16 @@ NAME = re.compile(
 ABSOLUTE = re.compile(r"(?:[A-Za-z]:)?[/\\].*[/\\]")
 
 
-def masked(message: str, kind: str = "") -> str:
+def mask(message: str, kind: str = "") -> str:
     """Return the masked message in one line. The kind or the message shows whether it names something missing."""
     text = message[:LONGEST]
     if not (KINDS.search(kind) or MISSING.search(text)):
-        return _masked(text)
+        return _mask(text)
     kept, at = list[str](), 0
     for name in NAME.finditer(text):
-        kept += [_masked(text[at : name.start()]), _name(name)]
+        kept += [_mask(text[at : name.start()]), _name(name)]
         at = name.end()
-    return " ".join(part for part in [*kept, _masked(text[at:])] if part)[:LONGEST_MASKED]
+    return " ".join(part for part in [*kept, _mask(text[at:])] if part)[:LONGEST_MASKED]
 
 
 def _name(found: re.Match[str]) -> str:
@@ -72,7 +72,7 @@ def _name(found: re.Match[str]) -> str:
     return found[0].replace(named, ABSOLUTE.sub("", named) or named)
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     for pattern, instead in MASKS:
         text = pattern.sub(instead, text)
     return text.strip()[:LONGEST_MASKED]

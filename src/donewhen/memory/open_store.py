@@ -11,7 +11,7 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.memory.repair_store import RepairStore
 from donewhen.memory.schema import MEMORY
 from donewhen.storage.connection import Connection, Damaged
-from donewhen.storage.disposable_db import connected, set_aside
+from donewhen.storage.disposable_db import connect, set_aside
 from donewhen.storage.migrations import migrate
 
 T = TypeVar("T")
@@ -27,18 +27,18 @@ class RepairStoreHandle:
         self._file = directory / FILE
         self._url = url
         self._patience = patience
-        self._book: RepairStore | None = None
+        self._store: RepairStore | None = None
         self._server: Connection | None = None
         self.warnings: list[str] = []
         """What was damaged and what was done about it, for a person to read."""
 
     def read(self, ask: Callable[[RepairStore], T], nothing: T) -> T:
         """Return the result of `ask`; `nothing` if there is no store yet. It does not create one."""
-        return self.write(ask) if self._book is not None or self._is_there() else nothing
+        return self.write(ask) if self._store is not None or self._exists() else nothing
 
     def write(self, change: Callable[[RepairStore], T]) -> T:
         try:
-            return change(self._opened())
+            return change(self._open())
         except Damaged as damage:
             self.close()
             aside = set_aside(self._file, self._patience)
@@ -47,23 +47,23 @@ class RepairStoreHandle:
                     f"{self._file} was damaged and is kept as {aside}; what repairs taught begins anew"
                 )
             try:
-                return change(self._opened())
+                return change(self._open())
             except Damaged:
                 raise MachineryBroke(f"{self._file} is damaged and could not be set aside") from damage
 
     def close(self) -> None:
         """Close the store. A second call does nothing."""
-        book, self._book = self._book, None
+        book, self._store = self._store, None
         server, self._server = self._server, None
         for one in (book, server):
             if one is not None:
                 one.close()
 
-    def _opened(self) -> RepairStore:
-        self._book = self._book or RepairStore(self._connection())
-        return self._book
+    def _open(self) -> RepairStore:
+        self._store = self._store or RepairStore(self._connection())
+        return self._store
 
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         if self._url:
             return self._on_server().has_table(MEMORY.table)
         try:
@@ -76,7 +76,7 @@ class RepairStoreHandle:
 
     def _connection(self) -> Connection:
         if not self._url:
-            return connected(self._file, MEMORY, self._patience)
+            return connect(self._file, MEMORY, self._patience)
         migrate(self._on_server(), MEMORY)
         return self._on_server()
 

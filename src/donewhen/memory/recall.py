@@ -6,7 +6,7 @@ evidence decides, then the newer one.
 
 from collections.abc import Iterable, Mapping
 
-from donewhen.memory.hint import UNKNOWN_REPOSITORY, rendered
+from donewhen.memory.hint import UNKNOWN_REPOSITORY, render
 from donewhen.memory.repair import digest, place_name
 from donewhen.memory.repair_store import KnownRepair, RepairStore
 from donewhen.memory.signature import Signature
@@ -32,11 +32,11 @@ class RecalledHint:
 
 
 def recall(
-    book: RepairStore,
+    store: RepairStore,
     red: Mapping[str, Signature],
     repo: str,
     spent: Iterable[tuple[str, str]] = (),
-    rests: bool = True,
+    may_withhold: bool = True,
     source: str | None = None,
     across: bool = True,
 ) -> RecalledHint | None:
@@ -49,7 +49,7 @@ def recall(
     found = [
         (known, check)
         for check, signature in red.items()
-        for known in book.matching(signature, None if across else source)
+        for known in store.matching(signature, None if across else source)
         if known.is_offered and (known.id, check) not in tried
     ]
     if not found:
@@ -59,18 +59,18 @@ def recall(
     def is_own(known: KnownRepair) -> bool:
         return known.repair.repo == here if source is None else known.repair.source == source
 
-    known, check = max(found, key=lambda one: (is_own(one[0]), *one[0].counts.promise, one[0].repair.at))
+    known, check = max(found, key=lambda one: (is_own(one[0]), *one[0].counts.rank, one[0].repair.at))
     key = digest(red[check])
-    withheld = rests and known.counts.withholds_next(_shown_for(book, known.id, key))
+    withheld = may_withhold and known.counts.is_next_withheld(_shown_for(store, known.id, key))
     return RecalledHint(
         repair=known.id,
         check=check,
         signature=key,
         times_helped=known.counts.helped,
-        text="" if withheld else rendered(known.repair, known.counts, is_own(known) or source is None),
+        text="" if withheld else render(known.repair, known.counts, is_own(known) or source is None),
         source="" if is_own(known) else known.repair.repo or UNKNOWN_REPOSITORY,
     )
 
 
-def _shown_for(book: RepairStore, repair: str, signature: str) -> int:
-    return sum(offer.signature == signature and not offer.withheld for offer in book.offers(repair))
+def _shown_for(store: RepairStore, repair: str, signature: str) -> int:
+    return sum(offer.signature == signature and not offer.withheld for offer in store.offers(repair))

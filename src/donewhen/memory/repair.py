@@ -12,9 +12,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Literal
 
-from donewhen.memory.diffs import readable, shared, substance
-from donewhen.memory.sanitise import cut, inert, inert_line
-from donewhen.memory.signature import MOST, UNKNOWN, Failed, Signature, of_json
+from donewhen.memory.diffs import changed_lines, readable_patch, shorten
+from donewhen.memory.sanitise import cut, sanitise, sanitise_line
+from donewhen.memory.signature import MOST, UNKNOWN, Failed, Signature, from_json
 from donewhen.memory.signature import VERSION as SIGNATURE_VERSION
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
@@ -72,36 +72,36 @@ class Repair:
         return self._id(self.source)
 
     def _id(self, *more: str) -> str:
-        known = [digest(self.signature), *substance(self.diff), *more]
+        known = [digest(self.signature), *changed_lines(self.diff), *more]
         return sha256(json.dumps(known).encode()).hexdigest()[:ID_LENGTH]
 
     def plain(self) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("approach", "diff", "repo", "model", "session", "round", "at")}
-        return {"v": VERSION, "id": self.id, "signature": self.signature.as_json(), **told}
+        values = {name: getattr(self, name) for name in ("approach", "diff", "repo", "model", "session", "round", "at")}
+        return {"v": VERSION, "id": self.id, "signature": self.signature.as_json(), **values}
 
 
 def repair(
     *,
     signature: Signature,
-    said: str,
+    approach: str,
     patch: bytes | str,
     origin: Mapping[str, Any],
     redact: Callable[[str], str] = str,
 ) -> Repair | None:
     """Create a repair from a session's data; None if nothing was changed. `origin` has the keys repo, source, model,
     session, round and at."""
-    signature = harmless(signature)
-    changed = readable(patch)
-    diff = shared(inert(changed, max(DIFF_BYTES, len(changed.encode()) * 2), redact).strip("\n"), DIFF_BYTES)
+    signature = sanitise_signature(signature)
+    changed = readable_patch(patch)
+    diff = shorten(sanitise(changed, max(DIFF_BYTES, len(changed.encode()) * 2), redact).strip("\n"), DIFF_BYTES)
     if not diff:
         return None
-    approach = inert(said, APPROACH_BYTES, redact).strip() or generic(signature)
+    approach = sanitise(approach, APPROACH_BYTES, redact).strip() or default_approach(signature)
     return _repair(signature, approach, diff, origin)
 
 
 def place_name(repo: str) -> str:
     """Return the path of a repository in the form that repairs store."""
-    return inert_line(repo, LINE_BYTES)
+    return sanitise_line(repo, LINE_BYTES)
 
 
 def _repair(signature: Signature, approach: str, diff: str, origin: Mapping[str, Any]) -> Repair:
@@ -110,32 +110,32 @@ def _repair(signature: Signature, approach: str, diff: str, origin: Mapping[str,
         approach=approach,
         diff=diff,
         **{
-            name: inert_line(words(origin.get(name)), LINE_BYTES)
+            name: sanitise_line(words(origin.get(name)), LINE_BYTES)
             for name in ("repo", "source", "model", "session", "at")
         },
         round=int(count(origin.get("round"))),
     )
 
 
-def of_plain(data: Mapping[str, object]) -> Repair:
+def from_plain(data: Mapping[str, object]) -> Repair:
     """Return the repair from the data of `plain`; raise ValueError with a readable reason for anything else. The id in
     the data is ignored."""
     if data.get("v") != VERSION:
-        raise ValueError(f"version {_shortly(data.get('v'))} of a repair is not known")
-    signature = harmless(of_json(fields(data.get("signature"))))
-    diff = inert(words(data.get("diff")), DIFF_BYTES).strip("\n")
+        raise ValueError(f"version {_short_json(data.get('v'))} of a repair is not known")
+    signature = sanitise_signature(from_json(fields(data.get("signature"))))
+    diff = sanitise(words(data.get("diff")), DIFF_BYTES).strip("\n")
     if not signature.failed or not signature.check:
         raise ValueError("it has no signature")
     if not 1 <= signature.v <= SIGNATURE_VERSION:
-        raise ValueError(f"version {_shortly(signature.v)} of a signature is not known")
+        raise ValueError(f"version {_short_json(signature.v)} of a signature is not known")
     if not diff:
         raise ValueError("it has no diff")
-    approach = inert(words(data.get("approach")), APPROACH_BYTES).strip() or generic(signature)
+    approach = sanitise(words(data.get("approach")), APPROACH_BYTES).strip() or default_approach(signature)
     at = words(data.get("at"))  # only a valid time: other text could sort before or after everything else
     return _repair(signature, approach, diff, {**data, "at": at if WHEN.fullmatch(at) else "", "source": ""})
 
 
-def _shortly(value: object) -> str:
+def _short_json(value: object) -> str:
     """Return any JSON value as a short text for an error message."""
     return cut(json.dumps(value), NAME_BYTES)
 
@@ -145,26 +145,26 @@ def offers_of(data: Mapping[str, object]) -> Iterator[Offer]:
     for one in map(fields, items(data.get("offers"))):
         number, ending = one.get("round"), words(one.get("ending"))
         session, signature, at = (
-            inert_line(words(one.get(name)), LINE_BYTES) for name in ("session", "signature", "at")
+            sanitise_line(words(one.get(name)), LINE_BYTES) for name in ("session", "signature", "at")
         )
         if session and isinstance(number, int) and 0 <= number < 10**9 and ending in ("", "passed", "red"):
             withheld = one.get("withheld") is True
             yield Offer(session=session, round=number, signature=signature, withheld=withheld, ending=ending, at=at)
 
 
-def harmless(signature: Signature) -> Signature:
+def sanitise_signature(signature: Signature) -> Signature:
     """Return a signature whose texts are safe to show."""
-    failed = {Failed(*(inert_line(part, LINE_BYTES) for part in one)) for one in signature.failed}
+    failed = {Failed(*(sanitise_line(part, LINE_BYTES) for part in one)) for one in signature.failed}
     kept = tuple(sorted(failed)[:MOST])
     check, phase, reader = (
-        inert_line(part, NAME_BYTES) for part in (signature.check, signature.phase, signature.reader)
+        sanitise_line(part, NAME_BYTES) for part in (signature.check, signature.phase, signature.reader)
     )
     return replace(signature, check=check, phase=phase, reader=reader, failed=kept)
 
 
 def digest(signature: Signature) -> str:
     """Return one digest of place and causes."""
-    return sha256(f"{signature.where()} {signature.what()}".encode()).hexdigest()[:16]
+    return sha256(f"{signature.place_digest()} {signature.cause_digest()}".encode()).hexdigest()[:16]
 
 
 def failure_class(signature: Signature) -> str:
@@ -176,6 +176,6 @@ def failure_class(signature: Signature) -> str:
     return f"{signature.reader}: {most}"
 
 
-def generic(signature: Signature) -> str:
+def default_approach(signature: Signature) -> str:
     """Return an approach text for a model that described nothing."""
     return f"The check {signature.check} was red ({failure_class(signature)}) and passed after this change."

@@ -11,11 +11,11 @@ from typing import Any
 
 from donewhen.errors import BadInput
 from donewhen.memory.counting import Counts
-from donewhen.memory.diffs import substance
-from donewhen.memory.eviction import MOST_REPAIRS, make_room, remove
+from donewhen.memory.diffs import changed_lines
+from donewhen.memory.eviction import MOST_REPAIRS, evict_oldest, remove
 from donewhen.memory.repair import Offer, Repair, failure_class
 from donewhen.memory.schema import WORDS
-from donewhen.memory.signature import Signature, matches, of_json
+from donewhen.memory.signature import Signature, from_json, matches
 from donewhen.records import frozen
 from donewhen.storage.connection import Connection
 from donewhen.storage.disposable_db import purge_journal
@@ -66,10 +66,10 @@ class RepairStore:
         with self._connection.transaction():
             added = self._add(repair)
             if added:
-                make_room(self._connection, self._most, added)
+                evict_oldest(self._connection, self._most, added)
             return bool(added)
 
-    def take(self, repairs: Iterable[tuple[Repair, list[Offer]]]) -> int:
+    def import_all(self, repairs: Iterable[tuple[Repair, list[Offer]]]) -> int:
         """Store all repairs with their offers, or none. Return how many were new. Above the limit, the oldest go."""
         new = 0
         with self._connection.transaction():
@@ -77,14 +77,16 @@ class RepairStore:
                 new += bool(self._add(repair))
                 for offer in offers:
                     self._put(repair.id, offer)
-            make_room(self._connection, self._most)
+            evict_oldest(self._connection, self._most)
         return new
 
     def _add(self, repair: Repair) -> str:
         """Return the id of a new repair; empty if it is already stored. A repair learnt by a session is new if only
         another repository has the same one: each repository is shown its own text."""
-        same = substance(repair.diff)
-        if any(substance(one.repair.diff) == same for one in self.matching(repair.signature, repair.source or None)):
+        same = changed_lines(repair.diff)
+        if any(
+            changed_lines(one.repair.diff) == same for one in self.matching(repair.signature, repair.source or None)
+        ):
             return ""
         others = "SELECT 1 FROM donewhen_repairs WHERE id = ? AND source <> ?"
         is_taken = repair.source and self._connection.run(others, repair.id, repair.source)
@@ -108,7 +110,7 @@ class RepairStore:
             "INSERT INTO donewhen_repair_places (place, repair) VALUES (?, ?)",
             [(place, id) for place in sorted(places)],
         )
-        self._words.put(id, searched(repair))
+        self._words.put(id, search_text(repair))
         return id
 
     def offer(self, repair: str, offer: Offer) -> None:
@@ -154,7 +156,7 @@ class RepairStore:
         if words.strip():
             found = set(self._words.search(words))
             rows = [row for row in rows if row[0] in found]
-        return [self._known(row) for row in rows]
+        return [self._known_repair(row) for row in rows]
 
     def find(self, prefix: str) -> KnownRepair:
         """Return the only repair whose id starts with the prefix, or raise BadInput."""
@@ -167,7 +169,9 @@ class RepairStore:
         if len(found) > 1:
             shown = ", ".join(found[:SHOWN_IDS])
             raise BadInput(f"{prefix!r} may be any of these repairs: {shown}{', …' if len(found) > SHOWN_IDS else ''}")
-        return self._known(self._connection.run(f"SELECT id, {_COLUMNS} FROM donewhen_repairs WHERE id = ?", *found)[0])
+        return self._known_repair(
+            self._connection.run(f"SELECT id, {_COLUMNS} FROM donewhen_repairs WHERE id = ?", *found)[0]
+        )
 
     def matching(self, signature: Signature, source: str | None = None) -> list[KnownRepair]:
         """Return the repairs of the same failure, of one source or of all. An index finds candidates that share a place
@@ -183,7 +187,7 @@ class RepairStore:
             *places,
             *([] if source is None else [source]),
         )
-        return [self._known(row) for row in rows if matches(_signature(row[1]), signature)]
+        return [self._known_repair(row) for row in rows if matches(_signature(row[1]), signature)]
 
     def offers(self, repair: str) -> list[Offer]:
         rows = self._connection.run(
@@ -196,7 +200,7 @@ class RepairStore:
             for session, number, signature, withheld, ending, at in rows
         ]
 
-    def _known(self, row: tuple[Any, ...]) -> KnownRepair:
+    def _known_repair(self, row: tuple[Any, ...]) -> KnownRepair:
         names = ("approach", "diff", "repo", "model", "session", "round", "at", "source")
         repair = Repair(signature=_signature(row[1]), **dict(zip(names, row[2:], strict=True)))
         counted = ("shown", "helped", "hurt", "withheld", "withheld_passed", "withheld_red")
@@ -211,7 +215,7 @@ def places_of(signature: Signature) -> set[str]:
     return {sha256(json.dumps([*step, id]).encode()).hexdigest()[:24] for id in ids}
 
 
-def searched(repair: Repair) -> str:
+def search_text(repair: Repair) -> str:
     """Return the text in which a repair is searched."""
     causes = (part for cause in repair.signature.causes for part in cause)
     about = (repair.signature.check, failure_class(repair.signature), repair.repo, repair.model, repair.approach)
@@ -219,4 +223,4 @@ def searched(repair: Repair) -> str:
 
 
 def _signature(text: str) -> Signature:
-    return of_json(json.loads(text))
+    return from_json(json.loads(text))

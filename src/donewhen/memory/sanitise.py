@@ -55,17 +55,17 @@ LIKE_A_NAME = re.compile(r"[A-Za-z_.]*[a-z_](?:\(.*|\[.*)?")
 """Matches a value that is code, not a secret: a name, a call, an attribute."""
 
 
-def inert(text: str, most_bytes: int, redact: Callable[[str], str] = str) -> str:
+def sanitise(text: str, most_bytes: int, redact: Callable[[str], str] = str) -> str:
     """Return the visible text, which may have several lines, without secrets, of at most `most_bytes`."""
     whole = redact(text)[: most_bytes * LOOKED_AT]  # before cutting, which could leave half of a secret
     return cut(without_secrets(redact(visible(whole))), most_bytes)
 
 
-def inert_line(text: str, most_bytes: int) -> str:
+def sanitise_line(text: str, most_bytes: int) -> str:
     return cut(without_secrets(" ".join(visible(text[: most_bytes * LOOKED_AT]).split())), most_bytes)
 
 
-def hidden(text: str, secrets: Mapping[str, str]) -> str:
+def hide_secrets(text: str, secrets: Mapping[str, str]) -> str:
     """Replace every secret value by its name, also in its JSON-escaped form, and also if the lines of a long value are
     separated, as in a patch."""
     names = {form: name for name, value in secrets.items() for form in _forms(value)}

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
-from donewhen.memory.masking import masked
-from donewhen.memory.template import ran_out_of_time, templates
+from donewhen.memory.masking import mask
+from donewhen.memory.template import has_timeout, templates
 from donewhen.readers.failures.failure import Failure
 from donewhen.readers.failures.logs import lines, looked_at, text_of
 from donewhen.readers.failures.places import portable, top_of_project
@@ -72,17 +72,17 @@ class Signature:
         """True only if a reader understood the log and there is a failure that the base did not have."""
         return self.reader != UNKNOWN and bool(self.failed)
 
-    def where(self) -> str:
+    def place_digest(self) -> str:
         """Return the digest of the place. Equal digests mean the same place; different ones may still overlap."""
         return _digest([self.v, self.check, self.phase, *self.ids])
 
-    def what(self) -> str:
+    def cause_digest(self) -> str:
         """Return the digest of the causes."""
         return _digest([self.v, *self.causes])
 
     def as_json(self) -> dict[str, object]:
         """Return plain data from which `of_json` creates the same signature."""
-        where = {"key": self.where(), "check": self.check, "phase": self.phase}
+        where = {"key": self.place_digest(), "check": self.check, "phase": self.phase}
         causes = [
             {
                 "kind": kind,
@@ -98,11 +98,11 @@ class Signature:
             "recall": self.may_be_recalled,
             "ids": list(self.ids),
             "where": where,
-            "what": {"key": self.what(), "causes": causes},
+            "what": {"key": self.cause_digest(), "causes": causes},
         }
 
 
-def of_json(data: Mapping[str, object]) -> Signature:
+def from_json(data: Mapping[str, object]) -> Signature:
     """Return the signature from the data of `as_json`. Fields that are missing or of a wrong type count as empty."""
     where, what = fields(data.get("where")), fields(data.get("what"))
     causes = [fields(cause) for cause in items(what.get("causes"))]
@@ -110,7 +110,7 @@ def of_json(data: Mapping[str, object]) -> Signature:
     return Signature(
         check=words(where.get("check")),
         phase=words(where.get("phase")),
-        failed=_kept(
+        failed=_unique(
             Failed(words(id), words(cause.get("kind")), words(cause.get("message")), words(cause.get("place")))
             for cause in causes
             for id in items(cause.get("ids"))
@@ -127,10 +127,10 @@ def signature_of(log: bytes | str, check: str = "", base: Signature | None = Non
     if not found:
         printed = lines(text)
         lines.cache_clear()
-        failed = _kept(Failed("", "", template, "") for template in templates(printed))
-        return Signature(check=check, phase="timeout" if ran_out_of_time(printed) else "test", failed=failed)
+        failed = _unique(Failed("", "", template, "") for template in templates(printed))
+        return Signature(check=check, phase="timeout" if has_timeout(printed) else "test", failed=failed)
     before = set(base.failed) if base else set[Failed]()
-    failed = _kept(each for each in map(_failed, found[0].failures) if each not in before)
+    failed = _unique(each for each in map(_failed, found[0].failures) if each not in before)
     return Signature(check=check, phase=found[0].phase, failed=failed, reader=found[0].reader)
 
 
@@ -170,10 +170,10 @@ def _failed(failure: Failure) -> Failed:
     id = portable(failure.id) if failure.id.startswith(("/", "../", "./")) or failure.id[1:3] == ":/" else failure.id
     if " " in id:
         id = IN_TITLE.sub("N", id)
-    return Failed(id[:LONGEST_ID], failure.kind[:LONGEST_ID], masked(failure.message, failure.kind), place[:LONGEST_ID])
+    return Failed(id[:LONGEST_ID], failure.kind[:LONGEST_ID], mask(failure.message, failure.kind), place[:LONGEST_ID])
 
 
-def _kept(failed: Iterable[Failed]) -> tuple[Failed, ...]:
+def _unique(failed: Iterable[Failed]) -> tuple[Failed, ...]:
     """Return unique, sorted failures. Sorted, so that two runs with too many failures keep the same ones."""
     return tuple(sorted(set(failed))[:MOST])
 

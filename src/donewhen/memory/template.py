@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from donewhen.memory.masking import masked
+from donewhen.memory.masking import mask
 
 MOST_LINES = 12
 MOST_TRIED = 1_000
@@ -41,7 +41,7 @@ def templates(lines: Sequence[str]) -> tuple[str, ...]:
     return found or _distinct(reversed(seen[-LAST_RESORT:]))
 
 
-def ran_out_of_time(lines: Sequence[str]) -> bool:
+def has_timeout(lines: Sequence[str]) -> bool:
     """Return whether one of the last lines reports a timeout. A timeout reported earlier in a log does not count."""
     return any(OUT_OF_TIME.search(line[:LONGEST]) for line in lines[-20:])
 
@@ -51,5 +51,5 @@ def _distinct(lines: Iterable[str]) -> tuple[str, ...]:
     for line in islice(lines, MOST_TRIED):
         if len(kept) >= MOST_LINES:
             break
-        kept[VARIABLE.sub("<*>", masked(line[:LONGEST]))] = None
+        kept[VARIABLE.sub("<*>", mask(line[:LONGEST]))] = None
     return tuple(kept)

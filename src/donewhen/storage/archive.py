@@ -19,9 +19,9 @@ from donewhen.storage.log_file import LogFile, LogHeader
 from donewhen.storage.migrations import migrate
 from donewhen.storage.owner import Owned, Owner
 from donewhen.storage.read_records import read
-from donewhen.storage.rebuild import make_private, settle
+from donewhen.storage.rebuild import ensure_sound, make_private
 from donewhen.storage.record import Record, SessionRow, storable
-from donewhen.storage.tables import PAGE, add_session, beginning_with, hand_over, held, last_seq, pages, rows
+from donewhen.storage.tables import PAGE, add_session, hand_over, holder_of, ids_with_prefix, last_seq, pages, rows
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _SHOWN = 5
@@ -29,14 +29,14 @@ _FASTEST, _SLOWEST, _SLOWING = 0.005, 0.1, 1.5
 
 
 class Archive:
-    def __init__(self, connection: Connection, guard: DatabaseLock | None = None, logs: Path | None = None) -> None:
+    def __init__(self, connection: Connection, lock: DatabaseLock | None = None, logs: Path | None = None) -> None:
         """Private: use `Archive.open`."""
         self.warnings: list[str] = []
         """Messages for a person: what was damaged, and what was done about it."""
         self._connection = connection
-        self._guard = guard
+        self._lock = lock
         self._logs = logs
-        self._distrust = guard.distrust if guard else lambda: None
+        self._distrust = lock.distrust if lock else lambda: None
 
     @classmethod
     def open(cls, directory: Path, url: str = "", patience: float = PATIENCE) -> "Archive":
@@ -46,7 +46,7 @@ class Archive:
     def close(self) -> None:
         """Close the archive. A second call does nothing."""
         self._connection.close()
-        guard, self._guard = self._guard, None
+        guard, self._lock = self._lock, None
         if guard:
             guard.leave(sound=not self._connection.is_damaged)
 
@@ -54,8 +54,8 @@ class Archive:
         """Create a session, owned by this process unless `owner` is given."""
         if not _ID.fullmatch(session):
             raise BadInput(f"{session!r} cannot be the id of a session")
-        if (mirror := self._mirror(session)) and mirror.path.exists():
-            raise BadInput(f"there is a log of a session {session} already: {mirror.path}")
+        if (log_file := self._log_file(session)) and log_file.path.exists():
+            raise BadInput(f"there is a log of a session {session} already: {log_file.path}")
         self._distrust()
         head = LogHeader(session, storable(repo), storable(title), now())
         if not add_session(self._connection, head, (owner or Owner.here()).text()):
@@ -68,7 +68,7 @@ class Archive:
         `seize` takes the session anyway: for an owner on another host that a person knows to be gone.
         """
         self._distrust()
-        while known := held(self._connection, session):
+        while known := holder_of(self._connection, session):
             before = Owner.read(known[1])
             if before and not seize and before.is_alive():
                 raise Owned(session, before)
@@ -77,14 +77,14 @@ class Archive:
         raise _unknown(session)
 
     def owner(self, session: str) -> Owner | None:
-        known = held(self._connection, session)
+        known = holder_of(self._connection, session)
         return Owner.read(known[1]) if known else None
 
     def find(self, prefix: str, repo: str | None = None) -> str:
         """Return the only session id with this prefix. An empty prefix is an error, even with only one session."""
         if not prefix:
             raise BadInput("the id of a session is empty")
-        found = beginning_with(self._connection, prefix, None if repo is None else storable(repo))
+        found = ids_with_prefix(self._connection, prefix, None if repo is None else storable(repo))
         if prefix in found or len(found) == 1:
             return prefix if prefix in found else found[0]
         if not found:
@@ -99,12 +99,12 @@ class Archive:
     def records(self, session: str, after: int = 0, kinds: Collection[str] | None = None) -> Iterator[Record]:
         """Yield events and notes after a position, page by page."""
         found = pages(self._connection, session, "position", after, kinds)
-        return read(found, session, self._mirror(session), self.warnings)
+        return read(found, session, self._log_file(session), self.warnings)
 
     def events(self, session: str, after_seq: int = 0) -> Iterator[Record]:
         """Yield the public events. An event that can no longer be read is left out; the others keep their numbers."""
         found = pages(self._connection, session, "seq", after_seq)
-        return read(found, session, self._mirror(session), self.warnings)
+        return read(found, session, self._log_file(session), self.warnings)
 
     async def follow(
         self, session: str, after_seq: int = 0, is_over: Callable[[], bool] = lambda: False
@@ -138,21 +138,21 @@ class Archive:
 
     def delete(self, session: str) -> None:
         """Delete a session completely. Raise `Owned` if another process owns it and is alive."""
-        if held(self._connection, session) is None:
+        if holder_of(self._connection, session) is None:
             raise _unknown(session)
         owner = self.owner(session)
         if owner and owner != Owner.here() and owner.is_alive():
             raise Owned(session, owner)
         self._distrust()
-        if mirror := self._mirror(session):
-            mirror.remove()  # first: a remaining log file would bring the session back in a later rebuild
+        if log_file := self._log_file(session):
+            log_file.remove()  # first: a remaining log file would bring the session back in a later rebuild
         with self._connection.transaction():
             self._connection.run("DELETE FROM donewhen_sessions WHERE id = ?", session)
 
     def _lease(self, session: str, generation: int) -> Lease:
-        return Lease(self._connection, self._mirror(session), self.warnings, session, generation)
+        return Lease(self._connection, self._log_file(session), self.warnings, session, generation)
 
-    def _mirror(self, session: str) -> LogFile | None:
+    def _log_file(self, session: str) -> LogFile | None:
         return LogFile(self._logs / f"{session}.jsonl") if self._logs else None
 
 
@@ -182,7 +182,7 @@ def _in_directory(directory: Path, patience: float) -> Archive:
         with ExitStack() as unless_opened:
             guard = DatabaseLock(database, patience)
             unless_opened.callback(guard.leave, sound=False)
-            connection, warnings = _opened(database, logs, patience, guard)
+            connection, warnings = _open_sound(database, logs, patience, guard)
             guard.share()
             unless_opened.pop_all()
     except OSError as error:
@@ -192,20 +192,20 @@ def _in_directory(directory: Path, patience: float) -> Archive:
     return archive
 
 
-def _opened(database: Path, logs: Path, patience: float, guard: DatabaseLock) -> tuple[SqliteConnection, list[str]]:
+def _open_sound(database: Path, logs: Path, patience: float, lock: DatabaseLock) -> tuple[SqliteConnection, list[str]]:
     """Return a connection to a file without known damage, and warnings about repairs that were needed."""
-    if not guard.enter():
-        return _connected(database, patience), []
-    if guard.is_trusted():
+    if not lock.enter():
+        return _connect(database, patience), []
+    if lock.is_trusted():
         with contextlib.suppress(Damaged):
-            return _connected(database, patience), []
-    guard.distrust()
-    warnings = settle(database, logs)
+            return _connect(database, patience), []
+    lock.distrust()
+    warnings = ensure_sound(database, logs)
     make_private(database)
-    return _connected(database, patience), warnings
+    return _connect(database, patience), warnings
 
 
-def _connected(database: Path, patience: float) -> SqliteConnection:
+def _connect(database: Path, patience: float) -> SqliteConnection:
     with ExitStack() as unless_migrated:
         connection = SqliteConnection(database, patience)
         unless_migrated.callback(connection.close)

@@ -84,9 +84,9 @@ class SqliteConnection(Connection):
         self.path = path
         self._patience = patience
         self._commits = 0
-        with self._explained():
+        with self._translate_errors():
             mode = "ro" if read_only else "rw"
-            name = f"file:{_quoted(path)}?mode={mode}"
+            name = f"file:{_quote(path)}?mode={mode}"
             self._raw = sqlite3.connect(name, timeout=patience, isolation_level=None, uri=True)
         # A damaged text must still be returned, so that its checksum can be compared.
         self._raw.text_factory = partial(str, encoding="utf-8", errors="replace")
@@ -103,11 +103,11 @@ class SqliteConnection(Connection):
             self.run("PRAGMA synchronous = NORMAL")
 
     def run(self, statement: str, *values: Value) -> list[tuple[Any, ...]]:
-        with self._explained():
+        with self._translate_errors():
             return self._raw.execute(statement, values).fetchall()
 
     def run_each(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
-        with self._explained():
+        with self._translate_errors():
             self._raw.executemany(statement, rows)
 
     def word_query(self, beginnings: Sequence[str]) -> str:
@@ -139,31 +139,31 @@ class SqliteConnection(Connection):
         return self.run("PRAGMA data_version")[0][0], self._commits
 
     def close(self) -> None:
-        with self._explained():
+        with self._translate_errors():
             self._raw.close()
 
     @contextlib.contextmanager
-    def _explained(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._explanation(error) from error
+            raise self._error_for(error) from error
 
-    def _explanation(self, error: sqlite3.Error) -> MachineryBroke:
-        said = " ".join(str(error).split())
+    def _error_for(self, error: sqlite3.Error) -> MachineryBroke:
+        message = " ".join(str(error).split())
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return Busy(f"{self.path} has been locked by another process for {self._patience:g} s")
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 self.is_damaged = True
-                return Damaged(f"{self.path} is damaged ({said}); it is rebuilt when no other donewhen has it open")
+                return Damaged(f"{self.path} is damaged ({message}); it is rebuilt when no other donewhen has it open")
             case sqlite3.SQLITE_FULL:
                 return MachineryBroke(f"no room is left on the disk for {self.path}; nothing was written")
             case _:
-                return MachineryBroke(f"{self.path}: {said}")
+                return MachineryBroke(f"{self.path}: {message}")
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     """Return the path for a `file:` URI: every byte that is not a safe character is escaped."""
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in os.fsencode(path.absolute()))

@@ -20,9 +20,9 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 STEP = 0.005
 
 
-def connected(file: Path, schema: Schema, patience: float) -> SqliteConnection:
+def connect(file: Path, schema: Schema, patience: float) -> SqliteConnection:
     """Return a connection to the file, creating it if needed. Raise `Damaged` if it is not a valid database."""
-    with _alone(file, patience), contextlib.ExitStack() as unless_migrated:
+    with _exclusive(file, patience), contextlib.ExitStack() as unless_migrated:
         # Two processes that create a file at the same time would conflict, and SQLite does not wait then.
         os.close(os.open(file, FLAGS, 0o600))
         connection = SqliteConnection(file, patience)
@@ -41,14 +41,14 @@ def purge_journal(connection: Connection) -> None:
 
 def set_aside(file: Path, patience: float) -> Path | None:
     """Move a damaged file aside. Return its new path; None if it was not damaged (any more)."""
-    with _alone(file, patience):
+    with _exclusive(file, patience):
         if not file.exists() or _is_sound(file):
             return None
         return move_aside(file, "damaged")
 
 
 @contextlib.contextmanager
-def _alone(file: Path, patience: float) -> Generator[None]:
+def _exclusive(file: Path, patience: float) -> Generator[None]:
     """Hold the lock under which the file is opened or moved aside. Report system errors with the file's path."""
     try:
         descriptor = os.open(file.with_name(f"{file.name}.lock"), FLAGS, 0o600)

@@ -13,8 +13,8 @@ from donewhen.events import Event
 from donewhen.storage.connection import Connection
 from donewhen.storage.log_file import LogFile
 from donewhen.storage.owner import Owner
-from donewhen.storage.record import Record, Written, encoded, summary
-from donewhen.storage.tables import Batch, add_records, head_of, held, pages, restore_records, take_numbers
+from donewhen.storage.record import Record, Written, encode, summary
+from donewhen.storage.tables import Batch, add_records, head_of, holder_of, pages, reserve_numbers, restore_records
 
 Note = tuple[str, Mapping[str, Any]]
 
@@ -25,33 +25,33 @@ class LeaseLost(MachineryBroke):
 
 class Lease:
     def __init__(
-        self, connection: Connection, mirror: LogFile | None, warnings: list[str], session: str, generation: int
+        self, connection: Connection, log_file: LogFile | None, warnings: list[str], session: str, generation: int
     ) -> None:
         self.session = session
         self.generation = generation
         self._connection = connection
-        self._mirror = mirror
+        self._log_file = log_file
         self._warnings = warnings
         self._copied = -1
         self._is_released = False
-        if mirror is not None:
-            self._copy_missing(mirror)
+        if log_file is not None:
+            self._copy_missing(log_file)
 
     def write(self, *events: Event, note: Note | None = None, sync: bool = False) -> list[Record]:
         """Write the note and then the events, with consecutive numbers, in one transaction.
 
         With `sync` the records also survive a power loss right after this call.
         """
-        told = [(event.type(), event.fields()) for event in events]
-        parts = [(kind, encoded(body)) for kind, body in ([note] if note else []) + told]
+        emitted = [(event.type(), event.fields()) for event in events]
+        parts = [(kind, encode(body)) for kind, body in ([note] if note else []) + emitted]
         if not parts:
             return []
         changes: dict[str, str] = {}
-        for kind, body in told:
+        for kind, body in emitted:
             changes |= summary(kind, body)
         batch = Batch(len(parts), len(events), now(), changes)
         with self._connection.transaction(sync):
-            records = self._numbered(batch, parts)
+            records = self._assign_numbers(batch, parts)
             add_records(self._connection, self.session, records)
         self._copy(records)
         return [record.read(self.session) for record in records]
@@ -63,12 +63,12 @@ class Lease:
             "UPDATE donewhen_sessions SET owner = '' WHERE id = ? AND generation = ?", self.session, self.generation
         )
 
-    def _numbered(self, batch: Batch, parts: list[tuple[str, str]]) -> list[Written]:
+    def _assign_numbers(self, batch: Batch, parts: list[tuple[str, str]]) -> list[Written]:
         numbers = None
         if not self._is_released:
-            numbers = take_numbers(self._connection, self.session, self.generation, batch)
+            numbers = reserve_numbers(self._connection, self.session, self.generation, batch)
         if numbers is None:
-            now_held = held(self._connection, self.session)
+            now_held = holder_of(self._connection, self.session)
             owner = Owner.read(now_held[1]) if now_held else None
             why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was given up"
             raise LeaseLost(f"session {self.session} {why}; nothing more can be written to it from here")
@@ -82,49 +82,49 @@ class Lease:
     # The log file next to the database. It is a copy: if it cannot be written, the write to the database still counts.
 
     def _copy(self, records: list[Written]) -> None:
-        if self._mirror is None:
+        if self._log_file is None:
             return
         if records[0].position != self._copied + 1:
-            self._copy_missing(self._mirror)
+            self._copy_missing(self._log_file)
             return
         try:
-            self._mirror.append(records)
+            self._log_file.append(records)
             self._copied = records[-1].position
         except FileNotFoundError:
-            self._copy_missing(self._mirror)
+            self._copy_missing(self._log_file)
         except OSError as error:
-            self._miss(self._mirror, error)
+            self._warn_behind(self._log_file, error)
 
-    def _copy_missing(self, mirror: LogFile) -> None:
+    def _copy_missing(self, log_file: LogFile) -> None:
         """Bring the log file up to date, in whatever state a crash or a full disk left it."""
         known = head_of(self._connection, self.session)
         if known is None:
             return
         try:
-            last = mirror.last()
+            last = log_file.last_position()
             if last < 0:
-                mirror.begin(known[0])
+                log_file.begin(known[0])
             else:
-                self._warnings.extend(mirror.mend())
+                self._warnings.extend(log_file.repair_end())
             if last > known[1]:
-                self._regain(mirror, known[1])
+                self._restore_lost(log_file, known[1])
             for page in pages(self._connection, self.session, "position", max(last, 0)):
-                mirror.append(record for record, whole in page if whole)
+                log_file.append(record for record, whole in page if whole)
             self._copied = max(last, known[1])
         except (OSError, MachineryBroke) as error:
-            self._miss(mirror, error)
+            self._warn_behind(log_file, error)
 
-    def _miss(self, mirror: LogFile, error: OSError | MachineryBroke) -> None:
-        warning = f"{mirror.path} is behind the database: {error.strerror if isinstance(error, OSError) else error}"
+    def _warn_behind(self, log_file: LogFile, error: OSError | MachineryBroke) -> None:
+        warning = f"{log_file.path} is behind the database: {error.strerror if isinstance(error, OSError) else error}"
         if warning not in self._warnings:
             self._warnings.append(warning)
         self._copied = -1
 
-    def _regain(self, mirror: LogFile, position: int) -> None:
+    def _restore_lost(self, log_file: LogFile, position: int) -> None:
         """Restore records that the database lost from the log file."""
         with self._connection.transaction():
-            count = restore_records(self._connection, self.session, mirror.records(position))
-        self._warnings.append(f"{count} records of session {self.session} were taken back from {mirror.path}")
+            count = restore_records(self._connection, self.session, log_file.records(position))
+        self._warnings.append(f"{count} records of session {self.session} were taken back from {log_file.path}")
 
 
 def now() -> str:

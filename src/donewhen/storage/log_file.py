@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from donewhen.records import frozen
-from donewhen.storage.record import LONGEST, Written, written
+from donewhen.storage.record import LONGEST, Written, record_in
 
 _LONGEST_LINE = LONGEST + 1024 * 1024
 _BLOCK = 64 * 1024
@@ -47,14 +47,14 @@ class LogFile:
         temporary = self.path.with_suffix(".new")
         temporary.unlink(missing_ok=True)
         fields = {"session": head.session, "repo": head.repo, "title": head.title, "created_at": head.created_at}
-        with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+        with _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
             _write_all(descriptor, _line(json.dumps({"format": 1, **fields})))
         temporary.rename(self.path)
 
     def append(self, records: Iterable[Written]) -> None:
         """Append all records, or none if the disk is full."""
         data = b"".join(_line(record.payload()) for record in records)
-        with _opened(self.path, os.O_WRONLY | os.O_APPEND) as descriptor:
+        with _open(self.path, os.O_WRONLY | os.O_APPEND) as descriptor:
             size = os.fstat(descriptor).st_size
             try:
                 _write_all(descriptor, data)
@@ -62,35 +62,35 @@ class LogFile:
                 os.ftruncate(descriptor, size)
                 raise
 
-    def mend(self) -> list[str]:
+    def repair_end(self) -> list[str]:
         """Repair the end: add a missing line end, or move an incomplete last line to another file. Return warnings."""
-        with _opened(self.path, os.O_RDWR) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+        with _open(self.path, os.O_RDWR) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
             end, good = os.fstat(descriptor).st_size, _end_of_last_line(file)
             if good == end:
                 return []
             file.seek(good)
-            if end - good <= _LONGEST_LINE and _decoded(file.read(end - good)) is not None:
+            if end - good <= _LONGEST_LINE and _decode(file.read(end - good)) is not None:
                 os.pwrite(descriptor, b"\n", end)
                 return []
-            kept = self._keep(file, good)
+            kept = self._move_incomplete(file, good)
             os.ftruncate(descriptor, good)
         return [f"{self.path}: its end was not written whole; {end - good} bytes were cut and kept as {kept.name}"]
 
-    def _keep(self, file: BinaryIO, start: int) -> Path:
+    def _move_incomplete(self, file: BinaryIO, start: int) -> Path:
         number = 1
         while (kept := self.path.with_name(f"{self.path.name}.cut-{number}")).exists():
             number += 1
         file.seek(start)
-        with _opened(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+        with _open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
             while block := file.read(_BLOCK):
                 _write_all(descriptor, block)
         return kept
 
-    def last(self) -> int:
+    def last_position(self) -> int:
         """Return the position of the last readable record; 0 if there is none, -1 without a file or any valid line."""
         try:
             with open(self.path, "rb") as file:
-                near = next((_position(entry) for window in _WINDOWS for entry in _at_the_end(file, window)), None)
+                near = next((_position(entry) for window in _WINDOWS for entry in _last_entries(file, window)), None)
         except FileNotFoundError:
             return -1
         if near is not None:
@@ -104,8 +104,8 @@ class LogFile:
         """Yield every readable entry in order, line by line. Add a warning for each line that cannot be read."""
         with open(self.path, "rb") as file:
             for number, line in enumerate(_lines(file), 1):
-                entry = None if line is None else _decoded(line)
-                found = None if entry is None else _head(entry) or written(entry)
+                entry = None if line is None else _decode(line)
+                found = None if entry is None else _head(entry) or record_in(entry)
                 if found is None:
                     why = "is too long" if line is None else "cannot be read"
                     warnings.append(f"{self.path}: line {number} {why} and was passed over")
@@ -124,7 +124,7 @@ class LogFile:
             path.unlink(missing_ok=True)
 
 
-def mirrors(directory: Path) -> list[LogFile]:
+def log_files(directory: Path) -> list[LogFile]:
     return [LogFile(path) for path in sorted(directory.glob("*.jsonl"))]
 
 
@@ -133,7 +133,7 @@ def _line(payload: str) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(data), data)
 
 
-def _decoded(line: bytes) -> Mapping[str, Any] | None:
+def _decode(line: bytes) -> Mapping[str, Any] | None:
     """Return the JSON object of a line; None if the line is damaged."""
     data = line[9:].rstrip(b"\n")
     if line[:9] != b"%08x " % zlib.crc32(data):
@@ -154,7 +154,7 @@ def _head(entry: Mapping[str, Any]) -> LogHeader | None:
 
 
 def _position(entry: Mapping[str, Any]) -> int:
-    record = written(entry)
+    record = record_in(entry)
     return record.position if record else 0
 
 
@@ -169,12 +169,12 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
         yield None
 
 
-def _at_the_end(file: BinaryIO, window: int) -> Iterator[Mapping[str, Any]]:
+def _last_entries(file: BinaryIO, window: int) -> Iterator[Mapping[str, Any]]:
     """Yield the valid lines among the last `window` bytes, last first."""
     start = max(0, file.seek(0, os.SEEK_END) - window)
     file.seek(start)
     whole = list(_lines(file))[1 if start else 0 :]
-    return (entry for line in reversed(whole) if line and (entry := _decoded(line)) is not None)
+    return (entry for line in reversed(whole) if line and (entry := _decode(line)) is not None)
 
 
 def _end_of_last_line(file: BinaryIO) -> int:
@@ -190,7 +190,7 @@ def _end_of_last_line(file: BinaryIO) -> int:
 
 
 @contextmanager
-def _opened(path: Path, flags: int) -> Generator[int]:
+def _open(path: Path, flags: int) -> Generator[int]:
     descriptor = os.open(path, flags | _FLAGS, 0o600)
     try:
         yield descriptor

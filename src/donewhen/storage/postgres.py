@@ -33,7 +33,7 @@ class PostgresConnection(Connection):
         self._connection = self._connect()
 
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
-        with self._explained():
+        with self._translate_errors():
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10, client_encoding="utf8")
             connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{int(self._patience * 1000)}",))
             return connection
@@ -46,20 +46,20 @@ class PostgresConnection(Connection):
         return self._connection
 
     def run(self, statement: str, *values: Value) -> list[tuple[Any, ...]]:
-        with self._explained():
-            cursor = self._raw.execute(_translated(statement), values)
+        with self._translate_errors():
+            cursor = self._raw.execute(_translate(statement), values)
             return cursor.fetchall() if cursor.description else []
 
     def run_each(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
-        with self._explained(), self._raw.cursor() as cursor:
-            cursor.executemany(_translated(statement), rows)
+        with self._translate_errors(), self._raw.cursor() as cursor:
+            cursor.executemany(_translate(statement), rows)
 
     def word_query(self, beginnings: Sequence[str]) -> str:
         return " & ".join(f"'{one}':*" for one in beginnings)
 
     @contextlib.contextmanager
     def transaction(self, sync: bool = False) -> Generator[None]:
-        with self._explained(), self._raw.transaction():
+        with self._translate_errors(), self._raw.transaction():
             self._inside = True
             try:
                 if sync:
@@ -81,7 +81,7 @@ class PostgresConnection(Connection):
         self._connection.close()
 
     @contextlib.contextmanager
-    def _explained(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         try:
             yield
         except errors.LockNotAvailable as error:
@@ -106,5 +106,5 @@ def _name(url: str) -> str:
 
 
 @cache
-def _translated(statement: str) -> bytes:
+def _translate(statement: str) -> bytes:
     return statement.replace("?", "%s").encode()

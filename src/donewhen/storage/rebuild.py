@@ -13,7 +13,7 @@ from pathlib import Path
 
 from donewhen.errors import MachineryBroke
 from donewhen.storage.connection import Damaged, SqliteConnection
-from donewhen.storage.log_file import LogFile, LogHeader, mirrors
+from donewhen.storage.log_file import LogFile, LogHeader, log_files
 from donewhen.storage.migrations import migrate
 from donewhen.storage.record import Written
 from donewhen.storage.tables import add_session, head_of, pages, restore_records, rows
@@ -22,16 +22,16 @@ _PARTS = ("-wal", "-shm", "")
 """File name suffixes. The journal is first: a remaining journal would be applied to the next database file."""
 
 
-def settle(database: Path, logs: Path) -> list[str]:
+def ensure_sound(database: Path, logs: Path) -> list[str]:
     """Ensure that the file is sound, or replace it by a sound one. Return warnings about what was done."""
-    complete = _beside(database, "rebuilt")
+    complete = _path_with_suffix(database, "rebuilt")
     if complete.exists() and not database.exists():
         move_aside(database, "left")
         complete.rename(database)
-    for unfinished in (complete, _beside(database, "rebuilding")):
+    for unfinished in (complete, _path_with_suffix(database, "rebuilding")):
         _remove(unfinished)
     if not database.exists() or database.stat().st_size == 0:
-        return _rebuild(database, logs, "was missing") if mirrors(logs) else []
+        return _rebuild(database, logs, "was missing") if log_files(logs) else []
     why = _damage(database, logs)
     return _rebuild(database, logs, why) if why else []
 
@@ -48,76 +48,80 @@ def _damage(database: Path, logs: Path) -> str:
         return "was damaged"
     try:
         found = connection.run("PRAGMA quick_check(1)")[0][0]
-        return "was damaged" if found != "ok" else _lack(connection, logs)
+        return "was damaged" if found != "ok" else _missing_records(connection, logs)
     except Damaged:
         return "was damaged"
     finally:
         connection.close()
 
 
-def _lack(connection: SqliteConnection, logs: Path) -> str:
+def _missing_records(connection: SqliteConnection, logs: Path) -> str:
     """Return why the database is incomplete: a truncated or lost journal leaves a sound file without newest records."""
     knows = connection.has_table("donewhen_sessions")
-    for mirror in mirrors(logs):
-        known = head_of(connection, mirror.session) if knows else None
-        if mirror.last() > (known[1] if known else -1):
+    for log_file in log_files(logs):
+        known = head_of(connection, log_file.session) if knows else None
+        if log_file.last_position() > (known[1] if known else -1):
             return "had lost records"
     return ""
 
 
 def _rebuild(database: Path, logs: Path, why: str) -> list[str]:
-    fresh, warnings = _beside(database, "rebuilding"), list[str]()
+    fresh, warnings = _path_with_suffix(database, "rebuilding"), list[str]()
     make_private(fresh)
     connection = SqliteConnection(fresh)
     try:
         migrate(connection)
         with connection.transaction(sync=True):
-            taken = sum(_take_from_mirror(connection, mirror, warnings) for mirror in mirrors(logs))
-            _take_from_damaged(connection, database)
+            added = sum(_add_from_log(connection, log_file, warnings) for log_file in log_files(logs))
+            _add_from_damaged(connection, database)
     finally:
         connection.close()
-    complete = fresh.rename(_beside(database, "rebuilt"))
+    complete = fresh.rename(_path_with_suffix(database, "rebuilt"))
     aside = move_aside(database, "damaged")
     complete.rename(database)
     kept = f"; the old one was kept as {aside}" if aside else ""
-    return [f"{database} {why} and was rebuilt from {taken} records in {logs}{kept}", *warnings]
+    return [f"{database} {why} and was rebuilt from {added} records in {logs}{kept}", *warnings]
 
 
-def _take_from_mirror(connection: SqliteConnection, mirror: LogFile, warnings: list[str]) -> int:
-    entries = mirror.entries(warnings)
+def _add_from_log(connection: SqliteConnection, log_file: LogFile, warnings: list[str]) -> int:
+    entries = log_file.entries(warnings)
     first = next(entries, None)
     if first is None:
         return 0
-    head = replace(first, session=mirror.session) if isinstance(first, LogHeader) else _head_from_records(mirror, first)
+    head = (
+        replace(first, session=log_file.session)
+        if isinstance(first, LogHeader)
+        else _head_from_records(log_file, first)
+    )
     add_session(connection, head, owner="")
     rest = entries if isinstance(first, LogHeader) else chain([first], entries)
     return restore_records(connection, head.session, (entry for entry in rest if isinstance(entry, Written)))
 
 
-def _head_from_records(mirror: LogFile, first: Written) -> LogHeader:
+def _head_from_records(log_file: LogFile, first: Written) -> LogHeader:
     """Build the header from the `session_started` event, because the first line was lost."""
-    said = (entry for entry in mirror.records(0) if entry.kind == "session_started")
-    body = next(said, first).read(mirror.session).body
-    return LogHeader(mirror.session, str(body.get("repo", "")), str(body.get("intent", "")), first.at)
+    started = (entry for entry in log_file.records(0) if entry.kind == "session_started")
+    body = next(started, first).read(log_file.session).body
+    return LogHeader(log_file.session, str(body.get("repo", "")), str(body.get("intent", "")), first.at)
 
 
-def _take_from_damaged(connection: SqliteConnection, database: Path) -> None:
+def _add_from_damaged(connection: SqliteConnection, database: Path) -> None:
     """Add what is still readable there and missing in the log files. Use a copy: reading may write to the file."""
     if not database.exists():
         return
-    place = _beside(database, "reading")
+    place = _path_with_suffix(database, "reading")
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o700)
     try:
         for part in _PARTS:
             if os.path.exists(f"{database}{part}"):
                 shutil.copy(f"{database}{part}", f"{place / database.name}{part}")
-        _read_what_can_be(connection, place / database.name)
+        _add_readable(connection, place / database.name)
     finally:
         shutil.rmtree(place)
 
 
-def _read_what_can_be(connection: SqliteConnection, copy: Path) -> None:
+def _add_readable(connection: SqliteConnection, copy: Path) -> None:
     try:
         damaged = SqliteConnection(copy)
     except MachineryBroke:
@@ -140,12 +144,12 @@ def _readable(damaged: SqliteConnection, session: str) -> Iterator[Written]:
         return
 
 
-def move_aside(database: Path, word: str) -> Path | None:
+def move_aside(database: Path, suffix: str) -> Path | None:
     """Move the file and its journal aside. Return the new path; None if there was nothing to move."""
     number = 1
-    while any(os.path.lexists(f"{_beside(database, f'{word}-{number}')}{part}") for part in _PARTS):
+    while any(os.path.lexists(f"{_path_with_suffix(database, f'{suffix}-{number}')}{part}") for part in _PARTS):
         number += 1
-    aside, moved = _beside(database, f"{word}-{number}"), False
+    aside, moved = _path_with_suffix(database, f"{suffix}-{number}"), False
     for part in _PARTS:
         if os.path.lexists(f"{database}{part}"):
             os.rename(f"{database}{part}", f"{aside}{part}")
@@ -158,5 +162,5 @@ def _remove(database: Path) -> None:
         Path(f"{database}{part}").unlink(missing_ok=True)
 
 
-def _beside(database: Path, word: str) -> Path:
-    return database.with_name(f"{database.name}.{word}")
+def _path_with_suffix(database: Path, suffix: str) -> Path:
+    return database.with_name(f"{database.name}.{suffix}")

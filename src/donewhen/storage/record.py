@@ -85,19 +85,19 @@ def checksum(payload: str) -> int:
     return zlib.crc32(payload.encode())
 
 
-def written(entry: Mapping[str, Any]) -> Written | None:
+def record_in(entry: Mapping[str, Any]) -> Written | None:
     """Return the record in a log file line; None if the line is not a record."""
     match entry:
         case {"position": int(position), "seq": int() | None as seq, "at": str(at), "generation": int(generation)}:
             kind, body = entry.get("kind"), entry.get("body")
             if isinstance(kind, str) and isinstance(body, dict):
-                return Written(position, seq, at, generation, kind, encoded(body))  # pyright: ignore[reportUnknownArgumentType] - any object of JSON
+                return Written(position, seq, at, generation, kind, encode(body))  # pyright: ignore[reportUnknownArgumentType] - any object of JSON
         case _:
             pass
     return None
 
 
-def encoded(body: Mapping[str, Any]) -> str:
+def encode(body: Mapping[str, Any]) -> str:
     """Encode as ASCII JSON, so that every database accepts lone surrogates and NUL. NaN and infinity become null."""
     try:
         text = _dumps(body)
@@ -113,7 +113,7 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-SUMMED_UP = ("state_changed", "session_finished")
+SUMMARY_EVENTS = ("state_changed", "session_finished")
 
 
 def summary(kind: str, body: Mapping[str, Any]) -> dict[str, str]:

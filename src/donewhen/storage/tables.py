@@ -7,7 +7,7 @@ from typing import Any
 from donewhen.records import frozen
 from donewhen.storage.connection import Connection
 from donewhen.storage.log_file import LogHeader
-from donewhen.storage.record import SUMMED_UP, SessionRow, Written, checksum, summary
+from donewhen.storage.record import SUMMARY_EVENTS, SessionRow, Written, checksum, summary
 
 PAGE = 100
 """Maximum number of records in memory at a time."""
@@ -60,7 +60,7 @@ def restore_records(connection: Connection, session: str, records: Iterator[Writ
         for record in batch:
             position, seq, at = max(position, record.position), max(seq, record.seq or 0), max(at, record.at)
     changes: dict[str, str] = {}
-    for page in pages(connection, session, "position", 0, SUMMED_UP):
+    for page in pages(connection, session, "position", 0, SUMMARY_EVENTS):
         for record, _ in page:
             changes |= summary(record.kind, record.read(session).body)
     columns = "".join(f", {name} = ?" for name in changes)
@@ -73,7 +73,7 @@ def restore_records(connection: Connection, session: str, records: Iterator[Writ
     return offered
 
 
-def take_numbers(connection: Connection, session: str, generation: int, batch: Batch) -> tuple[int, int, str] | None:
+def reserve_numbers(connection: Connection, session: str, generation: int, batch: Batch) -> tuple[int, int, str] | None:
     """Reserve numbers for a batch. Return its last position, its last seq and its time; None if the lease is lost.
 
     The row stays locked until the transaction ends, so numbers become visible in order.
@@ -94,7 +94,7 @@ def head_of(connection: Connection, session: str) -> tuple[LogHeader, int] | Non
     return (LogHeader(session, *rows[0][:3]), rows[0][3]) if rows else None
 
 
-def held(connection: Connection, session: str) -> tuple[int, str] | None:
+def holder_of(connection: Connection, session: str) -> tuple[int, str] | None:
     """Return generation and owner text of a session; None if it does not exist."""
     rows = connection.run("SELECT generation, owner FROM donewhen_sessions WHERE id = ?", session)
     return (rows[0][0], rows[0][1]) if rows else None
@@ -126,7 +126,7 @@ def rows(connection: Connection, repo: str | None, limit: int | None) -> list[Se
     return [SessionRow(*row) for row in found]
 
 
-def beginning_with(connection: Connection, prefix: str, repo: str | None) -> list[str]:
+def ids_with_prefix(connection: Connection, prefix: str, repo: str | None) -> list[str]:
     where, values = ("", ()) if repo is None else (" AND repo = ?", (repo,))
     found = connection.run(
         f"SELECT id FROM donewhen_sessions WHERE substr(id, 1, ?) = ?{where} ORDER BY created_at DESC, id",
@@ -150,14 +150,14 @@ def pages(
         f" WHERE session = ? AND {by} > ?{only} ORDER BY {by} LIMIT {PAGE}"
     )
     while page := connection.run(statement, session, after, *(kinds or ())):
-        yield [_checked(row) for row in page]
+        yield [_with_checksum_result(row) for row in page]
         behind = page[-1][0 if by == "position" else 1]
         if not isinstance(behind, int) or behind <= after:  # only in a damaged file; prevents an endless loop
             return
         after = behind
 
 
-def _checked(row: tuple[Any, ...]) -> tuple[Written, bool]:
+def _with_checksum_result(row: tuple[Any, ...]) -> tuple[Written, bool]:
     record = Written(*row[:6])
     whole = isinstance(record.kind, str) and checksum(record.payload()) == row[6]  # pyright: ignore[reportUnnecessaryIsInstance] - a damaged file gives anything
     return record, whole

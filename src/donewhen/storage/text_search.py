@@ -46,10 +46,10 @@ class WordTable:
 
     def search(self, text: str) -> list[str]:
         """Return the keys of the rows that match all words of `text` as prefixes; none if it has no words."""
-        asked = list(dict.fromkeys(words(text)))[:MOST_ASKED]
-        if not asked:
+        wanted = list(dict.fromkeys(words(text)))[:MOST_ASKED]
+        if not wanted:
             return []
-        match, query = self._connection.word_match, self._connection.word_query(asked)
+        match, query = self._connection.word_match, self._connection.word_query(wanted)
         return [row[0] for row in self._connection.run(f"SELECT key FROM {self._name} WHERE {match}", query)]
 
 

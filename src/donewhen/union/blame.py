@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from donewhen.records import frozen
 from donewhen.union.oracle import Members
-from donewhen.union.search_state import SearchState, Standing
+from donewhen.union.search_state import SearchState, UnionState
 
 
 @frozen
@@ -41,15 +41,15 @@ async def first_red(known: SearchState, count: int, union: Callable[[int], Membe
     Known answers narrow the search. If they contradict each other, the smallest red one counts. If the last union
     cannot be merged, only merging is tested and nothing is judged.
     """
-    if await known.unmerged(union(count - 1)):
-        return await _bisected(-1, count - 1, union, known.unmerged)
-    beliefs = [known.believed(union(number)) for number in range(count)]
+    if await known.has_conflict(union(count - 1)):
+        return await _bisect(-1, count - 1, union, known.has_conflict)
+    beliefs = [known.known_red(union(number)) for number in range(count)]
     high = beliefs.index(True) if True in beliefs else count - 1
     low = max((number for number in range(high) if beliefs[number] is False), default=-1)
-    return await _bisected(low, high, union, known.red)
+    return await _bisect(low, high, union, known.is_red)
 
 
-async def _bisected(
+async def _bisect(
     low: int, high: int, union: Callable[[int], Members], red: Callable[[Members], Awaitable[bool]]
 ) -> int:
     while high - low > 1:
@@ -61,55 +61,55 @@ async def _bisected(
     return high
 
 
-async def trial(known: SearchState, before: Sequence[str], culprit: str) -> Blame | None:
+async def find_blame(known: SearchState, before: Sequence[str], culprit: str) -> Blame | None:
     """Return the blame for a union that its last patch, in search order, made red; None if the red is not confirmed."""
     number = await first_red(known, len(before) + 1, lambda number: known.union([*before[:number], culprit]))
     if not number:
-        return await _alone(known, culprit)
+        return await _blame_alone(known, culprit)
     partner = before[number - 1]
     pair, witness = known.union([partner, culprit]), known.union([*before[:number], culprit])
-    if await known.unmerged(witness):
+    if await known.has_conflict(witness):
         # A failed merge is deterministic and needs no repetition.
-        together = await known.unmerged(pair)
+        together = await known.has_conflict(pair)
         return _blame(known, culprit, partner if together else None, pair if together else witness, "red")
-    standing = await known.sure(pair)
+    standing = await known.confirmed_state(pair)
     if standing == "green":
-        return await _several(known, before[:number], culprit)
+        return await _blame_several(known, before[:number], culprit)
     for one in (culprit, partner):
-        blame = await _alone(known, one)
+        blame = await _blame_alone(known, one)
         if blame:
             return blame
     return _blame(known, culprit, partner, pair, standing)
 
 
-async def retrial(known: SearchState, blame: Blame) -> Blame:
+async def swap_blame(known: SearchState, blame: Blame) -> Blame:
     """Return the blame of a pair with the roles swapped, or the blame of the partner alone if it is red alone."""
     assert blame.partner
-    alone = await _alone(known, blame.partner)
+    alone = await _blame_alone(known, blame.partner)
     if alone:
         return alone
     return replace(blame, culprit=blame.partner, partner=blame.culprit)
 
 
-async def _alone(known: SearchState, culprit: str) -> Blame | None:
-    if not await known.red_on_second_thought((culprit,)):
+async def _blame_alone(known: SearchState, culprit: str) -> Blame | None:
+    if not await known.is_red_again((culprit,)):
         return None
-    standing = await known.sure((culprit,))
+    standing = await known.confirmed_state((culprit,))
     return None if standing == "green" else _blame(known, culprit, None, (culprit,), standing)
 
 
-async def _several(known: SearchState, before: Sequence[str], culprit: str) -> Blame | None:
+async def _blame_several(known: SearchState, before: Sequence[str], culprit: str) -> Blame | None:
     """Blame for more than two patches: the culprit, the last one before it, and at least one other of `before`."""
     witness = known.union([*before, culprit])
-    standing = await known.sure(witness)
+    standing = await known.confirmed_state(witness)
     if standing == "green":
         return None
-    if await known.red_on_second_thought(known.union(before)):
+    if await known.is_red_again(known.union(before)):
         # Red without the accused patch: an earlier green answer was wrong.
-        return await trial(known, before[:-1], before[-1])
+        return await find_blame(known, before[:-1], before[-1])
     return _blame(known, culprit, None, witness, standing)
 
 
-def _blame(known: SearchState, culprit: str, partner: str | None, witness: Members, standing: Standing) -> Blame:
-    check, conflict = known.why(witness)
+def _blame(known: SearchState, culprit: str, partner: str | None, witness: Members, standing: UnionState) -> Blame:
+    check, conflict = known.cause(witness)
     return Blame(culprit, partner, check, witness, standing == "red", conflict)

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from donewhen.records import frozen
 
-Stands = Literal["kept", "gained", "turned", "open", "unknown"]
+DeltaKind = Literal["kept", "gained", "turned", "open", "unknown"]
 """`kept`: green on both, or red on both while every test that passed on the base passes · `gained`: green, but red on
 the base · `turned`: worse than on the base · `open`: red as on the base, or in quarantine: decides nothing ·
 `unknown`: no reliable result."""
@@ -21,11 +21,11 @@ class CheckDelta:
     """The result of one check on one tree, compared with the base."""
 
     name: str
-    stands: Stands
+    kind: DeltaKind
     status: str
     """The check status, as a value of `judge.verdict.CheckStatus`."""
     detail: str = ""
-    """One line: the reason for `stands`."""
+    """One line: the reason for `kind`."""
     exit_code: int | None = None
     duration_ms: int = 0
     quarantined: bool = False
@@ -35,47 +35,47 @@ class CheckDelta:
     @property
     def gains(self) -> Gains:
         """The check if it is green now, else the tests that pass in it. Only reliable results count."""
-        if self.stands == "gained":
+        if self.kind == "gained":
             return frozenset({(self.name, "")})
         return frozenset((self.name, test) for test in self.passed) if self.status == "fail" else frozenset()
 
-    def misses(self, gains: Gains) -> bool:
+    def lacks(self, gains: Gains) -> bool:
         """Return whether the check is no better than on the base and lacks one of these gains."""
-        red = self.stands in ("open", "kept")
+        red = self.kind in ("open", "kept")
         return red and any(name == self.name and test not in self.passed for name, test in gains)
 
     @property
-    def has_news(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether the check is better or worse than on the base."""
-        return self.stands in ("gained", "turned")
+        return self.kind in ("gained", "turned")
 
 
 @frozen
 class CheckDeltas:
-    legs: tuple[CheckDelta, ...]
-    taken_back: tuple[str, ...] = ()
+    deltas: tuple[CheckDelta, ...]
+    restored: tuple[str, ...] = ()
     """Protected paths that the tree changes, each with its rule. These changes are not part of the judged tree."""
 
     @property
-    def turned(self) -> tuple[str, ...]:
-        return tuple(leg.name for leg in self.legs if leg.stands == "turned")
+    def broken(self) -> tuple[str, ...]:
+        return tuple(delta.name for delta in self.deltas if delta.kind == "turned")
 
     @property
     def unknown(self) -> tuple[CheckDelta, ...]:
-        return tuple(leg for leg in self.legs if leg.stands == "unknown")
+        return tuple(delta for delta in self.deltas if delta.kind == "unknown")
 
     @property
     def gains(self) -> Gains:
-        return frozenset[tuple[str, str]]().union(*(leg.gains for leg in self.legs))
+        return frozenset[tuple[str, str]]().union(*(delta.gains for delta in self.deltas))
 
-    def lost(self, gains: Gains) -> tuple[str, ...]:
+    def lacking(self, gains: Gains) -> tuple[str, ...]:
         """Return the checks that are no better than on the base and lack one of these gains."""
-        return tuple(leg.name for leg in self.legs if leg.misses(gains))
+        return tuple(delta.name for delta in self.deltas if delta.lacks(gains))
 
     @property
-    def shows_something(self) -> bool:
+    def has_evidence(self) -> bool:
         """Whether there is positive evidence: something that could have been red and was green."""
-        return any(leg.stands in ("kept", "gained") for leg in self.legs)
+        return any(delta.kind in ("kept", "gained") for delta in self.deltas)
 
 
 class Judging(Protocol):

@@ -64,7 +64,7 @@ class United:
     flaky: tuple[str, ...]
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         return len(self.kept) == len(self.gated)
 
 
@@ -92,28 +92,28 @@ class _CombinerOracle:
     proven: bool
     _gains: list[Gains] = field(default_factory=list[Gains])
 
-    async def merged(self, members: Members) -> MergedTree:
-        merged, gains = await self.integration.merged(members), self.expected.of(members)
+    async def merge(self, members: Members) -> MergedTree:
+        merged, gains = await self.integration.merge(members), self.expected.of(members)
         if merged.conflict:
             return merged
         if gains not in self._gains:
             self._gains.append(gains)
         return MergedTree(f"{merged.tree} {self._gains.index(gains)}")
 
-    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+    async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
         id, _, number = tree.partition(" ")
         judgement = await self.judging(id, "union", first, fresh=fresh, proven=self.proven)
-        against = _against(judgement, self._gains[int(number)])
+        against = _checks_against(judgement, self._gains[int(number)])
         # Every check in `first` before the first red one counts as seen green.
         places = {name: place for place, name in enumerate(first)}
         return Observation(tuple(sorted(against, key=lambda name: places.get(name, len(places)))))
 
 
-def _against(judgement: CheckDeltas, expected: Gains) -> tuple[str, ...]:
+def _checks_against(judgement: CheckDeltas, expected: Gains) -> tuple[str, ...]:
     """Return the checks that speak against a union. An unknown result does."""
-    if judgement.taken_back:
+    if judgement.restored:
         return (PROTECTED,)
-    return (*judgement.turned, *judgement.lost(expected), *(leg.name for leg in judgement.unknown))
+    return (*judgement.broken, *judgement.lacking(expected), *(delta.name for delta in judgement.unknown))
 
 
 @dataclass(slots=True)
@@ -125,27 +125,27 @@ class Combiner:
     the gains that this tree already has."""
     emit: Emit
     at_once: int = 2
-    """Number of patches that `united` judges alone at the same time."""
+    """Number of patches that `combine_all` judges alone at the same time."""
     before: Members = ()
     """Patches that are already in the tree on which the new patches are made."""
     keeps_gains: bool = False
     """If true, a check that is red on the base decides too: if a patch alone makes it green, it must be green in every
     union with that patch. The same holds for single tests in it, if its runner names them."""
 
-    async def united(self, patches: Sequence[Patch]) -> United:
+    async def combine_all(self, patches: Sequence[Patch]) -> United:
         """Gate all patches and combine the accepted ones. The texts of all patches are parsed in one call."""
-        return await self.combined(await self._gated(patches))
+        return await self.combine(await self._gate_all(patches))
 
-    async def gated(self, patch: Patch) -> Gated:
+    async def gate_one(self, patch: Patch) -> Gated:
         """Gate one patch. The caller limits how many run at the same time."""
-        (look,) = await self.gate.looked([patch])
-        return await self._judged(look)
+        (facts,) = await self.gate.collect_facts([patch])
+        return await self._judge(facts)
 
-    async def combined(self, gated: Sequence[Gated]) -> United:
+    async def combine(self, gated: Sequence[Gated]) -> United:
         """Combine the patches that the gate accepted, in this order."""
         accepted = [one for one in gated if one.status == "accepted"]
         if not accepted:
-            base = await self.integration.together(())
+            base = await self.integration.apply(())
             return United(
                 gated=tuple(gated),
                 kept=(),
@@ -156,9 +156,9 @@ class Combiner:
                 confirmations=0,
                 flaky=(),
             )
-        found, together, judgement = await self._searched(accepted)
-        dropped = await self._dropped(found, {one.patch.id: one for one in accepted})
-        self._tell(found.kept, dropped, together)
+        found, together, judgement = await self._search(accepted)
+        dropped = await self._drops(found, {one.patch.id: one for one in accepted})
+        self._emit_result(found.kept, dropped, together)
         return United(
             gated=tuple(gated),
             kept=found.kept,
@@ -170,7 +170,7 @@ class Combiner:
             flaky=found.flaky,
         )
 
-    async def _searched(self, accepted: Sequence[Gated]) -> tuple[SearchResult, Together, CheckDeltas | None]:
+    async def _search(self, accepted: Sequence[Gated]) -> tuple[SearchResult, Together, CheckDeltas | None]:
         """Return a proven union. The search first runs the checks alone. If its result fails the judgement with all
         defences, the search is repeated with all defences in every step."""
         items = [SearchItem(one.patch.id, one.files, green_alone=True) for one in accepted]
@@ -178,38 +178,38 @@ class Combiner:
         expected = _Expected(reached if self.keeps_gains else {})
         for proven in (False, True):
             found = await search(items, _CombinerOracle(self.integration, self.judging, expected, proven))
-            together = await self.integration.together(found.kept)
+            together = await self.integration.apply(found.kept)
             judgement = await self.judging(together.tree, "union") if found.kept else None
-            if judgement is None or not _against(judgement, expected.of(found.kept)):
+            if judgement is None or not _checks_against(judgement, expected.of(found.kept)):
                 return found, together, judgement
-        return replace(found, kept=(), left=found.kept), await self.integration.together(()), None
+        return replace(found, kept=(), left=found.kept), await self.integration.apply(()), None
 
-    async def _gated(self, patches: Sequence[Patch]) -> tuple[Gated, ...]:
+    async def _gate_all(self, patches: Sequence[Patch]) -> tuple[Gated, ...]:
         """Gate each patch alone, some at the same time. Results are in the given order."""
         gated: dict[int, Gated] = {}
         limit = anyio.CapacityLimiter(self.at_once)
 
-        async def one(number: int, look: PatchFacts) -> None:
+        async def one(number: int, facts: PatchFacts) -> None:
             async with limit:
-                gated[number] = await self._judged(look)
+                gated[number] = await self._judge(facts)
 
         async with anyio.create_task_group() as tasks:
-            for number, look in enumerate(await self.gate.looked(patches)):
-                tasks.start_soon(one, number, look)
+            for number, facts in enumerate(await self.gate.collect_facts(patches)):
+                tasks.start_soon(one, number, facts)
         return tuple(gated[number] for number in range(len(patches)))
 
-    async def _judged(self, look: PatchFacts) -> Gated:
-        id = look.patch.id
+    async def _judge(self, facts: PatchFacts) -> Gated:
+        id = facts.patch.id
         self.emit(events.SubtaskVerifying(id=id))
-        gated = await self.gate.judged(look)
+        gated = await self.gate.judge(facts)
         reasons = tuple(reason.as_event() for reason in gated.reasons)
         self.emit(events.SubtaskGated(id=id, status=gated.status, reasons=reasons, notes=gated.notes))
         return gated
 
     # -- results of the search --
 
-    async def _dropped(self, found: SearchResult, accepted: Mapping[str, Gated]) -> tuple[Dropped, ...]:
-        blamed = [await self._of_blame(blame, accepted) for blame in found.blames]
+    async def _drops(self, found: SearchResult, accepted: Mapping[str, Gated]) -> tuple[Dropped, ...]:
+        blamed = [await self._drop_for(blame, accepted) for blame in found.blames]
         left = [
             Dropped(
                 patch=id, partner=None, check=None, why="rejected", common=(), detail="no union with it could be proven"
@@ -218,8 +218,8 @@ class Combiner:
         ]
         return (*blamed, *left)
 
-    async def _of_blame(self, blame: Blame, accepted: Mapping[str, Gated]) -> Dropped:
-        obstacle = (await self.integration.together(blame.witness)).obstacle if blame.conflict else None
+    async def _drop_for(self, blame: Blame, accepted: Mapping[str, Gated]) -> Dropped:
+        obstacle = (await self.integration.apply(blame.witness)).obstacle if blame.conflict else None
         common = _common(accepted[blame.culprit], accepted[blame.partner]) if blame.partner else ()
         why: Why = obstacle.kind if obstacle else "rejected" if blame.check == PROTECTED else "build_test_failed"
         return Dropped(
@@ -228,10 +228,10 @@ class Combiner:
             check=blame.check,
             why=why,
             common=common,
-            detail=_words(blame, obstacle, common),
+            detail=_drop_detail(blame, obstacle, common),
         )
 
-    def _tell(self, kept: Members, dropped: Sequence[Dropped], together: Together) -> None:
+    def _emit_result(self, kept: Members, dropped: Sequence[Dropped], together: Together) -> None:
         causes = sorted(dropped, key=lambda one: PRECEDENCE.index(one.why))
         if causes:
             gravest = causes[0]
@@ -256,7 +256,7 @@ def _common(one: Gated, other: Gated) -> tuple[str, ...]:
     return tuple(symbols or sorted(shown(path) for path in one.files & other.files))
 
 
-def _words(blame: Blame, obstacle: Obstacle | None, common: Sequence[str]) -> str:
+def _drop_detail(blame: Blame, obstacle: Obstacle | None, common: Sequence[str]) -> str:
     together = f" together with {blame.partner}" if blame.partner else ""
     if not blame.partner and len(blame.witness) > 1:
         together = f" together with {' and '.join(id for id in blame.witness if id != blame.culprit)}"

@@ -51,89 +51,93 @@ class PatchGate:
     allowed: Callable[[str], bool] = field(default=lambda _: False)
     """Returns whether the contract declares a path editable."""
 
-    async def gated(self, patch: Patch) -> Gated:
-        (look,) = await self.looked([patch])
-        return await self.judged(look)
+    async def gate_one(self, patch: Patch) -> Gated:
+        (facts,) = await self.collect_facts([patch])
+        return await self.judge(facts)
 
-    async def looked(self, patches: Sequence[Patch]) -> list["PatchFacts"]:
+    async def collect_facts(self, patches: Sequence[Patch]) -> list["PatchFacts"]:
         """Find parse errors, changed symbols and duplicate declarations of all patches, with one parser client call."""
-        looks = [
+        collected = [
             PatchFacts(patch, await self.store.diff(patch.on or self.base, patch.tree) if patch.tree else ())
             for patch in patches
         ]
-        questions = [await self._questions(look) for look in looks]
-        answers = iter(await self.reader.answers([one for some in questions for one in some]))
-        for look, asked in zip(looks, questions, strict=True):
-            for question in asked:
-                look.read(question.path, next(answers))
-        return looks
+        requests = [await self._parser_requests(facts) for facts in collected]
+        answers = iter(await self.reader.ask([one for some in requests for one in some]))
+        for facts, own_requests in zip(collected, requests, strict=True):
+            for request in own_requests:
+                facts.read(request.path, next(answers))
+        return collected
 
-    async def judged(self, look: "PatchFacts") -> Gated:
-        if look.patch.unfit:
-            return look.refused([Reason("does_not_apply", look.patch.unfit)])
-        if not look.changes:
-            return look.refused([Reason("empty", "changes nothing")])
-        for reasons in ([*look.broken, *_strays(look), *look.doubled], await self._manners(look)):
+    async def judge(self, facts: "PatchFacts") -> Gated:
+        if facts.patch.unfit:
+            return facts.refuse([Reason("does_not_apply", facts.patch.unfit)])
+        if not facts.changes:
+            return facts.refuse([Reason("empty", "changes nothing")])
+        for reasons in ([*facts.broken, *_stray_changes(facts), *facts.duplicates], await self._rule_violations(facts)):
             if reasons:
-                return look.refused(reasons)
-        return await self._evidence(look)
+                return facts.refuse(reasons)
+        return await self._judge_checks(facts)
 
-    async def _questions(self, look: "PatchFacts") -> list[ParserRequest]:
-        sizes = await self._sizes(look.changes)
-        in_a_language = [c for c in look.changes if language_of(c.path) and not patch_rules.is_link(c)]
+    async def _parser_requests(self, facts: "PatchFacts") -> list[ParserRequest]:
+        sizes = await self._sizes(facts.changes)
+        in_a_language = [c for c in facts.changes if language_of(c.path) and not patch_rules.is_link(c)]
         readable = [c for c in in_a_language if max(sizes[c.old], sizes[c.new]) <= MOST_BYTES]
         for change in in_a_language:
             if change not in readable:
-                look.broken.append(Reason("unreadable", f"is larger than {MOST_BYTES >> 20} MiB", change.path))
-        others = len(look.changes) - len(in_a_language)
+                facts.broken.append(Reason("unreadable", f"is larger than {MOST_BYTES >> 20} MiB", change.path))
+        others = len(facts.changes) - len(in_a_language)
         if others:
-            look.notes.append(f"{others} of {len(look.changes)} changed files have no grammar; only checks judge them")
+            facts.notes.append(
+                f"{others} of {len(facts.changes)} changed files have no grammar; only checks judge them"
+            )
         texts = await self._texts(readable)
         return [ParserRequest("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]
 
-    async def _manners(self, look: "PatchFacts") -> list[Reason]:
-        found = list(patch_rules.offences(look.changes, self.allowed))
-        if any(patch_rules.is_link(change) for change in look.changes):
-            before, after = look.patch.on or self.base, look.patch.tree
+    async def _rule_violations(self, facts: "PatchFacts") -> list[Reason]:
+        found = list(patch_rules.offences(facts.changes, self.allowed))
+        if any(patch_rules.is_link(change) for change in facts.changes):
+            before, after = facts.patch.on or self.base, facts.patch.tree
             found += patch_rules.bad_links(await self._links(before), await self._links(after))
-        sizes = await self._sizes(look.changes)
-        files = [change for change in look.changes if _is_text(change.new)]
+        sizes = await self._sizes(facts.changes)
+        files = [change for change in facts.changes if _is_text(change.new)]
         scanned = [c for c in files if max(sizes[c.old], sizes[c.new]) <= LARGEST_SCANNED]
         if len(scanned) < len(files):
-            look.notes.append(f"{len(files) - len(scanned)} files are too large to look for secrets in")
+            facts.notes.append(f"{len(files) - len(scanned)} files are too large to look for secrets in")
         texts = await self._texts(scanned)
         for change in scanned:
             found += patch_rules.secrets(change.path, texts[change.old], texts[change.new])
         return found
 
-    async def _evidence(self, look: "PatchFacts") -> Gated:
+    async def _judge_checks(self, facts: "PatchFacts") -> Gated:
         try:
-            judgement = await self.judging(look.patch.tree, "gate")
+            judgement = await self.judging(facts.patch.tree, "gate")
         except DonewhenError as error:
-            return look.ended("error", [Reason("machinery", str(error))])
-        if judgement.taken_back:
-            return look.ended("rejected", [Reason("protected", words) for words in judgement.taken_back], judgement)
-        turned = [leg for leg in judgement.legs if leg.stands == "turned"]
-        if turned:
+            return facts.result("error", [Reason("machinery", str(error))])
+        if judgement.restored:
+            return facts.result("rejected", [Reason("protected", words) for words in judgement.restored], judgement)
+        broken = [delta for delta in judgement.deltas if delta.kind == "turned"]
+        if broken:
             reasons = [
-                Reason("check_turned", leg.detail or f"{leg.name} is {leg.status}", check=leg.name) for leg in turned
+                Reason("check_turned", delta.detail or f"{delta.name} is {delta.status}", check=delta.name)
+                for delta in broken
             ]
-            return look.ended("rejected", reasons, judgement)
+            return facts.result("rejected", reasons, judgement)
         if judgement.unknown:
             reasons = [
-                Reason("check_unknown", f"{leg.name}: {leg.detail}", check=leg.name) for leg in judgement.unknown
+                Reason("check_unknown", f"{delta.name}: {delta.detail}", check=delta.name)
+                for delta in judgement.unknown
             ]
-            return look.ended("inconclusive", reasons, judgement)
-        if not judgement.shows_something:
+            return facts.result("inconclusive", reasons, judgement)
+        if not judgement.has_evidence:
             words = "no check was green on the base, and nothing could be built: nothing shows that it breaks nothing"
-            return look.ended("inconclusive", [Reason("no_evidence", words)], judgement)
-        return look.ended("accepted", [], judgement)
+            return facts.result("inconclusive", [Reason("no_evidence", words)], judgement)
+        return facts.result("accepted", [], judgement)
 
     async def _sizes(self, changes: Sequence[Change]) -> dict[TreeEntry | None, int]:
         """Return the size of each side of the changes; 0 for anything except a file."""
         sides = list(dict.fromkeys(side for change in changes for side in (change.old, change.new)))
-        asked = [side for side in sides if side is not None and side.mode in (FILE, PROGRAM)]
-        found = dict(zip(asked, await self.store.bare.sizes([side.id for side in asked]), strict=True))
+        request = [side for side in sides if side is not None and side.mode in (FILE, PROGRAM)]
+        found = dict(zip(request, await self.store.bare.sizes([side.id for side in request]), strict=True))
         return {side: found.get(side, 0) if side is not None else 0 for side in sides}
 
     async def _texts(self, changes: Sequence[Change]) -> dict[TreeEntry | None, bytes | None]:
@@ -163,7 +167,7 @@ class PatchFacts:
     changes: Sequence[Change]
     notes: list[str] = field(default_factory=list[str])
     broken: list[Reason] = field(default_factory=list[Reason])
-    doubled: list[Reason] = field(default_factory=list[Reason])
+    duplicates: list[Reason] = field(default_factory=list[Reason])
     touched: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """By file: the changed symbols, in the form that `syntax.changes` returns."""
 
@@ -180,13 +184,13 @@ class PatchFacts:
         self.touched[path] = answer["symbols"]
         for one in answer["duplicates"]:
             words = f"is declared {len(one['lines'])} times (lines {', '.join(map(str, one['lines']))})"
-            self.doubled.append(Reason("duplicate_declaration", words, path, one["name"]))
+            self.duplicates.append(Reason("duplicate_declaration", words, path, one["name"]))
 
-    def refused(self, reasons: Sequence[Reason]) -> Gated:
+    def refuse(self, reasons: Sequence[Reason]) -> Gated:
         unread = bool(reasons) and all(reason.code == "unreadable" for reason in reasons)
-        return self.ended("inconclusive" if unread else "rejected", reasons)
+        return self.result("inconclusive" if unread else "rejected", reasons)
 
-    def ended(self, status: Status, reasons: Sequence[Reason], judgement: CheckDeltas | None = None) -> Gated:
+    def result(self, status: Status, reasons: Sequence[Reason], judgement: CheckDeltas | None = None) -> Gated:
         return Gated(
             patch=self.patch,
             status=status,
@@ -203,22 +207,22 @@ class PatchFacts:
         )
 
 
-def _strays(look: PatchFacts) -> list[Reason]:
+def _stray_changes(facts: PatchFacts) -> list[Reason]:
     """Return changes outside the declared footprint. A new symbol only needs its file to be declared."""
-    footprint = look.patch.footprint
+    footprint = facts.patch.footprint
     if footprint is None:
         return []
     found = [
         Reason("outside_footprint", "is not among the declared files", change.path)
-        for change in look.changes
+        for change in facts.changes
         if change.path not in footprint.files
     ]
     found += [
         Reason("outside_footprint", "is or was a link, in which no symbol can be", change.path)
-        for change in look.changes
+        for change in facts.changes
         if patch_rules.is_link(change) and footprint.symbols_of(change.path)
     ]
-    for path, symbols in look.touched.items():
+    for path, symbols in facts.touched.items():
         if path in footprint.files:
             found += _stray_symbols(footprint, path, symbols)
     return found

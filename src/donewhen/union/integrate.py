@@ -52,37 +52,37 @@ class Integration:
     reader: ParserClient
     patches: Mapping[str, Patch]
     """By id. Patches may be added during use; the patch of an id never changes."""
-    _made: dict[Members, Together] = field(default_factory=dict[Members, "Together"])
+    _applied: dict[Members, Together] = field(default_factory=dict[Members, "Together"])
 
-    async def merged(self, members: Members) -> MergedTree:
-        made = await self.together(members)
+    async def merge(self, members: Members) -> MergedTree:
+        made = await self.apply(members)
         return MergedTree(conflict=made.obstacle.files) if made.obstacle else MergedTree(tree=made.tree)
 
-    async def together(self, members: Members) -> Together:
+    async def apply(self, members: Members) -> Together:
         """Apply the patches in this order; stop at the first one that cannot be applied."""
         if not members:
             return Together(self.base)
-        if members not in self._made:
-            before = await self.together(members[:-1])
-            self._made[members] = before if before.obstacle else await self._on_top(before, members)
-        return self._made[members]
+        if members not in self._applied:
+            before = await self.apply(members[:-1])
+            self._applied[members] = before if before.obstacle else await self._apply_last(before, members)
+        return self._applied[members]
 
-    async def _on_top(self, before: Together, members: Members) -> Together:
+    async def _apply_last(self, before: Together, members: Members) -> Together:
         patch = self.patches[members[-1]]
         assert patch.on in ("", self.base), "merged over what it does not stand on, a patch would undo that"
         merged = await merge(self.store.bare, self.base, before.tree, patch.tree)
-        settling = await self._settled(patch, merged) if merged.conflicts else _Settled(merged.tree)
-        if isinstance(settling, Obstacle):
-            return replace(before, obstacle=settling)
-        changes = await self.store.diff(before.tree, settling.tree)
-        shared = [change for change in changes if change.path in before.changed and change.path not in settling.how]
-        doubled = settling.doubled or _doubling(patch, await self._read(shared))
-        if doubled:
-            return replace(before, obstacle=doubled)
+        resolved = await self._resolve(patch, merged) if merged.conflicts else _Resolved(merged.tree)
+        if isinstance(resolved, Obstacle):
+            return replace(before, obstacle=resolved)
+        changes = await self.store.diff(before.tree, resolved.tree)
+        shared = [change for change in changes if change.path in before.changed and change.path not in resolved.how]
+        duplicates = resolved.duplicates or _duplicates(patch, await self._parse_changed(shared))
+        if duplicates:
+            return replace(before, obstacle=duplicates)
         changed = before.changed | {change.path for change in changes}
-        return Together(settling.tree, (*before.reconciled, *settling.how.items()), changed)
+        return Together(resolved.tree, (*before.reconciled, *resolved.how.items()), changed)
 
-    async def _settled(self, patch: Patch, merged: Merge) -> "_Settled | Obstacle":
+    async def _resolve(self, patch: Patch, merged: Merge) -> "_Resolved | Obstacle":
         """Finish a merge with conflicts by the syntax merge, or return the obstacle."""
         stuck = [sides for sides in merged.conflicts if not sides.lines_only]
         if stuck:
@@ -94,14 +94,14 @@ class Integration:
                 "patch_conflict", patch.id, tuple(large), detail=f"{_listed(large)}: too large to be merged"
             )
         questions = [ParserRequest("merge", sides.path, texts[sides.path]) for sides in merged.conflicts]
-        answers = await self.reader.answers(questions)
+        answers = await self.reader.ask(questions)
         found = dict(zip((sides.path for sides in merged.conflicts), answers, strict=True))
         refused = {path: answer for path, answer in found.items() if "text" not in answer}
         if refused:
             return _conflict(patch, refused)
         news = {path: base64.b64decode(answer["text"]) for path, answer in found.items()}
         how = {path: ", ".join(answer["how"]) for path, answer in found.items()}
-        return _Settled(await settled(self.store.bare, merged, news), how, _doubling(patch, found))
+        return _Resolved(await settled(self.store.bare, merged, news), how, _duplicates(patch, found))
 
     async def _versions(self, conflicts: Sequence[Sides]) -> dict[str, dict[str, bytes | None]]:
         entries = [entry for sides in conflicts for entry in (sides.base, sides.ours, sides.theirs) if entry]
@@ -116,7 +116,7 @@ class Integration:
             for sides in conflicts
         }
 
-    async def _read(self, changes: Sequence[Change]) -> dict[str, Mapping[str, Any]]:
+    async def _parse_changed(self, changes: Sequence[Change]) -> dict[str, Mapping[str, Any]]:
         """Parse files that several patches changed and git merged without conflict."""
         texts = [
             (change.path, change.old.id, change.new.id)
@@ -131,16 +131,16 @@ class Integration:
         questions = [
             ParserRequest("change", path, {"before": contents[old], "after": contents[new]}) for path, old, new in texts
         ]
-        answers = await self.reader.answers(questions)
+        answers = await self.reader.ask(questions)
         return dict(zip((path for path, _, _ in texts), answers, strict=True))
 
 
 @frozen
-class _Settled:
+class _Resolved:
     tree: str
     how: Mapping[str, str] = field(default_factory=dict[str, str])
     """By file: a description of how its conflict was resolved."""
-    doubled: Obstacle | None = None
+    duplicates: Obstacle | None = None
 
 
 def _conflict(patch: Patch, refused: Mapping[str, Mapping[str, Any]]) -> Obstacle:
@@ -155,7 +155,7 @@ def _conflict(patch: Patch, refused: Mapping[str, Mapping[str, Any]]) -> Obstacl
     return Obstacle("patch_conflict", patch.id, files, tuple(dict.fromkeys(symbols)), "; ".join(words[:3]))
 
 
-def _doubling(patch: Patch, read: Mapping[str, Mapping[str, Any]]) -> Obstacle | None:
+def _duplicates(patch: Patch, read: Mapping[str, Mapping[str, Any]]) -> Obstacle | None:
     """Return an obstacle for declarations that would exist twice, or None."""
     found = {path: [str(one["name"]) for one in answer.get("duplicates", ())] for path, answer in read.items()}
     files = tuple(path for path, names in found.items() if names)

@@ -15,11 +15,11 @@ from donewhen.records import frozen
 class Observation:
     """One judgement: the red checks, in the order in which they ran. Empty: every check ran and was green."""
 
-    turned: tuple[str, ...] = ()
+    red: tuple[str, ...] = ()
 
     @property
-    def green(self) -> bool:
-        return not self.turned
+    def is_green(self) -> bool:
+        return not self.red
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Observations:
     tree: str
     conflict: tuple[str, ...] = ()
     """Paths at which the patches cannot be merged."""
-    asked: int = 0
+    times_judged: int = 0
     greens: int = 0
     reds: Counter[str] = field(default_factory=Counter[str])
     passes: Counter[str] = field(default_factory=Counter[str])
@@ -37,11 +37,11 @@ class Observations:
 
     def add(self, seen: Observation, first: Iterable[str]) -> None:
         """Count a judgement in which the checks of `first` ran before all others."""
-        self.asked += 1
-        self.greens += seen.green
-        self.reds.update(seen.turned)
-        if seen.turned:
-            self.passes.update(takewhile(lambda check: check != seen.turned[0], first))
+        self.times_judged += 1
+        self.greens += seen.is_green
+        self.reds.update(seen.red)
+        if seen.red:
+            self.passes.update(takewhile(lambda check: check != seen.red[0], first))
 
     @property
     def lead(self) -> int:
@@ -55,18 +55,18 @@ class Observations:
         return max(self.reds, key=lambda check: self.reds[check] - self.passes[check], default=None)
 
     @property
-    def red(self) -> bool:
+    def is_red(self) -> bool:
         return self.lead > 0 or not self.greens
 
     @property
-    def seen(self) -> bool:
-        return self.asked > 0 or bool(self.conflict)
+    def is_judged(self) -> bool:
+        return self.times_judged > 0 or bool(self.conflict)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         return self.lead > 0 or (self.lead < 0 and self.greens > 0) or bool(self.conflict)
 
     @property
-    def torn(self) -> list[str]:
+    def flaky(self) -> list[str]:
         """Checks that were both green and red."""
         return [check for check in self.reds if self.greens or self.passes[check]]

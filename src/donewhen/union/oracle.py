@@ -26,11 +26,11 @@ class MergedTree:
 class Oracle(Protocol):
     """Merges and judges unions. An exception that it raises ends the search."""
 
-    async def merged(self, members: Members) -> MergedTree:
+    async def merge(self, members: Members) -> MergedTree:
         """Apply the patches to the base in this order. Cheap: no check runs."""
         ...
 
-    async def judged(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
+    async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
         """Run the checks on a tree: those of `first` before the others and in that order.
 
         It may stop at the first red check; a green answer means that every check ran. `fresh`: bypass every cache,
@@ -51,7 +51,7 @@ class SearchLimits:
     """Maximum judgements of all kinds; then the best union so far is the result. None: no limit."""
 
 
-USUAL = SearchLimits()
+DEFAULT_LIMITS = SearchLimits()
 
 
 class SearchExhausted(Exception):
@@ -59,13 +59,13 @@ class SearchExhausted(Exception):
 
 
 class CachedOracle:
-    """Asks the probe and caches its answers."""
+    """Asks the oracle and caches its answers."""
 
-    def __init__(self, probe: Oracle, applied: Sequence[str], limits: SearchLimits) -> None:
-        self._probe = probe
-        self._place = {id: place for place, id in enumerate(applied)}
+    def __init__(self, oracle: Oracle, applied: Sequence[str], limits: SearchLimits) -> None:
+        self._oracle = oracle
+        self._position = {id: place for place, id in enumerate(applied)}
         self.limits = limits
-        self.tallies: dict[Members, Observations] = {}
+        self.observations: dict[Members, Observations] = {}
         self._trees: dict[str, Observations] = {}
         self._often_red: Counter[str] = Counter()
         self.runs = 0
@@ -73,46 +73,48 @@ class CachedOracle:
 
     def union(self, ids: Iterable[str]) -> Members:
         """Return the patches in the order of applying, whatever the order of trying."""
-        return tuple(sorted(ids, key=self._place.__getitem__))
+        return tuple(sorted(ids, key=self._position.__getitem__))
 
-    async def tally(self, members: Members) -> Observations:
+    async def observe(self, members: Members) -> Observations:
         """Return what is known about a union; it may only be how it merges."""
-        if members not in self.tallies:
-            merged = await self._probe.merged(members)
-            tally = Observations(merged.tree, merged.conflict)
-            self.tallies[members] = tally if merged.conflict else self._trees.setdefault(merged.tree, tally)
-        return self.tallies[members]
+        if members not in self.observations:
+            merged = await self._oracle.merge(members)
+            observations = Observations(merged.tree, merged.conflict)
+            self.observations[members] = (
+                observations if merged.conflict else self._trees.setdefault(merged.tree, observations)
+            )
+        return self.observations[members]
 
-    async def find_out(self, tally: Observations) -> None:
+    async def judge_if_new(self, observations: Observations) -> None:
         """Judge a tree that was not judged before; repeat only while its answers are undecided."""
-        if not tally.seen:
-            self._may_ask()
+        if not observations.is_judged:
+            self._check_limit()
             self.runs += 1
-            await self._ask(tally)
-        await self.settle(tally)
+            await self._judge(observations)
+        await self.settle(observations)
 
-    async def settle(self, tally: Observations) -> None:
-        while not tally.settled and tally.asked < self.limits.asks:
-            await self.again(tally)
+    async def settle(self, observations: Observations) -> None:
+        while not observations.is_settled and observations.times_judged < self.limits.asks:
+            await self.confirm(observations)
 
-    async def again(self, tally: Observations) -> None:
+    async def confirm(self, observations: Observations) -> None:
         """Judge a tree only to confirm its answer."""
-        self._may_ask()
+        self._check_limit()
         self.confirmations += 1
-        await self._ask(tally)
+        await self._judge(observations)
 
     @property
-    def wavering(self) -> list[Observations]:
+    def flaky_trees(self) -> list[Observations]:
         """The trees on which some check was both green and red."""
-        return [tally for tally in self._trees.values() if tally.torn]
+        return [observations for observations in self._trees.values() if observations.flaky]
 
-    def _may_ask(self) -> None:
+    def _check_limit(self) -> None:
         if self.limits.most_runs is not None and self.runs + self.confirmations >= self.limits.most_runs:
             raise SearchExhausted
 
-    async def _ask(self, tally: Observations) -> None:
+    async def _judge(self, observations: Observations) -> None:
         often = [check for check, _ in self._often_red.most_common()]
-        first = tuple(dict.fromkeys([tally.suspect, *often] if tally.suspect else often))
-        seen = await self._probe.judged(tally.tree, first, fresh=tally.asked > 0)
-        tally.add(seen, first)
-        self._often_red.update(seen.turned)
+        first = tuple(dict.fromkeys([observations.suspect, *often] if observations.suspect else often))
+        seen = await self._oracle.judge(observations.tree, first, fresh=observations.times_judged > 0)
+        observations.add(seen, first)
+        self._often_red.update(seen.red)

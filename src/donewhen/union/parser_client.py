@@ -27,7 +27,7 @@ CPU_SECS = 20
 """CPU limit for all texts of one process. A file of 1 MB takes well under a second."""
 WALL_SECS = 120.0
 MEMORY = 1 << 30
-MOST_SAID = 256 << 20
+MOST_OUTPUT = 256 << 20
 BOOTED = BOOT.format(module="donewhen.union.parser_process")
 PACKAGES = (donewhen, tree_sitter)
 UNREADABLE = "it could not be read: the parser hung, died or needed too much memory"
@@ -55,20 +55,20 @@ class ParserClient:
     """Which sandbox rules this machine can enforce."""
     boot: str = BOOTED
     """The Python code that the process runs."""
-    asked: int = field(default=0)
+    processes: int = field(default=0)
     """Number of processes started so far."""
 
-    async def answers(self, questions: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
+    async def ask(self, questions: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
         """Return an answer to each request, in order; `{"unreadable": why}` for a text that could not be parsed."""
         answers: list[Mapping[str, Any]] = []
         while len(answers) < len(questions):
-            answers += await self._asked(questions[len(answers) :]) or [{"unreadable": UNREADABLE}]
+            answers += await self._ask_process(questions[len(answers) :]) or [{"unreadable": UNREADABLE}]
         return answers
 
-    async def _asked(self, questions: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
-        self.asked += 1
-        given, walls = b"".join(one.line() for one in questions), _walls(self.probe)
-        reader = interpreter(self.boot, PACKAGES, given, wall_secs=WALL_SECS, most_said=MOST_SAID, confinement=walls)
+    async def _ask_process(self, questions: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
+        self.processes += 1
+        given, walls = b"".join(one.line() for one in questions), _confinement(self.probe)
+        reader = interpreter(self.boot, PACKAGES, given, wall_secs=WALL_SECS, most_said=MOST_OUTPUT, confinement=walls)
         finished = await self.launcher.run(reader)
         if finished.end is End.COULD_NOT_START:
             raise MachineryBroke(f"the reader of source texts could not start: {finished.reason}")
@@ -76,7 +76,7 @@ class ParserClient:
         return [json.loads(line) for line in whole]
 
 
-def _walls(probe: SandboxProbe) -> Confinement:
+def _confinement(probe: SandboxProbe) -> Confinement:
     """Forbid writing files, the network and signals to others. Without kernel support, only the limits apply."""
     from donewhen.workspace.process.launcher import kernel
 

@@ -16,15 +16,15 @@ from donewhen.syntax.grammar import SourceUnreadable, language_of
 # The process is started often, for one kind of request at a time. Modules that only some requests need load on use.
 
 
-def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
-    path, encoded = str(asked["path"]), {name: asked.get(name) for name in TEXTS}
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    path, encoded = str(request["path"]), {name: request.get(name) for name in TEXTS}
     texts = {name: None if text is None else base64.b64decode(text) for name, text in encoded.items()}
     try:
-        match asked["about"]:
+        match request["about"]:
             case "merge":
                 return _merge(path, texts)
             case "symbols":
-                return _symbols(path, texts["after"] or b"", asked["symbols"])
+                return _symbols(path, texts["after"] or b"", request["symbols"])
             case _:
                 return _change(path, texts["before"], texts["after"])
     except SourceUnreadable as unreadable:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from donewhen.union.oracle import CachedOracle, Members
 
-Standing = Literal["green", "red", "doubtful"]
+UnionState = Literal["green", "red", "doubtful"]
 
 MOST_DOUBT = 3
 """Maximum number of additional repetitions of a red after flaky checks were seen."""
@@ -18,78 +18,85 @@ MOST_DOUBT = 3
 class SearchState:
     """The knowledge of one search."""
 
-    def __init__(self, questions: CachedOracle, green_alone: Iterable[str] = ()) -> None:
-        self.questions = questions
-        self.union = questions.union
+    def __init__(self, oracle: CachedOracle, green_alone: Iterable[str] = ()) -> None:
+        self.oracle = oracle
+        self.union = oracle.union
         self._green_alone = {(id,) for id in green_alone}
 
-    def believed(self, members: Members) -> bool | None:
+    def known_red(self, members: Members) -> bool | None:
         """Return whether a union is red, without a new judgement; None if unknown."""
-        tally = self.questions.tallies.get(members)
-        if tally and tally.seen:
-            return tally.red
+        observations = self.oracle.observations.get(members)
+        if observations and observations.is_judged:
+            return observations.is_red
         return False if not members or members in self._green_alone else None
 
-    async def unmerged(self, members: Members) -> bool:
+    async def has_conflict(self, members: Members) -> bool:
         """Return whether patches cannot be merged. This needs no judgement."""
-        return bool((await self.questions.tally(members)).conflict)
+        return bool((await self.oracle.observe(members)).conflict)
 
-    async def red(self, members: Members) -> bool:
+    async def is_red(self, members: Members) -> bool:
         """Return whether a union is red, with the weak evidence that is enough to continue a search."""
-        believed = self.believed(members)
-        return believed if believed is not None else await self.seen_red(members)
+        believed = self.known_red(members)
+        return believed if believed is not None else await self.is_judged_red(members)
 
-    async def seen_red(self, members: Members) -> bool:
+    async def is_judged_red(self, members: Members) -> bool:
         """The same, but only from judgements of this search: an earlier green of a patch alone does not count."""
-        tally = await self.questions.tally(members)
-        await self.questions.find_out(tally)
-        return tally.red
+        observations = await self.oracle.observe(members)
+        await self.oracle.judge_if_new(observations)
+        return observations.is_red
 
-    async def sure(self, members: Members) -> Standing:
+    async def confirmed_state(self, members: Members) -> UnionState:
         """Return the state of a union before a patch is blamed: red only after the repetitions that the limits demand.
 
         The first red, with which the search selected this union, does not count: it was found by looking for a red.
         After flaky checks were seen, a red must be repeated more often.
         """
-        tally = await self.questions.tally(members)
-        if tally.conflict:
+        observations = await self.oracle.observe(members)
+        if observations.conflict:
             return "red"
-        selected = tally.asked > 0
-        while not tally.asked or (
-            0 <= tally.lead < self._needed(selected) and tally.asked < self.questions.limits.asks
+        selected = observations.times_judged > 0
+        while not observations.times_judged or (
+            0 <= observations.lead < self._needed_majority(selected)
+            and observations.times_judged < self.oracle.limits.asks
         ):
-            await self.questions.again(tally)
-        await self.questions.settle(tally)
-        if not tally.red:
+            await self.oracle.confirm(observations)
+        await self.oracle.settle(observations)
+        if not observations.is_red:
             return "green"
-        return "red" if tally.lead >= self._needed(selected) else "doubtful"
+        return "red" if observations.lead >= self._needed_majority(selected) else "doubtful"
 
-    def _needed(self, selected: bool) -> int:
+    def _needed_majority(self, selected: bool) -> int:
         """Return the majority that red answers need."""
-        return self.questions.limits.confirmations + selected + min(len(self.questions.wavering), MOST_DOUBT)
+        return self.oracle.limits.confirmations + selected + min(len(self.oracle.flaky_trees), MOST_DOUBT)
 
-    async def red_on_second_thought(self, members: Members) -> bool:
+    async def is_red_again(self, members: Members) -> bool:
         """Judge a union once more and return whether it is red. If answers differ, repeat until one leads by two."""
-        tally = await self.questions.tally(members)
-        if members in self._green_alone and not tally.seen:
+        observations = await self.oracle.observe(members)
+        if members in self._green_alone and not observations.is_judged:
             return False
-        once, most = tally.asked + 1, self.questions.limits.asks
+        once, most = observations.times_judged + 1, self.oracle.limits.asks
         while (
-            not tally.conflict and tally.asked < most and (tally.asked < once or (tally.torn and abs(tally.lead) < 2))
+            not observations.conflict
+            and observations.times_judged < most
+            and (observations.times_judged < once or (observations.flaky and abs(observations.lead) < 2))
         ):
-            await self.questions.again(tally)
-        return tally.red
+            await self.oracle.confirm(observations)
+        return observations.is_red
 
-    def why(self, members: Members) -> tuple[str | None, tuple[str, ...]]:
+    def cause(self, members: Members) -> tuple[str | None, tuple[str, ...]]:
         """Return, for a red union, the check that broke or the paths at which its patches cannot be merged."""
-        tally = self.questions.tallies[members]
-        return tally.suspect, tally.conflict
+        observations = self.oracle.observations[members]
+        return observations.suspect, observations.conflict
 
     @property
     def flaky(self) -> tuple[str, ...]:
         """Checks that were both green and red on one tree."""
-        return tuple(sorted({check for tally in self.questions.wavering for check in tally.torn}))
+        return tuple(sorted({check for observations in self.oracle.flaky_trees for check in observations.flaky}))
 
     def greens(self) -> list[Members]:
         """Return the unions that were seen green."""
-        return [members for members, tally in self.questions.tallies.items() if tally.seen and not tally.red]
+        return [
+            members
+            for members, observations in self.oracle.observations.items()
+            if observations.is_judged and not observations.is_red
+        ]

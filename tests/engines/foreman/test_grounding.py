@@ -50,7 +50,7 @@ async def issues_in(root: Path, *subtasks: dict[str, Any], boot: str = BOOTED) -
         reader = ParserClient(store.bare.launcher, probe, boot)
         found = await ungrounded(plan_of(told), git(root, "rev-parse", "main^{tree}"), store, reader)
     assert all(issue.isprintable() for issue in found)
-    return found, reader.asked
+    return found, reader.processes
 
 
 async def issues(

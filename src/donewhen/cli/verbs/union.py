@@ -30,7 +30,7 @@ def command(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
     combined = anyio.run(methods.union_run, base, parts, say, _audience(as_json))
     if not as_json:
         _show(combined)
-    return 0 if combined.united.complete else 1
+    return 0 if combined.united.is_complete else 1
 
 
 def _audience(as_json: bool) -> Emit:
@@ -63,8 +63,8 @@ def _show(combined: "Combined") -> None:
         click.echo(one_line(f"merged by syntax: {path} ({how})"))
     for name in united.flaky:
         click.echo(one_line(f"flaky: {name} gave two answers for one tree"))
-    for leg in united.judgement.legs if united.judgement else ():
-        if leg.stands == "open":
+    for leg in united.judgement.deltas if united.judgement else ():
+        if leg.kind == "open":
             click.echo(one_line(f"does not decide: {leg.name} ({leg.detail})"))
     if combined.note:
         click.echo(one_line(f"note: {combined.note}"))

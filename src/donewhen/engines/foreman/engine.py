@@ -150,7 +150,7 @@ class _PlanRun:
             told: list[Event] = []
             patches = {one.patch.id: one.patch for one in gated}
             uniting = await self.hands.uniting(self.reached.tree, patches, tuple(self.reached.inside))
-            united = await replace(uniting, emit=told.append).combined(gated)
+            united = await replace(uniting, emit=told.append).combine(gated)
             step = LevelResult.from_union(united, self.hands.held_out, stands=bool(self.reached.inside))
             self.job.notebook.write(self._note(UNITED, name, **step.plain()), *told)
         self.reached.take(step)

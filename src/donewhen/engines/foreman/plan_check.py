@@ -217,7 +217,7 @@ async def _unknown(
             )
             for file, content in zip(files, texts, strict=True)
         ]
-        for file, answer in zip(files, await reader.answers(questions), strict=True):
+        for file, answer in zip(files, await reader.ask(questions), strict=True):
             found = answer.get("found", {})
             for id, symbol in asked[file]:
                 if (known := found.get(symbol)) and known["answer"] == "no such symbol":

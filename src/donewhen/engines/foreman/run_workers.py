@@ -145,7 +145,7 @@ class WorkerPool:
         patch = Patch(id=id, tree=tree, on=task.ground, footprint=task.subtask.footprint)
         is_told = self.tries.is_told(task, number)
         uniting = await self.hands.uniting(task.ground, subtask=id)
-        gated = await (replace(uniting, emit=_unheard) if is_told else uniting).gated(patch)
+        gated = await (replace(uniting, emit=_unheard) if is_told else uniting).gate_one(patch)
         if not is_told:
             self.tries.write_gated(task, number, gated.status)
         return gated

@@ -16,7 +16,7 @@ from donewhen.judge.verdict import CheckStatus, Result, Verdict
 from donewhen.records import frozen
 from donewhen.session.check.judge_tree import check_results, judge_tree
 from donewhen.session.workplace import Workplace
-from donewhen.union.check_delta import CheckDelta, CheckDeltas, Stands
+from donewhen.union.check_delta import CheckDelta, CheckDeltas, DeltaKind
 
 Way = Literal["gate", "union"]
 CHECKS_ALONE = replace(ALL, canary=False, reruns=False)
@@ -72,9 +72,9 @@ class RegressionJudge:
             self._build(ALL),
         ]
         seen = await self._seen(tree, "gate", steps, fresh)
-        news = [leg.name for leg in seen.legs if leg.name in red and leg.has_news]
+        news = [leg.name for leg in seen.deltas if leg.name in red and leg.has_changed]
         sure = await self._seen(tree, "gate", [CheckSelection(self.contract, news, ALL)], fresh)
-        return CheckDeltas(tuple({leg.name: leg for leg in (*seen.legs, *sure.legs)}.values()), seen.taken_back)
+        return CheckDeltas(tuple({leg.name: leg for leg in (*seen.deltas, *sure.deltas)}.values()), seen.restored)
 
     def _build(self, defences: Defences) -> "CheckSelection":
         return CheckSelection(self.builds, [check.name for check in self.builds.checks], defences)
@@ -96,8 +96,8 @@ class RegressionJudge:
         for step in steps:
             if step.names:
                 part = await self._judged(tree, phase, step, fresh)
-                seen = CheckDeltas((*seen.legs, *part.legs), tuple(dict.fromkeys((*seen.taken_back, *part.taken_back))))
-            if seen.turned or seen.unknown or seen.taken_back:
+                seen = CheckDeltas((*seen.deltas, *part.deltas), tuple(dict.fromkeys((*seen.restored, *part.restored))))
+            if seen.broken or seen.unknown or seen.restored:
                 break
         return seen
 
@@ -150,7 +150,7 @@ def leg_of(before: Result, now: Result) -> CheckDelta:
     counts_by_test = before.status is not CheckStatus.PASS and not now.quarantined
     return CheckDelta(
         name=now.name,
-        stands=stands,
+        kind=stands,
         status=now.status.value,
         detail=detail,
         exit_code=now.exit_code,
@@ -160,7 +160,7 @@ def leg_of(before: Result, now: Result) -> CheckDelta:
     )
 
 
-def compared(before: Result, now: Result) -> tuple[Stands, str]:
+def compared(before: Result, now: Result) -> tuple[DeltaKind, str]:
     """Return how a check compares with the base, and the reason as text."""
     words = "; ".join(now.reasons) or now.status.value
     if now.quarantined:
@@ -178,7 +178,7 @@ def compared(before: Result, now: Result) -> tuple[Stands, str]:
     return _test_by_test(before, now)
 
 
-def _test_by_test(before: Result, now: Result) -> tuple[Stands, str]:
+def _test_by_test(before: Result, now: Result) -> tuple[DeltaKind, str]:
     """Compare a check that was red on the base: the tests in it that passed there must pass."""
     if not before.passed:
         return "open", f"{now.status.value}, and {before.status.value} on the base"

@@ -21,10 +21,10 @@ from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.memory.open_store import RepairStoreHandle
 from donewhen.memory.recall import RecalledHint, recall
-from donewhen.memory.repair import Ending, Offer, harmless, repair
+from donewhen.memory.repair import Ending, Offer, repair, sanitise_signature
 from donewhen.memory.repair_store import RepairStore
-from donewhen.memory.sanitise import hidden
-from donewhen.memory.signature import Signature, of_json, signature_of
+from donewhen.memory.sanitise import hide_secrets
+from donewhen.memory.signature import Signature, from_json, signature_of
 from donewhen.session.check.judge_tree import secrets_in
 from donewhen.session.log.notes import Baseline, Hint, RoundBegun
 from donewhen.session.log.open_archive import archive_of
@@ -171,9 +171,9 @@ class RepairMemory(SessionMemory):
         baseline = self._recorder.story.before_work
         before = baseline.signatures.get(check) if baseline is not None else None
         end = "".join(log.splitlines(keepends=True)[-MOST_LINES:])
-        printed = hidden(end, secrets_in(self._place, self._opened.settings))
-        found = signature_of(printed, check, of_json(before) if before else None)
-        return harmless(found if found.failed or not before else signature_of(printed, check))
+        printed = hide_secrets(end, secrets_in(self._place, self._opened.settings))
+        found = signature_of(printed, check, from_json(before) if before else None)
+        return sanitise_signature(found if found.failed or not before else signature_of(printed, check))
 
     @property
     def _contract(self) -> Contract:
@@ -187,7 +187,7 @@ class RepairMemory(SessionMemory):
         story, found = self._recorder.story, None
         with self._tolerant():
             last = next(judgements(story), None)
-            red = {check: of_json(plain) for check, plain in last.signatures.items()} if last else {}
+            red = {check: from_json(plain) for check, plain in last.signatures.items()} if last else {}
             if red:
                 ask = partial(
                     recall,
@@ -246,11 +246,11 @@ class RepairMemory(SessionMemory):
         patch = await self._place.store.patch(before.tree, now.tree, LARGEST_SHOWN)
         for check in sure:
             known = repair(
-                signature=of_json(before.signatures[check]),
-                said=current.attempted.said if current.attempted is not None else "",
+                signature=from_json(before.signatures[check]),
+                approach=current.attempted.said if current.attempted is not None else "",
                 patch=patch,
                 origin=self._origin(current),
-                redact=partial(hidden, secrets=secrets_in(self._place, self._opened.settings)),
+                redact=partial(hide_secrets, secrets=secrets_in(self._place, self._opened.settings)),
             )
             if known is not None:
                 self._asked(partial(self._shelf.write, partial(RepairStore.add, repair=known)))

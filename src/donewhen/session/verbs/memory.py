@@ -15,7 +15,16 @@ from donewhen.errors import BadInput
 from donewhen.memory.counting import wilson
 from donewhen.memory.open_store import RepairStoreHandle
 from donewhen.memory.recall import recall
-from donewhen.memory.repair import Offer, Repair, digest, failure_class, harmless, of_plain, offers_of, place_name
+from donewhen.memory.repair import (
+    Offer,
+    Repair,
+    digest,
+    failure_class,
+    from_plain,
+    offers_of,
+    place_name,
+    sanitise_signature,
+)
 from donewhen.memory.repair_store import KnownRepair, RepairStore
 from donewhen.memory.signature import signature_of
 from donewhen.readers.json import parsed
@@ -77,9 +86,9 @@ def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) 
         return None
     ask = partial(
         recall,
-        red={check: harmless(signature_of(log, check))},
+        red={check: sanitise_signature(signature_of(log, check))},
         repo=os.path.realpath(repo) if repo else "",
-        rests=False,
+        may_withhold=False,
         source=repository_key(common_dir_of(Path(repo))) if repo else None,
         across=not repo or near().flag("memory", "across_repositories"),
     )
@@ -134,7 +143,7 @@ def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, in
     if not repairs:
         return 0, 0
     with _repair_store(say) as store:
-        return len(repairs), store.write(lambda book: book.take(repairs))
+        return len(repairs), store.write(lambda book: book.import_all(repairs))
 
 
 def _read(name: str, content: bytes) -> Iterator[tuple[Repair, list[Offer]]]:
@@ -145,7 +154,7 @@ def _read(name: str, content: bytes) -> Iterator[tuple[Repair, list[Offer]]]:
         if data is None:
             raise BadInput(f"{name}:{number}: not an object of JSON; nothing was imported")
         try:
-            yield of_plain(data), list(offers_of(data))
+            yield from_plain(data), list(offers_of(data))
         except ValueError as why:
             raise BadInput(f"{name}:{number}: not a repair: {why}; nothing was imported") from why
 

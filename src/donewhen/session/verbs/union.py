@@ -147,7 +147,7 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
     tree = await store.tree_of(base)
     integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
     gate = PatchGate(store=store, base=tree, reader=reader, judging=judging, allowed=editable(contract))
-    united = await Combiner(gate, integration, judging, emit).united(patches)
+    united = await Combiner(gate, integration, judging, emit).combine_all(patches)
     moved = [patch.id for patch in patches if patch.origin and await _has_moved(place, patch)]
     note = f"moved since, and judged as they were before: {', '.join(moved)}" if moved else ""
     branch, commit = await _land(place, base, united, integration) if united.kept else ("", "")
@@ -158,7 +158,7 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
 
 async def _land(place: Workplace, base: str, united: United, integration: Integration) -> tuple[str, str]:
     """Land the union as its own branch. The same union is the same branch."""
-    trees = [(await integration.together(united.kept[: n + 1])).tree for n in range(len(united.kept))]
+    trees = [(await integration.apply(united.kept[: n + 1])).tree for n in range(len(united.kept))]
     named = hashlib.sha256("\n".join((base, *trees)).encode()).hexdigest()[:8]
     branch = f"donewhen/union-{named}"
     at, commit = datetime.datetime.now().astimezone(), base
