@@ -145,7 +145,7 @@ GIVEN: Mapping[str, tuple[Any, ...]] = {
     "memory.sanitise.sanitise_line": (4_096,),
     "memory.sanitise.hide_secrets": ({"TOKEN": "secret"},),
     "memory.sanitise.cut": (4_096,),
-    "model.partial_reply.parsed": (40,),
+    "model.partial_reply.parse_json": (40,),
     "readers.failures.documents.documents": (re.compile(r"[\[{]"),),
     "readers.failures.project_paths.in_project": (("/a",),),
     "readers.failures.traces.blocks": (re.compile("a"),),
@@ -177,7 +177,7 @@ ADAPTED: Mapping[str, Call] = {
     "judge.protect.contents.rust_items.items": _rust_items,
     "memory.repair.from_plain": lambda data: _as_json(_of("memory.repair.from_plain"), data),
     "memory.repair.offers_of": lambda data: _as_json(lambda value: list(_of("memory.repair.offers_of")(value)), data),
-    "model.request_error.without": lambda data: _of("model.request_error.without")(
+    "model.request_error.remove_secrets": lambda data: _of("model.request_error.remove_secrets")(
         ("sk-0123456789", text(data)[:100]), text(data)
     ),
     "model.request_error.of_response": lambda data: _of("model.request_error.of_response")(
@@ -198,7 +198,7 @@ What stands after a colon tells apart calls of one function, each of which has t
 ALSO_RAISES: Mapping[str, type[Exception]] = {
     "memory.repair.from_plain": ValueError,
     "memory.repair.offers_of": ValueError,
-    "model.partial_reply.parsed": ValueError,
+    "model.partial_reply.parse_json": ValueError,
 }
 """Errors of the standard library that a docstring names."""
 

@@ -7,7 +7,7 @@ from talking import WIRES, World, first_turn, talking
 
 from donewhen.model.deadlines import RetryBudget
 from donewhen.model.fallback import Fallback
-from donewhen.model.interface import Bill, ModelFailed, ModelWaits, Reply, Said, Turn, Usage, close_model
+from donewhen.model.interface import Bill, ModelFailed, ModelWaits, OnText, Reply, Turn, Usage, close_model
 from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import Act, Answer, Cuts, Refuses, Says, Wire, frames, serving
 
@@ -95,8 +95,8 @@ class Gives:
     name: str
     what: Reply | Bill
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
-        del turn, said
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
+        del turn, on_text
         if isinstance(self.what, Reply):
             return self.what
         failure = ModelFailed("broken", "network")

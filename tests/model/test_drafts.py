@@ -11,7 +11,7 @@ from donewhen.model.partial_reply import DEEPEST_INPUT, LARGEST_INPUT, PartialCa
 
 
 def call_of(arguments: str, **draft: str) -> Call:
-    (call,) = calls_of(PartialReply(wishes=[PartialCall("c1", "shell", arguments)], **draft), ())  # pyright: ignore[reportArgumentType] - a stop by name
+    (call,) = calls_of(PartialReply(calls=[PartialCall("c1", "shell", arguments)], **draft), ())  # pyright: ignore[reportArgumentType] - a stop by name
     return call
 
 
@@ -83,7 +83,7 @@ def test_an_id_that_is_taken_is_left_empty_and_a_call_that_came_twice_is_one() -
         PartialCall("", "shell", "{}"),
         PartialCall("", "shell", "{}"),
     ]
-    calls = calls_of(PartialReply(wishes=wishes), {"old"})
+    calls = calls_of(PartialReply(calls=wishes), {"old"})
     assert [(call.id, call.input) for call in calls] == [
         ("c1", {"command": "a"}),
         ("", {"command": "b"}),

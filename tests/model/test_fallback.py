@@ -8,7 +8,7 @@ import pytest
 from talking import ENVIRONMENT, World, first_turn
 
 from donewhen.model.fallback import Fallback
-from donewhen.model.interface import ModelFailed, ModelWaits, Reply, Said, Turn, close_model
+from donewhen.model.interface import ModelFailed, ModelWaits, OnText, Reply, Turn, close_model
 from donewhen.model.open_model import ModelConfig, open_model
 from wire_server import Answer, Refuses, Says, serving
 
@@ -25,10 +25,10 @@ class Told:
     gives: list[Given]
     asked: list[str] = field(default_factory=list[str])
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         self.asked.append(turn.role)
-        if said:
-            said(self.name)
+        if on_text:
+            on_text(self.name)
         given = self.gives.pop(0) if len(self.gives) > 1 else self.gives[0]
         if isinstance(given, Reply):
             return given

@@ -17,7 +17,7 @@ from donewhen.errors import BadInput
 from donewhen.model.deadlines import RetryBudget
 from donewhen.model.interface import ModelFailed, close_model
 from donewhen.model.open_model import ModelConfig, open_model
-from donewhen.model.providers import PROVIDERS, same_provider
+from donewhen.model.providers import PROVIDERS, is_same_provider
 from donewhen.model.wires.pydantic import OtherModel
 from wire_server import Answer, Refuses, Says, WireServer, serving
 
@@ -70,7 +70,7 @@ async def test_a_server_gets_no_key_but_that_of_its_own_provider(asked: str, own
     with serving(FINE) as configured, serving(FINE) as home:
         config = ModelConfig(base_url=f"{configured.url}/v1", base_url_for=owner, retry=ONCE)
         assert await ask(f"{asked}:m", config, homes(home)) == "fine"
-    reached, other = (configured, home) if same_provider(asked, owner) else (home, configured)
+    reached, other = (configured, home) if is_same_provider(asked, owner) else (home, configured)
     assert keys_at(reached) == own(asked)
     assert other.received == other.asides == []
 
@@ -81,7 +81,7 @@ async def test_a_fallback_takes_its_key_to_the_server_of_its_own_provider(asked:
         config = ModelConfig(
             base_url=f"{configured.url}/v1", base_url_for=owner, fallback=(f"{owner}:b", f"{asked}:c"), retry=ONCE
         )
-        if same_provider(asked, owner):
+        if is_same_provider(asked, owner):
             assert await ask(f"{asked}:a", config, homes(home)) == "fine"
             assert (keys_at(configured), keys_at(home)) == (own(asked), set())
         else:

@@ -38,7 +38,7 @@ async def words(name: str, *acts: Act, user: str = "") -> str:
     with serving(*acts, again=True) as server:
         url = server.url.replace("http://", f"http://{user}@" if user else "http://")
         config = ModelConfig(base_url=url, retry=RetryBudget(per_turn=0))
-        model = open_model(name, config, outside=World().outside())
+        model = open_model(name, config, clock=World().outside())
         try:
             assert LONG_KEY not in repr(model)
             with pytest.raises((ModelFailed, ModelWaits)) as failed:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from donewhen.events import Emit, Event
-from donewhen.model.interface import Said, Usage
+from donewhen.model.interface import OnText, Usage
 from donewhen.records import Stored, frozen
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Job:
     max_turns: int = 24
     redact: Callable[[str], str] = str
     """Removes secret values from the output of commands. Only redacted output may reach a model or the log."""
-    said: Said | None = None
+    on_text: OnText | None = None
     """Callback that receives the model's text while it is streamed, for people who watch."""
     hands: WorkerServices | None = None
     """Only for an engine that runs workers."""

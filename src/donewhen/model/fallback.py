@@ -6,7 +6,7 @@ has the beginning in its cache.
 
 from dataclasses import dataclass, field, replace
 
-from donewhen.model.interface import Bill, Model, ModelFailed, ModelWaits, Reply, Said, Turn, close_model
+from donewhen.model.interface import Bill, Model, ModelFailed, ModelWaits, OnText, Reply, Turn, close_model
 
 FAULT_OF_THE_REQUEST = "bad_request"
 """The error kind that is not passed on to the next model: the request itself is wrong."""
@@ -15,20 +15,22 @@ FAULT_OF_THE_REQUEST = "bad_request"
 @dataclass(slots=True)
 class Fallback:
     models: tuple[Model, ...]
-    _stays: dict[str, tuple[Model, str]] = field(default_factory=dict[str, tuple[Model, str]], init=False, repr=False)
+    _last_used: dict[str, tuple[Model, str]] = field(
+        default_factory=dict[str, tuple[Model, str]], init=False, repr=False
+    )
     """By role: the model that answers now, and why it is not the first."""
 
     @property
     def name(self) -> str:
         return self.models[0].name
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         failures: list[ModelFailed | ModelWaits] = []
         spent = Bill()
-        current, why = self._stays.get(turn.role, (self.models[0], ""))
+        current, why = self._last_used.get(turn.role, (self.models[0], ""))
         for model in (current, *(other for other in self.models if other is not current)):
             try:
-                reply = await model.reply(turn, said)
+                reply = await model.reply(turn, on_text)
             except (ModelFailed, ModelWaits) as failure:
                 spent = failure.bill = spent + failure.bill
                 if isinstance(failure, ModelFailed) and failure.kind == FAULT_OF_THE_REQUEST:
@@ -37,7 +39,7 @@ class Fallback:
                 why = f"{model.name}: {failure}"
                 continue
             why = "" if model is self.models[0] else why
-            self._stays[turn.role] = (model, why)
+            self._last_used[turn.role] = (model, why)
             return replace(_with(spent, reply), fallback=why)
         passing = [failure for failure in failures if isinstance(failure, ModelFailed) and not failure.final]
         waiting = [failure for failure in failures if isinstance(failure, ModelWaits)]

@@ -142,7 +142,7 @@ class Reply:
     """Why a model other than the first answered; empty if the first did."""
 
 
-Said = Callable[[str], None]
+OnText = Callable[[str], None]
 """Callback for pieces of text as they stream in, for live display only; the reply is authoritative."""
 
 
@@ -152,7 +152,7 @@ class Model(Protocol):
         """PROVIDER:NAME."""
         ...
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         """Return the complete reply. Raise `ModelFailed` or `ModelWaits`."""
         ...
 

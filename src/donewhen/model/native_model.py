@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from donewhen.model.interface import Assistant, Message, Reply, Said, Turn, Usage
+from donewhen.model.interface import Assistant, Message, OnText, Reply, Turn, Usage
 from donewhen.model.partial_reply import PartialReply
 from donewhen.model.providers import passwords
 from donewhen.model.request_error import RequestError
@@ -74,38 +74,36 @@ class NativeModel:
     def name(self) -> str:
         return self.answerer.name
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         secrets = (self.endpoint.key, *passwords(self.endpoint.url))
-        asking = TurnRunner(
-            self.answerer, self.retries, self.transport.outside, self.transport.deadlines.total, secrets
-        )
+        runner = TurnRunner(self.answerer, self.retries, self.transport.clock, self.transport.deadlines.total, secrets)
         wire, conversation = self.wires[0], self._conversation(turn)
 
         async def ask() -> PartialReply:
             nonlocal wire, conversation
             wire, conversation = self.wires[0], self._conversation(turn)
-            return await self._ask(wire, conversation, said)
+            return await self._ask(wire, conversation, on_text)
 
-        await asking.settle(ask, conversation.ids, lambda setback: self._gives_way(setback, wire, conversation))
-        return asking.reply(wire.tag)
+        await runner.run(ask, conversation.ids, lambda error: self._adapt(error, wire, conversation))
+        return runner.reply(wire.tag)
 
     async def close(self) -> None:
         """Close the connections that were kept for the next turn."""
         await self.transport.close()
 
-    async def _ask(self, wire: Wire, conversation: WireConversation, said: Said | None) -> PartialReply:
-        listener = wire.listener(said)
+    async def _ask(self, wire: Wire, conversation: WireConversation, on_text: OnText | None) -> PartialReply:
+        listener = wire.listener(on_text)
         body = b"".join((conversation.head, b",".join(wire.marked(conversation.bodies)), END))
         headers = {"content-type": "application/json", "accept": "text/event-stream", **wire.headers(self.endpoint.key)}
         try:
             await self.transport.ask(HttpRequest(self.endpoint.url + wire.path, headers, body), listener)
             return listener.draft()
         except BrokenStream as error:
-            setback = RequestError(f"the answer is broken: {error}", "malformed", retry=True)
-            setback.usage = listener.usage or Usage()
-            raise setback from error
-        except RequestError as setback:
-            setback.usage = listener.usage or Usage()
+            failure = RequestError(f"the answer is broken: {error}", "malformed", retry=True)
+            failure.usage = listener.usage or Usage()
+            raise failure from error
+        except RequestError as failure:
+            failure.usage = listener.usage or Usage()
             raise
 
     def _conversation(self, turn: Turn) -> WireConversation:
@@ -121,30 +119,30 @@ class NativeModel:
         found.grow(turn.messages, self.wires[0])
         return found
 
-    def _gives_way(self, setback: RequestError, wire: Wire, asked: WireConversation) -> bool:
+    def _adapt(self, error: RequestError, wire: Wire, conversation: WireConversation) -> bool:
         """Return True if another form of the request is possible. If not, add details that the server does not know."""
-        if self._has_another_way(setback, wire, asked):
+        if self._change_request(error, wire, conversation):
             return True
-        if setback.waits == "sign_in" and self.endpoint.about_key:
-            setback.message += f"; {self.endpoint.about_key}"
-        elif setback.kind == "not_found":
-            setback.message += f"; asked was {host_and_path(self.endpoint.url + wire.path)}"
+        if error.waits == "sign_in" and self.endpoint.about_key:
+            error.message += f"; {self.endpoint.about_key}"
+        elif error.kind == "not_found":
+            error.message += f"; asked was {host_and_path(self.endpoint.url + wire.path)}"
         return False
 
-    def _has_another_way(self, setback: RequestError, wire: Wire, asked: WireConversation) -> bool:
+    def _change_request(self, error: RequestError, wire: Wire, conversation: WireConversation) -> bool:
         """Use the other wire if the server lacks this one; leave out an optional field that it refused by name.
 
         Another turn may have done so already while this one was running.
         """
-        if setback.kind == "not_found" and wire.model not in setback.message:
+        if error.kind == "not_found" and wire.model not in error.message:
             if wire is self.wires[0] and len(self.wires) > 1:
                 del self.wires[0]
                 self._conversations.clear()
             return wire is not self.wires[0]
-        if setback.kind != "bad_request":
+        if error.kind != "bad_request":
             return False
-        optional = [name for name in wire.optional if name not in asked.opening.left_out]
-        sent = [name for name in optional if f'"{name}":'.encode() in asked.head]
-        refused = [name for name in sent if re.search(rf"\b{name}\b", setback.message)]
+        optional = [name for name in wire.optional if name not in conversation.opening.left_out]
+        sent = [name for name in optional if f'"{name}":'.encode() in conversation.head]
+        refused = [name for name in sent if re.search(rf"\b{name}\b", error.message)]
         self._left_out.update(refused[:1])
         return bool(refused)

@@ -20,12 +20,12 @@ from donewhen.model.wires.openai_responses import OpenAIResponses
 from donewhen.model.wires.wire import Wire
 
 
-def open_wired(
+def open_native(
     name: str,
     base_url: str,
     limits: tuple[Deadlines, RetryBudget],
     environment: Mapping[str, str],
-    outside: Clock,
+    clock: Clock,
 ) -> NativeModel:
     provider = PROVIDERS[ModelName.parse(name).provider]
     address = address_of(provider, base_url, environment)
@@ -34,7 +34,7 @@ def open_wired(
     wires = _wires(name, address.at_home)
     answerer = Answerer(name, wires[0].model, provider.prices)
     deadlines, retry = limits
-    return NativeModel(answerer, endpoint, wires, Transport(deadlines, outside), Retries(retry, outside))
+    return NativeModel(answerer, endpoint, wires, Transport(deadlines, clock), Retries(retry, clock))
 
 
 def _about_key(provider: Provider, environment: Mapping[str, str]) -> str:

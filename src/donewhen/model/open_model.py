@@ -14,7 +14,7 @@ from donewhen.model.deadlines import Deadlines, RetryBudget
 from donewhen.model.fallback import Fallback
 from donewhen.model.interface import Model
 from donewhen.model.name import ModelName
-from donewhen.model.providers import PROVIDERS, same_provider
+from donewhen.model.providers import PROVIDERS, is_same_provider
 from donewhen.model.scripted import open_scripted
 from donewhen.records import frozen
 
@@ -36,32 +36,32 @@ def open_model(
     name: str,
     config: ModelConfig = DEFAULTS,
     environment: Mapping[str, str] = os.environ,
-    outside: Clock | None = None,
+    clock: Clock | None = None,
 ) -> Model:
     """Return the model with its fallbacks. Raise `BadInput` if a name is wrong; nothing is sent yet."""
-    outside = outside or Clock()
+    clock = clock or Clock()
     names = (name, *config.fallback)
     models: list[Model] = []
     for place, one in enumerate(names):
         # A model that has a fallback is not retried.
         retry = config.retry if place == len(names) - 1 else replace(config.retry, per_turn=0)
-        belongs = same_provider(ModelName.parse(one).provider, config.base_url_for or ModelName.parse(name).provider)
+        belongs = is_same_provider(ModelName.parse(one).provider, config.base_url_for or ModelName.parse(name).provider)
         base_url = config.base_url if belongs else ""
-        models.append(_open(one, replace(config, base_url=base_url, retry=retry), environment, outside))
+        models.append(_open(one, replace(config, base_url=base_url, retry=retry), environment, clock))
     return models[0] if len(models) == 1 else Fallback(tuple(models))
 
 
-def _open(name: str, config: ModelConfig, environment: Mapping[str, str], outside: Clock) -> Model:
+def _open(name: str, config: ModelConfig, environment: Mapping[str, str], clock: Clock) -> Model:
     provider, model = ModelName.parse(name)
     if provider == "scripted":
-        return open_scripted(model, outside.pause)
+        return open_scripted(model, clock.pause)
     if not provider or not model or any(character.isspace() for character in name):
         raise BadInput(f"not a model: {name[:80]!r}; a model is PROVIDER:NAME, as in anthropic:claude-sonnet-5-5")
     if provider in PROVIDERS:
-        from donewhen.model.native_models import open_wired
+        from donewhen.model.native_models import open_native
 
-        return open_wired(name, config.base_url, (config.deadlines, config.retry), environment, outside)
+        return open_native(name, config.base_url, (config.deadlines, config.retry), environment, clock)
     from donewhen.model.retries import Retries
     from donewhen.model.wires.pydantic import open_other
 
-    return open_other(name, config.base_url, config.deadlines, Retries(config.retry, outside))
+    return open_other(name, config.base_url, config.deadlines, Retries(config.retry, clock))

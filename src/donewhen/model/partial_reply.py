@@ -32,13 +32,13 @@ class PartialCall:
 @dataclass(slots=True)
 class PartialReply:
     text: str = ""
-    wishes: Sequence[PartialCall] = ()
+    calls: Sequence[PartialCall] = ()
     usage: Usage = field(default_factory=Usage)
     stop: Stop = "done"
     raw: Any = None
 
 
-def parsed(text: str, deepest: int) -> Any:
+def parse_json(text: str, deepest: int) -> Any:
     """Parse strict JSON. Raise `ValueError` for text that other programs would read differently or not at all."""
     try:
         found = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
@@ -80,21 +80,21 @@ def calls_of(draft: PartialReply, known_ids: Collection[str]) -> tuple[Call, ...
     """Return the validated calls. An id that is already in use becomes empty; identical calls with one id are one."""
     calls: dict[int, Call] = {}
     by_id: dict[str, PartialCall] = {}
-    for place, wish in enumerate(draft.wishes):
-        twin = by_id.get(wish.id) if wish.id else None
-        if twin is not None and (twin.name, twin.arguments) == (wish.name, wish.arguments):
+    for place, call in enumerate(draft.calls):
+        twin = by_id.get(call.id) if call.id else None
+        if twin is not None and (twin.name, twin.arguments) == (call.name, call.arguments):
             continue
-        id = "" if twin is not None or wish.id in known_ids else wish.id
-        by_id.setdefault(wish.id, wish)
-        last = place == len(draft.wishes) - 1
-        calls[place] = _call(id, wish, cut=draft.stop == "length" and last)
+        id = "" if twin is not None or call.id in known_ids else call.id
+        by_id.setdefault(call.id, call)
+        last = place == len(draft.calls) - 1
+        calls[place] = _call(id, call, cut=draft.stop == "length" and last)
     return tuple(calls.values())
 
 
-def _call(id: str, wish: PartialCall, cut: bool) -> Call:
-    name = whole_text(wish.name)[:LONGEST_NAME]
+def _call(id: str, call: PartialCall, cut: bool) -> Call:
+    name = whole_text(call.name)[:LONGEST_NAME]
     try:
-        return Call(id, name, _input(wish.arguments, cut))
+        return Call(id, name, _input(call.arguments, cut))
     except ValueError as wrong:
         why = f"the input was cut off at the limit of tokens: {wrong}" if cut else f"the input cannot be read: {wrong}"
         return Call(id, name, {}, problem=why)
@@ -115,7 +115,7 @@ def _object(text: str, cut: bool) -> Mapping[str, Any]:
     joined = whole_text(text)
     if joined.count("\ufffd") > text.count("\ufffd"):
         raise ValueError(HALF)
-    found = parsed(joined, DEEPEST_INPUT)
+    found = parse_json(joined, DEEPEST_INPUT)
     if not isinstance(found, dict):
         raise ValueError("not an object")
     return cast("dict[str, Any]", found)

@@ -55,7 +55,7 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 
-def same_provider(one: str, other: str) -> bool:
+def is_same_provider(one: str, other: str) -> bool:
     """Return True if two names mean one provider: equal, or with the same key, as `openai` and `openai-chat`."""
     first, second = PROVIDERS.get(one), PROVIDERS.get(other)
     return one == other or (first is not None and second is not None and first.key_variables == second.key_variables)
@@ -71,11 +71,11 @@ class Address:
 def address_of(provider: Provider, base_url: str, environment: Mapping[str, str]) -> Address:
     """Return the address for requests: the configured one, else that of the environment, else the provider's own."""
     if base_url:
-        return Address(checked_url(base_url, "model.base_url"), _same_host(base_url, provider.url))
+        return Address(checked_url(base_url, "model.base_url"), _is_same_host(base_url, provider.url))
     for variable in provider.url_variables:
         if value := environment.get(variable, "").strip():
             url = checked_url(_host_as_url(value) if variable == "OLLAMA_HOST" else value, variable)
-            return Address(url, _same_host(url, provider.url))
+            return Address(url, _is_same_host(url, provider.url))
     return Address(provider.url, True)
 
 
@@ -126,5 +126,5 @@ def _host_as_url(host: str) -> str:
     return urlunsplit((parts.scheme, f"[{name}]:{port}" if ":" in name else f"{name}:{port}", "/v1", "", ""))
 
 
-def _same_host(one: str, other: str) -> bool:
+def _is_same_host(one: str, other: str) -> bool:
     return urlsplit(one).hostname == urlsplit(other).hostname

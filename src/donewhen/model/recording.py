@@ -15,8 +15,8 @@ from donewhen.model.interface import (
     Message,
     ModelFailed,
     ModelWaits,
+    OnText,
     Reply,
-    Said,
     ToolAnswer,
     Turn,
     Usage,
@@ -103,15 +103,15 @@ class Replay:
     name: str
     turns: Mapping[str, Sequence[Reply | Failure]]
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         recorded = self.turns.get(turn.role, ())
         if turn.number >= len(recorded):
-            told = f"{self.name} has {len(recorded)} turns of {turn.role}, and turn {turn.number + 1} was asked for"
-            raise ModelFailed(told, kind="script", final=True)
+            message = f"{self.name} has {len(recorded)} turns of {turn.role}, and turn {turn.number + 1} was asked for"
+            raise ModelFailed(message, kind="script", final=True)
         found = recorded[turn.number]
         if not isinstance(found, Reply):
             # A new exception: one that was raised before contains the old traceback.
             raise failure_from(failure_to_plain(found))
-        if said and found.text:
-            said(found.text)
+        if on_text and found.text:
+            on_text(found.text)
         return found

@@ -32,7 +32,7 @@ QUOTA = re.compile(
     re.IGNORECASE,
 )
 BAD_KEY = re.compile(r"API_KEY_INVALID|API key not valid|invalid_api_key|API key expired", re.IGNORECASE)
-REGAINED = re.compile(r"regain access on (\d{4}-\d\d-\d\d)(?: at (\d\d:\d\d))?")
+RESET_TIME = re.compile(r"regain access on (\d{4}-\d\d-\d\d)(?: at (\d\d:\d\d))?")
 RESET_HEADER = "anthropic-ratelimit-unified-reset"
 STATUS_OF_TYPE = {
     "invalid_request_error": 400,
@@ -74,11 +74,11 @@ class RequestError(Exception):
 
     def clean(self, secrets: Collection[str]) -> None:
         """Make the message safe to show: remove secrets, limit the length, add the status."""
-        told = without(secrets, self.message)[:LONGEST_MESSAGE]
-        self.message = f"{told} (HTTP {self.status})" if self.status else told
+        message = remove_secrets(secrets, self.message)[:LONGEST_MESSAGE]
+        self.message = f"{message} (HTTP {self.status})" if self.status else message
 
 
-def without(secrets: Collection[str], text: str) -> str:
+def remove_secrets(secrets: Collection[str], text: str) -> str:
     """Return the text without these secrets. A secret that is cut off at the end of the text is removed too."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) < SHORTEST_SECRET:
@@ -93,14 +93,14 @@ def without(secrets: Collection[str], text: str) -> str:
 
 def of_response(status: int, headers: Mapping[str, str], body: bytes, now: float) -> RequestError:
     """Classify a response that is not a stream."""
-    said = _body(body)
-    message = _message(said) or _plain_text(body) or "no reason given"
-    setback = _of(status, message, json.dumps(said)[:20_000] if said else message)
-    setback.status = status
-    setback.after = _seconds_to_wait(headers, said, now)
-    if setback.waits == "quota":
-        setback.reset_at = _reset(message, headers, said)
-    return setback
+    data = _body(body)
+    message = _message(data) or _plain_text(body) or "no reason given"
+    error = _of(status, message, json.dumps(data)[:20_000] if data else message)
+    error.status = status
+    error.after = _seconds_to_wait(headers, data, now)
+    if error.waits == "quota":
+        error.reset_at = _reset(message, headers, data)
+    return error
 
 
 def of_stream_error(error: Mapping[str, object]) -> RequestError:
@@ -143,16 +143,16 @@ def _of(status: int, message: str, everything: str) -> RequestError:
 
 def _body(body: bytes) -> dict[str, object]:
     try:
-        said: object = json.loads(body)
+        data: object = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return fields(said) or fields(next(iter(items(said)), None))
+    return fields(data) or fields(next(iter(items(data)), None))
 
 
-def _message(said: Mapping[str, object]) -> str:
-    error = said.get("error")
+def _message(body: Mapping[str, object]) -> str:
+    error = body.get("error")
     found = (
-        words(fields(error).get("message")) or words(error) or words(said.get("message")) or words(said.get("detail"))
+        words(fields(error).get("message")) or words(error) or words(body.get("message")) or words(body.get("detail"))
     )
     return " ".join(found.split())
 
@@ -162,7 +162,7 @@ def _plain_text(body: bytes) -> str:
     return "" if text.startswith("<") else " ".join(text.split())
 
 
-def _seconds_to_wait(headers: Mapping[str, str], said: Mapping[str, object], now: float) -> float | None:
+def _seconds_to_wait(headers: Mapping[str, str], body: Mapping[str, object], now: float) -> float | None:
     for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", value):
@@ -171,7 +171,7 @@ def _seconds_to_wait(headers: Mapping[str, str], said: Mapping[str, object], now
             return max(0.0, when - now)
     if (reset := _epoch(headers.get(RESET_HEADER, ""))) is not None:
         return max(0.0, reset - now)
-    delays = [words(detail.get("retryDelay")) for detail in _details(said)]
+    delays = [words(detail.get("retryDelay")) for detail in _details(body)]
     return next((float(delay[:-1]) for delay in delays if re.fullmatch(r"\d{1,9}(\.\d{1,9})?s", delay)), None)
 
 
@@ -182,18 +182,18 @@ def _date(value: str) -> float | None:
         return None
 
 
-def _details(said: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    yield from (fields(detail) for detail in items(fields(said.get("error")).get("details")))
+def _details(body: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    yield from (fields(detail) for detail in items(fields(body.get("error")).get("details")))
 
 
-def _reset(message: str, headers: Mapping[str, str], said: Mapping[str, object]) -> float | None:
+def _reset(message: str, headers: Mapping[str, str], body: Mapping[str, object]) -> float | None:
     """Return when a quota resets, if the server reports it in the message, in a header or in a field."""
-    if found := REGAINED.search(message):
+    if found := RESET_TIME.search(message):
         with suppress(ValueError):
             return datetime.datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}:00+00:00").timestamp()
-    told = fields(said.get("error")).get("resets_at")
-    return _epoch(headers.get(RESET_HEADER, "")) or _epoch(str(told))
+    resets_at = fields(body.get("error")).get("resets_at")
+    return _epoch(headers.get(RESET_HEADER, "")) or _epoch(str(resets_at))
 
 
-def _epoch(told: str) -> float | None:
-    return float(told) if re.fullmatch(r"\d{9,11}", told) else None
+def _epoch(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d{9,11}", text) else None

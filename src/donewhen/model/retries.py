@@ -25,38 +25,38 @@ class Retries:
     """The retries of one model over a run."""
 
     budget: RetryBudget
-    outside: Clock
+    clock: Clock
     run: RetryUse = field(default_factory=RetryUse, init=False)
 
-    async def wait(self, setback: RequestError, turn: RetryUse) -> None:
+    async def wait(self, error: RequestError, turn: RetryUse) -> None:
         """Wait until a retry makes sense. Raise `ModelFailed` or `ModelWaits` if none does."""
-        pause = self._pause(setback, turn)
+        pause = self._pause(error, turn)
         if pause is None:
-            raise self.failure(setback, turn)
+            raise self.failure(error, turn)
         for spent in (turn, self.run):
             spent.times += 1
             spent.secs += pause
-        await self.outside.pause(pause)
+        await self.clock.pause(pause)
 
-    def _pause(self, setback: RequestError, turn: RetryUse) -> float | None:
-        if not setback.retry or turn.times >= self.budget.per_turn or self.run.times >= self.budget.per_run:
+    def _pause(self, error: RequestError, turn: RetryUse) -> float | None:
+        if not error.retry or turn.times >= self.budget.per_turn or self.run.times >= self.budget.per_run:
             return None
-        backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2**turn.times) * (0.5 + self.outside.chance() / 2)
+        backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2**turn.times) * (0.5 + self.clock.chance() / 2)
         # A little later than the server asked, so that not all clients of a busy server return at once.
-        pause = backoff if setback.after is None else setback.after + self.outside.chance() * 0.1
+        pause = backoff if error.after is None else error.after + self.clock.chance() * 0.1
         return pause if pause <= self._left(turn) else None
 
     def _left(self, turn: RetryUse) -> float:
         return min(self.budget.secs_per_turn - turn.secs, self.budget.secs_per_run - self.run.secs)
 
-    def failure(self, setback: RequestError, turn: RetryUse) -> ModelFailed | ModelWaits:
+    def failure(self, error: RequestError, turn: RetryUse) -> ModelFailed | ModelWaits:
         """Return the exception for a turn whose request failed and is not retried."""
-        if setback.waits:
-            return ModelWaits(setback.message, setback.waits, _utc(setback.reset_at))
-        if setback.kind == "rate_limited" and setback.after is not None and setback.after > self._left(turn):
-            return ModelWaits(setback.message, "quota", _utc(self.outside.now() + setback.after))
+        if error.waits:
+            return ModelWaits(error.message, error.waits, _utc(error.reset_at))
+        if error.kind == "rate_limited" and error.after is not None and error.after > self._left(turn):
+            return ModelWaits(error.message, "quota", _utc(self.clock.now() + error.after))
         times = f", asked {turn.times + 1} times" if turn.times else ""
-        return ModelFailed(f"{setback.message}{times}", setback.kind, setback.final)
+        return ModelFailed(f"{error.message}{times}", error.kind, error.final)
 
 
 def _utc(moment: float | None) -> str:

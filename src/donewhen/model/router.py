@@ -72,10 +72,10 @@ def choose(
         )
     if not rows:
         return Choice(among[0], f"the first of {len(among)} that are configured; none has a history{note}")
-    return _drawn(among, rows, random.Random(seed), note)
+    return _draw(among, rows, random.Random(seed), note)
 
 
-def _drawn(among: Sequence[str], rows: Sequence[Experience], chance: random.Random, note: str) -> Choice:
+def _draw(among: Sequence[str], rows: Sequence[Experience], chance: random.Random, note: str) -> Choice:
     prices = [row.usd for row in rows if row.usd is not None]
     usual = fmean(prices) if prices else 0.0
     scores: dict[str, float] = {}

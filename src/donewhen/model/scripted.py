@@ -14,7 +14,7 @@ from typing import Any, cast
 import anyio
 
 from donewhen.errors import BadInput
-from donewhen.model.interface import Call, ModelFailed, Reply, Said, Turn, Usage
+from donewhen.model.interface import Call, ModelFailed, OnText, Reply, Turn, Usage
 from donewhen.records import frozen
 
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -44,19 +44,19 @@ class Scripted:
     steps: Mapping[str, tuple[ScriptStep, ...]]
     pause: Pause = anyio.sleep
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         steps = self.steps.get(turn.role, ())
         if turn.number >= len(steps):
             count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
-            told = f"the script has {count} for {turn.role}, and turn {turn.number + 1} was asked for"
-            raise ModelFailed(told, kind="script", final=True)
+            message = f"the script has {count} for {turn.role}, and turn {turn.number + 1} was asked for"
+            raise ModelFailed(message, kind="script", final=True)
         step = steps[turn.number]
         if step.delay:
             await self.pause(step.delay)
         if step.error:
             raise ModelFailed(step.error, kind="script")
-        if said and step.reply.text:
-            said(step.reply.text)
+        if on_text and step.reply.text:
+            on_text(step.reply.text)
         return step.reply
 
 

@@ -45,12 +45,12 @@ class Listener(Protocol):
         """True once the end of the answer was received; later events are ignored."""
         ...
 
-    def hear(self, event: ServerEvent) -> bool:
+    def receive(self, event: ServerEvent) -> bool:
         """Process an event. Return True if it is meaningful; a ping is not. Raise `RequestError` or `BrokenStream`."""
         ...
 
 
-class _Hearing:
+class _AnswerReader:
     """Passes the events of one answer to a listener and enforces the limits on gaps between them."""
 
     def __init__(self, listener: Listener, deadlines: Deadlines) -> None:
@@ -61,13 +61,13 @@ class _Hearing:
         self._events = Events()
         self._size = 0
 
-    def take(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes) -> None:
         meant = False
         self._size += len(chunk)
         if self._size > LARGEST_ANSWER:
             raise BrokenStream(f"an answer of more than {LARGEST_ANSWER} bytes")
         for event in self._events.feed(chunk):
-            meant = self.listener.hear(event) or meant
+            meant = self.listener.receive(event) or meant
             if self.listener.done:
                 break
         if meant:
@@ -78,38 +78,38 @@ class _Hearing:
 @dataclass(slots=True)
 class Transport:
     deadlines: Deadlines
-    outside: Clock
+    clock: Clock
     _client: "httpx2.AsyncClient | None" = field(default=None, init=False, repr=False)
     _loop: object = field(default=None, init=False, repr=False)
 
     async def ask(self, request: HttpRequest, listener: Listener) -> None:
         """Send the request and pass the complete answer to the listener, or raise `RequestError`."""
-        limits, hearing = self.deadlines, _Hearing(listener, self.deadlines)
-        with anyio.move_on_after(limits.total) as total, hearing.watch, _setbacks(request.url):
-            await self._exchange(request, hearing)
+        limits, reader = self.deadlines, _AnswerReader(listener, self.deadlines)
+        with anyio.move_on_after(limits.total) as total, reader.watch, _as_request_errors(request.url):
+            await self._exchange(request, reader)
         if total.cancelled_caught:
             raise RequestError(f"the answer took longer than {limits.total:g} seconds", "timeout", retry=True)
-        if hearing.watch.cancelled_caught and hearing.began:
+        if reader.watch.cancelled_caught and reader.began:
             raise RequestError(f"the answer stopped for {limits.silence:g} seconds", "timeout", retry=True)
-        if hearing.watch.cancelled_caught:
+        if reader.watch.cancelled_caught:
             raise RequestError(f"no answer began within {limits.first_event:g} seconds", "timeout", retry=True)
 
-    async def _exchange(self, request: HttpRequest, hearing: _Hearing) -> None:
-        client = self._opened(request.url)
+    async def _exchange(self, request: HttpRequest, reader: _AnswerReader) -> None:
+        client = self._open_client(request.url)
         async with client.stream("POST", request.url, headers=request.headers, content=request.body) as response:
             if response.status_code != 200:
                 body = await _start_of(response)
-                raise of_response(response.status_code, response.headers, body, self.outside.now())
+                raise of_response(response.status_code, response.headers, body, self.clock.now())
             chunks = response.aiter_bytes()
             async for chunk in chunks:
-                hearing.take(chunk)
-                if hearing.listener.done:
+                reader.feed(chunk)
+                if reader.listener.done:
                     break
             with anyio.move_on_after(DRAIN_SECS):
                 async for _ in chunks:
                     pass
 
-    def _opened(self, url: str) -> "httpx2.AsyncClient":
+    def _open_client(self, url: str) -> "httpx2.AsyncClient":
         """Return the client of all turns. A different event loop gets a new one: connections belong to one loop."""
         loop = anyio.lowlevel.current_token()
         if self._client is None or self._loop != loop:
@@ -138,7 +138,7 @@ async def _start_of(response: "httpx2.Response") -> bytes:
 
 
 @contextmanager
-def _setbacks(url: str) -> Generator[None]:
+def _as_request_errors(url: str) -> Generator[None]:
     """Convert every network error into a `RequestError`."""
     import httpx2
 
@@ -147,14 +147,14 @@ def _setbacks(url: str) -> Generator[None]:
     except BrokenStream as error:
         raise RequestError(f"the answer is broken: {error}", "malformed", retry=True) from error
     except httpx2.ConnectTimeout as error:
-        told = f"no connection to {_host(url)} within the time for it"
-        raise RequestError(told, "timeout", retry=True) from error
+        message = f"no connection to {_host(url)} within the time for it"
+        raise RequestError(message, "timeout", retry=True) from error
     except httpx2.ProxyError as error:
         raise RequestError(f"the proxy refused: {error}", "proxy") from error
     except httpx2.ConnectError as error:
         certificate = _is_about_certificates(error)
-        told = f"no connection to {_host(url)}: {error}"
-        raise RequestError(told, "tls" if certificate else "network", retry=not certificate) from error
+        message = f"no connection to {_host(url)}: {error}"
+        raise RequestError(message, "tls" if certificate else "network", retry=not certificate) from error
     except httpx2.DecodingError as error:
         raise RequestError(f"the answer is broken: {error}", "malformed", retry=True) from error
     except httpx2.TransportError as error:

@@ -21,7 +21,7 @@ from donewhen.model.retries import Retries, RetryUse
 from donewhen.records import frozen
 
 Ask = Callable[[], Awaitable[PartialReply]]
-GivesWay = Callable[[RequestError], bool]
+Adapt = Callable[[RequestError], bool]
 """Returns True if a refused request can be made in another way; the next request then uses it."""
 
 
@@ -38,9 +38,9 @@ class Answerer:
 
 @dataclass(slots=True)
 class TurnRunner:
-    by: Answerer
+    answerer: Answerer
     retries: Retries
-    outside: Clock
+    clock: Clock
     secs: float
     """No retry starts after this many seconds."""
     secrets: Collection[str] = field(default=(), repr=False)
@@ -49,33 +49,33 @@ class TurnRunner:
     spent: RetryUse = field(default_factory=RetryUse, init=False)
     used: Usage = field(default_factory=Usage, init=False)
     """Usage of all requests, including those whose answer broke off or was discarded."""
-    heard: int = field(default=0, init=False)
+    answers: int = field(default=0, init=False)
     draft: PartialReply = field(default_factory=PartialReply, init=False)
     calls: tuple[Call, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
-        self.began = self.outside.monotonic()
+        self.began = self.clock.monotonic()
 
-    async def settle(self, ask: Ask, known_ids: Collection[str], gives_way: GivesWay) -> None:
+    async def run(self, ask: Ask, known_ids: Collection[str], adapt: Adapt) -> None:
         """Send requests until there is an answer. Raise `ModelFailed` or `ModelWaits` if there will be none."""
         while True:
             try:
-                draft = await self._asked(ask)
-                self.heard += 1
+                draft = await self._request(ask)
+                self.answers += 1
                 self.draft, self.calls = draft, calls_of(draft, known_ids)
                 self.used += draft.usage
-                setback = self._unreadable()
+                error = self._unreadable_call()
             except RequestError as caught:
-                setback = caught
+                error = caught
                 self.used += caught.usage
-            if setback is not None:
-                setback.clean(self.secrets)
-            if setback is None or not (gives_way(setback) or await self._waited(setback)):
+            if error is not None:
+                error.clean(self.secrets)
+            if error is None or not (adapt(error) or await self._may_retry(error)):
                 return
 
-    async def _asked(self, ask: Ask) -> PartialReply:
+    async def _request(self, ask: Ask) -> PartialReply:
         """Make one request. Load the price list meanwhile: that takes longer than everything else here."""
-        if not self.by.prices or prices.is_loaded():
+        if not self.answerer.prices or prices.is_loaded():
             return await ask()
         answer: PartialReply | RequestError = PartialReply()
         async with anyio.create_task_group() as tasks:
@@ -90,38 +90,38 @@ class TurnRunner:
 
     def reply(self, tag: str) -> Reply:
         raw: Any = None
-        if self.draft.raw is not None and len(self.calls) == len(self.draft.wishes):
-            raw = {"wire": tag, "model": self.by.model, "items": self.draft.raw}
+        if self.draft.raw is not None and len(self.calls) == len(self.draft.calls):
+            raw = {"wire": tag, "model": self.answerer.model, "items": self.draft.raw}
         return Reply(
             text=whole_text(self.draft.text),
             calls=self.calls,
             usage=self.used,
             filled=self.draft.usage.input,
             cost_usd=self._bill().usd,
-            duration_ms=round((self.outside.monotonic() - self.began) * 1000),
-            model=self.by.name,
+            duration_ms=round((self.clock.monotonic() - self.began) * 1000),
+            model=self.answerer.name,
             stop=self.draft.stop,
             raw=raw,
         )
 
     def _bill(self) -> Bill:
-        return Bill(self.used, prices.cost_usd(self.by.prices, self.by.model, self.used))
+        return Bill(self.used, prices.cost_usd(self.answerer.prices, self.answerer.model, self.used))
 
-    def _unreadable(self) -> RequestError | None:
+    def _unreadable_call(self) -> RequestError | None:
         """Return an error if the first answer has an unreadable call. A retry does not help at the token limit."""
         problems = [call.problem for call in self.calls if call.problem]
-        if not problems or self.heard > 1 or self.draft.stop == "length":
+        if not problems or self.answers > 1 or self.draft.stop == "length":
             return None
         return RequestError(problems[0], "malformed", retry=True)
 
-    async def _waited(self, setback: RequestError) -> bool:
+    async def _may_retry(self, error: RequestError) -> bool:
         """Wait and return True for a retry. Return False to keep an answer with an unreadable call."""
         try:
-            if self.outside.monotonic() - self.began > self.secs:
-                raise self.retries.failure(setback, self.spent)
-            await self.retries.wait(setback, self.spent)
+            if self.clock.monotonic() - self.began > self.secs:
+                raise self.retries.failure(error, self.spent)
+            await self.retries.wait(error, self.spent)
         except (ModelFailed, ModelWaits) as failure:
-            if not self.heard:
+            if not self.answers:
                 failure.bill = self._bill()
                 raise
             return False

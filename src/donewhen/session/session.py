@@ -81,7 +81,7 @@ class Session:
         self._scope = anyio.CancelScope()
         self._ending = Ending(place, opened, recorder)
         self._memory = for_session(place, opened, recorder)
-        self._said = watcher.said
+        self._said = watcher.on_text
         self.gates = Gates(recorder, watcher.person)
         on_expiry = cast("Literal['continue', 'wait']", opened.settings.text("engine", "on_question"))
         self.questions = Questions(recorder, on_expiry, watcher.person)
@@ -241,7 +241,7 @@ class Session:
                 maker=maker,
                 asker=self.questions if self._opened.may_ask else None,
                 memory=self._memory,
-                said=self._said,
+                on_text=self._said,
             )
             try:
                 yield bench, crew

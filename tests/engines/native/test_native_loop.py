@@ -19,8 +19,8 @@ from donewhen.model.interface import (
     Message,
     ModelFailed,
     ModelWaits,
+    OnText,
     Reply,
-    Said,
     ToolAnswer,
     Turn,
     Usage,
@@ -229,8 +229,8 @@ class Dear:
     failure: type[ModelFailed] | type[ModelWaits]
     name: str = "test:dear"
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
-        del turn, said
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
+        del turn, on_text
         failure = self.failure("broken off", "quota")
         failure.bill = Bill(Usage(100, 10), 0.5)
         raise failure

@@ -10,7 +10,7 @@ from donewhen.engines.interface import Asker, Attempt, Job, NobodyAnswered, Note
 from donewhen.engines.native.loop import NativeConfig, NativeEngine
 from donewhen.engines.native.tools import ToolContext, ToolOutput, carry_out
 from donewhen.events import Event, Spend
-from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, Reply, Said, Turn, Usage
+from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, OnText, Reply, Turn, Usage
 from donewhen.model.scripted import Scripted, ScriptStep
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.policy import Policy
@@ -93,9 +93,9 @@ class Heard:
     def name(self) -> str:
         return self.model.name
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         self.turns.append(turn)
-        return await self.model.reply(turn, said)
+        return await self.model.reply(turn, on_text)
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Failing:
     final: bool = False
     name: str = "test:failing"
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
-        del said
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
+        del on_text
         raise ModelFailed(f"no reply {turn.number}", self.kind, self.final)
 
 
@@ -119,10 +119,10 @@ class Until:
     turn: int
     name: str = "test:until"
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         if turn.number >= self.turn:
             raise ModelWaits("the quota is used up", "quota")
-        return await self.model.reply(turn, said)
+        return await self.model.reply(turn, on_text)
 
 
 def calls(*wanted: tuple[str, Mapping[str, Any]], say: str = "", ids: tuple[str, ...] = (), **more: Any) -> Reply:

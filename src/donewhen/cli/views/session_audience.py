@@ -56,7 +56,7 @@ def _live(may_ask: bool, before: Iterable[Record]) -> Generator[SessionWatcher]:
 
     someone: Person | None = person if asked else None
     with view.shown():
-        yield SessionWatcher(told=told, say=view.say, person=someone, said=view.streamed)
+        yield SessionWatcher(told=told, say=view.say, person=someone, on_text=view.streamed)
 
 
 class PlainLines:

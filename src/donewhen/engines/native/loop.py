@@ -83,7 +83,7 @@ class NativeRound:
             except OutOfBudget:
                 return Attempt(stop="budget")
             try:
-                self._take(await self.model.reply(self._turn(), self.job.said))
+                self._take(await self.model.reply(self._turn(), self.job.on_text))
             except ModelWaits as waits:
                 if waits.bill.usage.total:
                     self.job.notebook.write(None, self.job.meter.spent(waits.bill.usage, waits.bill.usd))

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from donewhen.model.interface import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.interface import Answers, Assistant, Message, OnText, Usage, User
 from donewhen.model.partial_reply import LARGEST_INPUT, PartialCall, PartialReply, Stop
 from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.wire import NOTHING_SAID, Opening, begun, encoded, event_object, own_items, wire_id, wire_name
+from donewhen.model.wires.wire import NO_TEXT, Opening, encode, event_object, open_body, own_items, wire_id, wire_name
 from donewhen.readers.json import count, fields, words
 from donewhen.records import frozen
 
@@ -24,7 +24,7 @@ STOPS: Mapping[str, Stop] = {
 NO_TEMPERATURE = re.compile(r"claude-opus-4-[789]|claude-[a-z]+-(?:[5-9]|\d\d)(?!\d)")
 """Models that refuse a temperature. For any other model that does, it is left out after the first refusal."""
 MARK = {"cache_control": {"type": "ephemeral"}}
-MARK_BYTES = b"," + encoded(MARK)[1:-1]
+MARK_BYTES = b"," + encode(MARK)[1:-1]
 USER = b'{"role":"user"'
 MARKED_MESSAGES = 2
 """The last message and the previous last one: there the provider finds what it cached in the previous turn."""
@@ -56,14 +56,14 @@ class Anthropic:
             body["tools"] = [*tools[:-1], {**tools[-1], **MARK}]
         if opening.system:
             body["system"] = [{"type": "text", "text": opening.system, **MARK}]
-        return begun(body, "messages")
+        return open_body(body, "messages")
 
     def message(self, message: Message) -> bytes:
         match message:
             case User(text):
-                return encoded({"role": "user", "content": [{"type": "text", "text": text or NOTHING_SAID}]})
+                return encode({"role": "user", "content": [{"type": "text", "text": text or NO_TEXT}]})
             case Assistant():
-                return encoded(
+                return encode(
                     {"role": "assistant", "content": _as_it_came(message, self.model) or _in_plain_form(message)}
                 )
             case Answers(answers):
@@ -76,7 +76,7 @@ class Anthropic:
                     }
                     for answer in answers
                 ]
-                return encoded({"role": "user", "content": blocks})
+                return encode({"role": "user", "content": blocks})
 
     def marked(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         marked = list(messages)
@@ -85,8 +85,8 @@ class Anthropic:
             marked[place] = marked[place].removesuffix(b"}]}") + MARK_BYTES + b"}]}"
         return marked
 
-    def listener(self, said: Said | None) -> "AnthropicListener":
-        return AnthropicListener(said)
+    def listener(self, on_text: OnText | None) -> "AnthropicListener":
+        return AnthropicListener(on_text)
 
 
 def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
     ]
     if calls and not message.text.strip():
         return calls
-    return [{"type": "text", "text": message.text if message.text.strip() else NOTHING_SAID}, *calls]
+    return [{"type": "text", "text": message.text if message.text.strip() else NO_TEXT}, *calls]
 
 
 def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
@@ -147,32 +147,32 @@ class _Block:
 
 @dataclass(slots=True)
 class AnthropicListener:
-    said: Said | None = None
+    on_text: OnText | None = None
     done: bool = False
     stop: str = ""
     usage: Usage | None = None
     _blocks: dict[int, _Block] = field(default_factory=dict[int, _Block], init=False)
 
-    def hear(self, event: ServerEvent) -> bool:
-        heard = event_object(event)
-        match words(heard.get("type")):
+    def receive(self, event: ServerEvent) -> bool:
+        received = event_object(event)
+        match words(received.get("type")):
             case "ping":
                 return False
             case "error":
-                raise of_stream_error(fields(heard.get("error")))
+                raise of_stream_error(fields(received.get("error")))
             case "message_start":
                 if self.usage is not None:
                     raise BrokenStream("it began twice")
-                self.usage = usage_of(fields(fields(heard.get("message")).get("usage")))
+                self.usage = usage_of(fields(fields(received.get("message")).get("usage")))
             case "content_block_start":
-                self._begin(count(heard.get("index")), fields(heard.get("content_block")))
+                self._begin(count(received.get("index")), fields(received.get("content_block")))
             case "content_block_delta":
-                self._piece(self._block(heard), fields(heard.get("delta")))
+                self._piece(self._block(received), fields(received.get("delta")))
             case "content_block_stop":
-                self._block(heard).ended = True
+                self._block(received).ended = True
             case "message_delta":
-                self.stop = words(fields(heard.get("delta")).get("stop_reason")) or self.stop
-                self.usage = later_usage(self.usage or Usage(), fields(heard.get("usage")))
+                self.stop = words(fields(received.get("delta")).get("stop_reason")) or self.stop
+                self.usage = later_usage(self.usage or Usage(), fields(received.get("usage")))
             case "message_stop":
                 self.done = True
             case _:
@@ -184,8 +184,8 @@ class AnthropicListener:
             raise BrokenStream("a block began twice")
         self._blocks[index] = _Block(start)
 
-    def _block(self, heard: Mapping[str, object]) -> _Block:
-        block = self._blocks.get(count(heard.get("index")))
+    def _block(self, received: Mapping[str, object]) -> _Block:
+        block = self._blocks.get(count(received.get("index")))
         if block is None or block.ended:
             raise BrokenStream("a piece of a block that is not open")
         return block
@@ -198,8 +198,8 @@ class AnthropicListener:
             piece = words(delta.get(DELTAS[kind]))
             block.pieces.append(piece)
             block.size += len(piece)
-            if self.said and kind == "text_delta":
-                self.said(piece)
+            if self.on_text and kind == "text_delta":
+                self.on_text(piece)
 
     def draft(self) -> PartialReply:
         blocks = [block for _, block in sorted(self._blocks.items())]
@@ -210,19 +210,19 @@ class AnthropicListener:
         if self.stop not in STOPS:
             raise BrokenStream(f"it finished for an unknown reason, {self.stop!r}")
         text = "".join(block.content for block in blocks if block.kind == "text")
-        wishes = [_wish(block) for block in blocks if block.kind == "tool_use"]
+        calls = [_partial_call(block) for block in blocks if block.kind == "tool_use"]
         stop = STOPS[self.stop]
         if stop != "length":
-            stop = "calls" if wishes else "done"
+            stop = "calls" if calls else "done"
         plain = all(block.kind in ("text", "tool_use") for block in blocks)
         return PartialReply(
-            text, wishes, self.usage or Usage(), stop, None if plain else [block.raw() for block in blocks]
+            text, calls, self.usage or Usage(), stop, None if plain else [block.raw() for block in blocks]
         )
 
 
-def _wish(block: _Block) -> PartialCall:
+def _partial_call(block: _Block) -> PartialCall:
     given = block.start.get("input")
-    arguments = "".join(block.pieces) or (encoded(given).decode() if given else "")
+    arguments = "".join(block.pieces) or (encode(given).decode() if given else "")
     return PartialCall(words(block.start.get("id")), words(block.start.get("name")), arguments)
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from donewhen.model.interface import Answers, Assistant, Call, Message, Said, Usage, User
+from donewhen.model.interface import Answers, Assistant, Call, Message, OnText, Usage, User
 from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
 from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.wire import NOTHING_SAID, Opening, begun, encoded, event_object, own_items, wire_id, wire_name
+from donewhen.model.wires.wire import NO_TEXT, Opening, encode, event_object, open_body, own_items, wire_id, wire_name
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
 
@@ -43,14 +43,14 @@ class Google:
                 for tool in opening.tools
             ]
             body["tools"] = [{"functionDeclarations": declared}]
-        return begun(body, "contents")
+        return open_body(body, "contents")
 
     def message(self, message: Message) -> bytes:
         match message:
             case User(text):
-                return encoded({"role": "user", "parts": [{"text": text or NOTHING_SAID}]})
+                return encode({"role": "user", "parts": [{"text": text or NO_TEXT}]})
             case Assistant():
-                return encoded({"role": "model", "parts": _as_it_came(message, self.model) or _in_plain_form(message)})
+                return encode({"role": "model", "parts": _as_it_came(message, self.model) or _in_plain_form(message)})
             case Answers(answers):
                 parts = [
                     {
@@ -62,18 +62,18 @@ class Google:
                     }
                     for answer in answers
                 ]
-                return encoded({"role": "user", "parts": parts})
+                return encode({"role": "user", "parts": parts})
 
     def marked(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         return messages
 
-    def listener(self, said: Said | None) -> "GoogleListener":
-        return GoogleListener(said)
+    def listener(self, on_text: OnText | None) -> "GoogleListener":
+        return GoogleListener(on_text)
 
 
 def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
     calls = [{"functionCall": _function_call(call)} for call in message.calls]
-    return calls if calls and not message.text else [{"text": message.text or NOTHING_SAID}, *calls]
+    return calls if calls and not message.text else [{"text": message.text or NO_TEXT}, *calls]
 
 
 def _function_call(call: Call) -> dict[str, Any]:
@@ -91,13 +91,13 @@ def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
 class GoogleListener:
     """Listener for a wire without a final event: a reply is complete if it has a finish reason when the bytes end."""
 
-    said: Said | None = None
+    on_text: OnText | None = None
     done: bool = False
     finish: str = ""
     usage: Usage = field(default_factory=Usage)
     _parts: list[dict[str, object]] = field(default_factory=list[dict[str, object]], init=False)
 
-    def hear(self, event: ServerEvent) -> bool:
+    def receive(self, event: ServerEvent) -> bool:
         chunk = event_object(event)
         if "error" in chunk:
             raise of_stream_error(fields(chunk["error"]))
@@ -119,8 +119,8 @@ class GoogleListener:
         text = words(part.get("text"))
         if part.keys() == {"text"} and not text:
             return
-        if self.said and text:
-            self.said(text)
+        if self.on_text and text:
+            self.on_text(text)
         last = self._parts[-1] if self._parts else {}
         if part.keys() == {"text"} and last.keys() == {"text"}:
             last["text"] = words(last["text"]) + text
@@ -134,16 +134,16 @@ class GoogleListener:
             raise RequestError(f"the provider stopped the answer: {self.finish}", "refused")
         if self.finish not in STOPS:
             raise BrokenStream(f"it finished for an unknown reason, {self.finish!r}")
-        wishes = [_wish(fields(part["functionCall"])) for part in self._parts if "functionCall" in part]
+        calls = [_partial_call(fields(part["functionCall"])) for part in self._parts if "functionCall" in part]
         text = "".join(words(part.get("text")) for part in self._parts)
         stop = STOPS[self.finish]
         if stop != "length":
-            stop = "calls" if wishes else "done"
+            stop = "calls" if calls else "done"
         signed = any("thoughtSignature" in part for part in self._parts)
-        return PartialReply(text, wishes, self.usage, stop, self._parts if signed else None)
+        return PartialReply(text, calls, self.usage, stop, self._parts if signed else None)
 
 
-def _wish(call: Mapping[str, object]) -> PartialCall:
+def _partial_call(call: Mapping[str, object]) -> PartialCall:
     arguments = call.get("args", {})
     return PartialCall(words(call.get("id")), words(call.get("name")), json.dumps(arguments, ensure_ascii=False))
 

@@ -4,12 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from donewhen.model.interface import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.interface import Answers, Assistant, Message, OnText, Usage, User
 from donewhen.model.partial_reply import LARGEST_INPUT, PartialCall, PartialReply, Stop
 from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.openai_models import thinks
-from donewhen.model.wires.wire import Opening, arguments_of, begun, encoded, event_object, listed, wire_id, wire_name
+from donewhen.model.wires.openai_models import is_reasoning_model
+from donewhen.model.wires.wire import (
+    Opening,
+    arguments_of,
+    encode,
+    encode_items,
+    event_object,
+    open_body,
+    wire_id,
+    wire_name,
+)
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
 
@@ -41,7 +50,7 @@ class OpenAIChat:
     def opening(self, opening: Opening) -> bytes:
         body: dict[str, Any] = {"model": self.model, "stream": True}
         body |= opening.optional(stream_options={"include_usage": True}) | self._limit(opening)
-        if not thinks(self.model):
+        if not is_reasoning_model(self.model):
             body |= opening.optional(temperature=opening.temperature)
         if self.at_home:
             body |= opening.optional(prompt_cache_key=opening.cache_key)
@@ -57,24 +66,24 @@ class OpenAIChat:
                 }
                 for tool in opening.tools
             ]
-        return begun(body, "messages", [{"role": "system", "content": opening.system}])
+        return open_body(body, "messages", [{"role": "system", "content": opening.system}])
 
     def _limit(self, opening: Opening) -> dict[str, Any]:
         """Return the token limit. Each server knows one of two names; the other is used if the first was refused."""
         names = ["max_tokens", "max_completion_tokens"]
         if self.at_home:
             names.reverse()
-        taken = [name for name in names if name not in opening.left_out]
-        return {taken[0]: opening.max_tokens} if taken else {}
+        used = [name for name in names if name not in opening.left_out]
+        return {used[0]: opening.max_tokens} if used else {}
 
     def message(self, message: Message) -> bytes:
         match message:
             case User(text):
-                return encoded({"role": "user", "content": text})
+                return encode({"role": "user", "content": text})
             case Assistant(text, calls):
-                said: dict[str, Any] = {"role": "assistant", "content": text}
+                message_body: dict[str, Any] = {"role": "assistant", "content": text}
                 if calls:
-                    said["tool_calls"] = [
+                    message_body["tool_calls"] = [
                         {
                             "id": wire_id(call.id),
                             "type": "function",
@@ -82,9 +91,9 @@ class OpenAIChat:
                         }
                         for call in calls
                     ]
-                return encoded(said)
+                return encode(message_body)
             case Answers(answers):
-                return listed(
+                return encode_items(
                     [
                         {"role": "tool", "tool_call_id": wire_id(answer.call_id), "content": answer.text}
                         for answer in answers
@@ -94,21 +103,21 @@ class OpenAIChat:
     def marked(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         return messages
 
-    def listener(self, said: Said | None) -> "ChatListener":
-        return ChatListener(said)
+    def listener(self, on_text: OnText | None) -> "ChatListener":
+        return ChatListener(on_text)
 
 
 @dataclass(slots=True)
 class ChatListener:
-    said: Said | None = None
+    on_text: OnText | None = None
     done: bool = False
     finish: str = ""
     usage: Usage = field(default_factory=Usage)
     text: list[str] = field(default_factory=list[str])
-    wishes: list[PartialCall] = field(default_factory=list[PartialCall])
+    calls: list[PartialCall] = field(default_factory=list[PartialCall])
     _at: dict[int, PartialCall] = field(default_factory=dict[int, PartialCall], init=False)
 
-    def hear(self, event: ServerEvent) -> bool:
+    def receive(self, event: ServerEvent) -> bool:
         if event.data.strip() == "[DONE]":
             self.done = True
             return True
@@ -125,27 +134,27 @@ class ChatListener:
     def _delta(self, delta: Mapping[str, object]) -> None:
         if piece := words(delta.get("content")) or words(delta.get("refusal")):
             self.text.append(piece)
-            if self.said:
-                self.said(piece)
+            if self.on_text:
+                self.on_text(piece)
         for call in map(fields, items(delta.get("tool_calls"))):
             self._call(call)
 
     def _call(self, call: Mapping[str, object]) -> None:
-        wish = self._wish(call)
+        partial = self._partial_call(call)
         function = fields(call.get("function"))
-        wish.id = wish.id or words(call.get("id"))
-        wish.name = wish.name or words(function.get("name"))
-        if len(wish.arguments) <= LARGEST_INPUT:
-            wish.arguments += words(function.get("arguments"))
+        partial.id = partial.id or words(call.get("id"))
+        partial.name = partial.name or words(function.get("name"))
+        if len(partial.arguments) <= LARGEST_INPUT:
+            partial.arguments += words(function.get("arguments"))
 
-    def _wish(self, call: Mapping[str, object]) -> PartialCall:
+    def _partial_call(self, call: Mapping[str, object]) -> PartialCall:
         """Return the call that a piece belongs to. Some servers send no index, or the same one for every call."""
         id, index = words(call.get("id")), call.get("index")
-        place = index if isinstance(index, int) else len(self.wishes) - (0 if id else 1)
+        place = index if isinstance(index, int) else len(self.calls) - (0 if id else 1)
         known = self._at.get(place)
         if known is None or (id and known.id and id != known.id):
             known = PartialCall()
-            self.wishes.append(known)
+            self.calls.append(known)
             self._at[place] = known
         return known
 
@@ -158,8 +167,8 @@ class ChatListener:
             raise BrokenStream(f"it finished for an unknown reason, {self.finish!r}")
         stop = STOPS[self.finish]
         if stop != "length":
-            stop = "calls" if self.wishes else "done"
-        return PartialReply("".join(self.text), self.wishes, self.usage, stop)
+            stop = "calls" if self.calls else "done"
+        return PartialReply("".join(self.text), self.calls, self.usage, stop)
 
 
 def usage_of(usage: Mapping[str, object]) -> Usage:

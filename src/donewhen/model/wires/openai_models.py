@@ -5,6 +5,6 @@ import re
 REASONING = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9]|gpt-\d\d|codex|computer-use)(?!.*-chat)")
 
 
-def thinks(model: str) -> bool:
+def is_reasoning_model(model: str) -> bool:
     """Return True for a reasoning model: it refuses a temperature and needs its reasoning sent back."""
     return REASONING.match(model) is not None

@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from donewhen.model.interface import Answers, Assistant, Message, Said, Usage, User
+from donewhen.model.interface import Answers, Assistant, Message, OnText, Usage, User
 from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
 from donewhen.model.request_error import RequestError, of_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.openai_models import thinks
+from donewhen.model.wires.openai_models import is_reasoning_model
 from donewhen.model.wires.wire import (
-    NOTHING_SAID,
+    NO_TEXT,
     Opening,
     arguments_of,
-    begun,
-    encoded,
+    encode,
+    encode_items,
     event_object,
-    listed,
+    open_body,
     own_items,
     wire_id,
     wire_name,
@@ -45,7 +45,7 @@ class OpenAIResponses:
     def opening(self, opening: Opening) -> bytes:
         body: dict[str, Any] = {"model": self.model, "stream": True, "store": False}
         body |= opening.optional(max_output_tokens=opening.max_tokens, prompt_cache_key=opening.cache_key)
-        if thinks(self.model):
+        if is_reasoning_model(self.model):
             body |= opening.optional(include=["reasoning.encrypted_content"])
         else:
             body |= opening.optional(temperature=opening.temperature)
@@ -61,16 +61,16 @@ class OpenAIResponses:
                 }
                 for tool in opening.tools
             ]
-        return begun(body, "input")
+        return open_body(body, "input")
 
     def message(self, message: Message) -> bytes:
         match message:
             case User(text):
-                return encoded({"role": "user", "content": text})
+                return encode({"role": "user", "content": text})
             case Assistant():
-                return listed(list(_as_it_came(message, self.model) or _in_plain_form(message)))
+                return encode_items(list(_as_it_came(message, self.model) or _in_plain_form(message)))
             case Answers(answers):
-                return listed(
+                return encode_items(
                     [
                         {"type": "function_call_output", "call_id": wire_id(answer.call_id), "output": answer.text}
                         for answer in answers
@@ -80,8 +80,8 @@ class OpenAIResponses:
     def marked(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         return messages
 
-    def listener(self, said: Said | None) -> "ResponsesListener":
-        return ResponsesListener(said)
+    def listener(self, on_text: OnText | None) -> "ResponsesListener":
+        return ResponsesListener(on_text)
 
 
 def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
     ]
     if not message.text and calls:
         return calls
-    return [{"role": "assistant", "content": message.text or NOTHING_SAID}, *calls]
+    return [{"role": "assistant", "content": message.text or NO_TEXT}, *calls]
 
 
 def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
@@ -113,28 +113,28 @@ def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class ResponsesListener:
-    said: Said | None = None
+    on_text: OnText | None = None
     done: bool = False
     final: Mapping[str, object] = field(default_factory=dict[str, object])
     _items: dict[int, dict[str, object]] = field(default_factory=dict[int, dict[str, object]], init=False)
 
-    def hear(self, event: ServerEvent) -> bool:
+    def receive(self, event: ServerEvent) -> bool:
         if event.data.strip() == "[DONE]":
             return False
-        heard = event_object(event)
-        match kind := words(heard.get("type")):
+        received = event_object(event)
+        match kind := words(received.get("type")):
             case "error":
-                raise of_stream_error(fields(heard.get("error")) or heard)
+                raise of_stream_error(fields(received.get("error")) or received)
             case "response.failed":
-                self.final = fields(heard.get("response"))
+                self.final = fields(received.get("response"))
                 raise of_stream_error(fields(self.final.get("error")))
             case "response.output_text.delta":
-                if self.said:
-                    self.said(words(heard.get("delta")))
+                if self.on_text:
+                    self.on_text(words(received.get("delta")))
             case "response.output_item.done":
-                self._items[count(heard.get("output_index"))] = fields(heard.get("item"))
+                self._items[count(received.get("output_index"))] = fields(received.get("item"))
             case _ if kind in ENDS:
-                self.final, self.done = fields(heard.get("response")), True
+                self.final, self.done = fields(received.get("response")), True
             case _:
                 pass
         return kind not in MEAN_NOTHING
@@ -148,13 +148,13 @@ class ResponsesListener:
             raise BrokenStream("it ended before its end")
         found = [fields(item) for item in items(self.final.get("output"))]
         found = found or [item for _, item in sorted(self._items.items())]
-        wishes = [
+        calls = [
             PartialCall(words(item.get("call_id")), words(item.get("name")), words(item.get("arguments")))
             for item in found
             if item.get("type") == "function_call"
         ]
         text = "".join(_texts(found))
-        return PartialReply(text, wishes, self.usage, self._stop(bool(wishes)), _raw(found))
+        return PartialReply(text, calls, self.usage, self._stop(bool(calls)), _raw(found))
 
     def _stop(self, calls: bool) -> Stop:
         if self.final.get("status") == "completed":

@@ -37,10 +37,10 @@ from pydantic_ai.usage import RequestUsage
 
 from donewhen.errors import BadInput
 from donewhen.model.deadlines import Deadlines
-from donewhen.model.interface import Answers, Assistant, Message, Reply, Said, Turn, Usage, User
+from donewhen.model.interface import Answers, Assistant, Message, OnText, Reply, Turn, Usage, User
 from donewhen.model.name import ModelName
 from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
-from donewhen.model.request_error import LONGEST_MESSAGE, RequestError, of_response, without
+from donewhen.model.request_error import LONGEST_MESSAGE, RequestError, of_response, remove_secrets
 from donewhen.model.retries import Retries
 from donewhen.model.turn import Answerer, TurnRunner
 from donewhen.model.wires.pydantic_address import provider_at, secrets_at
@@ -62,8 +62,8 @@ def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries)
     try:
         library = infer_model(name, provider_at(base_url))
     except (ImportError, exceptions.UserError, OpenAIError, ValueError) as error:
-        told = without(secrets_at(base_url), " ".join(str(error).split()))
-        raise BadInput(f"{name}: {told[:LONGEST_MESSAGE]}") from error
+        message = remove_secrets(secrets_at(base_url), " ".join(str(error).split()))
+        raise BadInput(f"{name}: {message[:LONGEST_MESSAGE]}") from error
     return OtherModel(name, library, deadlines, retries, secrets_at(base_url, library))
 
 
@@ -76,30 +76,32 @@ class OtherModel:
     secrets: frozenset[str] = field(repr=False)
     takes_temperature: bool = True
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         provider, model = ModelName.parse(self.name)
         by = Answerer(self.name, model, provider)
-        asking = TurnRunner(by, self.retries, self.retries.outside, self.deadlines.total, self.secrets)
+        runner = TurnRunner(by, self.retries, self.retries.clock, self.deadlines.total, self.secrets)
         known_ids = {call.id for message in turn.messages if isinstance(message, Assistant) for call in message.calls}
-        await asking.settle(lambda: self._ask(turn, said), known_ids - {""}, self._gives_way)
-        return asking.reply(TAG)
+        await runner.run(lambda: self._ask(turn, on_text), known_ids - {""}, self._adapt)
+        return runner.reply(TAG)
 
     async def close(self) -> None:
         async with self.library:
             pass  # leaving the context closes the connections of the library
 
-    async def _ask(self, turn: Turn, said: Said | None) -> PartialReply:
+    async def _ask(self, turn: Turn, on_text: OnText | None) -> PartialReply:
         begun: list[StreamedResponse] = []
         try:
-            return await self._answer(turn, said, begun.append)
-        except RequestError as setback:
-            setback.usage = _usage(begun[-1].usage) if begun else Usage()
+            return await self._answer(turn, on_text, begun.append)
+        except RequestError as error:
+            error.usage = _usage(begun[-1].usage) if begun else Usage()
             raise
 
-    async def _answer(self, turn: Turn, said: Said | None, begins: Callable[[StreamedResponse], None]) -> PartialReply:
+    async def _answer(
+        self, turn: Turn, on_text: OnText | None, begins: Callable[[StreamedResponse], None]
+    ) -> PartialReply:
         limits = self.deadlines
         watch = anyio.CancelScope(deadline=anyio.current_time() + limits.first_event)
-        with anyio.move_on_after(limits.total), watch, _setbacks():
+        with anyio.move_on_after(limits.total), watch, _as_request_errors():
             request = direct.model_request_stream(
                 self.library,
                 list(self._messages(turn)),
@@ -111,8 +113,8 @@ class OtherModel:
                 async for event in stream:
                     watch.deadline = anyio.current_time() + limits.silence
                     piece = _text_of(event)
-                    if said and piece:
-                        said(piece)
+                    if on_text and piece:
+                        on_text(piece)
                 return self._draft(stream.get())
         raise RequestError("the answer did not come in time", "timeout", retry=True)
 
@@ -122,8 +124,8 @@ class OtherModel:
             settings["temperature"] = turn.temperature
         return settings
 
-    def _gives_way(self, setback: RequestError) -> bool:
-        if setback.kind == "bad_request" and self.takes_temperature and "temperature" in setback.message:
+    def _adapt(self, error: RequestError) -> bool:
+        if error.kind == "bad_request" and self.takes_temperature and "temperature" in error.message:
             self.takes_temperature = False
             return True
         return False
@@ -144,11 +146,11 @@ class OtherModel:
             case Assistant(text, calls):
                 if items := own_items(message, TAG, ModelName.parse(self.name).name):
                     return _as_it_came(items, message)
-                said = [TextPart(text)] if text or not calls else []
-                return ModelResponse(parts=[*said, *_call_parts(message)])
+                parts = [TextPart(text)] if text or not calls else []
+                return ModelResponse(parts=[*parts, *_call_parts(message)])
 
     def _draft(self, response: ModelResponse) -> PartialReply:
-        wishes = [
+        calls = [
             PartialCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
             for part in response.parts
             if isinstance(part, ToolCallPart)
@@ -157,14 +159,14 @@ class OtherModel:
         reason = response.finish_reason
         if reason == "content_filter":
             raise RequestError("the provider's filter stopped the answer", "refused")
-        if reason not in STOPS and (wishes or reason is not None):
+        if reason not in STOPS and (calls or reason is not None):
             raise RequestError(f"the answer finished for an unknown reason, {reason!r}", "malformed", retry=True)
-        stop: Stop = "length" if reason == "length" else "calls" if wishes else "done"
-        return PartialReply(text, wishes, _usage(response.usage), stop, _raw(response))
+        stop: Stop = "length" if reason == "length" else "calls" if calls else "done"
+        return PartialReply(text, calls, _usage(response.usage), stop, _raw(response))
 
 
-def _usage(told: RequestUsage) -> Usage:
-    return Usage(told.input_tokens, told.output_tokens, told.cache_read_tokens, told.cache_write_tokens)
+def _usage(usage: RequestUsage) -> Usage:
+    return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
 
 
 def _tools(turn: Turn) -> Iterator[ToolDefinition]:
@@ -209,7 +211,7 @@ def _raw(response: ModelResponse) -> list[Any] | None:
 
 
 @contextmanager
-def _setbacks() -> Generator[None]:
+def _as_request_errors() -> Generator[None]:
     """Convert errors of the library into `RequestError`."""
     try:
         yield

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Protocol, cast
 
-from donewhen.model.interface import Assistant, Call, Message, Said, ToolSpec, Usage
-from donewhen.model.partial_reply import PartialReply, parsed
+from donewhen.model.interface import Assistant, Call, Message, OnText, ToolSpec, Usage
+from donewhen.model.partial_reply import PartialReply, parse_json
 from donewhen.model.sse import BrokenStream, ServerEvent
 from donewhen.model.transport import Listener
 from donewhen.readers.json import fields, items
@@ -19,7 +19,7 @@ from donewhen.records import frozen
 
 LONGEST_ID = 40
 NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
-NOTHING_SAID = "(nothing said)"
+NO_TEXT = "(nothing said)"
 """Replaces an empty text, which some providers refuse."""
 END = b"]}"
 DEEPEST_EVENT = 200
@@ -48,7 +48,7 @@ class Opening:
         return {name: value for name, value in values.items() if name not in self.left_out}
 
 
-class Hears(Listener, Protocol):
+class ReplyListener(Listener, Protocol):
     @property
     def usage(self) -> Usage | None:
         """The usage that the provider has reported so far, even if the answer is incomplete."""
@@ -92,22 +92,22 @@ class Wire(Protocol):
         """Return the encoded messages with the marks that only this turn needs."""
         ...
 
-    def listener(self, said: Said | None) -> Hears: ...
+    def listener(self, on_text: OnText | None) -> ReplyListener: ...
 
 
-def encoded(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     """Return compact JSON. Lone surrogates, which UTF-8 cannot encode, become question marks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def begun(settings: dict[str, Any], list_name: str, first: Sequence[Any] = ()) -> bytes:
+def open_body(settings: dict[str, Any], list_name: str, first: Sequence[Any] = ()) -> bytes:
     """Encode a body up to its list of messages, which stays open after the `first` items."""
-    return encoded({**settings, list_name: list(first)}).removesuffix(END) + (b"," if first else b"")
+    return encode({**settings, list_name: list(first)}).removesuffix(END) + (b"," if first else b"")
 
 
-def listed(entries: Sequence[Any]) -> bytes:
+def encode_items(entries: Sequence[Any]) -> bytes:
     """Encode the items of a list without its brackets."""
-    return encoded(list(entries))[1:-1]
+    return encode(list(entries))[1:-1]
 
 
 def wire_id(id: str) -> str:
@@ -140,7 +140,7 @@ def arguments_of(call: Call) -> str:
 def event_object(event: ServerEvent) -> dict[str, object]:
     """Return the JSON object in an event."""
     try:
-        found: object = parsed(event.data, DEEPEST_EVENT)
+        found: object = parse_json(event.data, DEEPEST_EVENT)
     except ValueError as error:
         raise BrokenStream(f"an event is not JSON: {error}") from error
     if not isinstance(found, dict):

@@ -3,7 +3,7 @@
 import anyio.lowlevel
 
 from donewhen.errors import BadInput
-from donewhen.model.interface import Reply, Said, Turn
+from donewhen.model.interface import OnText, Reply, Turn
 from donewhen.model.name import ModelName
 from donewhen.model.recording import Failure, Replay, failure_from, reply_from
 from donewhen.model.router import Experience
@@ -30,9 +30,9 @@ def outcomes_by_model(archive: Archive) -> list[Experience]:
 class RecordedTurns(Replay):
     """Recorded turns with a cancellation point at each turn, as with a real model."""
 
-    async def reply(self, turn: Turn, said: Said | None = None) -> Reply:
+    async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         await anyio.lowlevel.checkpoint()
-        return await super().reply(turn, said)
+        return await super().reply(turn, on_text)
 
 
 def recorded_turns(archive: Archive, name: str) -> Replay:

@@ -95,7 +95,7 @@ def _job(context: RoundContext, rung: LadderStep, current: Round) -> Job:
         asker=context.asker,
         max_turns=rung.max_turns,
         redact=partial(redacted, secrets=secrets_in(context.place, context.opened.settings)),
-        said=context.said,
+        on_text=context.on_text,
         hands=_hands(context, rung) if rung.kind.has_workers else None,
         planned=_planned(context),
     )

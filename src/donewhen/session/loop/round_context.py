@@ -5,7 +5,7 @@ import time
 import anyio
 
 from donewhen.engines.interface import Asker
-from donewhen.model.interface import Said
+from donewhen.model.interface import OnText
 from donewhen.records import frozen
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.writer import LogWriter
@@ -24,7 +24,7 @@ class RoundContext:
     maker: Maker
     asker: Asker | None
     memory: SessionMemory
-    said: Said | None = None
+    on_text: OnText | None = None
 
     @property
     def silence_secs(self) -> float:

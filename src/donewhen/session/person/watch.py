@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from donewhen.model.interface import Said
+from donewhen.model.interface import OnText
 from donewhen.records import frozen
 from donewhen.session.log.open_archive import Say, silent
 from donewhen.session.log.writer import Barrier, Told, no_barrier
@@ -23,7 +23,7 @@ class SessionWatcher:
     say: Say = silent
     """Receives one line for a person, in addition to the events."""
     person: Person | None = None
-    said: Said | None = None
+    on_text: OnText | None = None
     """Receives the model's text as it streams in."""
     barrier: Barrier = no_barrier
     stops: Callable[[Record | None], bool] = never

@@ -6,7 +6,7 @@ provider that `--model` names, because both belong to one call. A key of another
 
 from donewhen.errors import BadInput
 from donewhen.model.name import WITHOUT_SERVER, ModelName
-from donewhen.model.providers import same_provider
+from donewhen.model.providers import is_same_provider
 from donewhen.records import frozen
 from donewhen.session.settings.schema import TABLES
 from donewhen.session.settings.settings import PREFIX, Settings
@@ -23,7 +23,7 @@ class ModelServer:
 
     def url_for(self, provider: str) -> str:
         """Return the server's address for models of this provider; empty if it belongs to another one."""
-        return self.url if same_provider(provider, self.provider) else ""
+        return self.url if is_same_provider(provider, self.provider) else ""
 
 
 def server_of(settings: Settings, *providers: str) -> ModelServer:
