@@ -49,12 +49,14 @@ def ruleset(abi: int, allowed: Allowed) -> dict[str, Any]:
     rules = [rule for path in (*SYSTEM, *allowed.readable) for rule in _reading(path, allowed.closed)]
     rules += [(path, handled & (READ_FILE | WRITE_FILE | TRUNCATE)) for path in DEVICES]
     rules += [(path, handled & ~DEVICE_NODES) for path in allowed.writable]
+    # The kernel refuses directory rights on a file.
+    fitting = [(path, rights if os.path.isdir(path) else rights & FOR_FILES) for path, rights in rules]
     return {
         "fs": handled,
         "net": BIND_TCP | CONNECT_TCP if abi >= 4 and not allowed.network else 0,
         "scoped": SCOPE_ABSTRACT | SCOPE_SIGNAL if abi >= 6 else 0,
         "no_capabilities": True,
-        "rules": [(path, rights & handled & _kind(path)) for path, rights in rules if os.path.exists(path)],
+        "rules": [(path, rights & handled) for path, rights in fitting if os.path.exists(path)],
     }
 
 
@@ -63,11 +65,6 @@ def scopes(abi: int) -> dict[str, Any] | None:
     if abi < 6:
         return None
     return {"fs": 0, "net": 0, "scoped": SCOPE_ABSTRACT | SCOPE_SIGNAL, "no_capabilities": False, "rules": []}
-
-
-def _kind(path: str) -> int:
-    """Return the rights that a path can have: the kernel refuses directory rights on a file."""
-    return ~0 if os.path.isdir(path) else FOR_FILES
 
 
 def _reading(path: str, closed: tuple[str, ...]) -> Iterator[tuple[str, int]]:

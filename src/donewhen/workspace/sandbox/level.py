@@ -104,7 +104,12 @@ async def try_landlock(launcher: Launcher, abi: int, least: int = LEAST_LANDLOCK
 async def recorded_probe(launcher: Launcher, state: Path) -> SandboxProbe:
     """Return the probe for this boot, kernel, user and bubblewrap. Run it once and record it in `state`."""
     record = state / "probe.json"
-    key = _circumstances()
+    program = shutil.which("bwrap", path=SYSTEM_PATH)
+    stamp = Path(program).stat().st_mtime_ns if program else 0
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    switches = " ".join(_switch(name) for name in SWITCHES)
+    # Everything that the result depends on.
+    key = f"{boot} {os.uname().release} {os.geteuid()} {program} {stamp} {LEAST_LANDLOCK} {switches}"
     try:
         known: dict[str, Any] = json.loads(record.read_text())
         known["level"] = Level(known["level"])
@@ -116,15 +121,6 @@ async def recorded_probe(launcher: Launcher, state: Path) -> SandboxProbe:
     values = {field.name: getattr(found, field.name) for field in fields(SandboxProbe)}
     write_atomically(record, json.dumps({**values, "level": found.level.value, "key": key}))
     return found
-
-
-def _circumstances() -> str:
-    """Return the key of a recorded probe: everything that the result depends on."""
-    program = shutil.which("bwrap", path=SYSTEM_PATH)
-    stamp = Path(program).stat().st_mtime_ns if program else 0
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    switches = [_switch(name) for name in SWITCHES]
-    return f"{boot} {os.uname().release} {os.geteuid()} {program} {stamp} {LEAST_LANDLOCK} {' '.join(switches)}"
 
 
 def _switch(name: str) -> str:

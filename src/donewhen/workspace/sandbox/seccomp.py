@@ -125,7 +125,7 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namesp
     table = TABLES.get(machine)
     if table is None:
         return b""
-    code = [_load(ARCH), *_unless(JEQ, table.arch, errno.ENOSYS), _load(NR)]
+    code = [_load(ARCH), _instruction(JEQ, 1, 0, table.arch), _fail(errno.ENOSYS), _load(NR)]
     if machine == "x86_64":
         code += _when(JGE, X32_BIT, errno.ENOSYS)
     for name, number in sorted(table.numbers.items()):
@@ -175,10 +175,6 @@ def _fail(number: int) -> bytes:
 
 def _when(test: int, value: int, failure: int) -> list[bytes]:
     return [_instruction(test, 0, 1, value), _fail(failure)]
-
-
-def _unless(test: int, value: int, failure: int) -> list[bytes]:
-    return [_instruction(test, 1, 0, value), _fail(failure)]
 
 
 def _only(values: tuple[int, ...], failure: int) -> list[bytes]:

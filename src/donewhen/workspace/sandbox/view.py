@@ -96,22 +96,28 @@ def _of_machine(
     private = machine.private_paths()
     volatile = [*machine.volatile_places(), *machine.homes(wanted.home), *wanted.hidden]
     needed = [*places, *home.search_path(wanted.path)]
-    empty = _outermost([*volatile, *(place for place in map(machine.closed_above, needed) if place)])
+    emptied = list(dict.fromkeys([*volatile, *(place for place in map(machine.closed_above, needed) if place)]))
+    empty = [place for place in emptied if not beneath(place, [other for other in emptied if other != place])]
     closed = [*empty, *(place for place in private if os.path.isdir(place) and not beneath(place, empty))]
     toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), closed, places)
     shown = [str(place) for place in toolchains]
     steps: list[Step] = [{"kind": "tmpfs", "at": SHELF, "mode": "755", "size": wanted.scratch_bytes}]
     steps += [{"kind": "devices", "at": "/dev", "shm": wanted.scratch_bytes}]
     sockets = [path for path in machine.listening_sockets() if path not in wanted.shown]
-    stills = machine.services_places(empty)
-    steps += [_still(place, sockets) for place in stills]
+    snapshots = machine.services_places(empty)
+    steps += [
+        {"kind": "still", "at": place, "sockets": [path for path in sockets if beneath(path, [place])]}
+        for place in snapshots
+    ]
     steps += [_empty(place) for place in closed if place != SHELF]
     # The home again, in case it is below an emptied directory: it must exist. Some accounts have / as home.
     steps += [_empty(place) for place in (str(wanted.home), SHELF) if place != "/"]
     steps += [_blank(place) for place in private if not beneath(place, closed)]
     steps += [Bind(place, place).step() for place in (*shown, *wanted.shown)]
-    steps += [_masked(str(place)) for place in home.secrets(wanted.home, toolchains)]
-    steps += [_blank(path) for path in sockets if not beneath(path, [*closed, *stills]) or beneath(path, shown)]
+    for path in map(str, home.secrets(wanted.home, toolchains)):
+        masked: Step = {"kind": "tmpfs", "at": path, "mode": "555", "size": ONE_PAGE}
+        steps.append(masked if os.path.isdir(path) else _blank(path))
+    steps += [_blank(path) for path in sockets if not beneath(path, [*closed, *snapshots]) or beneath(path, shown)]
     steps += [{"kind": "file", "at": at, "content": text} for at, text in files]
     return tuple(steps)
 
@@ -120,19 +126,5 @@ def _empty(at: str) -> Step:
     return {"kind": "empty", "at": at, "mode": "1777" if at in SCRATCH else "755"}
 
 
-def _still(at: str, sockets: list[str]) -> Step:
-    return {"kind": "still", "at": at, "sockets": [path for path in sockets if beneath(path, [at])]}
-
-
 def _blank(at: str) -> Step:
     return {"kind": "blank", "at": at}
-
-
-def _masked(path: str) -> Step:
-    return {"kind": "tmpfs", "at": path, "mode": "555", "size": ONE_PAGE} if os.path.isdir(path) else _blank(path)
-
-
-def _outermost(paths: list[str]) -> list[str]:
-    """Return the paths that are not below another one."""
-    unique = list(dict.fromkeys(paths))
-    return [p for p in unique if not beneath(p, [other for other in unique if other != p])]

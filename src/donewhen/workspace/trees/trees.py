@@ -233,10 +233,13 @@ class Trees:
             layers.append(Overlay(beside, facts.lower, f"{name}/upper", f"{name}/work", root))
         for number, path in enumerate(shares):
             layers.append(share_layer(directory / "shares" / str(number), self.repo.files, path, root))
+        git_dir = self.repo.common_dir
+        # In a linked worktree the git directory is not inside the checkout that the tree covers.
+        outside = [str(git_dir)] if self.repo.root not in git_dir.parents else []
         return SandboxTree(
             root=root,
             layers=tuple(layers),
-            hidden=(*self._hidden, *_outside(self.repo)),
+            hidden=(*self._hidden, *outside),
             variables={"DONEWHEN_TREE": facts.name, "DONEWHEN_PORT_BASE": str(facts.port_base)},
             scratch=str(directory / "scratch"),
         )
@@ -329,11 +332,6 @@ def share_layer(directory: Path, checkout: Root, path: str, root: str) -> "Bind 
             shutil.copyfileobj(source, target, 1 << 20)
             os.fchmod(target.fileno(), stat.S_IMODE(os.fstat(source.fileno()).st_mode))
     return Bind(str(copy), f"{root}/{path}", writable=True, within=root)
-
-
-def _outside(repo: Repo) -> list[str]:
-    """Return the git directory if it is not inside the checkout that the tree covers (a linked worktree)."""
-    return [str(repo.common_dir)] if repo.root not in repo.common_dir.parents else []
 
 
 def facts_of(directory: Path) -> TreeFacts | None:

@@ -161,7 +161,9 @@ def _refuse_filters(repo: Repo, filtered: Mapping[str, list[bytes]]) -> None:
     for name, paths in filtered.items():
         if _would_run(repo, name):
             raise NotClean(f"these need the filter {shown(name)}, which is never run here", paths)
-    users = _attributes_file(repo)
+    directory = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
+    named = repo.setting("core.attributesfile")
+    users = Path(os.path.expanduser(named)) if named else directory / "attributes"
     rules = {repo.common.place("info/attributes"): repo.common.read("info/attributes", LARGEST_RULES) or b""}
     if users.is_file():
         with users.open("rb") as opened:
@@ -170,13 +172,6 @@ def _refuse_filters(repo: Repo, filtered: Mapping[str, list[bytes]]) -> None:
         for name in FILTER.findall(content):
             if _would_run(repo, text(name)):
                 raise NotLanded(f"{shown(file)} asks for the filter {shown(name)}, which is never run here")
-
-
-def _attributes_file(repo: Repo) -> Path:
-    """Return the user's attributes file for all repositories."""
-    directory = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
-    named = repo.setting("core.attributesfile")
-    return Path(os.path.expanduser(named)) if named else directory / "attributes"
 
 
 def _would_run(repo: Repo, name: str) -> bool:

@@ -140,18 +140,14 @@ def _locked(common: Root, ref: bytes) -> Generator[None]:
 def _refuse_conflict(common: Root, name: str) -> None:
     """Raise NotLanded if the name is a prefix directory of another branch, or the other way round."""
     packed = refs.packed(common).keys()
-    for above in _above(name):
+    parts = name.split("/")
+    for above in ("/".join(parts[:count]) for count in range(1, len(parts))):
         if common.is_file(raw(f"{HEADS}{above}")) or raw(f"{HEADS}{above}") in packed:
             raise NotLanded(f"{shown(above)} is a branch, so {shown(name)} cannot be one: rename it (git branch -m)")
     inside = raw(f"{HEADS}{name}/")
     below = [ref for ref in packed if ref.startswith(inside)] or list(common.files_below(raw(f"{HEADS}{name}")))
     if below:
         raise NotLanded(f"{shown(below[0].removeprefix(b'refs/heads/'))} is a branch, so {shown(name)} cannot be one")
-
-
-def _above(name: str) -> Iterator[str]:
-    parts = name.split("/")
-    return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
 
 def _remove_empty_below(common: Root, ref: bytes) -> None:

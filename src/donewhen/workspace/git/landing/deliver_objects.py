@@ -50,7 +50,10 @@ async def deliver(store: Store, repo: Repo, commit: str) -> None:
     missing: list[str] = []
     with telling("the objects of the work cannot be written to the repository"):
         await object_mirror.refresh(bare, repo)
-        wanted = await _kinds(bare, await _not_reached(bare, repo, commit))
+        ids = await _not_reached(bare, repo, commit)
+        answer = await bare.run("cat-file", "--batch-check", "--buffer", stdin=_lines(ids))
+        lines = [line.split() for line in answer.decode().splitlines()]
+        wanted = {fields[0]: StoredObject(fields[1], int(fields[2])) for fields in lines if len(fields) == 3}
         await _bring_lfs_content(bare, repo, wanted)
         for _ in range(MOST_TRIES):
             missing = await _missing(bare, repo, wanted)
@@ -92,12 +95,6 @@ def git_dirs(common: Root) -> list[Root]:
     """Return the git directory of every working tree of a repository. Entries that are not directories are skipped."""
     linked = [f"worktrees/{name}" for name in common.names("worktrees")]
     return [common, *(common.below(path) for path in linked if common.is_directory(path))]
-
-
-async def _kinds(bare: Bare, ids: Sequence[str]) -> dict[str, StoredObject]:
-    answer = await bare.run("cat-file", "--batch-check", "--buffer", stdin=_lines(ids))
-    said = [line.split() for line in answer.decode().splitlines()]
-    return {fields[0]: StoredObject(fields[1], int(fields[2])) for fields in said if len(fields) == 3}
 
 
 async def _missing(bare: Bare, repo: Repo, wanted: Mapping[str, StoredObject]) -> list[str]:

@@ -109,7 +109,7 @@ class Configuration:
             if key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
                 condition = key.removeprefix("includeif.").removesuffix(".path") if key != "include.path" else ""
                 if value and (not condition or _holds(condition, file, self.repo)):
-                    named = _beside(file, value)
+                    named = file.parent / os.path.expanduser(value)
                     self._read(named, _text(named), depth + 1)
 
 
@@ -129,10 +129,6 @@ def _text(file: Path) -> str:
             return content.decode("utf-8", "surrogateescape")
     except (OSError, ValueError):
         return ""
-
-
-def _beside(file: Path, named: str) -> Path:
-    return file.parent / os.path.expanduser(named)
 
 
 # -- conditions --

@@ -113,7 +113,8 @@ def copy(root: Root, name: AnyPath, target: Path) -> None:
 
 def _copy_refs(bare: Bare, repo: Repo, state: State) -> None:
     saying = refs.loose(repo.common)
-    seen = [*_signature(repo.common.status("packed-refs")), _digest(saying)]
+    loose = b"\0".join(name + b" " + content for name, content in sorted(saying.items()))
+    seen = [*_signature(repo.common.status("packed-refs")), hashlib.sha256(loose).hexdigest()]
     if state.get("refs") == seen:
         return
     known = refs.every(repo.common, saying)
@@ -128,10 +129,6 @@ def _signature(status: os.stat_result | None) -> tuple[int, ...]:
         return (0, 0, 0)
     fresh = time.time_ns() - status.st_mtime_ns < FRESH_NS
     return (status.st_ino, status.st_size, time.time_ns() if fresh else status.st_mtime_ns)
-
-
-def _digest(saying: dict[bytes, bytes]) -> str:
-    return hashlib.sha256(b"\0".join(name + b" " + said for name, said in sorted(saying.items()))).hexdigest()
 
 
 # -- objects --

@@ -33,10 +33,11 @@ async def applied(bare: Bare, tree: str, patch: bytes) -> str:
         try:
             await bare.run("apply", "--cached", "--whitespace=nowarn", "-", at=place, stdin=patch)
         except GitFailed as failed:
-            said = _first_line(failed)
+            lines = [line.removeprefix("error: ") for line in failed.said.splitlines() if line.strip()]
+            first_line = lines[0] if lines else "git refuses it"
             if NO_PATCH.search(str(failed)):
-                raise BadInput(f"it is not a patch: {said}") from failed
-            raise DoesNotApply(said) from failed
+                raise BadInput(f"it is not a patch: {first_line}") from failed
+            raise DoesNotApply(first_line) from failed
         return (await bare.run("write-tree", at=place)).decode().strip()
 
 
@@ -46,8 +47,3 @@ def subject(patch: bytes) -> str:
     subject = SUBJECT.search(mail)
     found = WITHOUT_TAG.match(mail[subject.end() :]) if subject else None
     return found[1].decode("utf-8", "replace").strip() if found else ""
-
-
-def _first_line(failed: GitFailed) -> str:
-    lines = [line.removeprefix("error: ") for line in failed.said.splitlines() if line.strip()]
-    return lines[0] if lines else "git refuses it"

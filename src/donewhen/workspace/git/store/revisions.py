@@ -9,7 +9,7 @@ import re
 from donewhen.errors import BadInput
 from donewhen.workspace.git.objects import raw, shown
 from donewhen.workspace.git.repo import Repo
-from donewhen.workspace.git.run_git import GitFailed, Settings
+from donewhen.workspace.git.run_git import GitFailed
 from donewhen.workspace.git.store import object_mirror
 from donewhen.workspace.git.store.bare import Bare
 
@@ -37,11 +37,9 @@ async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
         if "@{" in ref:
             object_mirror.copy_logs(bare, repo, place.git_dir)
         options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
-        return (await bare.run(*options, expression, at=place, settings=_upstream(repo))).decode().strip()
-
-
-def _upstream(repo: Repo) -> Settings:
-    return [(key, value) for key, values in repo.settings.items() if re.fullmatch(UPSTREAM, key) for value in values]
+        upstream = {key: values for key, values in repo.settings.items() if re.fullmatch(UPSTREAM, key)}
+        settings = [(key, value) for key, values in upstream.items() for value in values]
+        return (await bare.run(*options, expression, at=place, settings=settings)).decode().strip()
 
 
 async def parted(bare: Bare, one: str, other: str) -> str:

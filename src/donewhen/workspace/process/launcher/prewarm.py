@@ -78,7 +78,8 @@ class PrewarmedSandbox:
         self._layers = -1
         self._mount_table = -1
         self._seen: list[Look] = []
-        self._input, self._orders = (_memory_file() for _ in range(2))
+        flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+        self._input, self._orders = (os.memfd_create("donewhen", flags) for _ in range(2))
         (out, self._out), (err, self._err) = os.pipe(), os.pipe()
         self.outputs = [out, err]
 
@@ -164,10 +165,6 @@ class PrewarmedSandbox:
             if fd >= 0:
                 os.close(fd)
         self._mount_table, self.outputs = -1, []
-
-
-def _memory_file() -> int:
-    return os.memfd_create("donewhen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
 
 
 def _fill(fd: int, source: int) -> None:

@@ -97,7 +97,9 @@ class View:
                 continue
             here.append(part)
             with explained(path):
-                link = self._link(tuple(here))
+                found = self.status(tuple(here))
+                is_link = found is not None and stat.S_ISLNK(found.st_mode)
+                link = self.target(tuple(here)) if is_link else None
             if link is None:
                 continue
             hops += 1
@@ -159,8 +161,3 @@ class View:
             if entry.kind == "directory" and deepest > 1 and enter(entry.path):
                 with contextlib.suppress(PermissionError), contextlib.closing(directory.below(inner[-1])) as below:
                     yield from self.below(inner, below, deepest - 1, enter)
-
-    def _link(self, parts: Parts) -> str | None:
-        """Return the target of the link at a path; None if it is not a link."""
-        found = self.status(parts)
-        return self.target(parts) if found is not None and stat.S_ISLNK(found.st_mode) else None
