@@ -257,7 +257,7 @@ NOT_FOREIGN: Mapping[str, str] = {
     "syntax.merging.pieces.plain": PART,
     "workspace.policy.rules.rule.starts_with": PART,
     "workspace.git.index.entries": "is given an index that git wrote for us",
-    "workspace.git.store.lfs.take_in": OWN_WORDS,
+    "workspace.git.store.lfs.store_content": OWN_WORDS,
     "workspace.git.store.lfs.pointer_of": "is given the path of a file; pointer_in reads what is in it",
     "syntax.merging.toml.is_sound": "a library reads it; only used in a process with limits",
     "engines.external.discover.programs.first_word": "a person's own settings, which are checked before",

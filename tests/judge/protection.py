@@ -9,7 +9,7 @@ from donewhen.judge.contract import Check, Contract
 from donewhen.judge.protect import GradedTree, Guard, judged
 from donewhen.judge.verdict import Edit
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.git.objects import FILE, LINK, PROGRAM, TreeEntry, listed, raw, text
+from donewhen.workspace.git.objects import FILE, LINK, PROGRAM, TreeEntry, parse_ls_tree, raw, text
 from donewhen.workspace.git.store import Store, edit_tree
 from repositories import Files, opened, repository
 
@@ -73,7 +73,7 @@ class Scene:
                 return TreeEntry(FILE, self.store.bare.write("blob", what.encode() if isinstance(what, str) else what))
 
     async def content(self, tree: str) -> dict[str, str]:
-        found = list(listed(await self.store.bare.run("ls-tree", "-r", "-z", tree)))
+        found = list(parse_ls_tree(await self.store.bare.run("ls-tree", "-r", "-z", tree)))
         contents = await self.store.bare.contents([entry.id for _, entry in found])
         return {
             text(path): content.decode("utf-8", "surrogateescape")

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from donewhen.workspace import beneath
-from donewhen.workspace.beneath import pinned
+from donewhen.workspace.beneath import pin
 from workspace.rooted_trees import NAMES, SECRET, attempts, plant, two_places
 
 TARGETS = ("..", "../a", "b/c", "/etc", "OUTSIDE", "OUTSIDE/deep", "../outside", "../../outside", "/proc/self/cwd")
@@ -28,7 +28,7 @@ def main(place: Path, seed: int, count: int) -> None:
             made += len(mounts)
             for beneath.kernel_resolves in (True, False):
                 for _ in range(6):
-                    for content in attempts(pinned(root), random_path(choose)):
+                    for content in attempts(pin(root), random_path(choose)):
                         assert SECRET not in content
             for mount in reversed(mounts):
                 subprocess.run(["umount", "--lazy", mount], check=True)

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.workspace import beneath
-from donewhen.workspace.beneath import LeavesRoot, Root, pinned
+from donewhen.workspace.beneath import LeavesRoot, Root, pin
 from needs import leave_out, needs
 from tiers import examples
 from workspace.rooted_trees import NAMES, SECRET, attempts, plant, safely, two_places
@@ -266,7 +266,7 @@ PLACES = [f"{first}{second}/secret" for first in ("a", "b", "c", "turn", "other"
 @pytest.mark.parametrize("seed", range(3))
 def test_no_random_races_get_out_of_a_root(tmp_path: Path, seed: int) -> None:
     with two_places(tmp_path) as (place, outside):
-        root, choose = pinned(place), random.Random(seed)
+        root, choose = pin(place), random.Random(seed)
         seen, replaced = set[bytes](), 0
         with changing(place, outside, seed):
             for _ in range(examples(600)):
@@ -292,7 +292,7 @@ def test_the_same_races_bite_where_paths_are_joined(tmp_path: Path) -> None:
 
 def test_a_root_is_refused_once_another_directory_has_its_path(tmp_path: Path) -> None:
     with two_places(tmp_path) as (place, outside):
-        pinned_root, plain = pinned(place), Root(place)
+        pinned_root, plain = pin(place), Root(place)
         assert pinned_root.below("dir").read("file", 9) == b"inside"
         place.rename(tmp_path / "moved")
         place.symlink_to(outside)

@@ -14,7 +14,7 @@ import pytest
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.sandbox.sandbox import ShellCommand
 from donewhen.workspace.trees.capture import read_layer
-from donewhen.workspace.trees.capture.fingerprint import Fingerprint, sighting_of
+from donewhen.workspace.trees.capture.fingerprint import Fingerprint, fingerprint_of
 from donewhen.workspace.trees.trees import Tree, TreeLayers
 from needs import needs
 from repositories import repository
@@ -83,14 +83,14 @@ def test_reading_and_what_no_candidate_holds_are_no_changes(upper: Path) -> None
     (upper / "file").read_text()
     (upper / ".git").mkdir()
     (upper / ".git" / "index").write_text("anything")
-    assert sighting.still_holds()
+    assert sighting.is_current()
 
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_any_change_is_noticed(upper: Path, what: str) -> None:
     sighting = seen(upper)
     CHANGES[what](upper)
-    assert not sighting.still_holds()
+    assert not sighting.is_current()
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -103,18 +103,18 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 def test_a_write_through_a_mapping_is_noticed_or_nothing_was_vouched_for(anywhere: Path, tmp_path: Path) -> None:
     (anywhere / "file").write_text("one\n")
     settle(tmp_path / "clock")
-    sighting = sighting_of(read_layer.read_upper(anywhere, {b""}), time.time_ns())
+    sighting = fingerprint_of(read_layer.read_upper(anywhere, {b""}), time.time_ns())
     with (anywhere / "file").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
         mapped[:3] = b"ONE"
     assert (anywhere / "file").read_text() == "ONE\n"
-    assert sighting is None or not sighting.still_holds()
+    assert sighting is None or not sighting.is_current()
 
 
 def test_what_changed_a_moment_ago_is_not_vouched_for(upper: Path) -> None:
     (upper / "file").write_text("later\n")
     changed = (upper / "file").stat().st_ctime_ns
     layer = read_layer.read_upper(upper, {b"", b"sub"})
-    assert sighting_of(layer, changed + read_layer.TICK_NS) is None
+    assert fingerprint_of(layer, changed + read_layer.TICK_NS) is None
 
 
 @asynccontextmanager

@@ -97,10 +97,10 @@ async def test_a_tree_whose_owner_is_gone_is_adopted_with_everything_in_it(root:
         await run(place, tree, "echo 1 >> a.txt; mkdir built; echo o > built/out")
         assert await orphans.adopt(place.trees, tree.facts.name) is None  # its owner lives
         await place.trees.capture(tree)
-        orphans.let_go(tree)
+        orphans.release(tree)
         again = await orphans.adopt(place.trees, tree.facts.name)
         assert again is not None
         assert await run(place, again, "cat a.txt built/out") == "a\n1\no\n"
-        assert await orphans.saved(place.trees, tree.facts.name) == (await place.trees.capture(again)).tree
+        assert await orphans.saved_tree(place.trees, tree.facts.name) == (await place.trees.capture(again)).tree
         await place.trees.remove(again, discard=True)
         assert await orphans.adopt(place.trees, tree.facts.name) is None

@@ -47,7 +47,7 @@ async def test_a_guest_has_a_directory_of_its_own_that_it_may_write_to(place: Ya
     directory = own(place)
     write(directory, {"settings": "mine"})
     at = os.path.expanduser("~/.guest")
-    room = place.room().hosting(Guest(binds=(Bind(str(directory), at, writable=True),)))
+    room = place.room().with_guest(Guest(binds=(Bind(str(directory), at, writable=True),)))
     assert await output(room, f"cat {at}/settings; echo more > {at}/kept; echo work > file") == "mine"
     assert (directory / "kept").read_text() == "more\n"
     assert (place.upper / "file").read_text() == "work\n"
@@ -58,7 +58,7 @@ async def test_one_file_of_the_host_can_be_let_in_and_written_to_but_not_replace
     credentials = own(place) / "token"
     credentials.write_text("old")
     at = os.path.expanduser("~/.tool/token")
-    room = place.room().hosting(Guest(binds=(Bind(str(credentials), at, writable=True),)))
+    room = place.room().with_guest(Guest(binds=(Bind(str(credentials), at, writable=True),)))
     assert await output(room, f"ls ~/.tool; printf new > {at}; rm {at} 2>/dev/null || echo stays") == "token\nstays"
     assert credentials.read_text() == "new"
 
@@ -67,7 +67,7 @@ async def test_a_file_of_the_tree_can_be_covered_without_being_changed(place: Ya
     write(place.checkout, {".tool/hooks.json": "run me", "kept": "yes"})
     nothing = own(place)
     room = place.room()
-    covered = room.hosting(Guest(binds=(Bind(str(nothing), str(place.checkout / ".tool")),)))
+    covered = room.with_guest(Guest(binds=(Bind(str(nothing), str(place.checkout / ".tool")),)))
     assert await output(covered, "ls -A .tool; cat kept; touch .tool/x 2>/dev/null || echo closed") == "yesclosed"
     assert await output(room, "cat .tool/hooks.json") == "run me"
     assert list(place.upper.iterdir()) == []
@@ -75,13 +75,13 @@ async def test_a_file_of_the_tree_can_be_covered_without_being_changed(place: Ya
 
 async def test_variables_of_a_guest_are_not_seen_by_other_commands(place: Yard) -> None:
     room = place.room()
-    assert await output(room.hosting(Guest(env={"MINE": "a b"})), 'echo "$MINE"') == "a b"
+    assert await output(room.with_guest(Guest(env={"MINE": "a b"})), 'echo "$MINE"') == "a b"
     assert await output(room, 'echo "[$MINE]"') == "[]"
 
 
 async def test_a_door_is_served_from_outside_and_is_the_only_way_out(place: Yard) -> None:
     with socket.create_server(("127.0.0.1", 0)) as host:
-        room = place.room(SandboxConfig(network=True)).hosting(Guest(doors=(InnerPort(4711, greet),)))
+        room = place.room(SandboxConfig(network=True)).with_guest(Guest(inner_ports=(InnerPort(4711, greet),)))
         assert await output(room, ASK.format(port=4711)) == "good day"
         assert await output(room, ASK.format(port=4711)) == "good day"
         assert not (await run(room, ASK.format(port=host.getsockname()[1]))).ok
@@ -98,11 +98,11 @@ async def test_two_doors_are_not_mixed_up(place: Yard) -> None:
             with inside:
                 inside.send(b"no")
 
-    room = place.room().hosting(Guest(doors=(InnerPort(4711, greet), InnerPort(4712, say_no))))
+    room = place.room().with_guest(Guest(inner_ports=(InnerPort(4711, greet), InnerPort(4712, say_no))))
     text = f"{ASK.format(port=4712)}; {ASK.format(port=4711)}"
     assert await output(room, text) == "no\ngood day"
 
 
 async def test_behind_a_weaker_wall_there_is_no_room_for_a_guest(place: Yard) -> None:
     with pytest.raises(MachineryBroke, match="bubblewrap"):
-        place.plain_room(Level.LANDLOCK).hosting(Guest())
+        place.plain_room(Level.LANDLOCK).with_guest(Guest())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.workspace.git.store.merge_trees import merge, settled
+from donewhen.workspace.git.store.merge_trees import merge, resolve_conflicts
 from repositories import Files, commit, git, opened, repository, write
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ async def test_lines_in_conflict_come_back_in_three_versions_and_a_fourth_settle
         ids = [side.id for side in (sides.base, sides.ours, sides.theirs) if side]
         assert await store.bare.contents(ids) == [b"1\n2\n3\n", b"1\nours\n3\n", b"1\ntheirs\n3\n"]
         assert new.base is None
-        made = await settled(store.bare, merged, {"a.txt": b"1\nboth\n3\n", "new.txt": b"ot\n"})
+        made = await resolve_conflicts(store.bare, merged, {"a.txt": b"1\nboth\n3\n", "new.txt": b"ot\n"})
     assert made == tree(root, "both", {"a.txt": "1\nboth\n3\n", "new.txt": "ot\n"})
 
 

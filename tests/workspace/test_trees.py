@@ -158,7 +158,7 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
             half = place.trees.directory / "trees" / unfinished
             (half / "upper").mkdir(parents=True)
             os.utime(half, (0, 0))
-        assert await orphans.sweep(place.trees) == [with_work.facts.name]
+        assert await orphans.remove_orphans(place.trees) == [with_work.facts.name]
         assert [entry.name for entry in (place.trees.directory / "trees").iterdir()] == [with_work.facts.name]
         assert (with_work.upper / "y").exists()
 
@@ -167,7 +167,7 @@ async def test_a_tree_that_is_just_being_made_is_left_alone_by_a_sweep(root: Pat
     async with opened(root) as (place, _):
         begun = place.trees.directory / "trees" / ".new-begun"
         begun.mkdir(parents=True)
-        assert await orphans.sweep(place.trees) == []
+        assert await orphans.remove_orphans(place.trees) == []
         assert begun.exists()
 
 
@@ -177,7 +177,7 @@ async def test_sweeps_that_never_end_take_no_tree_from_those_who_make_one(root: 
 
         def sweeping() -> None:
             while not enough.is_set():
-                anyio.run(orphans.sweep, place.trees)
+                anyio.run(orphans.remove_orphans, place.trees)
 
         sweeps = [threading.Thread(target=sweeping) for _ in range(3)]
         for one in sweeps:
@@ -215,7 +215,7 @@ async def test_a_tree_that_a_sweep_looks_at_is_adopted_when_the_sweep_lets_go_of
 async def test_a_tree_whose_owner_lives_is_left_alone_by_a_sweep(root: Path) -> None:
     async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
         async with open_workplace(root) as other:
-            assert await orphans.sweep(other.trees) == []
+            assert await orphans.remove_orphans(other.trees) == []
         assert await run(place, tree, "cat file.txt") == "base\n"
 
 

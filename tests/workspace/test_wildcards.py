@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.judge.protect.names.globs import compiled
-from donewhen.workspace.git.landing.git_config import _fits  # pyright: ignore[reportPrivateUsage] - the matcher
+from donewhen.workspace.git.landing.git_config import _is_match  # pyright: ignore[reportPrivateUsage] - the matcher
 from donewhen.workspace.wildcards import Element, Wildcard, expression
 from tiers import examples
 
@@ -47,11 +47,11 @@ def test_atomic_groups_give_the_same_answer_as_plain_wildcards(segments: list[li
 def test_many_wildcards_take_little_time(pattern: str, path: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     assert compiled(pattern).fullmatch(path) is None
-    assert not _fits(pattern, path)
+    assert not _is_match(pattern, path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < SECONDS
 
 
 def test_a_condition_of_git_with_many_stars_still_holds() -> None:
-    assert _fits("/*/*/*/*/*/*/*/*/*/**", str(Path("/a/b/c/d/e/f/g/h/i/j")))
-    assert not _fits("/*[!a]/b", "/x/b/b")
-    assert _fits("/*[!a]/b", "/x/b")
+    assert _is_match("/*/*/*/*/*/*/*/*/*/**", str(Path("/a/b/c/d/e/f/g/h/i/j")))
+    assert not _is_match("/*[!a]/b", "/x/b/b")
+    assert _is_match("/*[!a]/b", "/x/b")

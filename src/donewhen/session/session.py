@@ -275,4 +275,4 @@ async def maker_of(place: Workplace, opened: StartRecord, recorder: LogWriter) -
     try:
         yield Maker(place.trees, tree, place.room(tree))
     finally:
-        orphans.let_go(tree)
+        orphans.release(tree)

@@ -36,7 +36,7 @@ from donewhen.workspace.sandbox.config import SandboxConfig
 from donewhen.workspace.sandbox.level import Level, SandboxProbe
 from donewhen.workspace.state_dir import repository_directory, state_root
 from donewhen.workspace.trees.layers import History, setup_key
-from donewhen.workspace.trees.orphans import sweep
+from donewhen.workspace.trees.orphans import remove_orphans
 from donewhen.workspace.trees.setup import build_setup_layer, setup_inputs
 from donewhen.workspace.trees.trees import Tree, TreeLayers, Trees
 
@@ -252,7 +252,7 @@ async def open_workplace(start: Path, offline: bool = False, held: Settings | No
         directory = repository_directory(state, repo.common_dir)
         store = await Store.open(launcher, repo, directory / "store")
         trees = Trees(repo, store, probe, directory, hidden=(str(state),))
-        await sweep(trees)
+        await remove_orphans(trees)
         trees.layers.forget_old(trees.in_use())
         yield Workplace(repo, settings, probe, store, trees, launcher)
         await _tidy_now_and_then(store, directory)

@@ -151,10 +151,10 @@ class PatchGate:
 
     async def _links(self, tree: str) -> dict[bytes, bytes]:
         """Return all links of a tree. Needed only if a patch changes a link."""
-        from donewhen.workspace.git.objects import listed
+        from donewhen.workspace.git.objects import parse_ls_tree
 
         answer = await self.store.bare.run("ls-tree", "-r", "-z", "--full-tree", tree)
-        links = {path: entry.id for path, entry in listed(answer) if entry.mode == LINK}
+        links = {path: entry.id for path, entry in parse_ls_tree(answer) if entry.mode == LINK}
         targets = await self.store.bare.contents(list(links.values()))
         return dict(zip(links, targets, strict=True))
 

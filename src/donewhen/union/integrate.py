@@ -16,7 +16,7 @@ from donewhen.union.parser_client import ParserClient, ParserRequest
 from donewhen.union.patch import Patch
 from donewhen.workspace.git.objects import FILE, PROGRAM, Change, TreeEntry, shown
 from donewhen.workspace.git.store import Store
-from donewhen.workspace.git.store.merge_trees import Merge, Sides, merge, settled
+from donewhen.workspace.git.store.merge_trees import Merge, Sides, merge, resolve_conflicts
 
 
 @frozen
@@ -101,7 +101,7 @@ class Integration:
             return _conflict(patch, refused)
         news = {path: base64.b64decode(answer["text"]) for path, answer in found.items()}
         how = {path: ", ".join(answer["how"]) for path, answer in found.items()}
-        return _Resolved(await settled(self.store.bare, merged, news), how, _duplicates(patch, found))
+        return _Resolved(await resolve_conflicts(self.store.bare, merged, news), how, _duplicates(patch, found))
 
     async def _versions(self, conflicts: Sequence[Sides]) -> dict[str, dict[str, bytes | None]]:
         entries = [entry for sides in conflicts for entry in (sides.base, sides.ours, sides.theirs) if entry]

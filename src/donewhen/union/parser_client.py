@@ -68,7 +68,9 @@ class ParserClient:
     async def _ask_process(self, questions: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
         self.processes += 1
         given, walls = b"".join(one.line() for one in questions), _confinement(self.probe)
-        reader = interpreter(self.boot, PACKAGES, given, wall_secs=WALL_SECS, most_said=MOST_OUTPUT, confinement=walls)
+        reader = interpreter(
+            self.boot, PACKAGES, given, wall_secs=WALL_SECS, most_output=MOST_OUTPUT, confinement=walls
+        )
         finished = await self.launcher.run(reader)
         if finished.end is End.COULD_NOT_START:
             raise MachineryBroke(f"the reader of source texts could not start: {finished.reason}")

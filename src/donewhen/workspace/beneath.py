@@ -103,7 +103,7 @@ class Root:
     def directory(self, path: AnyPath = b"", make: bool = False) -> Generator[int]:
         """Yield a descriptor of a directory. With `make`, create missing directories."""
         if make:
-            fd = _made(self._top, self._identity, (*self._inner, *_parts(path)), self.share)
+            fd = _make_directories(self._top, self._identity, (*self._inner, *_parts(path)), self.share)
         else:
             fd = self.open_directory(path)
         try:
@@ -114,9 +114,9 @@ class Root:
     def open_directory(self, path: AnyPath = b"") -> int:
         """Return a descriptor of a directory. The caller closes it."""
         parts = (*self._inner, *_parts(path))
-        with _opened_top(self._top, self._identity) as top, _explained(self._top, parts):
+        with _open_top(self._top, self._identity) as top, _with_whole_path(self._top, parts):
             found = _kernel_open(top, parts, DIRECTORY, BENEATH | NO_SYMLINKS | NO_MAGICLINKS)
-            return _step_by_step(top, parts) if found is None else found
+            return _open_step_by_step(top, parts) if found is None else found
 
     @contextlib.contextmanager
     def above(self, path: AnyPath, make: bool = False) -> Generator[tuple[int, bytes]]:
@@ -129,7 +129,7 @@ class Root:
 
     def open(self, path: AnyPath, flags: int, mode: int = 0o666) -> int:
         """Open a path. A link as the last component is refused as well."""
-        with self.above(path) as (fd, name), _explained(self._top, (*self._inner, *_parts(path))):
+        with self.above(path) as (fd, name), _with_whole_path(self._top, (*self._inner, *_parts(path))):
             return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=fd)
 
     def share(self, fd: int) -> None:
@@ -144,7 +144,7 @@ class Root:
     def file(self, path: AnyPath, inside: bool = False) -> Generator[BufferedReader]:
         """Open a regular file for reading. Anything else raises OSError."""
         if inside:
-            fd = _opened_inside(self._top, self._identity, (*self._inner, *_parts(path)))
+            fd = _open_inside(self._top, self._identity, (*self._inner, *_parts(path)))
         else:
             fd = self.open(path, REGULAR)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -239,14 +239,14 @@ class Root:
 # -- path resolution: `top` is a directory of the host, `parts` are the names below it --
 
 
-def pinned(top: Path | str) -> Root:
+def pin(top: Path | str) -> Root:
     """Return a root for the directory that has this path now, and for no other directory that has it later."""
     found = os.stat(top)
     return Root(top, identity=(found.st_dev, found.st_ino))
 
 
 @contextlib.contextmanager
-def _opened_top(top: str, identity: tuple[int, int] | None) -> Generator[int]:
+def _open_top(top: str, identity: tuple[int, int] | None) -> Generator[int]:
     fd = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         found = os.fstat(fd)
@@ -257,20 +257,20 @@ def _opened_top(top: str, identity: tuple[int, int] | None) -> Generator[int]:
         os.close(fd)
 
 
-def _opened_inside(top: str, identity: tuple[int, int] | None, parts: Parts) -> int:
+def _open_inside(top: str, identity: tuple[int, int] | None, parts: Parts) -> int:
     """Open a file for reading. Follow links as long as they stay below the top."""
-    with _opened_top(top, identity) as fd, _explained(top, parts):
+    with _open_top(top, identity) as fd, _with_whole_path(top, parts):
         found = _kernel_open(fd, parts, REGULAR & ~os.O_NOFOLLOW, BENEATH | NO_MAGICLINKS)
-        return _following(fd, parts) if found is None else found
+        return _open_following_links(fd, parts) if found is None else found
 
 
-def _made(top: str, identity: tuple[int, int] | None, parts: Parts, share: Callable[[int], None]) -> int:
+def _make_directories(top: str, identity: tuple[int, int] | None, parts: Parts, share: Callable[[int], None]) -> int:
     """Open a directory. Create missing directories."""
-    with _opened_top(top, identity) as above:
+    with _open_top(top, identity) as above:
         fd = os.open(b".", DIRECTORY, dir_fd=above)
     for number, part in enumerate(parts, 1):
         try:
-            with _explained(top, parts[:number]):
+            with _with_whole_path(top, parts[:number]):
                 is_new = _make_directory(part, fd)
                 inner = os.open(part, DIRECTORY, dir_fd=fd)
         finally:
@@ -302,7 +302,7 @@ def _shared_mode(mode: int, shared: int) -> int:
 
 
 @contextlib.contextmanager
-def _explained(top: str, parts: Parts) -> Generator[None]:
+def _with_whole_path(top: str, parts: Parts) -> Generator[None]:
     """Re-raise OSError with the whole path. Report a link on the path as `LeavesRoot`."""
     try:
         yield
@@ -357,13 +357,13 @@ def _kernel_open(top: int, parts: Parts, flags: int, resolve: int) -> int | None
         number = ctypes.get_errno()
         if number != errno.EAGAIN:
             break
-    if number in UNSUPPORTED and not _kernel_answers():
+    if number in UNSUPPORTED and not _kernel_can_resolve():
         kernel_resolves = False
         return None
     raise OSError(number, os.strerror(number))
 
 
-def _kernel_answers() -> bool:
+def _kernel_can_resolve() -> bool:
     how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, BENEATH)
     here = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -375,7 +375,7 @@ def _kernel_answers() -> bool:
         os.close(here)
 
 
-def _step_by_step(top: int, parts: Parts) -> int:
+def _open_step_by_step(top: int, parts: Parts) -> int:
     fd = os.open(b".", DIRECTORY, dir_fd=top)
     for part in parts:
         try:
@@ -386,7 +386,7 @@ def _step_by_step(top: int, parts: Parts) -> int:
     return fd
 
 
-def _following(top: int, parts: Parts) -> int:
+def _open_following_links(top: int, parts: Parts) -> int:
     """Resolve links in user space. Keep a descriptor of every parent directory: `..` returns to one of them."""
     held = [os.open(b".", DIRECTORY, dir_fd=top)]
     todo = list(reversed(parts))

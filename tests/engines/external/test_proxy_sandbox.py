@@ -43,7 +43,7 @@ def with_proxy(place: Yard, rules: Rules, log: list[ConnectionLog], network: boo
         await serve_proxy(listener, rules, log.append)
 
     room = place.room(SandboxConfig(network=network))
-    return room.hosting(Guest(env=ENV, doors=(InnerPort(PROXY, serve),)))
+    return room.with_guest(Guest(env=ENV, inner_ports=(InnerPort(PROXY, serve),)))
 
 
 def printed(finished: Finished) -> str:
@@ -71,7 +71,7 @@ async def test_an_agent_talks_to_its_model_without_holding_the_key(place: Yard) 
     async with serving_tcp(echo.handle) as port:
         upstream = Upstream(f"http://127.0.0.1:{port}/base", "x-api-key", KEY, ANYTHING)
         door = InnerPort(GATEWAY, partial(serve_gateway, upstream=upstream, log=log.append))
-        room = place.room().hosting(Guest(env={"API_KEY": "stand-in"}, doors=(door,)))
+        room = place.room().with_guest(Guest(env={"API_KEY": "stand-in"}, inner_ports=(door,)))
         said = await output(
             room, f'{CURL} -i -H "x-api-key: $API_KEY" -d "a question" http://127.0.0.1:{GATEWAY}/v1/messages; env'
         )
@@ -127,7 +127,7 @@ async def test_a_proxy_that_breaks_takes_the_agent_with_it_and_opens_nothing(pla
     async def serve(listener: socket.socket) -> None:
         await serve_proxy(listener, Rules(), broken)
 
-    room = place.room().hosting(Guest(env=ENV, doors=(InnerPort(PROXY, serve),)))
+    room = place.room().with_guest(Guest(env=ENV, inner_ports=(InnerPort(PROXY, serve),)))
     with pytest.raises(ExceptionGroup) as broke, anyio.fail_after(60):
         await run(room, f"{CURL} http://evil.example/; while :; do {CURL} http://evil.example/ && touch reached; done")
     assert broke.group_contains(MemoryError)
@@ -139,6 +139,8 @@ async def test_a_proxy_that_has_ended_refuses_and_nothing_takes_its_place(place:
         with anyio.move_on_after(0):
             await serve_proxy(listener, Rules(anything_public=True), lambda _: None)
 
-    room = place.room(SandboxConfig(network=True)).hosting(Guest(env=ENV, doors=(InnerPort(PROXY, serve_one),)))
+    room = place.room(SandboxConfig(network=True)).with_guest(
+        Guest(env=ENV, inner_ports=(InnerPort(PROXY, serve_one),))
+    )
     finished = await run(room, f"{CURL} --retry 2 http://1.1.1.1/")
     assert finished.exit_code == 7, printed(finished)

@@ -373,17 +373,17 @@ class Late:
             await self.other.wait()
         return await self.room.run(command, stdout, stderr)
 
-    def hosting(self, guest: Guest) -> Sandbox:
-        return self.room.hosting(guest)
+    def with_guest(self, guest: Guest) -> Sandbox:
+        return self.room.with_guest(guest)
 
 
 class Noticing(Maker):
     @property
     def files(self) -> Files:
-        assert isinstance(self.room, Late)
+        assert isinstance(self.sandbox, Late)
         self.looks += 1
         if self.looks == self.enough:
-            self.room.other.set()
+            self.sandbox.other.set()
         return Files.of(self.trees, self.tree)
 
     looks = 0
@@ -392,7 +392,7 @@ class Noticing(Maker):
 
 async def test_calls_that_only_read_run_side_by_side_and_are_told_in_order(root: Path) -> None:
     async with workshop(root) as shop:
-        maker = Noticing(shop.maker.trees, shop.maker.tree, Late(shop.maker.room, anyio.Event()))
+        maker = Noticing(shop.maker.trees, shop.maker.tree, Late(shop.maker.sandbox, anyio.Event()))
         maker.enough = 3  # the prompt, the search, and the call after the search
         shop.maker = maker
         search = ("grep_files", {"pattern": "two"})

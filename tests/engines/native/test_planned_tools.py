@@ -80,14 +80,14 @@ async def test_one_who_judges_reads_and_probes_and_changes_nothing(root: Path) -
 
         async def probe(command: str, timeout_secs: float) -> Finished:
             ran.append(command)
-            return await shop.maker.room.run(ShellCommand(text="echo probed; exit 3", timeout_secs=timeout_secs))
+            return await shop.maker.sandbox.run(ShellCommand(text="echo probed; exit 3", timeout_secs=timeout_secs))
 
         model = script(
             calls(shell("echo x > made.txt"), ("write_file", {"path": "b.txt", "content": ""})),
             done("{}"),
         )
         attempt = await shop.attempt(model, {"reads_only": True, "temperature": 0.1}, probe=probe, role="maker")
-        snapshot = await shop.maker.pristine()
+        snapshot = await shop.maker.is_unchanged()
     assert (attempt.said, ran, snapshot) == ("{}", ["echo x > made.txt"], True)
     assert [tool.name for tool in model.turns[0].tools] == [
         "read_file",

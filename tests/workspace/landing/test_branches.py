@@ -15,7 +15,14 @@ from landing_yard import is_sound, status
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.git.landing import lockfile
-from donewhen.workspace.git.landing.branches import checked, held_branch, move_branch, remove_branch, tip, worktrees_on
+from donewhen.workspace.git.landing.branches import (
+    full_name,
+    hold_branch,
+    move_branch,
+    remove_branch,
+    tip,
+    worktrees_on,
+)
 from donewhen.workspace.git.landing.refusals import Locked, Moved, NotLanded
 from donewhen.workspace.git.repo import Repo, open_repo
 from donewhen.workspace.process.launch import Launcher
@@ -236,7 +243,7 @@ def test_names_are_taken_and_refused_as_git_does(name: str) -> None:
     ran = subprocess.run(argv, cwd="/", env=environment(), capture_output=True, check=False)
     git_takes_it = ran.returncode == 0 and ran.stdout.decode().strip("\n") == name
     try:
-        ours = checked(name) == f"refs/heads/{name}"
+        ours = full_name(name) == f"refs/heads/{name}"
     except BadInput:
         ours = False
     assert ours == git_takes_it
@@ -321,7 +328,7 @@ async def test_a_pipe_as_the_lock_of_head_holds_nothing_up(tmp_path: Path) -> No
 async def test_a_real_git_fails_against_our_lock_and_we_let_go_of_it(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     git(root, "branch", "work", ids[0])
-    with held_branch(repo, "work") as branch:
+    with hold_branch(repo, "work") as branch:
         assert branch.value == ids[0]
         ran = try_git(root, "update-ref", "refs/heads/work", ids[1])
         assert ran.returncode != 0
@@ -343,7 +350,7 @@ async def test_a_lock_that_we_left_behind_is_taken_over(tmp_path: Path) -> None:
 
 async def test_a_lock_is_ours_from_its_first_moment_and_gone_after_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
-    with pytest.raises(KeyError), lockfile.held(Root(tmp_path), "x.lock"):
+    with pytest.raises(KeyError), lockfile.hold_lock(Root(tmp_path), "x.lock"):
         assert path.read_bytes() == lockfile.MARK
         raise KeyError
     assert os.listdir(tmp_path) == []
@@ -372,7 +379,7 @@ async def test_a_history_with_another_name_is_written_on_and_the_other_name_stay
     history.chmod(0o640)
     os.link(history, backup)
     before, mode = backup.read_bytes(), backup.stat().st_mode
-    with held_branch(await opened_repo(root), "work") as held:
+    with hold_branch(await opened_repo(root), "work") as held:
         held.move(ids[2])
     assert (backup.read_bytes(), backup.stat().st_mode, backup.stat().st_nlink) == (before, mode, 1)
     assert history.read_bytes().startswith(before)
@@ -400,7 +407,7 @@ async def test_a_history_with_another_name_that_is_too_large_to_copy_is_named_an
     os.truncate(history, (64 << 20) + 1)
     os.link(history, tmp_path / "backup")
     with pytest.raises(MachineryBroke, match=f"has another name, and is too large to copy .{history}.$"):
-        with held_branch(repo, "work") as held:
+        with hold_branch(repo, "work") as held:
             held.move(ids[2])
     assert history.stat().st_size == (64 << 20) + 1
     assert tip(repo, "work") == ids[0]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from landing_yard import AT, commit_of, is_sound, store_of, work
 
 from donewhen.workspace.git.landing.branches import move_branch
-from donewhen.workspace.git.landing.commits import commit_for, stamp, who
+from donewhen.workspace.git.landing.commits import commit_for, identity, stamp
 from donewhen.workspace.git.landing.deliver_objects import deliver
 from repositories import git, repository
 
@@ -60,7 +60,7 @@ async def test_who_the_user_is_follows_git_s_order(
     for key, value in settings.items():
         git(root, "config", key, value)
     async with store_of(root, tmp_path / "state") as store:
-        assert who(store.repo, "author", variables) == person
+        assert identity(store.repo, "author", variables) == person
 
 
 async def test_a_landed_commit_shows_its_author_and_time_in_the_user_s_log(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from landing_yard import commit_of, store_of, work
 
 from donewhen.workspace.git.landing.apply import apply_to_checkout
-from donewhen.workspace.git.landing.branches import held_branch, move_branch, remove_branch
+from donewhen.workspace.git.landing.branches import hold_branch, move_branch, remove_branch
 from donewhen.workspace.git.landing.deliver_objects import deliver
 from donewhen.workspace.git.landing.refusals import NotLanded
 from repositories import git, repository, try_git, write
@@ -101,7 +101,7 @@ async def test_nothing_that_is_planted_runs_with_a_landing(tmp_path: Path, plant
             await apply_to_checkout(store, store.repo, await store.tree_of(store.repo.head), tree)
         except NotLanded:
             refused = True  # a filter that would have to run is a reason to leave the files alone
-        with held_branch(store.repo, "main") as branch:
+        with hold_branch(store.repo, "main") as branch:
             branch.move(made)
         remove_branch(store.repo, "donewhen/x", made)
     assert not (tmp_path / "ours" / "mark").exists()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from landing_yard import store_of
 
 from donewhen.workspace.git.landing import git_config
-from donewhen.workspace.git.landing.commits import who
+from donewhen.workspace.git.landing.commits import identity
 from donewhen.workspace.git.landing.git_config import entries
 from needs import needs_root
 from repositories import git, repository, try_git
@@ -63,7 +63,7 @@ async def test_an_included_identity_is_found_where_git_finds_it(
     (home / ".gitconfig").write_text(text.format(home=home, root=root, above=tmp_path) + "\n")
     assert git(root, "config", "user.name") == name
     async with store_of(root, tmp_path / "state") as store:
-        assert who(store.repo, "author", {}).startswith(f"{name} <")
+        assert identity(store.repo, "author", {}).startswith(f"{name} <")
 
 
 @pytest.mark.parametrize("where", [".config/git/config", ".gitconfig"])
@@ -73,7 +73,7 @@ async def test_both_files_of_the_user_may_include(tmp_path: Path, home: Path, wh
     (home / where).parent.mkdir(parents=True, exist_ok=True)
     (home / where).write_text("[include]\n path = ~/person\n")
     async with store_of(root, tmp_path / "state") as store:
-        assert who(store.repo, "committer", {}) == "Included <in@example.invalid>"
+        assert identity(store.repo, "committer", {}) == "Included <in@example.invalid>"
 
 
 async def test_the_repository_s_own_words_come_after_what_the_user_includes(tmp_path: Path, home: Path) -> None:
@@ -82,7 +82,7 @@ async def test_the_repository_s_own_words_come_after_what_the_user_includes(tmp_
     (home / ".gitconfig").write_text("[include]\n path = person\n")
     git(root, "config", "user.name", "Here")
     async with store_of(root, tmp_path / "state") as store:
-        assert who(store.repo, "author", {}) == "Here <in@example.invalid>"
+        assert identity(store.repo, "author", {}) == "Here <in@example.invalid>"
 
 
 @pytest.mark.parametrize("trap", ["pipe", "/dev/zero", "directory", ".gitconfig", "deep0", "missing", "a\\0b"])
@@ -95,7 +95,7 @@ async def test_an_include_that_leads_astray_ends_and_names_nobody(tmp_path: Path
     (home / "deep30").write_text(PERSON)
     async with store_of(root, tmp_path / "state") as store:
         (home / ".gitconfig").write_text(f"[include]\n path = {trap}\n")
-        assert who(store.repo, "author", {}) == NOBODY
+        assert identity(store.repo, "author", {}) == NOBODY
 
 
 HOSTILE_NAMES = (
@@ -113,7 +113,7 @@ async def test_a_name_of_the_repository_that_a_shell_or_a_terminal_could_obey_gi
     git(root, "config", "user.name", name)
     git(root, "config", "user.email", f"{name}@example.invalid")
     async with store_of(root, tmp_path / "state") as store:
-        assert who(store.repo, "committer", {}) == "Included <in@example.invalid>"
+        assert identity(store.repo, "committer", {}) == "Included <in@example.invalid>"
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ async def test_a_plain_name_of_the_repository_counts(tmp_path: Path, home: Path,
     (home / ".gitconfig").write_text(PERSON)
     git(root, "config", "user.name", name)
     async with store_of(root, tmp_path / "state") as store:
-        assert who(store.repo, "author", {}) == f"{name.strip('.')} <in@example.invalid>"
+        assert identity(store.repo, "author", {}) == f"{name.strip('.')} <in@example.invalid>"
 
 
 async def test_the_user_s_own_name_may_have_any_sign_but_those_a_terminal_obeys(tmp_path: Path, home: Path) -> None:
     root = repository(tmp_path / "r")
     (home / ".gitconfig").write_text("[user]\n\tname = R&D \u202e$Team\u00a0\x1b[31mx\n\temail = in@example.invalid\n")
     async with store_of(root, tmp_path / "state") as store:
-        assert who(store.repo, "author", {}) == "R&D $Team [31mx <in@example.invalid>"
+        assert identity(store.repo, "author", {}) == "R&D $Team [31mx <in@example.invalid>"
 
 
 VALUES = [
@@ -168,4 +168,4 @@ async def test_an_included_file_of_the_kernel_that_would_have_us_wait_says_nothi
     git(root, "config", "include.path", "/proc/kmsg")
     for _ in range(2):  # the first may still find something to read
         async with store_of(root, tmp_path / "state") as store:
-            assert who(store.repo, "author")
+            assert identity(store.repo, "author")

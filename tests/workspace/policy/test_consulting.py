@@ -22,9 +22,9 @@ from stalling_text import SHORT, STALLING
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.policy import Decision, Policy, Ruling
-from donewhen.workspace.policy_process.client import consult, reader
+from donewhen.workspace.policy_process.client import consult, parser_command
 from donewhen.workspace.policy_process.server import answer, last_answer, question
-from donewhen.workspace.process.command import NOBODY, Command, Confinement, End, Finished, OutputListeners
+from donewhen.workspace.process.command import NO_LISTENERS, Command, Confinement, End, Finished, OutputListeners
 from donewhen.workspace.process.launch import Launcher
 from program import donewhen
 from tiers import examples
@@ -58,11 +58,11 @@ class Watching(Launcher):
     def heard(self, _: bytes) -> None:
         raise NotImplementedError
 
-    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
+    async def run(self, command: Command, listeners: OutputListeners = NO_LISTENERS) -> Finished:
         def started(pid: int) -> None:
             self.pid = pid
 
-        return await super().run(command, replace(ears, started=started, stdout=self.heard))
+        return await super().run(command, replace(listeners, started=started, stdout=self.heard))
 
 
 class Killing(Watching):
@@ -82,8 +82,8 @@ class Cancelling(Watching):
 class Uninstalled(Launcher):
     """Somebody removed the interpreter meanwhile."""
 
-    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
-        return await super().run(replace(command, argv=["/no/such/python", *command.argv[1:]]), ears)
+    async def run(self, command: Command, listeners: OutputListeners = NO_LISTENERS) -> Finished:
+        return await super().run(replace(command, argv=["/no/such/python", *command.argv[1:]]), listeners)
 
 
 class Fenced(Launcher):
@@ -91,7 +91,7 @@ class Fenced(Launcher):
 
     end: Finished
 
-    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
+    async def run(self, command: Command, listeners: OutputListeners = NO_LISTENERS) -> Finished:
         words = list(command.argv)
         boot = words.index("-c") + 1
         words[boot] = words[boot].replace(
@@ -100,7 +100,7 @@ class Fenced(Launcher):
             " memory = fenced_parsing.fence(); main()",
         )
         words.append(str(Path(fenced_parsing.__file__).parent))
-        self.end = await super().run(replace(command, argv=words), ears)
+        self.end = await super().run(replace(command, argv=words), listeners)
         return self.end
 
 
@@ -127,7 +127,7 @@ async def test_text_that_the_parser_stalls_at_counts_as_unparsed(command: str) -
 @pytest.mark.anyio
 async def test_the_cpu_time_ends_a_process_that_stalls_and_not_the_clock() -> None:
     async with Launcher.open() as launcher:
-        finished = await launcher.run(reader(question(POLICY, STALLING)))
+        finished = await launcher.run(parser_command(question(POLICY, STALLING)))
     assert (finished.end, finished.signal) == (End.SIGNALLED, signal.SIGKILL)
 
 

@@ -107,7 +107,7 @@ class _Round:
         )
         with scope:
             quarters = furnish(hired, job, task, self._porters(ledger))
-            room = job.maker.room.hosting(quarters.guest)
+            room = job.maker.sandbox.with_guest(quarters.guest)
             agent = _agent(hired, quarters, room, job.maker.root, self.config.timeout_secs)
             report = await agent.work(task, ledger.take)
         ledger.close()

@@ -17,7 +17,18 @@ from donewhen.engines.foreman.subtask_plan import MOST_TOLD, WHOLE_FILE, Subtask
 from donewhen.records import frozen
 from donewhen.syntax.grammar import MOST_BYTES, language_of
 from donewhen.union.parser_client import ParserClient, ParserRequest
-from donewhen.workspace.git.objects import GITLINK, LINK, TREE, Entries, listed, parents, raw, shown, text, tree_entries
+from donewhen.workspace.git.objects import (
+    GITLINK,
+    LINK,
+    TREE,
+    Entries,
+    parents,
+    parse_ls_tree,
+    raw,
+    shown,
+    text,
+    tree_entries,
+)
 from donewhen.workspace.git.store import Store
 
 NEAR = 3
@@ -104,7 +115,7 @@ def _nearest(path: bytes, directories: Mapping[bytes, str]) -> bytes:
 
 async def _files(store: Store, base: str) -> list[str]:
     answer = await store.bare.run("ls-tree", "-r", "-z", "--full-tree", base)
-    return [text(path) for path, entry in listed(answer) if entry.mode != GITLINK]
+    return [text(path) for path, entry in parse_ls_tree(answer) if entry.mode != GITLINK]
 
 
 class _Names:

@@ -203,7 +203,7 @@ class WorkerPool:
                 meter=self.hands.share(max(1, self.waiting)),
                 asker=PatientAsker(asker, notebook) if asker is not None else None,
                 max_turns=self.worker.max_turns,
-                said=None,
+                on_text=None,
                 hands=None,
             )
             attempt = await self._attempt(job, notebook)

@@ -65,7 +65,7 @@ async def _as_file(maker: Maker, plan: PlanTracker) -> AsyncGenerator[str]:
         with anyio.CancelScope(shield=True):
             _read_back(maker, plan, path)
             removal = f"rm -rf -- {shlex.quote(path)}; rmdir -- .donewhen 2>/dev/null; true"
-            await maker.room.run(ShellCommand(text=removal, timeout_secs=REMOVAL_SECS))
+            await maker.sandbox.run(ShellCommand(text=removal, timeout_secs=REMOVAL_SECS))
 
 
 async def _free_name(maker: Maker) -> str:

@@ -117,7 +117,7 @@ def surroundings(place: Workplace, contract: Contract) -> JudgeEnvironment:
     config = room_config(place.settings)
     share = place.settings.texts("workspace", "share")
     setup = place.settings.texts("workspace", "setup")
-    inside = env_vars.scrubbed(os.environ, config.env)
+    inside = env_vars.command_environment(os.environ, config.env)
     shared = shared_places(place, share)
     path = tool_identity.trusted_path(inside["PATH"], place.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
     words = {word for check in contract.checks for word in check.command.split()}

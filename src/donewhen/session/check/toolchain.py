@@ -65,7 +65,7 @@ async def _outside(place: Workplace, names: list[str], path: str) -> dict[str, s
     argv = ["/bin/sh", "-c", _ask(names, path) or ":"]
     # Only the variables that commands inside get as well: a variable of this one call must not look like a property of
     # the tools.
-    env = {**env_vars.scrubbed(os.environ, ()), "PATH": path}
+    env = {**env_vars.command_environment(os.environ, ()), "PATH": path}
     command = Command(argv=argv, cwd="/", env=env, timeout_secs=SECS, merge_stderr=True)
     return _told((await place.launcher.run(command)).stdout.whole())
 

@@ -19,7 +19,7 @@ from donewhen.session.workplace import Workplace
 from donewhen.workspace.git import refs
 from donewhen.workspace.git.landing.apply import apply_to_checkout, refuse_to_apply
 from donewhen.workspace.git.landing.branches import (
-    held_branch,
+    hold_branch,
     move_branch,
     refuse_checked_out,
     remove_branch,
@@ -203,7 +203,7 @@ async def _land_on_tip(
     place: Workplace, plan: LandingPlan, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
 ) -> Landing | LandingRefused | None:
     """Make one attempt. Return None if the branch moved meanwhile."""
-    with held_branch(place.repo, branch) as held:  # also removes a lock that a killed attempt left
+    with hold_branch(place.repo, branch) as held:  # also removes a lock that a killed attempt left
         before = held.value
     if before is None:
         raise BadInput(f"{shown(branch)} is not a branch of {shown(str(place.repo.root))}")
@@ -274,7 +274,7 @@ async def _advance(place: Workplace, branch: str, before: str, commit: str) -> b
     """
     store, repo = place.store, place.repo
     await deliver(store, repo, commit)
-    with held_branch(repo, branch) as held:
+    with hold_branch(repo, branch) as held:
         held.expect(before)
         on_it = worktrees_on(repo, branch)
         refuse_checked_out(repo, branch, [git_dir for git_dir in on_it if git_dir != repo.git_dir])

@@ -28,7 +28,7 @@ async def maker_tree(
     if tree is None:
         base = await place.maker_base(opened.base)
         tree = await trees.make("maker", base, await place.standing(base))
-        saved = await orphans.saved(trees, name) if name else ""
+        saved = await orphans.saved_tree(trees, name) if name else ""
         if saved or ground:
             await trees.restore(tree, saved or await place.as_shown(ground))
         recorder.write(note=MakerTree(name=tree.facts.name, part=part or None).note())

@@ -110,7 +110,7 @@ class SessionWorkerServices:
             is_over = True
         finally:
             if not is_over:
-                orphans.let_go(tree)
+                orphans.release(tree)
         await self.bench.place.trees.remove(tree, discard=True)
         await self.bench.place.store.release(f"trees/{tree.facts.name}")
 

@@ -54,7 +54,7 @@ async def found(prefix: str) -> AsyncGenerator[FinishedSession]:
 async def diff(prefix: str) -> bytes:
     """Return the work of a session so far, as a patch against its base."""
     async with found(prefix) as at:
-        tree = _work_of(at.story) or await orphans.saved(at.place.trees, at.story.tree or "none")
+        tree = _work_of(at.story) or await orphans.saved_tree(at.place.trees, at.story.tree or "none")
         base = await at.place.store.tree_of(at.known.base)
         return await at.place.store.patch(base, tree) if tree else b""
 

@@ -72,7 +72,7 @@ async def _commit(place: Workplace, word: str) -> str:
 async def _of_commit(place: Workplace, base: str, word: str, commit: str) -> Patch:
     """Return what a branch changed since it diverged from the base, applied to the base."""
     store = place.store
-    parted = await revisions.parted(store.bare, base, commit)
+    parted = await revisions.merge_base(store.bare, base, commit)
     if not parted:
         raise BadInput(f"{shown(word)} has no history in common with the base {base[:12]}")
     (about,) = await store.bare.contents([commit])
@@ -93,7 +93,7 @@ async def _of_file(place: Workplace, base: str, word: str, file: Path) -> Patch:
         raise BadInput(f"{shown(word)} cannot be read: {error.strerror}") from error
     title = patches.subject(content) or file.name
     try:
-        tree = await patches.applied(place.store.bare, await place.store.tree_of(base), content)
+        tree = await patches.apply_patch(place.store.bare, await place.store.tree_of(base), content)
     except BadInput as error:
         raise BadInput(f"{shown(word)}: {error}") from error
     except patches.DoesNotApply as refused:

@@ -34,9 +34,9 @@ class IndexEntry(NamedTuple):
     """True for a skip-worktree entry: git does not expect the file and reads rules from the entry's blob instead."""
 
 
-def written(held: Iterable[IndexEntry], object_format: str) -> bytes:
+def index_content(items: Iterable[IndexEntry], object_format: str) -> bytes:
     """Return the content of an index file, without stat data of the files on disk."""
-    ordered = sorted(held, key=lambda item: item.path)
+    ordered = sorted(items, key=lambda item: item.path)
     body = struct.pack(">4sLL", b"DIRC", 3, len(ordered)) + b"".join(map(_record, ordered))
     return body + hashlib.new(object_format, body, usedforsecurity=False).digest()
 
@@ -88,6 +88,6 @@ def named_parts(content: bytes, names: Iterable[str]) -> set[str]:
     """
     ids = {name.partition(".")[2]: name for name in names}
     widths = {len(id) // 2 for id in ids}
-    starts = (found.end() + 4 for found in LINK.finditer(content))
-    said = (content[start : start + width].hex() for start in starts for width in widths)
-    return {ids[id] for id in said if id in ids}
+    starts = (link.end() + 4 for link in LINK.finditer(content))
+    found = (content[start : start + width].hex() for start in starts for width in widths)
+    return {ids[id] for id in found if id in ids}

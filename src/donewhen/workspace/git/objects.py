@@ -47,10 +47,10 @@ class Size(NamedTuple):
 
 
 def object_id(object_format: str, kind: str, content: bytes) -> str:
-    return hashlib.new(object_format, framed(kind, content), usedforsecurity=False).hexdigest()
+    return hashlib.new(object_format, frame(kind, content), usedforsecurity=False).hexdigest()
 
 
-def framed(kind: str, content: bytes) -> bytes:
+def frame(kind: str, content: bytes) -> bytes:
     """Return an object in the form in which git hashes and stores it."""
     return b"%s %d\0%s" % (kind.encode(), len(content), content)
 
@@ -96,7 +96,7 @@ def change_of(path: bytes, old: TreeEntry | None, new: TreeEntry | None) -> Chan
     return Change(text(path), "added" if old is None else "deleted" if new is None else "modified", old, new)
 
 
-def listed(answer: bytes) -> Iterator[tuple[bytes, TreeEntry]]:
+def parse_ls_tree(answer: bytes) -> Iterator[tuple[bytes, TreeEntry]]:
     """Parse the output of `ls-tree -z`."""
     for record in answer.split(b"\0")[:-1]:
         about, _, path = record.partition(b"\t")

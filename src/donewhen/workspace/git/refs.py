@@ -25,53 +25,53 @@ def is_name(name: bytes) -> bool:
 def read(root: Root, path: AnyPath) -> bytes:
     """Return the first line of a reference file: an id or `ref: name`; empty if missing. A link gives `ref: target`."""
     try:
-        said = root.read(path, MOST_BYTES)
+        content = root.read(path, MOST_BYTES)
     except LeavesRoot:
         target = root.target(path)
         return b"ref: " + target if target is not None else b""
-    return (said or b"").split(b"\n")[0].rstrip()
+    return (content or b"").split(b"\n")[0].rstrip()
 
 
-def target(said: bytes) -> bytes:
+def target(content: bytes) -> bytes:
     """Return the name that a symbolic reference points to; empty for any other content."""
-    name = said.removeprefix(b"ref:").strip()
-    return name if said.startswith(b"ref:") and is_name(name) else b""
+    name = content.removeprefix(b"ref:").strip()
+    return name if content.startswith(b"ref:") and is_name(name) else b""
 
 
-def id_in(said: bytes) -> str:
-    found = ID.match(said)
+def id_in(content: bytes) -> str:
+    found = ID.match(content)
     return found.group().decode() if found else ""
 
 
-def follow(said: bytes, common: Root) -> str:
+def follow(content: bytes, common: Root) -> str:
     """Return the commit id to which the content of a reference resolves; empty if the target does not exist yet."""
     for _ in range(MOST_HOPS):
-        name = target(said)
+        name = target(content)
         if not name:
-            return id_in(said)
-        said = read(common, name)
-        if not said:
-            return packed(common).get(name, "")
+            return id_in(content)
+        content = read(common, name)
+        if not content:
+            return packed_refs(common).get(name, "")
     return ""
 
 
-def packed(common: Root) -> Refs:
+def packed_refs(common: Root) -> Refs:
     lines = (common.read("packed-refs", MOST_PACKED) or b"").split(b"\n")
     pairs = (line.split(b" ", 1) for line in lines if line[:1] not in (b"#", b"^", b""))
     return {pair[1]: pair[0].decode() for pair in pairs if len(pair) == 2 and ID.match(pair[0])}
 
 
-def loose(common: Root) -> dict[bytes, bytes]:
+def loose_refs(common: Root) -> dict[bytes, bytes]:
     """Return name → first line for every reference file below `refs/`."""
     names = (name for name in common.files_below("refs") if is_name(name))
-    return {name: said for name in names if (said := read(common, name))}
+    return {name: content for name in names if (content := read(common, name))}
 
 
-def every(common: Root, saying: dict[bytes, bytes]) -> Refs:
+def all_refs(common: Root, contents: dict[bytes, bytes]) -> Refs:
     """Return all references with their ids. Loose ones override packed ones; broken ones are left out."""
-    known = {name: id for name, id in packed(common).items() if is_name(name)}
-    known |= {name: id for name, said in saying.items() if (id := id_in(said))}
-    symbolic = {name: target(said) for name, said in saying.items() if target(said)}
+    known = {name: id for name, id in packed_refs(common).items() if is_name(name)}
+    known |= {name: id for name, content in contents.items() if (id := id_in(content))}
+    symbolic = {name: target(content) for name, content in contents.items() if target(content)}
     ends = {name: _end(name, symbolic) for name in symbolic}
     return known | {name: known[end] for name, end in ends.items() if end in known}
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from donewhen.errors import BadInput
 from donewhen.records import frozen
-from donewhen.workspace.beneath import LINK, LeavesRoot, Root, pinned
+from donewhen.workspace.beneath import LINK, LeavesRoot, Root, pin
 from donewhen.workspace.git import refs
 from donewhen.workspace.git.objects import shown
-from donewhen.workspace.git.run_git import NOWHERE, GitFailed
+from donewhen.workspace.git.run_git import NO_LOCATION, GitFailed
 from donewhen.workspace.git.run_git import git as run_git
 from donewhen.workspace.process.launch import Launcher
 
@@ -97,8 +97,10 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
     try:
         root, pointer, git_dir = _find(start)
         common_dir = _common_dir(git_dir)
-        files, git, common = pinned(root), pinned(git_dir), pinned(common_dir)
-        if (why := _borrowed(root, git_dir, common_dir)) and not _is_said_safe(root, await _users_settings(launcher)):
+        files, git, common = pin(root), pin(git_dir), pin(common_dir)
+        if (why := _foreign_git_dir(root, git_dir, common_dir)) and not _is_declared_safe(
+            root, await _users_settings(launcher)
+        ):
             raise BadInput(why)
         _refuse_links(git, common)
         scopes = await _read_scopes(launcher, git, common)
@@ -110,11 +112,11 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         _refuse_endless_rules(settings)
         # A git directory outside the working tree must name this working tree (a submodule's does), or the user must.
         apart = git_dir == common_dir and root not in git_dir.parents and not _last(of_work_tree, "core.worktree")
-        if apart and not _is_said_safe(root, scopes.outside):
+        if apart and not _is_declared_safe(root, scopes.outside):
             where = f"{shown(str(git_dir))} does not say that {shown(str(root))} is its working tree"
-            raise BadInput(f"{where}; to use it: {_say_safe(root)}")
-        said = refs.read(git, "HEAD")
-        head = refs.follow(said, common)
+            raise BadInput(f"{where}; to use it: {_safe_directory_hint(root)}")
+        content = refs.read(git, "HEAD")
+        head = refs.follow(content, common)
         if not head:
             raise BadInput(f"{shown(str(root))} has no commit yet; make one first (git add --all, git commit)")
         modes = _shared_modes(settings)
@@ -123,7 +125,7 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
             git_dir=git_dir,
             common_dir=common_dir,
             head=head,
-            branch=_branch(said),
+            branch=_branch(content),
             object_format=_last(settings, "extensions.objectformat", "sha1").lower(),
             shallow=common.is_file("shallow"),
             partial=_is_partial(settings),
@@ -151,7 +153,7 @@ def _find(start: Path) -> tuple[Path, Path, Path]:
         raise BadInput(f"{shown(str(start))} is not a directory")
     for directory in (here, *here.parents):
         pointer = directory / ".git"
-        if _is_there(pointer) and (git_dir := _git_dir(pointer)):
+        if _exists(pointer) and (git_dir := _git_dir(pointer)):
             return directory, pointer, git_dir
         if _is_git_dir(directory):
             kind = "a git directory" if ".git" in directory.parts else "a bare repository"
@@ -168,9 +170,9 @@ def _git_dir(pointer: Path) -> Path | None:
     if pointer.is_dir():
         real = Path(os.path.realpath(pointer))
         return real if _is_git_dir(real) else None
-    said = _content(pointer, POINTER_BYTES + 1)
-    path = said.removeprefix(b"gitdir: ").rstrip(b"\r\n")
-    if len(said) > POINTER_BYTES or not said.startswith(b"gitdir: ") or not path or b"\0" in path:
+    content = _content(pointer, POINTER_BYTES + 1)
+    path = content.removeprefix(b"gitdir: ").rstrip(b"\r\n")
+    if len(content) > POINTER_BYTES or not content.startswith(b"gitdir: ") or not path or b"\0" in path:
         raise BadInput(f"{shown(str(pointer))} does not say where the git directory is")
     real = Path(os.path.realpath(os.path.join(pointer.parent, os.fsdecode(path))))
     if not _is_git_dir(real):
@@ -179,12 +181,12 @@ def _git_dir(pointer: Path) -> Path | None:
 
 
 def _is_git_dir(directory: Path) -> bool:
-    if not _is_there(directory / "HEAD"):
+    if not _exists(directory / "HEAD"):
         return False
     return Root(directory).is_file("commondir") or _has_objects(directory)
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     """Return whether the path exists. A permission error is raised, it does not count as absent."""
     try:
         path.lstat()
@@ -200,10 +202,10 @@ def _has_objects(directory: Path) -> bool:
 
 
 def _common_dir(git_dir: Path) -> Path:
-    said = Root(git_dir).read("commondir", POINTER_BYTES)
-    if said is None:
+    content = Root(git_dir).read("commondir", POINTER_BYTES)
+    if content is None:
         return git_dir
-    path = os.fsdecode(said.rstrip(b"\r\n"))
+    path = os.fsdecode(content.rstrip(b"\r\n"))
     common = Path(os.path.realpath(os.path.join(git_dir, path))) if "\0" not in path else git_dir
     if not _has_objects(common):
         pointer = Root(git_dir).place("commondir")
@@ -236,7 +238,7 @@ async def _read_scopes(launcher: Launcher, git: Root, common: Root) -> _Scopes:
     marker = f"[donewhen]\n{mark}\n".encode()
     files = [*outside, marker, _config(common, "config"), marker, _config(git, "config.worktree")]
     try:
-        answer = await run_git(launcher, NOWHERE, *LISTED, stdin=_one_text(files))
+        answer = await run_git(launcher, NO_LOCATION, *LISTED, stdin=_one_text(files))
     except GitFailed as error:
         raise BadInput(f"the git configuration of {shown(str(common.location))} cannot be read: {error}") from error
     scopes = [_by_key(part) for part in answer.split(f"donewhen.{mark}\0".encode())]
@@ -248,7 +250,7 @@ async def _read_scopes(launcher: Launcher, git: Root, common: Root) -> _Scopes:
 async def _users_settings(launcher: Launcher) -> Settings:
     """Return only the settings of the machine and the user."""
     files = [_content(path) for path in _files_outside()]
-    return _by_key(await run_git(launcher, NOWHERE, *LISTED, stdin=_one_text(files)))
+    return _by_key(await run_git(launcher, NO_LOCATION, *LISTED, stdin=_one_text(files)))
 
 
 def _one_text(files: Sequence[bytes]) -> bytes:
@@ -276,11 +278,11 @@ def _content(path: Path, most: int = -1) -> bytes:
     """Return the content of a file; empty if the path is missing or is not a regular file."""
     if not path.is_file():
         return b""
-    with _opened(path) as file:
+    with _open(path) as file:
         return file.read(most) or b""  # read() returns None for a /proc file that would block
 
 
-def _opened(path: Path) -> BufferedReader:
+def _open(path: Path) -> BufferedReader:
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
 
 
@@ -346,17 +348,17 @@ def _refuse_links(git: Root, common: Root) -> None:
                 raise LeavesRoot(errno.ELOOP, LINK, root.place(name))
 
 
-def _borrowed(root: Path, git_dir: Path, common_dir: Path) -> str:
+def _foreign_git_dir(root: Path, git_dir: Path, common_dir: Path) -> str:
     """Return an error text if the working tree uses the git directory of another one; empty if it uses its own.
 
     A pointer in one directory must not open the repository of another one, unless the user's own settings allow it.
     """
-    where, fix = shown(str(root)), _say_safe(root)
+    where, fix = shown(str(root)), _safe_directory_hint(root)
     if git_dir != common_dir:
         if (git_dir.parent.parent, git_dir.parent.name) != (common_dir, "worktrees"):
             return f"{where} is not among the worktrees of {shown(str(common_dir))}; to use it: {fix}"
-        said = Root(git_dir).read("gitdir", POINTER_BYTES) or b""
-        back = os.path.realpath(os.path.join(git_dir, os.fsdecode(said.rstrip(b"\r\n"))))
+        content = Root(git_dir).read("gitdir", POINTER_BYTES) or b""
+        back = os.path.realpath(os.path.join(git_dir, os.fsdecode(content.rstrip(b"\r\n"))))
         if back != Root(root).place(".git"):
             return f"{shown(str(git_dir))} names another worktree than {where}: git worktree repair, or {fix}"
     elif git_dir.name == ".git" and git_dir.parent != root:
@@ -369,12 +371,12 @@ def _refuse_foreign(places: tuple[Path, ...], everywhere: Settings) -> None:
     ours = {os.geteuid()}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit():
         ours.add(int(os.environ["SUDO_UID"]))
-    if _is_said_safe(places[0], everywhere) or all(os.lstat(place).st_uid in ours for place in places):
+    if _is_declared_safe(places[0], everywhere) or all(os.lstat(place).st_uid in ours for place in places):
         return
-    raise BadInput(f"{shown(str(places[0]))} belongs to another user: {_say_safe(places[0])}")
+    raise BadInput(f"{shown(str(places[0]))} belongs to another user: {_safe_directory_hint(places[0])}")
 
 
-def _say_safe(root: Path) -> str:
+def _safe_directory_hint(root: Path) -> str:
     path = str(root)
     if shown(path) != path:  # the shell expands nothing in `$'…'`, and it can express every byte
         odd = (f"\\{byte:03o}" if not 32 < byte < 127 or byte in b"\\'" else chr(byte) for byte in os.fsencode(path))
@@ -382,7 +384,7 @@ def _say_safe(root: Path) -> str:
     return f"git config --global --add safe.directory {quoted(path)}"
 
 
-def _is_said_safe(root: Path, everywhere: Settings) -> bool:
+def _is_declared_safe(root: Path, everywhere: Settings) -> bool:
     """Return whether `safe.directory` lists the root. As in git, an empty value cancels all earlier ones."""
     trusted: list[str] = []
     for value in everywhere.get("safe.directory", ()):
@@ -422,7 +424,7 @@ def _refuse_endless_rules(settings: Settings) -> None:
 
 def _is_plain(path: Path) -> bool:
     """Return whether the content of a file agrees with its reported size."""
-    with _opened(path) as file:
+    with _open(path) as file:
         try:
             return os.fstat(file.fileno()).st_size > 0 or os.read(file.fileno(), 1) == b""
         except OSError:  # reading would block, or is not possible in this way
@@ -434,8 +436,8 @@ def _unknown_extensions(settings: Settings) -> list[str]:
     return sorted(name for name in used if name not in EXTENSIONS)
 
 
-def _branch(said: bytes) -> str:
-    name = refs.target(said)
+def _branch(head: bytes) -> str:
+    name = refs.target(head)
     return os.fsdecode(name.removeprefix(b"refs/heads/")) if name.startswith(b"refs/heads/") else ""
 
 

@@ -48,11 +48,11 @@ Settings = Sequence[tuple[str, str]]
 class GitFailed(MachineryBroke):
     """An unexpected failure of git. `said` is the error text that it printed."""
 
-    def __init__(self, command: str, said: str) -> None:
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+    def __init__(self, command: str, stderr: str) -> None:
+        lines = [line.strip() for line in stderr.splitlines() if line.strip()]
         grave = [line for line in lines if line.startswith(("fatal:", "error:"))]
         super().__init__(f"git {command} failed: {[*grave, *lines, 'no reason given'][0]}")
-        self.said = said
+        self.stderr = stderr
 
 
 @frozen(kw_only=True)
@@ -62,11 +62,11 @@ class GitLocation:
     git_dir: Path
     work_tree: Path
     index: Path
-    look: Callable[[], None] | None = None
+    check: Callable[[], None] | None = None
     """Check for a work tree that others wrote: raises if something in it could block git."""
 
 
-NOWHERE = GitLocation(git_dir=Path("/dev/null"), work_tree=Path("/"), index=Path("/dev/null"))
+NO_LOCATION = GitLocation(git_dir=Path("/dev/null"), work_tree=Path("/"), index=Path("/dev/null"))
 """Location for the few commands that need no repository, such as parsing git's configuration syntax."""
 
 
@@ -111,10 +111,10 @@ def git_program() -> str:
 
 
 async def check_version(launcher: Launcher) -> None:
-    said = (await git(launcher, NOWHERE, "version")).decode().split()
-    numbers = tuple(int(part) for part in said[2].split(".")[:2])
+    words = (await git(launcher, NO_LOCATION, "version")).decode().split()
+    numbers = tuple(int(part) for part in words[2].split(".")[:2])
     if numbers < OLDEST:
-        raise MachineryBroke(f"git {said[2]} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed")
+        raise MachineryBroke(f"git {words[2]} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed")
 
 
 def _place(place: GitLocation) -> dict[str, str]:
@@ -141,5 +141,5 @@ def _identity(date: str) -> dict[str, str]:
 def _complaint(finished: Finished) -> str:
     if finished.end is End.TIMED_OUT:
         return f"it took longer than {TIMEOUT_SECS:.0f} seconds"
-    said = finished.stderr.whole().decode("utf-8", "replace")
-    return said if said.strip() else f"it ended with {finished.exit_code}"
+    text = finished.stderr.whole().decode("utf-8", "replace")
+    return text if text.strip() else f"it ended with {finished.exit_code}"

@@ -18,7 +18,7 @@ from donewhen.workspace.process.launch import Launcher
 CPU_SECS = 2
 WALL_SECS = 30.0
 MEMORY = 512 << 20
-MOST_SAID = 1 << 20
+MOST_OUTPUT = 1 << 20
 """The answer quotes the rule that decided, which may be long."""
 
 BOOTED = BOOT.format(module="donewhen.workspace.policy_process.server")
@@ -30,13 +30,13 @@ async def consult(launcher: Launcher, policy: Policy, command: str) -> Ruling:
     ruling = policy.at_once(command)
     if ruling is not None:
         return ruling
-    finished = await launcher.run(reader(question(policy, command)))
+    finished = await launcher.run(parser_command(question(policy, command)))
     if finished.end is End.COULD_NOT_START:
         raise MachineryBroke(f"the policy could not be asked: {finished.reason}")
     return last_answer(finished.stdout.whole()) or policy.unread(command)
 
 
-def reader(asked: bytes) -> Command:
+def parser_command(request: bytes) -> Command:
     """Return the process that parses a command, with its limits."""
     limits = Confinement(rlimits={"CPU": CPU_SECS, "DATA": MEMORY, "CORE": 0})
-    return interpreter(BOOTED, PACKAGES, asked, wall_secs=WALL_SECS, most_said=MOST_SAID, confinement=limits)
+    return interpreter(BOOTED, PACKAGES, request, wall_secs=WALL_SECS, most_output=MOST_OUTPUT, confinement=limits)

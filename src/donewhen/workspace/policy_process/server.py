@@ -14,13 +14,13 @@ from donewhen.workspace.policy.plain import unreadable
 
 
 def question(policy: Policy, command: str) -> bytes:
-    asked = {
+    request = {
         "deny": policy.entries(Decision.DENY),
         "ask": policy.entries(Decision.ASK),
         "root": policy.place.root,
         "command": command,
     }
-    return json.dumps(asked).encode()
+    return json.dumps(request).encode()
 
 
 def last_answer(printed: bytes) -> Ruling | None:
@@ -32,10 +32,10 @@ def last_answer(printed: bytes) -> Ruling | None:
     return Ruling(Decision(decision), rule, reason, command)
 
 
-def answer(asked: dict[str, Any], out: TextIO) -> None:
-    policy = Policy.load(asked["deny"], asked["ask"], asked["root"])
+def answer(request: dict[str, Any], out: TextIO) -> None:
+    policy = Policy.load(request["deny"], request["ask"], request["root"])
     for way in (unreadable, parse):
-        ruling = policy.decide(asked["command"], way)
+        ruling = policy.decide(request["command"], way)
         out.write(json.dumps([ruling.decision.value, ruling.rule, ruling.reason, ruling.command]) + "\n")
         out.flush()
 

@@ -31,13 +31,13 @@ class End(Enum):
 class Confinement:
     """How a command's process is confined, as data for the launcher. The defaults confine nothing."""
 
-    wall: tuple[str, ...] = ()
+    sandbox: tuple[str, ...] = ()
     """Command line of a sandbox. Its first program uses its descriptors as `launcher.child` describes."""
     mounts: tuple[Mapping[str, Any], ...] = ()
     """Steps of `launcher.mounts`, in order. If there are any, the process gets a private user and mount namespace."""
     layers: tuple[Mapping[str, Any], ...] = ()
     """Mounts that make up the tree: done last, and never before the command that needs them is known."""
-    shelf: str = "/run"
+    own_directory: str = "/run"
     private_net: bool = False
     addresses: tuple[str, ...] = ()
     listen: tuple[tuple[str, int], ...] = ()
@@ -100,10 +100,10 @@ class OutputListeners:
     started: Callable[[int], None] | None = None
 
 
-NOBODY = OutputListeners()
+NO_LISTENERS = OutputListeners()
 
 
-def unfit(command: Command) -> str:
+def unfit_reason(command: Command) -> str:
     """Return why no process can be started from this command; empty if one can."""
     if not command.argv or not command.argv[0].startswith("/"):
         return f"no absolute path of a program: {' '.join(command.argv[:1])!r}"
@@ -122,7 +122,7 @@ def unfit(command: Command) -> str:
                 _bytes(text)
             except UnicodeEncodeError:
                 return f"{what} is no text: {text[:80]!r}"
-    if command.confinement.wall and any(len(_bytes(word)) >= LONGEST_WORD for word in command.argv):
+    if command.confinement.sandbox and any(len(_bytes(word)) >= LONGEST_WORD for word in command.argv):
         return f"Argument list too long: {command.argv[0]}"
     unnamed = [name for name in command.env if not name or "=" in name]
     unnamed += [name for name in command.variables if not name.isascii() or not name.isidentifier()]
@@ -134,18 +134,18 @@ def _bytes(text: str) -> bytes:
 
 
 def specification(command: Command) -> dict[str, Any]:
-    """Return the command as the launcher reads it. With a `wall`, this describes only the sandbox."""
+    """Return the command as the launcher reads it. With a `sandbox`, this describes only the sandbox."""
     held = command.confinement
-    cwd = "/" if held.wall else str(command.cwd)
+    cwd = "/" if held.sandbox else str(command.cwd)
     return {
-        "argv": list(held.wall or command.argv),
+        "argv": list(held.sandbox or command.argv),
         "cwd": cwd,
         # Some programs trust PWD more than the real working directory, so it must be correct.
-        "env": {**command.env, **({} if held.wall else command.variables), "PWD": cwd},
-        "handshake": bool(held.wall),
+        "env": {**command.env, **({} if held.sandbox else command.variables), "PWD": cwd},
+        "handshake": bool(held.sandbox),
         "mounts": [dict(step) for step in held.mounts],
-        "layers": [] if held.wall else [dict(step) for step in held.layers],
-        "shelf": held.shelf,
+        "layers": [] if held.sandbox else [dict(step) for step in held.layers],
+        "shelf": held.own_directory,
         "private_net": held.private_net,
         "addresses": list(held.addresses),
         "listen": [list(address) for address in held.listen],
@@ -158,7 +158,7 @@ def specification(command: Command) -> dict[str, Any]:
     }
 
 
-def orders(command: Command) -> bytes:
+def start_script(command: Command) -> bytes:
     """Return the shell script by which the first program of a sandbox, a shell, becomes the command."""
     cwd = shlex.quote(str(command.cwd))
     errors = "1" if command.merge_stderr else "3"

@@ -18,10 +18,10 @@ BOOT = "import sys; sys.path += sys.argv[1:]; from {module} import main; main()"
 def interpreter(
     boot: str,
     packages: Sequence[ModuleType],
-    given: bytes,
+    stdin: bytes,
     *,
     wall_secs: float,
-    most_said: int,
+    most_output: int,
     confinement: Confinement,
 ) -> Command:
     """Return the command. `wall_secs` is for a process that gets no CPU: a busy machine must not change a result."""
@@ -30,9 +30,9 @@ def interpreter(
         argv=[sys.executable, "-I", "-S", *quiet, "-c", boot, *places(packages)],
         cwd="/",
         env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
-        stdin=given,
+        stdin=stdin,
         timeout_secs=wall_secs,
-        keep_bytes=most_said,
+        keep_bytes=most_output,
         confinement=confinement,
     )
 

@@ -28,14 +28,14 @@ import anyio.lowlevel
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.process.command import (
-    NOBODY,
+    NO_LISTENERS,
     Command,
     End,
     Finished,
     OutputListeners,
-    orders,
     specification,
-    unfit,
+    start_script,
+    unfit_reason,
 )
 from donewhen.workspace.process.output import Output, OutputBuffer, OutputPipe
 
@@ -43,7 +43,7 @@ BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from donewhen.workspace.process.launcher.server import serve; serve({fd})"
 )
-IDLE_WARDENS = 4
+IDLE_SUPERVISORS = 4
 KEEP_SECS = 60.0
 """Limited in time because a waiting sandbox holds references to every mounted file system of the machine."""
 KILL_SECS = 10.0
@@ -54,7 +54,7 @@ DESCRIPTORS = 64
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
-Said = dict[str, Any]
+Message = dict[str, Any]
 """A message from a supervisor."""
 
 
@@ -70,8 +70,8 @@ class _Supervisor:
     def is_alive(self) -> bool:
         """Read the pending messages of an idle supervisor; return False if it has died."""
         try:
-            while said := _heard(self.socket)[0]:
-                self.ready = self.ready or said.get("say") == "ready"
+            while message := _receive(self.socket)[0]:
+                self.ready = self.ready or message.get("say") == "ready"
         except _Gone:
             return False
         return True
@@ -95,7 +95,7 @@ class Launcher:
         launcher = cls(keep_secs)
         try:
             with _machinery("cannot start the launcher"):
-                launcher._idle.append(launcher._new_warden())
+                launcher._idle.append(launcher._new_supervisor())
             yield launcher
         finally:
             launcher.close()
@@ -103,103 +103,103 @@ class Launcher:
     def close(self) -> None:
         """End the program and everything that still runs. A `run` in another task fails because the launcher died."""
         self._closed = True
-        for warden in self._idle:
-            warden.socket.close()
+        for supervisor in self._idle:
+            supervisor.socket.close()
         self._idle.clear()
-        for warden in self._busy:
+        for supervisor in self._busy:
             with contextlib.suppress(OSError):
-                warden.socket.shutdown(socket.SHUT_RDWR)
+                supervisor.socket.shutdown(socket.SHUT_RDWR)
         self._end_program()
 
-    async def run(self, command: Command, ears: OutputListeners = NOBODY) -> Finished:
+    async def run(self, command: Command, listeners: OutputListeners = NO_LISTENERS) -> Finished:
         """Run a command to its end. The module docstring says what cancelling does."""
         began = time.monotonic()
         await anyio.lowlevel.checkpoint_if_cancelled()
-        problem = unfit(command)
+        problem = unfit_reason(command)
         if problem:
-            return _finished({"why": "failed", "detail": problem, "swept": 0}, command, [], began)
+            return _result({"why": "failed", "detail": problem, "swept": 0}, command, [], began)
         with contextlib.ExitStack() as held:
             with _machinery("cannot start a command"):
-                streams = _open_streams(command, ears, held)
+                streams = _open_streams(command, listeners, held)
                 order = held.enter_context(contextlib.closing(_Order(command, streams, self._keep_secs)))
-                hearing = held.enter_context(contextlib.closing(_RunLoop(order, streams, ears)))
-            last = await self._by_a_warden(hearing, command.timeout_secs)
+                loop = held.enter_context(contextlib.closing(_RunLoop(order, streams, listeners)))
+            last = await self._run_supervised(loop, command.timeout_secs)
             # Every process that could write is dead, so the pipes hold all the remaining output.
             for stream in streams:
                 stream.drain()
-        return _finished(last, command, streams, began)
+        return _result(last, command, streams, began)
 
-    async def _by_a_warden(self, hearing: "_RunLoop", timeout_secs: float | None) -> Said:
+    async def _run_supervised(self, loop: "_RunLoop", timeout_secs: float | None) -> Message:
         """Return the last message of the supervisor that ran the command. Skip supervisors that died while idle."""
-        while warden := self._most_suitable(hearing.order.kind):
-            last = await self._to_its_end(warden, hearing, timeout_secs)
+        while supervisor := self._pop_idle(loop.order.kind):
+            last = await self._run_to_end(supervisor, loop, timeout_secs)
             if last:
                 return last
         with _machinery("cannot start a command"):
-            warden = self._new_warden()
-        last = await self._to_its_end(warden, hearing, timeout_secs)
+            supervisor = self._new_supervisor()
+        last = await self._run_to_end(supervisor, loop, timeout_secs)
         if not last:
             raise MachineryBroke("the launcher died before it could start a command")
         return last
 
-    def _most_suitable(self, kind: bytes) -> _Supervisor | None:
+    def _pop_idle(self, kind: bytes) -> _Supervisor | None:
         """Remove and return the best idle supervisor, or None if a new one should be started.
 
         First choice: a sandbox of this kind is ready. Second: it prewarms no sandbox. Any other only if IDLE_WARDENS
         supervisors are idle.
         """
-        for warden in [warden for warden in self._idle if not warden.is_alive()]:
-            self._idle.remove(warden)
-            warden.socket.close()
-        fit = [warden for warden in self._idle if kind and warden.ready and warden.kind == kind]
-        fit += [warden for warden in reversed(self._idle) if not warden.kind]
-        if not fit and len(self._idle) == IDLE_WARDENS:
-            fit = sorted(self._idle, key=lambda warden: warden.kind != kind)
+        for supervisor in [supervisor for supervisor in self._idle if not supervisor.is_alive()]:
+            self._idle.remove(supervisor)
+            supervisor.socket.close()
+        fit = [supervisor for supervisor in self._idle if kind and supervisor.ready and supervisor.kind == kind]
+        fit += [supervisor for supervisor in reversed(self._idle) if not supervisor.kind]
+        if not fit and len(self._idle) == IDLE_SUPERVISORS:
+            fit = sorted(self._idle, key=lambda supervisor: supervisor.kind != kind)
         if not fit:
             return None
         self._idle.remove(fit[0])
         return fit[0]
 
-    async def _to_its_end(self, warden: _Supervisor, hearing: "_RunLoop", timeout_secs: float | None) -> Said:
+    async def _run_to_end(self, supervisor: _Supervisor, loop: "_RunLoop", timeout_secs: float | None) -> Message:
         """Return the supervisor's last message; empty if it started nothing. The command is dead in every case."""
-        last: Said = {}
-        self._busy.add(warden)
+        last: Message = {}
+        self._busy.add(supervisor)
         try:
             # The supervisor enforces the timeout; this one is for a supervisor that fails to.
             with anyio.move_on_after(timeout_secs + KILL_SECS if timeout_secs is not None else None):
-                last = await hearing.last_word(warden.socket)
+                last = await loop.run(supervisor.socket)
         except _Gone:
-            if not hearing.order.taken:
+            if not loop.order.is_accepted:
                 return {}
         finally:
             try:
                 with anyio.CancelScope(shield=True):
-                    last = last or await _kill(warden.socket)
+                    last = last or await _kill(supervisor.socket)
             finally:
-                warden.kind, warden.ready = hearing.order.kind, False
-                self._take_back(warden, last)
+                supervisor.kind, supervisor.ready = loop.order.kind, False
+                self._keep_idle(supervisor, last)
         if not last:
             raise MachineryBroke("the launcher died while a command ran; how far the command came is not known")
         return last
 
-    def _take_back(self, warden: _Supervisor, last: Said) -> None:
-        self._busy.discard(warden)
-        if last and last["why"] != "stuck" and len(self._idle) < IDLE_WARDENS and not self._closed:
-            self._idle.append(warden)
+    def _keep_idle(self, supervisor: _Supervisor, last: Message) -> None:
+        self._busy.discard(supervisor)
+        if last and last["why"] != "stuck" and len(self._idle) < IDLE_SUPERVISORS and not self._closed:
+            self._idle.append(supervisor)
         else:
-            warden.socket.close()
+            supervisor.socket.close()
 
-    def _new_warden(self) -> _Supervisor:
+    def _new_supervisor(self) -> _Supervisor:
         if self._closed:
             raise MachineryBroke("the launcher is closed")
         with _pair() as (ours, theirs):
             ours.setblocking(False)
-            if not _sent(self._connected(), b"w", [theirs.fileno()]):
+            if not _send(self._connect(), b"w", [theirs.fileno()]):
                 self._end_program()  # the program was killed
-                _sent(self._connected(), b"w", [theirs.fileno()])
+                _send(self._connect(), b"w", [theirs.fileno()])
             return _Supervisor(ours)
 
-    def _connected(self) -> socket.socket:
+    def _connect(self) -> socket.socket:
         if self._requests is None:
             with _machinery("cannot start the launcher"), _pair() as (ours, theirs):
                 source = str(Path(__file__).parents[3])
@@ -247,7 +247,7 @@ def _pair() -> Generator[tuple[socket.socket, socket.socket]]:
         unless_well.pop_all()
 
 
-def _sent(to: socket.socket, message: bytes, fds: list[int]) -> bool:
+def _send(to: socket.socket, message: bytes, fds: list[int]) -> bool:
     """Send a message; return False if the receiver is gone."""
     try:
         socket.send_fds(to, [message], fds)
@@ -266,35 +266,35 @@ class _Order:
     def __init__(self, command: Command, streams: list[OutputPipe], keep_secs: float) -> None:
         held = command.confinement
         text = json.dumps(specification(command)).encode()
-        self.kind = text if held.wall else b""
+        self.kind = text if held.sandbox else b""
         """Kind of the sandbox that it needs; empty if it needs none."""
         contents = [text, command.stdin]
-        if held.wall:
+        if held.sandbox:
             layers = json.dumps([dict(layer) for layer in held.layers]).encode()
-            contents = [text, layers, orders(command), command.stdin, *held.memory_files]
+            contents = [text, layers, start_script(command), command.stdin, *held.memory_files]
         elif held.seccomp:
             contents.append(held.seccomp)
         self.message = json.dumps(
             {
                 "timeout": command.timeout_secs,
-                "handshake": bool(held.wall),
+                "handshake": bool(held.sandbox),
                 "limits": dict(held.watch),
                 "keep": keep_secs,
             }
         ).encode()
-        self.taken = False
+        self.is_accepted = False
         with contextlib.ExitStack() as ours:
             files = [_memory_file(content, ours) for content in contents]
             self.fds = files
-            if not held.wall:  # a sandbox brings its own output pipes
+            if not held.sandbox:  # a sandbox brings its own output pipes
                 for stream in streams:
                     stream.open()
                     ours.callback(stream.close_writer)
                 self.fds = [*files[:2], streams[0].writer, streams[-1].writer, *files[2:]]
             self._ours = ours.pop_all()
 
-    def take(self) -> None:
-        self.taken = True
+    def accept(self) -> None:
+        self.is_accepted = True
         self.close()
 
     def close(self) -> None:
@@ -304,11 +304,11 @@ class _Order:
 class _RunLoop:
     """Reads the messages of a supervisor and the output of its command, in one task, through one epoll descriptor."""
 
-    def __init__(self, order: _Order, streams: list[OutputPipe], ears: OutputListeners) -> None:
+    def __init__(self, order: _Order, streams: list[OutputPipe], listeners: OutputListeners) -> None:
         self.order = order
         self._given = streams
         self._streams: dict[int, OutputPipe] = {}
-        self._ears = ears
+        self._listeners = listeners
         self._epoll = select.epoll()
         self._listen([stream for stream in streams if stream.reader >= 0])
 
@@ -320,24 +320,24 @@ class _RunLoop:
     def close(self) -> None:
         self._epoll.close()
 
-    async def last_word(self, warden: socket.socket) -> Said:
+    async def run(self, supervisor: socket.socket) -> Message:
         """Send the order, read the output as it comes, and return the "ended" message of the supervisor."""
-        if not _sent(warden, self.order.message, self.order.fds):
+        if not _send(supervisor, self.order.message, self.order.fds):
             raise _Gone
-        self._epoll.register(warden, select.EPOLLIN)
+        self._epoll.register(supervisor, select.EPOLLIN)
         while True:
             await anyio.wait_readable(self._epoll.fileno())
             for fd, _ in self._epoll.poll(0):
                 if fd in self._streams:
-                    if not self._streams[fd].take():
+                    if not self._streams[fd].read():
                         self._epoll.unregister(fd)
                 else:
-                    said, fds = _heard(warden)
-                    if said.get("say") == "ended":
-                        return said
-                    self._tell(said, fds)
+                    message, fds = _receive(supervisor)
+                    if message.get("say") == "ended":
+                        return message
+                    self._handle_message(message, fds)
 
-    def _take_outputs(self, fds: list[int]) -> None:
+    def _read_outputs(self, fds: list[int]) -> None:
         """Read from the output pipes of a sandbox, if it sent any.
 
         With merged output there is one stream; the second pipe is unused and gets closed.
@@ -349,24 +349,24 @@ class _RunLoop:
                 stream.read_from(fd)
             self._listen(self._given)
 
-    def _tell(self, said: Said, fds: list[int]) -> None:
-        match said.get("say"):
+    def _handle_message(self, message: Message, fds: list[int]) -> None:
+        match message.get("say"):
             case "started":
-                self.order.take()
-                self._take_outputs(fds)
-                if self._ears.started is not None:
-                    self._ears.started(said["pid"])
-            case "listening" if self._ears.listeners is not None:
-                self._ears.listeners([socket.socket(fileno=fd) for fd in fds])
+                self.order.accept()
+                self._read_outputs(fds)
+                if self._listeners.started is not None:
+                    self._listeners.started(message["pid"])
+            case "listening" if self._listeners.listeners is not None:
+                self._listeners.listeners([socket.socket(fileno=fd) for fd in fds])
             case _:
                 for fd in fds:
                     os.close(fd)
 
 
-def _heard(warden: socket.socket) -> tuple[Said, list[int]]:
+def _receive(supervisor: socket.socket) -> tuple[Message, list[int]]:
     """Return one message of a supervisor with its descriptors; an empty message if none was pending."""
     try:
-        message, fds, flags, _ = socket.recv_fds(warden, MESSAGE_BYTES, DESCRIPTORS)
+        message, fds, flags, _ = socket.recv_fds(supervisor, MESSAGE_BYTES, DESCRIPTORS)
     except BlockingIOError:
         return {}, []
     except ConnectionError as error:
@@ -380,26 +380,28 @@ def _heard(warden: socket.socket) -> tuple[Said, list[int]]:
     return json.loads(message), fds
 
 
-async def _kill(warden: socket.socket) -> Said:
+async def _kill(supervisor: socket.socket) -> Message:
     """Request a kill; return the supervisor's last message, or an empty one if it and its command are dead."""
-    _sent(warden, b"kill", [])
+    _send(supervisor, b"kill", [])
     try:
         with anyio.fail_after(KILL_SECS):
             while True:
-                await anyio.wait_readable(warden)
-                said, fds = _heard(warden)
+                await anyio.wait_readable(supervisor)
+                message, fds = _receive(supervisor)
                 for fd in fds:
                     os.close(fd)
-                if said.get("say") == "ended":
-                    return said
+                if message.get("say") == "ended":
+                    return message
     except _Gone:
         return {}
     except TimeoutError as error:
         raise MachineryBroke("a command could not be killed: its warden does not answer") from error
 
 
-def _open_streams(command: Command, ears: OutputListeners, held: contextlib.ExitStack) -> list[OutputPipe]:
-    wanted = [("out", ears.stdout)] if command.merge_stderr else [("out", ears.stdout), ("err", ears.stderr)]
+def _open_streams(command: Command, listeners: OutputListeners, held: contextlib.ExitStack) -> list[OutputPipe]:
+    wanted = (
+        [("out", listeners.stdout)] if command.merge_stderr else [("out", listeners.stdout), ("err", listeners.stderr)]
+    )
     streams: list[OutputPipe] = []
     for name, ear in wanted:
         spool = command.spool
@@ -424,9 +426,9 @@ def _memory_file(content: bytes, held: contextlib.ExitStack) -> int:
     return fd
 
 
-def _finished(last: Said, command: Command, streams: list[OutputPipe], began: float) -> Finished:
+def _result(last: Message, command: Command, streams: list[OutputPipe], began: float) -> Finished:
     outputs = [stream.output() for stream in streams]
-    end, code, number, reason = _how_it_ended(last, bool(command.confinement.wall))
+    end, code, number, reason = _end_of(last, bool(command.confinement.sandbox))
     return Finished(
         end=end,
         exit_code=code,
@@ -439,7 +441,7 @@ def _finished(last: Said, command: Command, streams: list[OutputPipe], began: fl
     )
 
 
-def _how_it_ended(last: Said, behind: bool) -> tuple[End, int | None, int | None, str]:
+def _end_of(last: Message, behind: bool) -> tuple[End, int | None, int | None, str]:
     if last["why"] == "stuck":
         raise MachineryBroke(f"no signal kills what a command left behind: process {last['detail']}")
     if last["why"] == "timeout":

@@ -54,10 +54,10 @@ class OutputBuffer:
     def add(self, chunk: bytes) -> None:
         self._total += len(chunk)
         self._write_spool(chunk)
-        room = self._keep - len(self._head)
-        if room > 0:
-            self._head += chunk[:room]
-            chunk = chunk[room:]
+        space = self._keep - len(self._head)
+        if space > 0:
+            self._head += chunk[:space]
+            chunk = chunk[space:]
         if chunk and self._keep:
             self._tail += chunk[-self._keep :]
             if len(self._tail) > 2 * self._keep:  # not at every chunk: moving the tail is O(its length)
@@ -94,9 +94,9 @@ def _new_file(path: Path) -> int:
 class OutputPipe:
     """One output pipe of a command, read without blocking into an `OutputBuffer`."""
 
-    def __init__(self, recorder: OutputBuffer, ear: Watch | None) -> None:
-        self._recorder = recorder
-        self._ear = ear
+    def __init__(self, buffer: OutputBuffer, listener: Watch | None) -> None:
+        self._buffer = buffer
+        self._listener = listener
         self.reader = self.writer = -1
 
     def open(self) -> None:
@@ -110,24 +110,24 @@ class OutputPipe:
         with contextlib.suppress(OSError):  # an ordinary user may exceed the quota for large pipes
             fcntl.fcntl(reader, F_SETPIPE_SZ, PIPE_BYTES)
 
-    def take(self) -> int:
+    def read(self) -> int:
         """Record the available bytes; return their number, 0 if every writer has closed its end."""
         chunk = os.read(self.reader, PIPE_BYTES)
         if chunk:
-            self._recorder.add(chunk)
-            if self._ear is not None:
-                self._ear(chunk)
+            self._buffer.add(chunk)
+            if self._listener is not None:
+                self._listener(chunk)
         return len(chunk)
 
     def drain(self) -> None:
         """Read the rest, at most what a pipe holds: a process outside the command may have been given the write end."""
         left = PIPE_BYTES if self.reader >= 0 else 0
         with contextlib.suppress(BlockingIOError):
-            while left > 0 and (taken := self.take()):
-                left -= taken
+            while left > 0 and (count := self.read()):
+                left -= count
 
     def output(self) -> Output:
-        return self._recorder.output()
+        return self._buffer.output()
 
     def close_writer(self) -> None:
         if self.writer >= 0:
@@ -139,4 +139,4 @@ class OutputPipe:
         if self.reader >= 0:
             os.close(self.reader)
             self.reader = -1
-        self._recorder.close()
+        self._buffer.close()

@@ -27,6 +27,6 @@ def flags(net: bool = False) -> list[str]:
     return [*words, "--remount-ro", "/proc"] if os.geteuid() == 0 else words
 
 
-def wall(program: str, net: bool) -> tuple[str, ...]:
+def command_line(program: str, net: bool) -> tuple[str, ...]:
     """Return the command line of a sandbox that waits for its command."""
     return (program, *flags(net), "--seccomp", SECCOMP_FD, "--", "/bin/sh", "-c", GO_BETWEEN, "donewhen")

@@ -20,7 +20,7 @@ KEPT = (
 PREFIXES = ("LC_",)
 
 
-def scrubbed(
+def command_environment(
     outside: Mapping[str, str],
     passed: Iterable[str] = (),
     extra: Mapping[str, str] | None = None,

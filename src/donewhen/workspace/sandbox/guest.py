@@ -32,7 +32,7 @@ class Guest:
     beneath: str = ""
     """A directory whose files appear in the tree where it has no file of that name. The candidate excludes them."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    doors: tuple[InnerPort, ...] = ()
+    inner_ports: tuple[InnerPort, ...] = ()
 
 
 NO_GUEST = Guest()

@@ -40,9 +40,9 @@ def toolchains(
     for entry in search_path:
         place = Path(entry)
         # This user may not be allowed to read a directory on PATH: os.path returns False where Path raises.
-        if any(root in place.parents for root in hidden) and os.path.isdir(place) and not _covered(place, found):
+        if any(root in place.parents for root in hidden) and os.path.isdir(place) and not _is_covered(place, found):
             found.extend(_installation(place, hidden, apart) or _programs(place))
-    return sorted({place for place in found if not _covered(place.parent, found)})
+    return sorted({place for place in found if not _is_covered(place.parent, found)})
 
 
 def secrets(home: Path, shown: Iterable[Path]) -> list[Path]:
@@ -58,9 +58,9 @@ def _installation(directory: Path, hidden: list[Path], trees: list[Path]) -> lis
     contains one.
     """
     for place in (directory, *directory.parents):
-        if place.name in TOOLCHAINS and not _holds(place, trees):
+        if place.name in TOOLCHAINS and not _contains_tree(place, trees):
             return [place]
-    if _holds(directory, trees):
+    if _contains_tree(directory, trees):
         return []
     prefix = directory.parent
     if directory.name not in ("bin", "sbin", "shims") or prefix in hidden or os.path.isdir(prefix / ".git"):
@@ -68,7 +68,11 @@ def _installation(directory: Path, hidden: list[Path], trees: list[Path]) -> lis
     parts = [prefix / name for name in ("lib", "lib64", "libexec", "versions", "share") if os.path.isdir(prefix / name)]
     if not parts:
         return [directory]
-    return [place for place in (directory, *parts) if not _holds(place, trees)] if _holds(prefix, trees) else [prefix]
+    return (
+        [place for place in (directory, *parts) if not _contains_tree(place, trees)]
+        if _contains_tree(prefix, trees)
+        else [prefix]
+    )
 
 
 def installations(program: Path, emptied: list[Path], shown: list[Path], tree: Path) -> list[Path]:
@@ -78,12 +82,16 @@ def installations(program: Path, emptied: list[Path], shown: list[Path], tree: P
     """
     found: set[Path] = set()
     for path in dict.fromkeys((program, Path(os.path.realpath(program)))):
-        if not any(root in path.parents for root in emptied) or _covered(path, [*shown, tree]) or path in tree.parents:
+        if (
+            not any(root in path.parents for root in emptied)
+            or _is_covered(path, [*shown, tree])
+            or path in tree.parents
+        ):
             continue
         packages = _packages(path, tree)
         alone = path.parent in emptied
         found.update([packages] if packages else [] if alone else _installation(path.parent, emptied, [tree]))
-        if not _covered(path, list(found)):
+        if not _is_covered(path, list(found)):
             found.add(path)
     return sorted(found)
 
@@ -99,7 +107,12 @@ def installation_within(program: Path, tree: Path) -> Path:
 def _packages(path: Path, tree: Path) -> Path | None:
     """Return the outermost `node_modules` above a path, unless it contains the tree."""
     return next(
-        (place for place in reversed(path.parents) if place.name == "node_modules" and not _holds(place, [tree])), None
+        (
+            place
+            for place in reversed(path.parents)
+            if place.name == "node_modules" and not _contains_tree(place, [tree])
+        ),
+        None,
     )
 
 
@@ -113,11 +126,11 @@ def _programs(directory: Path) -> list[Path]:
         return []
 
 
-def _holds(place: Path, trees: list[Path]) -> bool:
+def _contains_tree(place: Path, trees: list[Path]) -> bool:
     return any(place == tree or place in tree.parents for tree in trees)
 
 
-def _covered(place: Path, by: list[Path]) -> bool:
+def _is_covered(place: Path, by: list[Path]) -> bool:
     return any(other == place or other in place.parents for other in by)
 
 

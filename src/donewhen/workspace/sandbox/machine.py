@@ -76,7 +76,9 @@ def services_places(emptied: list[str]) -> list[str]:
     """
     mounted = mount_points()
     local = [root for root in _roots(mounted) if not mounted.get(root, "").startswith(WITHOUT_SERVICES)]
-    return [place for root in local for place in _undivided(root, mounted, emptied, 0 if root == "/etc" else PIECES)]
+    return [
+        place for root in local for place in _without_mounts(root, mounted, emptied, 0 if root == "/etc" else PIECES)
+    ]
 
 
 def _roots(mounted: Iterable[str]) -> list[str]:
@@ -86,7 +88,7 @@ def _roots(mounted: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*there, *(point for point in mounted if beneath(point, there))]))
 
 
-def _undivided(directory: str, mounted: dict[str, str], emptied: list[str], depth: int) -> Iterator[str]:
+def _without_mounts(directory: str, mounted: dict[str, str], emptied: list[str], depth: int) -> Iterator[str]:
     """Yield the directory, or those in it, that have no mount point below: only they can be an overlay layer."""
     if beneath(directory, emptied) or not is_real_directory(directory):
         return
@@ -95,7 +97,7 @@ def _undivided(directory: str, mounted: dict[str, str], emptied: list[str], dept
     elif depth > 0:
         for entry in _entries(directory):
             if entry.path not in mounted:
-                yield from _undivided(entry.path, mounted, emptied, depth - 1)
+                yield from _without_mounts(entry.path, mounted, emptied, depth - 1)
 
 
 def _entries(directory: str) -> list[os.DirEntry[str]]:
@@ -135,14 +137,14 @@ def private_paths() -> tuple[str, ...]:
     emptied = volatile_places()
     roots = [root for root in _roots(mount_points()) if not beneath(root, emptied)]
     depths = {**dict.fromkeys([*roots, *services_places(emptied)], SCANNED_ELSEWHERE), **SCANNED, "/": 1}
-    looks = iter(
+    attempts = iter(
         range(LOOKS if os.getuid() else 0)
     )  # for root, a snapshot overlay hides files that only root may read, at any depth
-    found = (path for root, depth in depths.items() for path in _private(root, depth, looks))
+    found = (path for root, depth in depths.items() for path in _private(root, depth, attempts))
     return tuple(dict.fromkeys(found))
 
 
-def _private(path: str, depth: int, looks: Iterator[int]) -> Iterator[str]:
+def _private(path: str, depth: int, attempts: Iterator[int]) -> Iterator[str]:
     """Yield the path, or private paths up to `depth` levels below it; `looks` limits the search beyond that."""
     try:
         status = os.lstat(path)
@@ -154,9 +156,9 @@ def _private(path: str, depth: int, looks: Iterator[int]) -> Iterator[str]:
     everybody = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
     if mode & everybody != everybody and os.access(path, os.R_OK):
         yield path
-    elif stat.S_ISDIR(mode) and (depth > 0 or (status.st_uid == os.getuid() and next(looks, None) is not None)):
+    elif stat.S_ISDIR(mode) and (depth > 0 or (status.st_uid == os.getuid() and next(attempts, None) is not None)):
         for entry in _entries(path):
-            yield from _private(entry.path, depth - 1, looks)
+            yield from _private(entry.path, depth - 1, attempts)
 
 
 def listening_sockets() -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class Sandbox(Protocol):
         self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None
     ) -> Finished: ...
 
-    def hosting(self, guest: Guest) -> "Sandbox":
+    def with_guest(self, guest: Guest) -> "Sandbox":
         """Return a sandbox of the same tree with the same isolation, with the additions that a guest program gets."""
         ...
 
@@ -79,35 +79,35 @@ class TreeSandbox:
         self,
         launcher: Launcher,
         probe: SandboxProbe,
-        place: SandboxTree,
+        tree: SandboxTree,
         config: SandboxConfig,
         guest: Guest = NO_GUEST,
     ) -> None:
         self._launcher = launcher
         self._probe = probe
-        self._place = place
+        self._tree = tree
         self._config = config
         self._services = config.services
-        self._doors = guest.doors
+        self._inner_ports = guest.inner_ports
         # Without a mount namespace the command has no private /tmp.
-        scratch = {"TMPDIR": place.scratch} if probe.level is Level.LANDLOCK else {}
-        self._env = env_vars.scrubbed(os.environ, config.env, {**scratch, **guest.env})
+        scratch = {"TMPDIR": tree.scratch} if probe.level is Level.LANDLOCK else {}
+        self._env = env_vars.command_environment(os.environ, config.env, {**scratch, **guest.env})
 
-    def hosting(self, guest: Guest) -> "TreeSandbox":
+    def with_guest(self, guest: Guest) -> "TreeSandbox":
         if self._probe.level is not Level.BUBBLEWRAP:
             raise MachineryBroke("an agent can be confined only by bubblewrap, which this machine does not allow")
-        layers = (self._over(guest.beneath, layer) for layer in self._place.layers)
-        place = replace(self._place, layers=(*layers, *guest.binds))
+        layers = (self._add_layer(guest.beneath, layer) for layer in self._tree.layers)
+        place = replace(self._tree, layers=(*layers, *guest.binds))
         return TreeSandbox(self._launcher, self._probe, place, replace(self._config, network=False), guest)
 
-    def _over(self, beneath: str, layer: view.Bind | view.Overlay) -> view.Bind | view.Overlay:
+    def _add_layer(self, beneath: str, layer: view.Bind | view.Overlay) -> view.Bind | view.Overlay:
         """Add a layer at the bottom of the tree's overlay. A tree that is a copy has no layers and stays as it is."""
-        if not beneath or layer.at != self._place.root or isinstance(layer, view.Bind):
+        if not beneath or layer.at != self._tree.root or isinstance(layer, view.Bind):
             return layer
-        return replace(layer, lower=(*layer.lower, os.path.relpath(beneath, layer.beside)))
+        return replace(layer, lower=(*layer.lower, os.path.relpath(beneath, layer.directory)))
 
     async def run(self, command: ShellCommand, stdout: Watch | None = None, stderr: Watch | None = None) -> Finished:
-        cwd = str(Path(self._place.root, command.dir))
+        cwd = str(Path(self._tree.root, command.dir))
         prepared = self._prepare(command, cwd)
         if not self._has_openings:
             return await self._launcher.run(prepared, OutputListeners(stdout=stdout, stderr=stderr))
@@ -115,9 +115,9 @@ class TreeSandbox:
         async with anyio.create_task_group() as tasks:
 
             def attend(listening: "list[socket]") -> None:
-                relayed = listening[: len(listening) - len(self._doors)]
-                for door, listener in zip(self._doors, listening[len(relayed) :], strict=True):
-                    tasks.start_soon(door.serve, listener)
+                relayed = listening[: len(listening) - len(self._inner_ports)]
+                for inner_port, listener in zip(self._inner_ports, listening[len(relayed) :], strict=True):
+                    tasks.start_soon(inner_port.serve, listener)
                 if relayed:
                     from donewhen.workspace.sandbox import relay
 
@@ -132,7 +132,7 @@ class TreeSandbox:
 
     @property
     def _has_openings(self) -> bool:
-        return bool(self._services or self._doors)
+        return bool(self._services or self._inner_ports)
 
     def _prepare(self, command: ShellCommand, cwd: str) -> Command:
         if self._probe.level is Level.BUBBLEWRAP:
@@ -140,12 +140,12 @@ class TreeSandbox:
         elif self._probe.level is Level.LANDLOCK:
             confinement = self._landlock()
         else:
-            confinement = self._held(Confinement())
+            confinement = self._with_limits(Confinement())
         return Command(
             argv=["/bin/sh", "-c", command.text],
             cwd=cwd,
             env=self._env,
-            variables=self._place.variables,
+            variables=self._tree.variables,
             stdin=command.stdin,
             timeout_secs=command.timeout_secs,
             merge_stderr=command.merge_stderr,
@@ -164,21 +164,21 @@ class TreeSandbox:
         wanted = view.ViewRequest(
             home=Path(user_home),
             path=self._env["PATH"],
-            tree=self._place.layers,
-            hidden=self._place.hidden,
+            tree=self._tree.layers,
+            hidden=self._tree.hidden,
             shown=(*config.sockets, *_name_service(config.network)),
             files={**accounts(user_home), "/etc/hosts": _hosts(self._services)},
             scratch_bytes=config.limits.scratch,
         )
-        return self._held(
+        return self._with_limits(
             Confinement(
-                wall=bubblewrap.wall(self._probe.bwrap, config.network or self._has_openings),
+                sandbox=bubblewrap.command_line(self._probe.bwrap, config.network or self._has_openings),
                 mounts=view.of_machine(wanted),
                 layers=tuple(layer.step() for layer in wanted.tree),
-                shelf=view.SHELF,
+                own_directory=view.OWN_DIRECTORY,
                 private_net=self._has_openings and not config.network,
                 addresses=tuple(address for service in self._services for address in service.addresses),
-                listen=(*_listeners(self._services), *((ADDRESS, door.port) for door in self._doors)),
+                listen=(*_listeners(self._services), *((ADDRESS, inner_port.port) for inner_port in self._inner_ports)),
                 # Abstract sockets belong to a network namespace; if the host's is shared, only Landlock hides them.
                 landlock=_scopes(self._probe.landlock_abi) if config.network else None,
                 memory_files=(seccomp.program(kernel.machine()),),
@@ -194,11 +194,11 @@ class TreeSandbox:
             )
         user_home = Path(self._env["HOME"])
         toolchains = home.toolchains(user_home, home.search_path(self._env["PATH"]))
-        binds = [layer for layer in self._place.layers if isinstance(layer, view.Bind)]
+        binds = [layer for layer in self._tree.layers if isinstance(layer, view.Bind)]
         allowed = landlock.Allowed(
             network=self._config.network,
             readable=(*map(str, toolchains), *(layer.source for layer in binds if not layer.writable)),
-            writable=(*(layer.source for layer in binds if layer.writable), self._place.scratch),
+            writable=(*(layer.source for layer in binds if layer.writable), self._tree.scratch),
             closed=(*machine.private_paths(), *map(str, home.secrets(user_home, toolchains))),
         )
         families = (seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK) if self._config.network else ()
@@ -206,15 +206,15 @@ class TreeSandbox:
             landlock=landlock.ruleset(self._probe.landlock_abi, allowed),
             seccomp=seccomp.program(kernel.machine(), families, own_namespaces=False),
         )
-        return self._held(confinement)
+        return self._with_limits(confinement)
 
-    def _held(self, confinement: Confinement) -> Confinement:
+    def _with_limits(self, confinement: Confinement) -> Confinement:
         limits = self._config.limits
         return replace(
             confinement,
             rlimits=limits.rlimits(),
             oom_score_adj=OOM_SCORE,
-            watch=limits.watch(self._place.scratch or "/"),
+            watch=limits.watch(self._tree.scratch or "/"),
         )
 
 

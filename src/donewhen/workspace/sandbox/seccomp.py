@@ -22,7 +22,7 @@ ARG_LOW = [16 + 8 * n for n in range(6)]
 
 LOAD, JEQ, JGE, JSET, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW = 0x7FFF0000
-HAND_OVER = 0x7FC00000
+NOTIFY = 0x7FC00000
 FAIL = 0x00050000
 
 NAMESPACE_FLAGS = 0x7E020080
@@ -131,7 +131,7 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namesp
     for name, number in sorted(table.numbers.items()):
         if name not in BY_ARGUMENT | IN_SHARED_NAMESPACES:
             code += _when(JEQ, number, errno.ENOSYS if name in ABSENT else errno.EPERM)
-    code += _guarded(table.numbers["clone"], [_load(ARG_LOW[0]), *_when(JSET, NAMESPACE_FLAGS, errno.EPERM)])
+    code += _for_call(table.numbers["clone"], [_load(ARG_LOW[0]), *_when(JSET, NAMESPACE_FLAGS, errno.EPERM)])
     refused = dict.fromkeys((TIOCSTI, TIOCLINUX), errno.EPERM)
     pairs = [_load(ARG_LOW[0]), *_only((AF_UNIX,), errno.EAFNOSUPPORT)]
     if not own_namespaces:
@@ -141,9 +141,9 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namesp
         kinds = _only((SOCK_STREAM, SOCK_SEQPACKET), errno.ESOCKTNOSUPPORT)
         pairs += [_load(ARG_LOW[1]), _instruction(AND, 0, 0, SOCK_TYPE_MASK), *kinds]
     requests = [line for request, failure in refused.items() for line in _when(JEQ, request, failure)]
-    code += _guarded(table.numbers["ioctl"], [_load(ARG_LOW[1]), *requests])
-    code += _guarded(table.numbers["socket"], [_load(ARG_LOW[0]), *_only(families, errno.EAFNOSUPPORT)])
-    code += _guarded(table.numbers["socketpair"], pairs)
+    code += _for_call(table.numbers["ioctl"], [_load(ARG_LOW[1]), *requests])
+    code += _for_call(table.numbers["socket"], [_load(ARG_LOW[0]), *_only(families, errno.EAFNOSUPPORT)])
+    code += _for_call(table.numbers["socketpair"], pairs)
     return b"".join([*code, _instruction(RETURN, 0, 0, ALLOW)])
 
 
@@ -152,12 +152,12 @@ def _shared_namespaces(numbers: dict[str, int]) -> list[bytes]:
     code = _when(JGE, FIRST_UNKNOWN_CALL, errno.ENOSYS)
     code += [line for name in sorted(SHARED_MEMORY) for line in _when(JEQ, numbers[name], errno.EPERM)]
     code += [line for name in sorted(ATTRIBUTES) for line in _when(JEQ, numbers[name], errno.EOPNOTSUPP)]
-    hand_over = [_instruction(JEQ, 1, 0, 0), _instruction(RETURN, 0, 0, HAND_OVER)]
+    hand_over = [_instruction(JEQ, 1, 0, 0), _instruction(RETURN, 0, 0, NOTIFY)]
     for name in sorted(BY_PROCESS):
-        code += _guarded(numbers[name], [_load(ARG_LOW[0]), *hand_over])
+        code += _for_call(numbers[name], [_load(ARG_LOW[0]), *hand_over])
     for name, (process, group) in BY_KIND.items():
         by_kind = [_load(ARG_LOW[0]), *_only((process, group), errno.EPERM), _load(ARG_LOW[1]), *hand_over]
-        code += _guarded(numbers[name], by_kind)
+        code += _for_call(numbers[name], by_kind)
     return code
 
 
@@ -183,7 +183,7 @@ def _only(values: tuple[int, ...], failure: int) -> list[bytes]:
     return [*jumps, _fail(failure)]
 
 
-def _guarded(number: int, body: list[bytes]) -> list[bytes]:
+def _for_call(number: int, body: list[bytes]) -> list[bytes]:
     """Run `body` only for this call. The body may overwrite the accumulator, so it ends by allowing the call."""
     allow = _instruction(RETURN, 0, 0, ALLOW)
     return [_instruction(JEQ, 0, len(body) + 1, number), *body, allow]

@@ -20,7 +20,7 @@ from donewhen.records import frozen
 from donewhen.workspace.sandbox import home, machine
 from donewhen.workspace.sandbox.machine import beneath
 
-SHELF = "/run"
+OWN_DIRECTORY = "/run"
 """The directory that the launcher uses while it builds a view. It is empty in the finished view."""
 SCRATCH = ("/tmp", "/var/tmp")
 ONE_PAGE = 4096
@@ -49,7 +49,7 @@ class Bind:
 class Overlay:
     """An overlay mounted at `at`. `lower` (top first), `upper` and `work` are relative to `beside`."""
 
-    beside: str
+    directory: str
     lower: tuple[str, ...]
     upper: str
     work: str
@@ -60,7 +60,7 @@ class Overlay:
     """As in `Bind`."""
 
     def step(self) -> Step:
-        layers = {"beside": self.beside, "lower": list(self.lower), "upper": self.upper, "work": self.work}
+        layers = {"beside": self.directory, "lower": list(self.lower), "upper": self.upper, "work": self.work}
         return {"kind": "overlay", "at": self.at, "borrowed": self.borrowed, "within": self.within, **layers}
 
 
@@ -101,7 +101,7 @@ def _of_machine(
     closed = [*empty, *(place for place in private if os.path.isdir(place) and not beneath(place, empty))]
     toolchains = home.toolchains(wanted.home, home.search_path(wanted.path), closed, places)
     shown = [str(place) for place in toolchains]
-    steps: list[Step] = [{"kind": "tmpfs", "at": SHELF, "mode": "755", "size": wanted.scratch_bytes}]
+    steps: list[Step] = [{"kind": "tmpfs", "at": OWN_DIRECTORY, "mode": "755", "size": wanted.scratch_bytes}]
     steps += [{"kind": "devices", "at": "/dev", "shm": wanted.scratch_bytes}]
     sockets = [path for path in machine.listening_sockets() if path not in wanted.shown]
     snapshots = machine.services_places(empty)
@@ -109,9 +109,9 @@ def _of_machine(
         {"kind": "still", "at": place, "sockets": [path for path in sockets if beneath(path, [place])]}
         for place in snapshots
     ]
-    steps += [_empty(place) for place in closed if place != SHELF]
+    steps += [_empty(place) for place in closed if place != OWN_DIRECTORY]
     # The home again, in case it is below an emptied directory: it must exist. Some accounts have / as home.
-    steps += [_empty(place) for place in (str(wanted.home), SHELF) if place != "/"]
+    steps += [_empty(place) for place in (str(wanted.home), OWN_DIRECTORY) if place != "/"]
     steps += [_blank(place) for place in private if not beneath(place, closed)]
     steps += [Bind(place, place).step() for place in (*shown, *wanted.shown)]
     for path in map(str, home.secrets(wanted.home, toolchains)):

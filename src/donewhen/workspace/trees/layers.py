@@ -47,7 +47,7 @@ class Layers:
 
     async def files(self, commit: str) -> Layer:
         """Return the checkout of a commit, built on first use."""
-        return await self._built(f"bases/{commit}/files", lambda into: self._store.check_out(commit, into))
+        return await self._get_or_build(f"bases/{commit}/files", lambda into: self._store.check_out(commit, into))
 
     async def root_of(self, commit: str) -> Root:
         """Return the same checkout as a `Root`: its links come from the repository and are not followed."""
@@ -59,11 +59,11 @@ class Layers:
         async def build(into: Path) -> None:
             await self._store.seed_git_dir(commit, history, into / ".git")
 
-        return await self._built(f"bases/{commit}/git-{history}", build)
+        return await self._get_or_build(f"bases/{commit}/git-{history}", build)
 
     async def setup(self, key: str, build: Callable[[Path], Awaitable[object]]) -> Layer:
         """Return the layer of a setup key; `build` makes it if the key is new."""
-        return await self._built(f"setups/{key}/files", build)
+        return await self._get_or_build(f"setups/{key}/files", build)
 
     async def candidate(self, commit: str, tree: str) -> Layer:
         """Return the layer that turns a checkout of a commit into one of a tree. The cost depends on the difference."""
@@ -72,11 +72,11 @@ class Layers:
         )
 
         base = await self._store.tree_of(commit)
-        return await self._built(
+        return await self._get_or_build(
             f"candidates/{commit}-{tree}/files", lambda into: write_layer(self._store, base, tree, into)
         )
 
-    async def _built(self, path: str, build: Callable[[Path], Awaitable[object]]) -> Layer:
+    async def _get_or_build(self, path: str, build: Callable[[Path], Awaitable[object]]) -> Layer:
         place = self.directory / path
         done = place.with_name(f"{place.name}.json")
         if not done.exists():

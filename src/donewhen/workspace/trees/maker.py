@@ -15,7 +15,7 @@ from donewhen.workspace.trees.trees import Tree, Trees
 class Maker:
     trees: Trees
     tree: Tree
-    room: Sandbox
+    sandbox: Sandbox
 
     @property
     def root(self) -> str:
@@ -26,7 +26,7 @@ class Maker:
     def files(self) -> Files:
         return Files.of(self.trees, self.tree)
 
-    async def pristine(self) -> bool:
+    async def is_unchanged(self) -> bool:
         """Return True if the tree equals its base."""
         try:
             return await self.snapshot() == await self.trees.store.tree_of(self.tree.facts.base)

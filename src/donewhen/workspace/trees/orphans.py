@@ -14,7 +14,7 @@ import anyio
 
 from donewhen.errors import DonewhenError
 from donewhen.workspace.files import remove_tree, try_lock
-from donewhen.workspace.trees.trees import GONE, NEW, Tree, Trees, facts_of, holds
+from donewhen.workspace.trees.trees import GONE, NEW, Tree, Trees, facts_of, is_lock_of
 
 ASKS, ASK_AGAIN_SECS = 250, 0.02
 """Five seconds of polling: a sweep holds a tree's lock for as long as a capture takes."""
@@ -22,13 +22,13 @@ YOUNG_SECS = 60
 """Another process may still be creating or removing a younger directory."""
 
 
-async def sweep(trees: Trees) -> list[str]:
+async def remove_orphans(trees: Trees) -> list[str]:
     """Remove the trees of dead processes. Return the names of the trees that are kept because of unsaved work.
 
     Throw-away trees are removed. A maker tree is removed only if it has no unsaved work.
     """
     kept: list[str] = []
-    for directory in _left(trees.directory / "trees"):
+    for directory in _left_trees(trees.directory / "trees"):
         lock = _lock_of(directory)
         if lock is None:
             continue
@@ -58,17 +58,17 @@ async def adopt(trees: Trees, name: str) -> Tree | None:
         return None
     with contextlib.ExitStack() as unless_adopted:
         unless_adopted.callback(os.close, lock)
-        if not await _locked_soon(lock):
+        if not await _is_locked_soon(lock):
             return None
         facts = facts_of(directory)
-        if facts is None or not holds(lock, directory):
+        if facts is None or not is_lock_of(lock, directory):
             return None
         shares = [await trees.shared(facts.base, path) for path in facts.shares]
         unless_adopted.pop_all()
         return Tree(facts, directory, trees.place_of(directory, facts, shares), lock)
 
 
-async def _locked_soon(lock: int) -> bool:
+async def _is_locked_soon(lock: int) -> bool:
     """Return True if the lock became free in time. Polls: a blocking flock in a thread cannot be cancelled."""
     for _ in range(ASKS):
         if try_lock(lock):
@@ -77,18 +77,18 @@ async def _locked_soon(lock: int) -> bool:
     return try_lock(lock)
 
 
-def let_go(tree: Tree) -> None:
+def release(tree: Tree) -> None:
     """Release a tree unchanged, so that another process can adopt it."""
     os.close(tree.lock)
 
 
-async def saved(trees: Trees, name: str) -> str:
+async def saved_tree(trees: Trees, name: str) -> str:
     """Return the tree id of a tree's last capture, even if the tree is gone; empty if it was never captured."""
     answer = await trees.store.bare.run("for-each-ref", "--format=%(objectname)", f"refs/donewhen/trees/{name}")
     return answer.decode().strip()
 
 
-def _left(parent: Path) -> Iterator[Path]:
+def _left_trees(parent: Path) -> Iterator[Path]:
     """Yield all trees, then remove directories whose creation or removal was interrupted."""
     yield from sorted(parent.glob("[!.]*"))
     for unfinished in (GONE, NEW):
@@ -115,7 +115,7 @@ def _lock_of(directory: Path) -> int | None:
         lock = os.open(directory / "lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
-    if try_lock(lock) and holds(lock, directory):
+    if try_lock(lock) and is_lock_of(lock, directory):
         return lock
     os.close(lock)
     return None

@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from donewhen.workspace.git.objects import listed, text
+from donewhen.workspace.git.objects import parse_ls_tree, text
 from donewhen.workspace.git.store import Store
 from donewhen.workspace.trees.layers import is_setup_input
 
@@ -29,7 +29,7 @@ async def build_setup_layer(store: Store, commit: str, upper: Path, into: Path) 
 async def _entries(store: Store, commit: str) -> dict[str, str]:
     """Return path → content id of every file of a commit."""
     answer = await store.bare.run("ls-tree", "-r", "-z", "--full-tree", commit)
-    return {text(path): entry.id for path, entry in listed(answer)}
+    return {text(path): entry.id for path, entry in parse_ls_tree(answer)}
 
 
 def _parents(path: str) -> list[str]:

@@ -81,7 +81,7 @@ class Tree:
     lock: int = field(repr=False)
     kept: str = ""
     """The tree id that this process has pinned and recorded. A capture with the same id need not do either again."""
-    sighting: "Fingerprint | None" = field(default=None, repr=False)
+    fingerprint: "Fingerprint | None" = field(default=None, repr=False)
     """The state of the tree's files at that capture."""
 
     @property
@@ -144,24 +144,26 @@ class Trees:
         """Capture the content of a tree as a tree id in the store. All processes in the tree must be dead."""
         from donewhen.workspace.trees import capture
 
-        tree.sighting = None
+        tree.fingerprint = None
         if tree.facts.copied:
             candidate = await capture.capture_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
-            sighting = None
+            fingerprint = None
         else:
-            candidate, sighting = await capture.capture_layer_and_look(self.store, tree.facts.base, tree.upper)
+            candidate, fingerprint = await capture.capture_layer_with_fingerprint(
+                self.store, tree.facts.base, tree.upper
+            )
         if candidate.tree != tree.kept:
             tree.kept = ""  # if this is interrupted, the state of both steps is unknown
             await self.store.keep(f"trees/{tree.facts.name}", candidate.tree)
             tree.facts = replace(tree.facts, saved=candidate.tree)
             write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
             tree.kept = candidate.tree
-        tree.sighting = sighting
+        tree.fingerprint = fingerprint
         return candidate
 
     async def checkpoint(self, tree: Tree) -> str:
         """Return a tree id to restore later: that of the last capture if nothing was written since, else a new one."""
-        if tree.sighting is not None and tree.sighting.still_holds():
+        if tree.fingerprint is not None and tree.fingerprint.is_current():
             return tree.kept
         return (await self.capture(tree)).tree
 
@@ -216,7 +218,7 @@ class Trees:
             with contextlib.suppress(OSError):  # the name exists, or this process was suspended and a sweep removed it
                 if try_lock(lock) and not directory.exists():
                     new.rename(directory)
-                    if holds(lock, directory):
+                    if is_lock_of(lock, directory):
                         return directory, lock
             os.close(lock)
 
@@ -225,12 +227,12 @@ class Trees:
         from donewhen.workspace.sandbox.view import Bind, Overlay
 
         root = str(self.repo.root) if self._probe.path_transparent else str(directory / "upper")
-        beside, name = str(self.directory), f"trees/{facts.name}"
+        parent, name = str(self.directory), f"trees/{facts.name}"
         layers: list[Bind | Overlay] = []
         if facts.copied:
-            layers.append(Bind(f"{beside}/{name}/upper", root, writable=True))
+            layers.append(Bind(f"{parent}/{name}/upper", root, writable=True))
         else:
-            layers.append(Overlay(beside, facts.lower, f"{name}/upper", f"{name}/work", root))
+            layers.append(Overlay(parent, facts.lower, f"{name}/upper", f"{name}/work", root))
         for number, path in enumerate(shares):
             layers.append(share_layer(directory / "shares" / str(number), self.repo.files, path, root))
         git_dir = self.repo.common_dir
@@ -282,7 +284,7 @@ def require_shareable(repo: Repo, path: str) -> None:
         raise BadInput(f"workspace.share: {shown(path)} is a link, which is not followed, or a special file")
 
 
-def holds(lock: int, directory: Path) -> bool:
+def is_lock_of(lock: int, directory: Path) -> bool:
     """Return True if the lock belongs to the tree that has this directory now."""
     with contextlib.suppress(OSError):
         return os.path.samestat(os.fstat(lock), os.lstat(directory / "lock"))

@@ -139,7 +139,7 @@ def _variables(question: VersionQuery, outside: Mapping[str, str], home: str) ->
     roots = {name: f"{real}/{place}" for name, place in ROOTS.items() if real and os.path.isdir(f"{real}/{place}")}
     own = {name: filled(value, {"config": f"{home}/config"}) for name, value in question.env.items()}
     known = {name: value for name, value in own.items() if not PLACEHOLDER.search(value)}
-    return {**roots, **env_vars.scrubbed(outside), "TMPDIR": home, **known, "HOME": home}
+    return {**roots, **env_vars.command_environment(outside), "TMPDIR": home, **known, "HOME": home}
 
 
 def _stated(question: VersionQuery, finished: Finished) -> str:

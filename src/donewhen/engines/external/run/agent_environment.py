@@ -126,7 +126,7 @@ def furnish(hired: AgentLaunchSpec, job: Job, task: AgentTask, porters: AgentCal
         binds=(*binds, *layers),
         beneath=beneath,
         env={**_proxy_variables(), **_variables(hired, values)},
-        doors=_doors(hired, porters),
+        inner_ports=_doors(hired, porters),
     )
     return PreparedAgent(guest, _argv(hired, task, values), outside, inside, values["mcp_url"])
 

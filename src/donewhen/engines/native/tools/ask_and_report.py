@@ -23,7 +23,7 @@ async def ask_user(use: ToolUse) -> ToolOutput:
 
 
 async def report_no_change(use: ToolUse) -> ToolOutput:
-    if not await use.bench.maker.pristine():
+    if not await use.bench.maker.is_unchanged():
         raise ToolFailed("files have been changed; undo every change first, or finish the work")
     claim = NoChange(cast(Any, use.text("kind")), use.text("summary"), use.text("evidence"))
     return ToolOutput("taken down; the work ends here", claim=claim)

@@ -78,7 +78,7 @@ def _fitting(lines: list[str], first: int) -> tuple[str, int]:
 
 def _read_part(files: Files, path: str, start: int | None, end: int | None) -> str:
     """Return some lines of a file that is too large for memory."""
-    with files.opened(path) as file:
+    with files.open(path) as file:
         size = os.fstat(file.fileno()).st_size
         if b"\0" in file.read(SNIFFED):
             raise NotText(f"{path} is a binary file of {size} bytes")

@@ -93,7 +93,7 @@ async def grep_files(use: ToolUse) -> ToolOutput:
         keep_bytes=KEPT_BYTES,
     )
     async with use.bench.one_search:
-        finished = await use.bench.maker.room.run(command)
+        finished = await use.bench.maker.sandbox.run(command)
     if finished.end is End.TIMED_OUT:
         raise ToolFailed(f"the search took longer than {SEARCH_SECS} s; give a simpler pattern, a path or a glob")
     said = printed(finished.stderr.whole()).strip().removeprefix("grep: ")

@@ -28,7 +28,7 @@ async def shell(use: ToolUse) -> ToolOutput:
     limit = min(wanted, MOST_SECS)
     if bench.probe is not None:
         return _told(await bench.probe(command, limit), limit)
-    return _told(await bench.maker.room.run(ShellCommand(text=command, timeout_secs=limit)), limit)
+    return _told(await bench.maker.sandbox.run(ShellCommand(text=command, timeout_secs=limit)), limit)
 
 
 def _told(finished: Finished, limit: float) -> ToolOutput:

@@ -19,10 +19,10 @@ from pathlib import Path
 from donewhen.records import frozen
 from donewhen.workspace.beneath import LeavesRoot, Root
 from donewhen.workspace.files import remove_tree, write_atomically
-from donewhen.workspace.git.index import IndexEntry, written
+from donewhen.workspace.git.index import IndexEntry, index_content
 from donewhen.workspace.git.landing import lockfile
-from donewhen.workspace.git.landing.cleanness import CheckoutState, harmless, refuse_unclean
-from donewhen.workspace.git.landing.refusals import NotClean, NotLanded, telling
+from donewhen.workspace.git.landing.cleanness import CheckoutState, content_settings, refuse_unclean
+from donewhen.workspace.git.landing.refusals import NotClean, NotLanded, explain_errors
 from donewhen.workspace.git.objects import FILE, PROGRAM, TreeEntry, raw, shown, text
 from donewhen.workspace.git.repo import Repo
 from donewhen.workspace.git.store import Store, lfs
@@ -38,39 +38,39 @@ STAGE = "donewhen-landing"
 
 async def apply_to_checkout(store: Store, repo: Repo, from_tree: str, to_tree: str) -> None:
     """Bring files and index to `to_tree`. They must be those of `from_tree`, or already those of `to_tree`."""
-    with telling("the checkout cannot be brought up to date"), lockfile.held(repo.git, "index.lock"):
+    with explain_errors("the checkout cannot be brought up to date"), lockfile.hold_lock(repo.git, "index.lock"):
         journal = _Journal.of(store, repo, from_tree, to_tree)
-        if not journal.is_open and await _is_there(store, repo, to_tree):
+        if not journal.is_open and await _is_applied(store, repo, to_tree):
             return
-        ground = await _ground(store, repo, from_tree, to_tree, journal.is_open)
-        await refuse_unclean(ground)
+        state = await _checkout_state(store, repo, from_tree, to_tree, journal.is_open)
+        await refuse_unclean(state)
         with _stage(repo) as stage:
-            await _write_files(store, ground, stage)
+            await _write_files(store, state, stage)
             journal.open()
-            _remove_files(ground)
-            for path in sorted(ground.new()):
+            _remove_files(state)
+            for path in sorted(state.new()):
                 _put_file(repo.files, stage, path)
-            await _write_index(ground)
+            await _write_index(state)
         journal.close()
 
 
 async def refuse_to_apply(store: Store, repo: Repo, from_tree: str, to_tree: str) -> None:
     """Raise if `apply_to_checkout` would be refused now. Nothing is changed."""
-    with telling("the checkout cannot be looked at"):
+    with explain_errors("the checkout cannot be looked at"):
         journal = _Journal.of(store, repo, from_tree, to_tree)
-        if journal.is_open or not await _is_there(store, repo, to_tree):
-            await refuse_unclean(await _ground(store, repo, from_tree, to_tree, journal.is_open))
+        if journal.is_open or not await _is_applied(store, repo, to_tree):
+            await refuse_unclean(await _checkout_state(store, repo, from_tree, to_tree, journal.is_open))
 
 
-async def _is_there(store: Store, repo: Repo, tree: str) -> bool:
+async def _is_applied(store: Store, repo: Repo, tree: str) -> bool:
     try:
-        await refuse_unclean(await _ground(store, repo, tree, tree, half_way=False))
+        await refuse_unclean(await _checkout_state(store, repo, tree, tree, half_way=False))
     except NotLanded:
         return False
     return True
 
 
-async def _ground(store: Store, repo: Repo, from_tree: str, to_tree: str, half_way: bool) -> CheckoutState:
+async def _checkout_state(store: Store, repo: Repo, from_tree: str, to_tree: str, half_way: bool) -> CheckoutState:
     changes = await store.diff(from_tree, to_tree)
     return CheckoutState(store.bare, repo, from_tree, {raw(change.path): change for change in changes}, half_way)
 
@@ -135,23 +135,23 @@ def _remove_stage(above: int) -> None:
         os.unlink(STAGE, dir_fd=above)
 
 
-async def _write_files(store: Store, ground: CheckoutState, stage: Path) -> None:
+async def _write_files(store: Store, state: CheckoutState, stage: Path) -> None:
     """Write the new state of every path, as the user's own checkout would, except for filters."""
-    base = await store.skeletons.of(ground.from_tree)
-    rules = base.attributes_after(ground.changes.values())
-    news = ground.new()
+    base = await store.skeletons.of(state.from_tree)
+    rules = base.attributes_after(state.changes.values())
+    news = state.new()
     held = {item.path: item for item in (*rules, *(IndexEntry(path, entry) for path, entry in news.items()))}
-    bare = ground.bare
+    bare = state.bare
     if not news:
         return
     with bare.scratch() as place:
-        place.index.write_bytes(written(held.values(), bare.object_format))
+        place.index.write_bytes(index_content(held.values(), bare.object_format))
         files = [path for path, entry in news.items() if entry.mode in (FILE, PROGRAM)]
         filtered = await with_filter(bare, place, files) if files else {}
-        _refuse_filters(ground.repo, filtered)
+        _refuse_filters(state.repo, filtered)
         options = ("-f", "-q", "-z", "--stdin", f"--prefix={stage}/")
         names = b"".join(path + b"\0" for path in news)
-        await bare.run("checkout-index", *options, at=place, stdin=names, settings=harmless(ground.repo))
+        await bare.run("checkout-index", *options, at=place, stdin=names, settings=content_settings(state.repo))
     lfs.fill(Root(stage), filtered.get("lfs", []), store.lfs_places)
     for path in news:
         _sync(Root(stage), path)
@@ -159,7 +159,7 @@ async def _write_files(store: Store, ground: CheckoutState, stage: Path) -> None
 
 def _refuse_filters(repo: Repo, filtered: Mapping[str, list[bytes]]) -> None:
     for name, paths in filtered.items():
-        if _would_run(repo, name):
+        if _is_filter_used(repo, name):
             raise NotClean(f"these need the filter {shown(name)}, which is never run here", paths)
     directory = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
     named = repo.setting("core.attributesfile")
@@ -170,11 +170,11 @@ def _refuse_filters(repo: Repo, filtered: Mapping[str, list[bytes]]) -> None:
             rules[str(users)] = opened.read(LARGEST_RULES)
     for file, content in rules.items():
         for name in FILTER.findall(content):
-            if _would_run(repo, text(name)):
+            if _is_filter_used(repo, text(name)):
                 raise NotLanded(f"{shown(file)} asks for the filter {shown(name)}, which is never run here")
 
 
-def _would_run(repo: Repo, name: str) -> bool:
+def _is_filter_used(repo: Repo, name: str) -> bool:
     return name != "lfs" and bool({f"filter.{name}.smudge", f"filter.{name}.process"} & repo.settings.keys())
 
 
@@ -186,11 +186,11 @@ def _sync(root: Root, path: bytes) -> None:
 # -- the checkout --
 
 
-def _remove_files(ground: CheckoutState) -> None:
+def _remove_files(state: CheckoutState) -> None:
     """Remove the deleted files, and directories that become empty."""
-    news = ground.new()
-    files = ground.repo.files
-    for path in sorted(ground.old().keys() - news.keys(), reverse=True):
+    news = state.new()
+    files = state.repo.files
+    for path in sorted(state.old().keys() - news.keys(), reverse=True):
         _remove(files, path)
     for path in news:
         with contextlib.suppress(LeavesRoot):  # handled by `_put_file`, which makes the directories that it needs
@@ -226,19 +226,21 @@ def _put_file(files: Root, stage: Path, path: bytes) -> None:
 
 def _put_copy(staged: int, name: bytes, above: int) -> None:
     """Copy instead of move, for a checkout on another file system than its git directory."""
-    beside = b".donewhen-" + hashlib.sha256(name).hexdigest()[:16].encode()
+    temporary = b".donewhen-" + hashlib.sha256(name).hexdigest()[:16].encode()
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(beside, dir_fd=above)
+        os.unlink(temporary, dir_fd=above)
     if stat.S_ISLNK((status := os.stat(name, dir_fd=staged, follow_symlinks=False)).st_mode):
-        os.symlink(os.readlink(name, dir_fd=staged), beside, dir_fd=above)
+        os.symlink(os.readlink(name, dir_fd=staged), temporary, dir_fd=above)
     else:
-        _copy_file(staged, name, above, beside, stat.S_IMODE(status.st_mode))
-    os.replace(beside, name, src_dir_fd=above, dst_dir_fd=above)
+        _copy_file(staged, name, above, temporary, stat.S_IMODE(status.st_mode))
+    os.replace(temporary, name, src_dir_fd=above, dst_dir_fd=above)
 
 
-def _copy_file(staged: int, name: bytes, above: int, beside: bytes, mode: int) -> None:
+def _copy_file(staged: int, name: bytes, above: int, temporary: bytes, mode: int) -> None:
     source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=staged)
-    target = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=above)
+    target = os.open(
+        temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=above
+    )
     with os.fdopen(source, "rb") as reader, os.fdopen(target, "wb") as writer:
         shutil.copyfileobj(reader, writer, 1 << 20)
         os.fchmod(target, mode)
@@ -246,11 +248,11 @@ def _copy_file(staged: int, name: bytes, above: int, beside: bytes, mode: int) -
         os.fsync(target)
 
 
-async def _write_index(ground: CheckoutState) -> None:
+async def _write_index(state: CheckoutState) -> None:
     """Write the user's index with the changed paths, and refresh its stat data from the files on disk."""
-    repo, bare = ground.repo, ground.bare
-    gone = TreeEntry(0, "0" * len(ground.from_tree))
-    entries = {path: change.new or gone for path, change in ground.changes.items()}
+    repo, bare = state.repo, state.bare
+    gone = TreeEntry(0, "0" * len(state.from_tree))
+    entries = {path: change.new or gone for path, change in state.changes.items()}
     records = b"".join(
         b"%o %s\t%s\0" % (entry.mode, entry.id.encode(), path)
         for path, entry in sorted(entries.items(), key=lambda item: item[1].mode != 0)
@@ -258,7 +260,7 @@ async def _write_index(ground: CheckoutState) -> None:
     with bare.over(repo) as place:
         await copy_checked_index(bare, repo, place)
         await bare.run("update-index", "-z", "--index-info", at=place, stdin=records)
-        await bare.run("update-index", "-q", "--refresh", at=place, settings=harmless(repo))
+        await bare.run("update-index", "-q", "--refresh", at=place, settings=content_settings(repo))
         _put_index(repo.git, place.index)
 
 

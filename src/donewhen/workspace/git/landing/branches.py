@@ -16,7 +16,7 @@ from donewhen.workspace.beneath import LINK, Root
 from donewhen.workspace.git import refs
 from donewhen.workspace.git.landing import lockfile, reflog
 from donewhen.workspace.git.landing.deliver_objects import git_dirs
-from donewhen.workspace.git.landing.refusals import Moved, NotLanded, telling
+from donewhen.workspace.git.landing.refusals import Moved, NotLanded, explain_errors
 from donewhen.workspace.git.objects import raw, shown, text
 from donewhen.workspace.git.repo import Repo, is_true
 
@@ -29,7 +29,7 @@ REASON = "donewhen: landed"
 
 def move_branch(repo: Repo, name: str, old: str | None, new: str) -> None:
     """Create the branch (`old` is None) or move it from `old` to `new`. If it is already at `new`, do nothing."""
-    with held_branch(repo, name) as branch:
+    with hold_branch(repo, name) as branch:
         if branch.value != new:
             branch.expect(old)
             refuse_checked_out(repo, name, worktrees_on(repo, name))
@@ -38,7 +38,7 @@ def move_branch(repo: Repo, name: str, old: str | None, new: str) -> None:
 
 def remove_branch(repo: Repo, name: str, expected: str) -> None:
     """Remove the branch if it still has the expected value. If it does not exist, do nothing."""
-    with held_branch(repo, name) as branch:
+    with hold_branch(repo, name) as branch:
         if branch.value is not None:
             branch.expect(expected)
             refuse_checked_out(repo, name, worktrees_on(repo, name))
@@ -47,19 +47,19 @@ def remove_branch(repo: Repo, name: str, expected: str) -> None:
 
 def tip(repo: Repo, name: str) -> str | None:
     """Return the commit of a branch; None if it does not exist."""
-    ref = checked(name)
-    said, path = refs.read(repo.common, raw(ref)), repo.common.place(raw(ref))
-    if said.startswith(b"ref:"):
-        named = refs.target(said)
+    ref = full_name(name)
+    content, path = refs.read(repo.common, raw(ref)), repo.common.place(raw(ref))
+    if content.startswith(b"ref:"):
+        named = refs.target(content)
         if not named:
             raise NotLanded(f"{shown(path)} {LINK}")
         raise NotLanded(f"the branch {shown(name)} only points to {shown(named)}; name that one")
-    if said and not refs.id_in(said):
+    if content and not refs.id_in(content):
         raise NotLanded(f"the branch {shown(name)} is damaged: {shown(path)} holds no commit")
-    return refs.id_in(said) or refs.packed(repo.common).get(raw(ref))
+    return refs.id_in(content) or refs.packed_refs(repo.common).get(raw(ref))
 
 
-def checked(name: str) -> str:
+def full_name(name: str) -> str:
     """Return the full reference name of a branch; raise BadInput if git would not accept it."""
     ref = raw(f"{HEADS}{name}")
     if not name or not refs.is_name(ref) or BAD_BRANCH.fullmatch(ref):
@@ -87,14 +87,14 @@ class Branch:
         common = self.repo.common
         reflog.record(self.repo, self.ref, self.value or "0" * len(new), new, REASON)
         _remove_empty_below(common, self.ref)
-        lockfile.put(common, self.ref, f"{new}\n".encode(), _scratch(self.ref))
+        lockfile.put(common, self.ref, f"{new}\n".encode(), _temporary_name(self.ref))
 
     def remove(self) -> None:
         """Remove the branch. Its reflog goes first, because without the branch it would never be found. The packed
         value goes before the loose one, so that no older value becomes visible."""
         common = self.repo.common
-        reflog.forget(self.repo, self.ref)
-        if self.ref in refs.packed(common):
+        reflog.remove_log(self.repo, self.ref)
+        if self.ref in refs.packed_refs(common):
             _unpack(common, self.ref)
         with common.above(self.ref) as (above, name):
             with contextlib.suppress(FileNotFoundError):
@@ -103,33 +103,33 @@ class Branch:
 
 
 @contextlib.contextmanager
-def held_branch(repo: Repo, name: str) -> Generator[Branch]:
+def hold_branch(repo: Repo, name: str) -> Generator[Branch]:
     """Hold git's lock for a branch, which may not exist yet."""
-    ref, common = raw(checked(name)), repo.common
-    with telling(f"the branch {shown(name)} cannot be written"):
+    ref, common = raw(full_name(name)), repo.common
+    with explain_errors(f"the branch {shown(name)} cannot be written"):
         _refuse_conflict(common, name)
-        with _locked(common, ref):
+        with _hold_lock(common, ref):
             _refuse_conflict(common, name)
             with common.above(ref) as (above, _), contextlib.suppress(FileNotFoundError):
-                os.unlink(_scratch(ref), dir_fd=above)
+                os.unlink(_temporary_name(ref), dir_fd=above)
             lockfile.remove_leftover(common, "packed-refs.lock")
             yield Branch(repo, name, tip(repo, name))
         reflog.remove_empty(common, ref.rpartition(b"/")[0], b"refs/heads")
 
 
-def _scratch(ref: bytes) -> bytes:
+def _temporary_name(ref: bytes) -> bytes:
     """Return a temporary name that git skips when it looks for references and that no branch can have."""
     return b"." + ref.rpartition(b"/")[2] + b".lock"
 
 
 @contextlib.contextmanager
-def _locked(common: Root, ref: bytes) -> Generator[None]:
+def _hold_lock(common: Root, ref: bytes) -> Generator[None]:
     with contextlib.ExitStack() as stack:
         for attempt in range(MOST_TRIES):
             with common.directory(ref.rpartition(b"/")[0], make=True):
                 pass
             try:
-                stack.enter_context(lockfile.held(common, ref + b".lock"))
+                stack.enter_context(lockfile.hold_lock(common, ref + b".lock"))
                 break
             except FileNotFoundError:  # git removed the directory because it was empty
                 if attempt == MOST_TRIES - 1:
@@ -139,7 +139,7 @@ def _locked(common: Root, ref: bytes) -> Generator[None]:
 
 def _refuse_conflict(common: Root, name: str) -> None:
     """Raise NotLanded if the name is a prefix directory of another branch, or the other way round."""
-    packed = refs.packed(common).keys()
+    packed = refs.packed_refs(common).keys()
     parts = name.split("/")
     for above in ("/".join(parts[:count]) for count in range(1, len(parts))):
         if common.is_file(raw(f"{HEADS}{above}")) or raw(f"{HEADS}{above}") in packed:
@@ -159,7 +159,7 @@ def _remove_empty_below(common: Root, ref: bytes) -> None:
 
 def _unpack(common: Root, ref: bytes) -> None:
     """Remove a reference from `packed-refs`, together with its peeled-tag line (`^`)."""
-    with lockfile.held(common, "packed-refs.lock"):
+    with lockfile.hold_lock(common, "packed-refs.lock"):
         kept: list[bytes] = []
         dropping = False
         for line in (common.read("packed-refs", refs.MOST_PACKED) or b"").splitlines(keepends=True):
@@ -195,5 +195,5 @@ def refuse_checked_out(repo: Repo, name: str, where: list[Path]) -> None:
 def _work_tree(repo: Repo, git_dir: Path) -> str:
     if git_dir == repo.git_dir:
         return str(repo.root)
-    said = refs.read(Root(git_dir), "gitdir")
-    return os.path.dirname(text(said)) if said else str(git_dir.parent)
+    content = refs.read(Root(git_dir), "gitdir")
+    return os.path.dirname(text(content)) if content else str(git_dir.parent)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from donewhen.records import frozen
 from donewhen.workspace.beneath import LeavesRoot, Root
-from donewhen.workspace.git.index import IndexEntry, written
+from donewhen.workspace.git.index import IndexEntry, index_content
 from donewhen.workspace.git.landing.refusals import NotClean, NotLanded
 from donewhen.workspace.git.objects import FILE, GITLINK, PROGRAM, Change, TreeEntry, object_id, parents
 from donewhen.workspace.git.repo import UNDER_WAY, Repo, is_true
@@ -43,49 +43,49 @@ class CheckoutState:
         return {path: change.new for path, change in self.changes.items() if change.new is not None}
 
 
-def harmless(repo: Repo) -> list[tuple[str, str]]:
+def content_settings(repo: Repo) -> list[tuple[str, str]]:
     """Return the user's settings that affect what a file on disk looks like."""
     pairs = [(f"core.{name}", repo.setting(f"core.{name}").lower()) for name in HARMLESS]
     return [(key, value) for key, value in pairs if value in VALUES]
 
 
-async def refuse_unclean(ground: CheckoutState) -> None:
+async def refuse_unclean(state: CheckoutState) -> None:
     """Raise if the checkout must not be changed. The caller holds the index lock if it is about to change files."""
-    _refuse_unfit(ground)
-    changed = [path for path, record in (await _status(ground)).items() if not _is_fine(ground, path, record)]
+    _refuse_unfit(state)
+    changed = [path for path, record in (await _status(state)).items() if not _is_fine(state, path, record)]
     if changed:
         raise NotClean("the checkout has changes that are not committed", sorted(changed))
-    hidden = await _hidden(ground)
+    hidden = await _hidden(state)
     if hidden:
         raise NotClean(
             "git was told not to look at these (git update-index --no-assume-unchanged --no-skip-worktree)", hidden
         )
-    matching = await _matching(ground, ground.new()) if ground.half_way else set[bytes]()
-    obstacles = sorted(set(_obstacles(ground, matching)))
+    matching = await _matching(state, state.new()) if state.half_way else set[bytes]()
+    obstacles = sorted(set(_obstacles(state, matching)))
     if obstacles:
         raise NotClean("files that are not tracked would be overwritten", obstacles)
-    if ground.half_way:
-        await _refuse_edited(ground, matching)
+    if state.half_way:
+        await _refuse_edited(state, matching)
 
 
-def _refuse_unfit(ground: CheckoutState) -> None:
+def _refuse_unfit(state: CheckoutState) -> None:
     for name, line in UNDER_WAY.items():
-        if ground.repo.git.status(name):
+        if state.repo.git.status(name):
             raise NotLanded(f"{line} in the checkout")
-    if is_true(ground.repo.setting("core.sparsecheckout")):
+    if is_true(state.repo.setting("core.sparsecheckout")):
         raise NotLanded("the checkout is sparse, so its files cannot be brought up to date here")
-    modules = [path for path, entry in (*ground.old().items(), *ground.new().items()) if entry.mode == GITLINK]
+    modules = [path for path, entry in (*state.old().items(), *state.new().items()) if entry.mode == GITLINK]
     if modules:
         raise NotClean("submodules are not brought up to date here", sorted(set(modules)))
-    _refuse_traps(ground)
+    _refuse_traps(state)
 
 
-def _refuse_traps(ground: CheckoutState) -> None:
+def _refuse_traps(state: CheckoutState) -> None:
     """Refuse pipes and devices as attribute files. Git reads them again after the landing: too late to refuse."""
-    for directory in sorted({above for path in ground.changes for above in parents(path)}):
+    for directory in sorted({above for path in state.changes for above in parents(path)}):
         rules = os.path.join(directory, b".gitattributes")
         with contextlib.suppress(LeavesRoot):  # git does not read through a link
-            if (status := ground.repo.files.status(rules)) is not None:
+            if (status := state.repo.files.status(rules)) is not None:
                 refuse_trap(rules, status)
 
 
@@ -104,12 +104,12 @@ class PathStatus:
     unmerged: bool = False
 
 
-async def _status(ground: CheckoutState) -> dict[bytes, PathStatus]:
+async def _status(state: CheckoutState) -> dict[bytes, PathStatus]:
     """Return the tracked paths that differ from `from_tree`, in the index or on disk."""
-    commit = ground.bare.write("commit", b"tree " + ground.from_tree.encode() + b"\n" + BY)
-    with ground.bare.over(ground.repo, head=commit.encode() + b"\n") as place:
-        await copy_checked_index(ground.bare, ground.repo, place)
-        answer = await ground.bare.run(*STATUS, at=place, settings=harmless(ground.repo))
+    commit = state.bare.write("commit", b"tree " + state.from_tree.encode() + b"\n" + BY)
+    with state.bare.over(state.repo, head=commit.encode() + b"\n") as place:
+        await copy_checked_index(state.bare, state.repo, place)
+        answer = await state.bare.run(*STATUS, at=place, settings=content_settings(state.repo))
     return dict(_record(record) for record in answer.split(b"\0")[:-1])
 
 
@@ -122,55 +122,55 @@ def _record(record: bytes) -> tuple[bytes, PathStatus]:
     return path, PathStatus(index, letters[:1] != b".", letters[1:].decode())
 
 
-def _is_fine(ground: CheckoutState, path: bytes, record: PathStatus) -> bool:
-    change = ground.changes.get(path)
+def _is_fine(state: CheckoutState, path: bytes, record: PathStatus) -> bool:
+    change = state.changes.get(path)
     if record.unmerged:
         return False
-    if ground.half_way and change is not None:
+    if state.half_way and change is not None:
         return record.index in (change.old, change.new)  # `_refuse_edited` checks the file on disk
     is_modified = record.on_disk == "M" and record.index is not None and not record.staged
-    return is_modified and _is_content_of(ground, path, record.index)
+    return is_modified and _is_content_of(state, path, record.index)
 
 
-def _is_content_of(ground: CheckoutState, path: bytes, entry: TreeEntry | None) -> bool:
+def _is_content_of(state: CheckoutState, path: bytes, entry: TreeEntry | None) -> bool:
     """Return whether a file on disk is the content of the LFS pointer in the entry."""
-    status = ground.repo.files.status(path)
+    status = state.repo.files.status(path)
     if entry is None or status is None or not stat.S_ISREG(status.st_mode):
         return False
     is_program = bool(status.st_mode & stat.S_IXUSR)
-    pointer = object_id(ground.bare.object_format, "blob", lfs.pointer_of(ground.repo.files, path))
+    pointer = object_id(state.bare.object_format, "blob", lfs.pointer_of(state.repo.files, path))
     return entry == TreeEntry(PROGRAM if is_program else FILE, pointer)
 
 
-async def _hidden(ground: CheckoutState) -> list[bytes]:
+async def _hidden(state: CheckoutState) -> list[bytes]:
     """Return the changed paths that the index marks as assume-unchanged or skip-worktree."""
-    with ground.bare.over(ground.repo) as place:
-        copy_index(ground.repo, place.git_dir)
-        answer = await ground.bare.run("ls-files", "-v", "-z", at=place)
+    with state.bare.over(state.repo) as place:
+        copy_index(state.repo, place.git_dir)
+        answer = await state.bare.run("ls-files", "-v", "-z", at=place)
     marked = [record[2:] for record in answer.split(b"\0")[:-1] if record[:1] == b"S" or record[:1].islower()]
-    return [path for path in marked if path in ground.changes]
+    return [path for path in marked if path in state.changes]
 
 
-async def _matching(ground: CheckoutState, entries: Mapping[bytes, TreeEntry]) -> set[bytes]:
+async def _matching(state: CheckoutState, entries: Mapping[bytes, TreeEntry]) -> set[bytes]:
     """Return those paths whose file on disk is exactly the given entry."""
-    with ground.bare.over(ground.repo) as place:
+    with state.bare.over(state.repo) as place:
         held = [IndexEntry(path, entry) for path, entry in entries.items()]
-        place.index.write_bytes(written(held, ground.bare.object_format))
-        answer = await ground.bare.run(*STATUS, at=place, settings=harmless(ground.repo))
+        place.index.write_bytes(index_content(held, state.bare.object_format))
+        answer = await state.bare.run(*STATUS, at=place, settings=content_settings(state.repo))
     records = dict(_record(record) for record in answer.split(b"\0")[:-1])
     differing = [path for path, record in records.items() if record.on_disk != "."]
     others = {
-        path for path in differing if records[path].on_disk == "D" or not _is_content_of(ground, path, entries[path])
+        path for path in differing if records[path].on_disk == "D" or not _is_content_of(state, path, entries[path])
     }
     return entries.keys() - others
 
 
-async def _refuse_edited(ground: CheckoutState, matching: set[bytes]) -> None:
+async def _refuse_edited(state: CheckoutState, matching: set[bytes]) -> None:
     """Raise if a file was edited after a crash. A crash leaves the old file, the new file, or none."""
-    old = await _matching(ground, ground.old())
-    there = [path for path in ground.changes if _kind(ground.repo.files, path)]
-    edited = [path for path in there if path not in old and path not in matching and path in ground.old()]
-    above = {above for path in ground.new() for above in parents(path)}
+    old = await _matching(state, state.old())
+    there = [path for path in state.changes if _kind(state.repo.files, path)]
+    edited = [path for path in there if path not in old and path not in matching and path in state.old()]
+    above = {above for path in state.new() for above in parents(path)}
     edited = [path for path in edited if path not in above]  # a directory already replaces the old file
     if edited:
         raise NotClean("the checkout was changed after a landing stopped half-way", sorted(edited))
@@ -179,11 +179,11 @@ async def _refuse_edited(ground: CheckoutState, matching: set[bytes]) -> None:
 # -- what git does not look at --
 
 
-def _obstacles(ground: CheckoutState, matching: set[bytes]) -> Iterator[bytes]:
+def _obstacles(state: CheckoutState, matching: set[bytes]) -> Iterator[bytes]:
     """Yield paths that block new files and are not files of the old tree."""
-    going = ground.old().keys()
-    files = ground.repo.files
-    for path in ground.new().keys() - going - matching:
+    going = state.old().keys()
+    files = state.repo.files
+    for path in state.new().keys() - going - matching:
         for above in parents(path):
             if above and above not in going and _kind(files, above) == "other":
                 yield above

@@ -23,7 +23,7 @@ CRUD = " .,:;<>\"\\'" + "".join(map(chr, range(32)))
 BYTES = frozenset(map(chr, range(0xDC80, 0xDD00)))
 """Surrogate escapes of bytes that are not valid UTF-8: names in an older encoding have them."""
 PLAIN = frozenset(" -_.,'@+()/") | BYTES
-NOBODY = {"name": "donewhen", "email": "donewhen@localhost"}
+DEFAULT_IDENTITY = {"name": "donewhen", "email": "donewhen@localhost"}
 
 
 def commit_for(store: Store, repo: Repo, *, tree: str, parent: str, message: str, at: datetime.datetime) -> str:
@@ -31,27 +31,27 @@ def commit_for(store: Store, repo: Repo, *, tree: str, parent: str, message: str
     lines = [
         f"tree {tree}",
         f"parent {parent}",
-        f"author {who(repo, 'author')} {stamp(at)}",
-        f"committer {who(repo, 'committer')} {stamp(at)}",
+        f"author {identity(repo, 'author')} {stamp(at)}",
+        f"committer {identity(repo, 'committer')} {stamp(at)}",
     ]
     text = "\n".join(lines) + "\n\n" + message.replace("\0", "").rstrip("\n") + "\n"
     return store.bare.write("commit", text.encode("utf-8", "replace"))
 
 
-def who(repo: Repo, role: Role, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the identity for a commit or a reflog. If name or email is missing, use `NOBODY`."""
+def identity(repo: Repo, role: Role, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the identity for a commit or a reflog. If name or email is missing, use `DEFAULT_IDENTITY`."""
     found = Configuration.of(repo)
     own = {key: value for key, value in found.values.items() if _is_plain(_without_crud(value))}
-    told = {part: _told({**found.users, **own}, role, part, environment) for part in NOBODY}
-    person = told if all(told.values()) else NOBODY
+    parts = {part: _identity_part({**found.users, **own}, role, part, environment) for part in DEFAULT_IDENTITY}
+    person = parts if all(parts.values()) else DEFAULT_IDENTITY
     return f"{person['name']} <{person['email']}>"
 
 
-def _told(settings: Mapping[str, str], role: Role, part: str, environment: Mapping[str, str]) -> str:
-    said = [environment.get(f"GIT_{role.upper()}_{part.upper()}", "")]
-    said += [settings.get(f"{section}.{part}", "") for section in (role, "user")]
-    said += [environment.get("EMAIL", "")] if part == "email" else []
-    return next((name for name in map(_without_crud, said) if name), "")
+def _identity_part(settings: Mapping[str, str], role: Role, part: str, environment: Mapping[str, str]) -> str:
+    values = [environment.get(f"GIT_{role.upper()}_{part.upper()}", "")]
+    values += [settings.get(f"{section}.{part}", "") for section in (role, "user")]
+    values += [environment.get("EMAIL", "")] if part == "email" else []
+    return next((name for name in map(_without_crud, values) if name), "")
 
 
 def _without_crud(name: str) -> str:

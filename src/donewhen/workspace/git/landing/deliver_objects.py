@@ -25,8 +25,8 @@ from donewhen.errors import MachineryBroke
 from donewhen.workspace.beneath import LINK, LeavesRoot, Root
 from donewhen.workspace.files import NO_HARD_LINKS
 from donewhen.workspace.git import refs
-from donewhen.workspace.git.landing.refusals import telling
-from donewhen.workspace.git.objects import framed, object_id, raw
+from donewhen.workspace.git.landing.refusals import explain_errors
+from donewhen.workspace.git.objects import frame, object_id, raw
 from donewhen.workspace.git.repo import Repo
 from donewhen.workspace.git.store import Store, lfs, object_mirror
 from donewhen.workspace.git.store.bare import LARGEST_READ, Bare
@@ -48,9 +48,9 @@ async def deliver(store: Store, repo: Repo, commit: str) -> None:
     """Make sure that the user's repository has a commit of our store and everything reachable from it."""
     bare = store.bare
     missing: list[str] = []
-    with telling("the objects of the work cannot be written to the repository"):
+    with explain_errors("the objects of the work cannot be written to the repository"):
         await object_mirror.refresh(bare, repo)
-        ids = await _not_reached(bare, repo, commit)
+        ids = await _unreachable_ids(bare, repo, commit)
         answer = await bare.run("cat-file", "--batch-check", "--buffer", stdin=_lines(ids))
         lines = [line.split() for line in answer.decode().splitlines()]
         wanted = {fields[0]: StoredObject(fields[1], int(fields[2])) for fields in lines if len(fields) == 3}
@@ -72,18 +72,18 @@ async def deliver(store: Store, repo: Repo, commit: str) -> None:
 # -- what is missing --
 
 
-async def _not_reached(bare: Bare, repo: Repo, commit: str) -> list[str]:
+async def _unreachable_ids(bare: Bare, repo: Repo, commit: str) -> list[str]:
     """Return ids of objects that are reachable from the commit but not from any reference of the user."""
     tips = {id for id in (*_tips(repo.common), *_heads(repo.common)) if id not in ("", commit)}
-    asked = "\n".join([commit, *(f"^{id}" for id in sorted(tips)), ""])
+    revisions = "\n".join([commit, *(f"^{id}" for id in sorted(tips)), ""])
     options = ("--objects", "--no-object-names", "--ignore-missing", "--stdin")
     lenient = ("--missing=allow-any",) if repo.partial else ()
-    answer = await bare.run("rev-list", *options, *lenient, stdin=asked.encode())
+    answer = await bare.run("rev-list", *options, *lenient, stdin=revisions.encode())
     return answer.decode().split()
 
 
 def _tips(common: Root) -> Iterator[str]:
-    yield from refs.every(common, refs.loose(common)).values()
+    yield from refs.all_refs(common, refs.loose_refs(common)).values()
 
 
 def _heads(common: Root) -> Iterator[str]:
@@ -111,7 +111,7 @@ async def _missing(bare: Bare, repo: Repo, wanted: Mapping[str, StoredObject]) -
         shutil.copyfile(bare.git_dir / "config", git_dir / "config")
         shutil.copyfile(bare.git_dir / "HEAD", git_dir / "HEAD")
         (git_dir / "objects" / "info" / "alternates").write_bytes(_quoted(repo.common.place("objects")))
-        at = bare.place(git_dir, look=partial(_refuse_traps, directories))
+        at = bare.place(git_dir, check=partial(_refuse_traps, directories))
         answer = await bare.run("cat-file", "--batch-check", "--buffer", at=at, stdin=_lines(list(wanted)))
     return [line.split()[0].decode() for line in answer.splitlines() if line.endswith(b" missing")]
 
@@ -153,17 +153,17 @@ def _portions(ids: Sequence[str], wanted: Mapping[str, StoredObject]) -> Iterato
 def _write_large(bare: Bare, directory: Root, id: str, file: Path) -> None:
     """Write a blob that is too large to hold in memory."""
     digest = hashlib.new(bare.object_format, usedforsecurity=False)
-    fan = _fan(directory, id)
-    temporary = _beside(directory, fan, _deflated(file, digest.update), 1)
+    fan = _object_directory(directory, id)
+    temporary = _write_temporary(directory, fan, _deflate(file, digest.update), 1)
     if digest.hexdigest() != id:
         with directory.directory(fan) as fd:
             os.unlink(temporary, dir_fd=fd)
         raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
-    _name(directory, temporary, f"{fan}/{id[2:]}")
+    _rename_into_place(directory, temporary, f"{fan}/{id[2:]}")
     _sync(directory, [fan, ""])
 
 
-def _deflated(file: Path, hashing: Callable[[bytes], None]) -> Iterator[bytes]:
+def _deflate(file: Path, hashing: Callable[[bytes], None]) -> Iterator[bytes]:
     """Yield a blob in git's storage format, piece by piece."""
     compressing = zlib.compressobj(1)
     with file.open("rb") as content:
@@ -175,7 +175,7 @@ def _deflated(file: Path, hashing: Callable[[bytes], None]) -> Iterator[bytes]:
     yield compressing.flush()
 
 
-def _fan(directory: Root, id: str) -> str:
+def _object_directory(directory: Root, id: str) -> str:
     """Return the name of an object's directory; create the directory if it is missing."""
     with directory.directory(id[:2], make=True):
         return id[:2]
@@ -186,12 +186,14 @@ def _write(bare: Bare, directory: Root, objects: Sequence[tuple[str, str, bytes]
     for id, kind, content in objects:
         if object_id(bare.object_format, kind, content) != id:
             raise MachineryBroke(f"object {id} is damaged in the store; nothing was landed")
-        fan = _fan(directory, id)
-        written[f"{fan}/{id[2:]}"] = _beside(directory, fan, [zlib.compress(framed(kind, content), 1)], len(objects))
+        fan = _object_directory(directory, id)
+        written[f"{fan}/{id[2:]}"] = _write_temporary(
+            directory, fan, [zlib.compress(frame(kind, content), 1)], len(objects)
+        )
     if len(objects) > MOST_SYNCED_ALONE:
         os.sync()
     for target, temporary in written.items():
-        _name(directory, temporary, target)
+        _rename_into_place(directory, temporary, target)
     _sync(directory, [*{target.partition("/")[0] for target in written}, ""])
 
 
@@ -201,7 +203,7 @@ def _sync(directory: Root, paths: Sequence[str]) -> None:
             os.fsync(fd)
 
 
-def _beside(directory: Root, fan: str, pieces: Iterable[bytes], among: int) -> str:
+def _write_temporary(directory: Root, fan: str, pieces: Iterable[bytes], among: int) -> str:
     """Write a file under a temporary name that git's own clean-up recognises and removes."""
     temporary = f"tmp_obj_{secrets.token_hex(6)}"
     descriptor = directory.open(f"{fan}/{temporary}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
@@ -214,7 +216,7 @@ def _beside(directory: Root, fan: str, pieces: Iterable[bytes], among: int) -> s
     return temporary
 
 
-def _name(root: Root, temporary: str, target: str) -> None:
+def _rename_into_place(root: Root, temporary: str, target: str) -> None:
     """Rename a finished temporary file in the same directory, unless the target exists."""
     with root.above(target) as (above, name):
         try:
@@ -253,5 +255,5 @@ def _copy(ours: Root, theirs: Root, path: str) -> None:
             file.flush()
             os.fchmod(file.fileno(), 0o444)
             os.fsync(file.fileno())
-        _name(theirs, temporary, path)
+        _rename_into_place(theirs, temporary, path)
         os.fsync(above)

@@ -108,7 +108,7 @@ class Configuration:
             self.values[key] = value
             if key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
                 condition = key.removeprefix("includeif.").removesuffix(".path") if key != "include.path" else ""
-                if value and (not condition or _holds(condition, file, self.repo)):
+                if value and (not condition or _is_condition_met(condition, file, self.repo)):
                     named = file.parent / os.path.expanduser(value)
                     self._read(named, _text(named), depth + 1)
 
@@ -134,18 +134,18 @@ def _text(file: Path) -> str:
 # -- conditions --
 
 
-def _holds(condition: str, file: Path, repo: Repo) -> bool:
+def _is_condition_met(condition: str, file: Path, repo: Repo) -> bool:
     kind, _, pattern = condition.partition(":")
     match kind.lower():
         case "gitdir" | "gitdir/i":
             flags = re.IGNORECASE if kind.lower() == "gitdir/i" else re.NOFLAG
-            return _fits(_place_pattern(pattern, file), str(repo.git_dir), flags)
+            return _is_match(_place_pattern(pattern, file), str(repo.git_dir), flags)
         case "onbranch":
-            return bool(repo.branch) and _fits(pattern + "**" if pattern.endswith("/") else pattern, repo.branch)
+            return bool(repo.branch) and _is_match(pattern + "**" if pattern.endswith("/") else pattern, repo.branch)
         case "hasconfig" if pattern.startswith("remote.*.url:"):
             wanted = pattern.removeprefix("remote.*.url:")
             urls = [url for key, found in repo.settings.items() if _is_remote_url(key) for url in found]
-            return any(_fits(wanted, url) for url in urls)
+            return any(_is_match(wanted, url) for url in urls)
         case _:
             return False
 
@@ -164,11 +164,11 @@ def _place_pattern(pattern: str, file: Path) -> str:
     return pattern + "**" if pattern.endswith("/") else pattern
 
 
-def _fits(pattern: str, text: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
+def _is_match(pattern: str, text: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
     if len(pattern) > LONGEST_PATTERN:
         return False
     try:
-        return re.fullmatch(expression(list(_translated(pattern))), text, flags | re.DOTALL) is not None
+        return re.fullmatch(expression(list(_translate(pattern))), text, flags | re.DOTALL) is not None
     except re.error:
         return False
 
@@ -176,7 +176,7 @@ def _fits(pattern: str, text: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
 PIECES = re.compile(r"(?P<deep>(?<![^/])\*\*/)|(?P<rest>(?<![^/])\*\*\Z)|\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
 
-def _translated(pattern: str) -> Iterator[Element]:
+def _translate(pattern: str) -> Iterator[Element]:
     for found in PIECES.finditer(pattern):
         piece = found[0]
         if found["deep"]:

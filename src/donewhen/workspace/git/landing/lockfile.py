@@ -26,10 +26,10 @@ NO_NAMELESS_FILES = {*NO_HARD_LINKS, errno.EISDIR, errno.ENOENT, errno.EINVAL}
 
 
 @contextlib.contextmanager
-def held(root: Root, path: AnyPath) -> Generator[None]:
+def hold_lock(root: Root, path: AnyPath) -> Generator[None]:
     """Hold git's lock at a path; raise `Locked` if another process keeps it. The directory must exist."""
     with root.above(path) as (above, name):
-        descriptor = _take_patiently(above, name, root.place(path))
+        descriptor = _acquire_with_retries(above, name, root.place(path))
         try:
             yield
         finally:
@@ -40,19 +40,19 @@ def held(root: Root, path: AnyPath) -> Generator[None]:
                 os.close(descriptor)
 
 
-def _take_patiently(above: int, name: bytes, shown: str) -> int:
+def _acquire_with_retries(above: int, name: bytes, shown: str) -> int:
     """Take the lock, with retries: a git command that only reads holds its locks for a short time."""
     for _ in range(MOST_TRIES):
         _remove_leftover(above, name)
         with contextlib.suppress(Locked):
-            return _take(above, name, shown)
+            return _acquire(above, name, shown)
         time.sleep(PAUSE_SECS)
-    return _take(above, name, shown)
+    return _acquire(above, name, shown)
 
 
-def _take(above: int, name: bytes, shown: str) -> int:
+def _acquire(above: int, name: bytes, shown: str) -> int:
     try:
-        return _take_at_once(above, name)
+        return _create_locked(above, name)
     except FileExistsError as error:
         raise Locked(shown) from error
     except OSError as error:
@@ -67,7 +67,7 @@ def _take(above: int, name: bytes, shown: str) -> int:
     return descriptor
 
 
-def _take_at_once(above: int, name: bytes) -> int:
+def _create_locked(above: int, name: bytes) -> int:
     """Create the file complete and locked before it has a name, so that a crash cannot leave an incomplete file."""
     descriptor = os.open(b".", os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644, dir_fd=above)
     try:

@@ -15,7 +15,7 @@ import stat
 
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.git import refs
-from donewhen.workspace.git.landing.commits import stamp, who
+from donewhen.workspace.git.landing.commits import identity, stamp
 from donewhen.workspace.git.landing.deliver_objects import git_dirs
 from donewhen.workspace.git.objects import raw
 from donewhen.workspace.git.repo import Repo
@@ -32,9 +32,9 @@ def record(repo: Repo, ref: bytes, old: str, new: str, why: str) -> None:
     keeps = repo.setting("core.logallrefupdates", "true").lower() not in OFF
     on_it = [git for git in git_dirs(repo.common) if refs.target(refs.read(git, "HEAD")) == ref]
     now = stamp(datetime.datetime.now().astimezone())
-    line = raw(f"{old} {new} {who(repo, 'committer')} {now}\t{why}\n")
+    line = raw(f"{old} {new} {identity(repo, 'committer')} {now}\t{why}\n")
     for root, log in ((repo.common, b"logs/" + ref), *((git, b"logs/HEAD") for git in on_it)):
-        if (keeps or root.is_file(log)) and not _ends_with(root, log, raw(f"{old} {new} ")):
+        if (keeps or root.is_file(log)) and not _has_last_line(root, log, raw(f"{old} {new} ")):
             with root.directory(log.rpartition(b"/")[0], make=True):
                 pass
             _append(root, log, line)
@@ -50,11 +50,11 @@ def _append(root: Root, log: bytes, line: bytes) -> None:
                 root.share(file.fileno())
                 file.write(line)
                 return
-        _give_own_file(root, log, status)
+        _unshare_file(root, log, status)
     raise OSError(errno.EMLINK, "has another name, and others write to it", root.place(log))
 
 
-def _give_own_file(root: Root, log: bytes, status: os.stat_result) -> None:
+def _unshare_file(root: Root, log: bytes, status: os.stat_result) -> None:
     """Replace a reflog that has another name by a copy, unless another process writes to it meanwhile."""
     if status.st_size > LARGEST_COPY:
         raise OSError(errno.EMLINK, "has another name, and is too large to copy", root.place(log))
@@ -76,7 +76,7 @@ def _give_own_file(root: Root, log: bytes, status: os.stat_result) -> None:
                     os.unlink(temporary, dir_fd=above)
 
 
-def _ends_with(root: Root, log: bytes, start: bytes) -> bool:
+def _has_last_line(root: Root, log: bytes, start: bytes) -> bool:
     """Return whether the last line starts with `start`."""
     if not root.is_file(log):
         return False
@@ -86,7 +86,7 @@ def _ends_with(root: Root, log: bytes, start: bytes) -> bool:
     return bool(lines) and lines[-1].startswith(start)
 
 
-def forget(repo: Repo, ref: bytes) -> None:
+def remove_log(repo: Repo, ref: bytes) -> None:
     """Remove the reflog of a removed branch, as git does."""
     log = b"logs/" + ref
     with contextlib.suppress(FileNotFoundError), repo.common.above(log) as (above, name):

@@ -45,7 +45,7 @@ class NotClean(NotLanded):
 
 
 @contextlib.contextmanager
-def telling(doing: str) -> Generator[None]:
+def explain_errors(action: str) -> Generator[None]:
     """Convert operating system errors into one-line errors."""
     try:
         yield
@@ -53,4 +53,4 @@ def telling(doing: str) -> Generator[None]:
         raise NotLanded(str(error)) from error
     except OSError as error:
         where = f" ({shown(str(error.filename))})" if error.filename is not None else ""
-        raise MachineryBroke(f"{doing}: {error.strerror}{where}") from error
+        raise MachineryBroke(f"{action}: {error.strerror}{where}") from error

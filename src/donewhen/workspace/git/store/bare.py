@@ -25,10 +25,10 @@ from donewhen.errors import MachineryBroke
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.files import link_or_copy, remove_tree
-from donewhen.workspace.git.objects import framed, object_id
+from donewhen.workspace.git.objects import frame, object_id
 from donewhen.workspace.git.repo import Repo
 from donewhen.workspace.git.run_git import GitLocation, Settings, git
-from donewhen.workspace.git.store.traps import refuse_traps, unless_held_up
+from donewhen.workspace.git.store.traps import refuse_traps, run_unless_blocked
 from donewhen.workspace.process.launch import Launcher
 
 PARTS = ("git", "scratch", "blank", "empty", "bases", "history", "lfs")
@@ -87,7 +87,7 @@ class Bare:
         """Return the directories that may have LFS contents; the first one is ours."""
         return (Root(self.directory / "lfs"), repo.lfs.below("objects"))
 
-    def lay_out(self) -> None:
+    def create_files(self) -> None:
         """Create missing directories and files. `git/config` is rewritten if it is not exactly that of this version."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.directory.is_symlink() or self.directory.stat().st_uid != os.geteuid():
@@ -121,17 +121,17 @@ class Bare:
         """Run git in the bare repository, or at a location made by `scratch`."""
         place = at or self.place(self.git_dir)
         ask = partial(git, self.launcher, place, *arguments, stdin=stdin, settings=settings, date=date, memory=memory)
-        return await (ask() if place.look is None else unless_held_up(ask, place.look))
+        return await (ask() if place.check is None else run_unless_blocked(ask, place.check))
 
     def place(
-        self, git_dir: Path, work_tree: Path | None = None, look: Callable[[], None] | None = None
+        self, git_dir: Path, work_tree: Path | None = None, check: Callable[[], None] | None = None
     ) -> GitLocation:
         where = work_tree or self.directory / "empty"
-        return GitLocation(git_dir=git_dir, work_tree=where, index=git_dir / "index", look=look)
+        return GitLocation(git_dir=git_dir, work_tree=where, index=git_dir / "index", check=check)
 
     @contextlib.contextmanager
     def scratch(
-        self, work_tree: Path | None = None, head: bytes = NO_HEAD, look: Callable[[], None] | None = None
+        self, work_tree: Path | None = None, head: bytes = NO_HEAD, check: Callable[[], None] | None = None
     ) -> Generator[GitLocation]:
         """Yield a location for one operation: a separate index and HEAD, with the shared objects and references."""
         name = tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=self.directory / "scratch")
@@ -143,7 +143,7 @@ class Bare:
                 link_or_copy(self.directory / "blank" / "HEAD", git_dir / "HEAD")
             else:
                 (git_dir / "HEAD").write_bytes(head)
-            yield self.place(git_dir, work_tree, look)
+            yield self.place(git_dir, work_tree, check)
         finally:
             remove_tree(git_dir)
 
@@ -158,7 +158,7 @@ class Bare:
         found = {id: self._loose(id) for id in ids} if len(ids) <= MOST_LOOSE else {}
         packed = [id for id in ids if found.get(id) is None]
         if packed:
-            found.update(zip(packed, await self._asked_for(packed), strict=True))
+            found.update(zip(packed, await self._read_with_git(packed), strict=True))
         return [content for id in ids if (content := found[id]) is not None]
 
     async def readable_contents(self, ids: Sequence[str], largest: int = LARGEST_READ) -> list[bytes | None]:
@@ -168,15 +168,15 @@ class Bare:
         sizes = dict(zip(others, await self.sizes(others), strict=True))
         small = [id for id in others if sizes[id] <= largest]
         if small:
-            found.update(zip(small, await self._asked_for(small), strict=True))
+            found.update(zip(small, await self._read_with_git(small), strict=True))
         return [found.get(id) for id in ids]
 
     async def sizes(self, ids: Sequence[str]) -> list[int]:
         """Return the size of each object in bytes."""
         if not ids:
             return []
-        asked = "".join(f"{id}\n" for id in ids).encode()
-        answer = await self.run("cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=asked)
+        lines = "".join(f"{id}\n" for id in ids).encode()
+        answer = await self.run("cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=lines)
         return [int(line) for line in answer.split(b"\n")[:-1]]
 
     @contextlib.asynccontextmanager
@@ -187,17 +187,17 @@ class Bare:
             await self.run("checkout-index", "--all", f"--prefix={place.git_dir}/out/", at=place)
             yield place.git_dir / "out" / "blob"
 
-    async def _asked_for(self, ids: Sequence[str]) -> list[bytes]:
-        asked = "".join(f"{id}\n" for id in ids).encode()
-        answer = await self.run("cat-file", "--batch", "--buffer", stdin=asked)
+    async def _read_with_git(self, ids: Sequence[str]) -> list[bytes]:
+        lines = "".join(f"{id}\n" for id in ids).encode()
+        answer = await self.run("cat-file", "--batch", "--buffer", stdin=lines)
         found: list[bytes] = []
         at = 0
         for id in ids:
             end = answer.index(b"\n", at)
-            said = answer[at:end].decode().split(" ")
-            if len(said) != 3:
+            fields = answer[at:end].decode().split(" ")
+            if len(fields) != 3:
                 raise MachineryBroke(f"object {id} is missing in the store")
-            at = end + 1 + int(said[2]) + 1
+            at = end + 1 + int(fields[2]) + 1
             found.append(answer[end + 1 : at - 1])
         return found
 
@@ -218,7 +218,7 @@ class Bare:
         id = object_id(self.object_format, kind, content)
         path = self.git_dir / "objects" / id[:2] / id[2:]
         if not path.exists():
-            packed = zlib.compress(framed(kind, content), 1)
+            packed = zlib.compress(frame(kind, content), 1)
             try:
                 replace(path, packed, mode=0o444)
             except FileNotFoundError:

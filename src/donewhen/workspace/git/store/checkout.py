@@ -11,7 +11,7 @@ from pathlib import Path
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.git.index import IndexEntry, written
+from donewhen.workspace.git.index import IndexEntry, index_content
 from donewhen.workspace.git.objects import FILE, GITLINK, PROGRAM, TREE, Change, raw, text
 from donewhen.workspace.git.run_git import GitLocation
 from donewhen.workspace.git.store import lfs
@@ -43,11 +43,11 @@ async def _fill(bare: Bare, place: GitLocation, base: Skeleton, places: Sequence
     files = [path for path in paths if path not in links]
     missing = lfs.fill(Root(place.work_tree), files, places)
     # Git would see content in place of a pointer as a change. Only the git of a maker tree reads this index.
-    await bare.run("update-index", "--assume-unchanged", "-z", "--stdin", at=place, stdin=_joined(files))
+    await bare.run("update-index", "--assume-unchanged", "-z", "--stdin", at=place, stdin=_nul_separated(files))
     return [text(path) for path in missing]
 
 
-def _joined(paths: Iterable[bytes]) -> bytes:
+def _nul_separated(paths: Iterable[bytes]) -> bytes:
     return b"".join(path + b"\0" for path in paths)
 
 
@@ -66,9 +66,9 @@ async def write_changes(
     rules = base.attributes_after(changes)
     held = {item.path: item for item in (*rules, *files)}
     with bare.scratch() as place:
-        place.index.write_bytes(written(held.values(), bare.object_format))
+        place.index.write_bytes(index_content(held.values(), bare.object_format))
         prefix = f"--prefix={into}/"
-        names = _joined(item.path for item in files)
+        names = _nul_separated(item.path for item in files)
         await bare.run("checkout-index", "-f", "-q", "-z", "--stdin", prefix, at=place, stdin=names)
         speaks = base.lfs or any(item.path.endswith(b".gitattributes") for item in files)
         if speaks:
@@ -78,7 +78,7 @@ async def write_changes(
 
 async def with_filter(bare: Bare, place: GitLocation, paths: Sequence[bytes]) -> dict[str, list[bytes]]:
     """Return the paths that have a filter attribute, by filter name."""
-    answer = await bare.run("check-attr", "-z", "--stdin", "filter", at=place, stdin=_joined(paths))
+    answer = await bare.run("check-attr", "-z", "--stdin", "filter", at=place, stdin=_nul_separated(paths))
     fields = answer.split(b"\0")[:-1]
     found: dict[str, list[bytes]] = {}
     for path, value in zip(fields[::3], fields[2::3], strict=True):

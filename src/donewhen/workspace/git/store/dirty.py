@@ -58,13 +58,13 @@ async def snapshot(bare: Bare, repo: Repo) -> str:
     """Return a commit on top of HEAD with everything uncommitted; HEAD itself if there is nothing."""
     async with _work_tree(bare, repo) as place:
         changes = await _changes(bare, repo, place)
-        taken = [change for change in changes if change.kind != "nested"]
+        included = [change for change in changes if change.kind != "nested"]
         unmerged = [shown(change.path) for change in changes if change.kind == "unmerged"]
         if unmerged:
             raise BadInput(f"{unmerged[0]} is unmerged: resolve it first, or leave uncommitted changes out")
-        if not taken:
+        if not included:
             return repo.head
-        await _stage(bare, repo, place, taken)
+        await _stage(bare, repo, place, included)
         tree = (await bare.run("write-tree", at=place)).decode().strip()
         (head,) = await bare.contents([repo.head])
         # HEAD's date, so that the same changes give the same commit, whose checkout can be reused.
@@ -209,9 +209,9 @@ async def _stage(bare: Bare, repo: Repo, place: GitLocation, changes: Sequence[C
     modules = [raw(change.path) for change in changes if change.new is not None and change.new.mode == GITLINK]
     await _add(bare, repo, place, modules)
     with tempfile.TemporaryDirectory(dir=place.git_dir) as copied:
-        taken = [path for path in paths if path not in pointers and path not in modules]
-        _copy_files(repo.files, taken, Root(Path(copied)))
-        await _add(bare, repo, replace(place, work_tree=Path(copied), look=None), taken)
+        regular = [path for path in paths if path not in pointers and path not in modules]
+        _copy_files(repo.files, regular, Root(Path(copied)))
+        await _add(bare, repo, replace(place, work_tree=Path(copied), check=None), regular)
     if pointers:
         records = b"".join(_record(bare, repo, path) for path in pointers)
         await bare.run("update-index", "--replace", "-z", "--index-info", at=place, stdin=records)
@@ -249,5 +249,5 @@ def _copy_file(source: Root, path: bytes, target: Root) -> None:
 
 
 def _record(bare: Bare, repo: Repo, path: bytes) -> bytes:
-    pointer = lfs.take_in(repo.files, path, bare.lfs_places(repo))
+    pointer = lfs.store_content(repo.files, path, bare.lfs_places(repo))
     return b"%o %s\t%s\0" % (_mode(repo.files, path), bare.write("blob", pointer).encode(), path)

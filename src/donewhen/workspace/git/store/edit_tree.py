@@ -13,8 +13,8 @@ from donewhen.workspace.git.objects import (
     TREE,
     Entries,
     TreeEntry,
-    listed,
     parents,
+    parse_ls_tree,
     tree_content,
     tree_entries,
 )
@@ -36,17 +36,17 @@ async def with_changes(bare: Bare, tree: str, entries: Changes) -> str:
     held = await _directories(bare, tree, {above for path in entries for above in parents(path)})
     for path, entry in sorted(entries.items(), key=lambda item: (item[1] is not None, item[0])):
         _put(held, path, entry)
-    return _stored(bare, held)
+    return _store(bare, held)
 
 
 async def _directories(bare: Bare, tree: str, paths: Iterable[bytes]) -> dict[bytes, Entries]:
     """Return those paths that are directories in the tree, with their entries, with one git process."""
     wanted = sorted(paths)
-    asked = [b"%s:%s" % (tree.encode(), path) for path in wanted]
-    answer = await bare.run("cat-file", "--batch", "--buffer", "-z", stdin=b"".join(one + b"\0" for one in asked))
+    expressions = [b"%s:%s" % (tree.encode(), path) for path in wanted]
+    answer = await bare.run("cat-file", "--batch", "--buffer", "-z", stdin=b"".join(one + b"\0" for one in expressions))
     found: dict[bytes, Entries] = {}
     at = 0
-    for path, one in zip(wanted, asked, strict=True):
+    for path, one in zip(wanted, expressions, strict=True):
         missing = one + b" missing\n"
         if answer.startswith(missing, at):  # git repeats the name unchanged, including line ends
             at += len(missing)
@@ -61,47 +61,47 @@ async def _directories(bare: Bare, tree: str, paths: Iterable[bytes]) -> dict[by
     return found
 
 
-def _put(held: dict[bytes, Entries], path: bytes, entry: TreeEntry | None) -> None:
+def _put(directories: dict[bytes, Entries], path: bytes, entry: TreeEntry | None) -> None:
     above, _, name = path.rpartition(b"/")
     if entry is None:
-        before = held.get(above, {}).get(name)
+        before = directories.get(above, {}).get(name)
         if before is not None and before.mode != TREE:
-            del held[above][name]
+            del directories[above][name]
         return
-    _make_way(held, path)
-    before = held[above].get(name)
-    if path in held or (before is not None and before.mode == TREE):
-        for directory in [known for known in held if known == path or known.startswith(path + b"/")]:
-            del held[directory]
-    held[above][name] = entry
+    _create_parents(directories, path)
+    before = directories[above].get(name)
+    if path in directories or (before is not None and before.mode == TREE):
+        for directory in [known for known in directories if known == path or known.startswith(path + b"/")]:
+            del directories[directory]
+    directories[above][name] = entry
 
 
-def _make_way(held: dict[bytes, Entries], path: bytes) -> None:
+def _create_parents(directories: dict[bytes, Entries], path: bytes) -> None:
     """Create missing directories above a path. The topmost missing one replaces a file or nothing."""
     for directory in parents(path):
-        if directory in held:
+        if directory in directories:
             return
-        held[directory] = {}
+        directories[directory] = {}
         above, _, name = directory.rpartition(b"/")
-        held.get(above, {}).pop(name, None)
+        directories.get(above, {}).pop(name, None)
 
 
-def _stored(bare: Bare, held: dict[bytes, Entries]) -> str:
+def _store(bare: Bare, directories: dict[bytes, Entries]) -> str:
     """Write the directories, the deepest first. Empty ones are left out."""
-    for directory in sorted(held, key=lambda path: -path.count(b"/") if path else 1):
+    for directory in sorted(directories, key=lambda path: -path.count(b"/") if path else 1):
         if not directory:
             continue
         above, _, name = directory.rpartition(b"/")
-        held[above].pop(name, None)
-        if held[directory]:
-            held[above][name] = TreeEntry(TREE, bare.write("tree", tree_content(held[directory])))
-    return bare.write("tree", tree_content(held[b""]))
+        directories[above].pop(name, None)
+        if directories[directory]:
+            directories[above][name] = TreeEntry(TREE, bare.write("tree", tree_content(directories[directory])))
+    return bare.write("tree", tree_content(directories[b""]))
 
 
 async def file_in(bare: Bare, tree: str, path: str) -> tuple[TreeEntry, bytes] | None:
     """Return a file of a tree with its content; None if there is no such file or it is too large to read."""
     answer = await bare.run("ls-tree", "-z", "--full-tree", tree, "--", path)
-    entry = next((entry for _, entry in listed(answer) if entry.mode in (FILE, PROGRAM)), None)
+    entry = next((entry for _, entry in parse_ls_tree(answer) if entry.mode in (FILE, PROGRAM)), None)
     content = (await bare.readable_contents([entry.id]))[0] if entry is not None else None
     return (entry, content) if entry is not None and content is not None else None
 

@@ -60,10 +60,10 @@ def fill(root: Root, paths: Iterable[bytes], places: Sequence[Root]) -> list[byt
 
 
 def _find(pointer: Pointer, places: Sequence[Root]) -> Root | None:
-    return next((place for place in places if _has(place, pointer)), None)
+    return next((place for place in places if _has_content(place, pointer)), None)
 
 
-def _has(place: Root, pointer: Pointer) -> bool:
+def _has_content(place: Root, pointer: Pointer) -> bool:
     """Return whether a directory has the content. A link counts as missing: content is never read from outside."""
     try:
         found = place.status(pointer.path)
@@ -83,7 +83,7 @@ def pointer_of(root: Root, path: bytes) -> bytes:
         return Pointer(digest, file.tell()).content()
 
 
-def take_in(root: Root, path: bytes, places: Sequence[Root]) -> bytes:
+def store_content(root: Root, path: bytes, places: Sequence[Root]) -> bytes:
     """Return the pointer of a file, and store its content in the first of `places` if none of them has it."""
     content = pointer_of(root, path)
     pointer = pointer_in(content)

@@ -10,7 +10,7 @@ from donewhen.workspace.git.objects import FILE, PROGRAM, TreeEntry, text
 from donewhen.workspace.git.store import edit_tree
 from donewhen.workspace.git.store.bare import Bare
 
-NOBODY = "donewhen <donewhen@localhost> 0 +0000"
+MERGE_IDENTITY = "donewhen <donewhen@localhost> 0 +0000"
 CONTENTS = frozenset({"Auto-merging", "CONFLICT (contents)"})
 """Git's message types for paths with conflicts only in lines. Other types concern names and locations of files."""
 
@@ -41,15 +41,15 @@ async def merge(bare: Bare, base: str, ours: str, theirs: str) -> Merge:
     if ours == base:
         return Merge(theirs)
     origin = _commit(bare, base)
-    asked = f"{_commit(bare, ours, origin)} {_commit(bare, theirs, origin)}\n"
-    answer = await bare.run("merge-tree", "--write-tree", "--stdin", "--messages", stdin=asked.encode())
+    commits = f"{_commit(bare, ours, origin)} {_commit(bare, theirs, origin)}\n"
+    answer = await bare.run("merge-tree", "--write-tree", "--stdin", "--messages", stdin=commits.encode())
     clean, tree, *rest = answer.split(b"\0")
     if clean == b"1":
         return Merge(tree.decode())
     return Merge(tree.decode(), _conflicts(rest))
 
 
-async def settled(bare: Bare, merged: Merge, texts: Mapping[str, bytes]) -> str:
+async def resolve_conflicts(bare: Bare, merged: Merge, texts: Mapping[str, bytes]) -> str:
     """Return the merged tree with these texts for the conflicting paths."""
     entries: dict[bytes, TreeEntry | None] = {}
     for sides in merged.conflicts:
@@ -59,7 +59,12 @@ async def settled(bare: Bare, merged: Merge, texts: Mapping[str, bytes]) -> str:
 
 
 def _commit(bare: Bare, tree: str, parent: str = "") -> str:
-    lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {NOBODY}", f"committer {NOBODY}"]
+    lines = [
+        f"tree {tree}",
+        *([f"parent {parent}"] if parent else []),
+        f"author {MERGE_IDENTITY}",
+        f"committer {MERGE_IDENTITY}",
+    ]
     return bare.write("commit", "\n".join((*lines, "", "a side of a merge", "")).encode())
 
 

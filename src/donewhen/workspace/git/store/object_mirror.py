@@ -62,7 +62,7 @@ async def refresh(bare: Bare, repo: Repo, everything: bool = False) -> None:
 
 
 def _refresh(bare: Bare, repo: Repo, everything: bool) -> None:
-    bare.lay_out()
+    bare.create_files()
     before = _state(bare)
     state: State = {} if everything else _state(bare)
     _copy_refs(bare, repo, state)
@@ -70,7 +70,7 @@ def _refresh(bare: Bare, repo: Repo, everything: bool) -> None:
         _link_loose(bare, directory, state)
         _link_packs(bare, directory)
     for name in ("shallow", "info/exclude"):
-        copy(repo.common, name, bare.git_dir / name)
+        copy_or_remove(repo.common, name, bare.git_dir / name)
     if state != before:
         replace(bare.directory / "mirror.json", json.dumps(state).encode())
 
@@ -81,9 +81,9 @@ def copy_logs(bare: Bare, repo: Repo, git_dir: Path) -> None:
         if refs.is_name(name.removeprefix(b"logs/")):
             target = bare.git_dir / os.fsdecode(name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            copy(repo.common, name, target)
+            copy_or_remove(repo.common, name, target)
     (git_dir / "logs").mkdir()
-    copy(repo.git, "logs/HEAD", git_dir / "logs" / "HEAD")
+    copy_or_remove(repo.git, "logs/HEAD", git_dir / "logs" / "HEAD")
 
 
 def pack_names(repo: Repo) -> set[str]:
@@ -99,7 +99,7 @@ def _state(bare: Bare) -> State:
         return {}
 
 
-def copy(root: Root, name: AnyPath, target: Path) -> None:
+def copy_or_remove(root: Root, name: AnyPath, target: Path) -> None:
     """Copy a file of the user to a file of ours; remove ours if the user's is missing."""
     content = root.read(name, MOST_COPIED)
     if content is None:
@@ -112,12 +112,12 @@ def copy(root: Root, name: AnyPath, target: Path) -> None:
 
 
 def _copy_refs(bare: Bare, repo: Repo, state: State) -> None:
-    saying = refs.loose(repo.common)
-    loose = b"\0".join(name + b" " + content for name, content in sorted(saying.items()))
+    contents = refs.loose_refs(repo.common)
+    loose = b"\0".join(name + b" " + content for name, content in sorted(contents.items()))
     seen = [*_signature(repo.common.status("packed-refs")), hashlib.sha256(loose).hexdigest()]
     if state.get("refs") == seen:
         return
-    known = refs.every(repo.common, saying)
+    known = refs.all_refs(repo.common, contents)
     lines = [f"{id} ".encode() + name for name, id in sorted(known.items()) if not name.startswith(NOT_MIRRORED)]
     replace(bare.git_dir / "packed-refs", b"# pack-refs with: sorted \n" + b"".join(line + b"\n" for line in lines))
     state["refs"] = seen

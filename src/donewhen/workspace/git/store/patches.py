@@ -22,7 +22,7 @@ class DoesNotApply(Exception):
     """A valid patch does not apply to the tree. The message is one line."""
 
 
-async def applied(bare: Bare, tree: str, patch: bytes) -> str:
+async def apply_patch(bare: Bare, tree: str, patch: bytes) -> str:
     """Return the tree with the patch applied. Raise `DoesNotApply`, or `BadInput` if the input is not a patch."""
     if not patch.strip():
         raise BadInput("it is empty")
@@ -33,7 +33,7 @@ async def applied(bare: Bare, tree: str, patch: bytes) -> str:
         try:
             await bare.run("apply", "--cached", "--whitespace=nowarn", "-", at=place, stdin=patch)
         except GitFailed as failed:
-            lines = [line.removeprefix("error: ") for line in failed.said.splitlines() if line.strip()]
+            lines = [line.removeprefix("error: ") for line in failed.stderr.splitlines() if line.strip()]
             first_line = lines[0] if lines else "git refuses it"
             if NO_PATCH.search(str(failed)):
                 raise BadInput(f"it is not a patch: {first_line}") from failed

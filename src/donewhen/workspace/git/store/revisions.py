@@ -33,7 +33,7 @@ async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
     expression = ref if ref.startswith(":/") else f"{ref}^{{commit}}"
     with bare.scratch(head=raw(head)) as place:
         for name in PSEUDO_REFS:
-            object_mirror.copy(repo.git, name, place.git_dir / name)
+            object_mirror.copy_or_remove(repo.git, name, place.git_dir / name)
         if "@{" in ref:
             object_mirror.copy_logs(bare, repo, place.git_dir)
         options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
@@ -42,7 +42,7 @@ async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
         return (await bare.run(*options, expression, at=place, settings=settings)).decode().strip()
 
 
-async def parted(bare: Bare, one: str, other: str) -> str:
+async def merge_base(bare: Bare, one: str, other: str) -> str:
     """Return the merge base of two commits; empty if they have no common history."""
     try:
         return (await bare.run("merge-base", one, other)).decode().strip()

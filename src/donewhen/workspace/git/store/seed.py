@@ -48,7 +48,7 @@ async def seed_git_dir(bare: Bare, repo: Repo, commit: str, history: History, in
         _copy_packs(await _packs(bare, commit), bare.directory / "history", packs)
         await _pack_apart(bare, [*tags.values(), f"^{commit}"], packs)
         if repo.shallow:
-            object_mirror.copy(repo.common, "shallow", into / "shallow")
+            object_mirror.copy_or_remove(repo.common, "shallow", into / "shallow")
     else:
         tip, tags = await _single_commit(bare, commit)
         await _pack_apart(bare, [tip], packs)
@@ -65,7 +65,7 @@ def _write_refs(repo: Repo, commit: str, tip: str, tags: dict[str, str], into: P
         head = f"{tip}\n"
     (into / "packed-refs").write_bytes(raw("".join(lines)))
     (into / "HEAD").write_bytes(raw(head))
-    object_mirror.copy(repo.common, "info/exclude", into / "info" / "exclude")
+    object_mirror.copy_or_remove(repo.common, "info/exclude", into / "info" / "exclude")
 
 
 async def _copy_index(bare: Bare, commit: str, into: Path) -> None:

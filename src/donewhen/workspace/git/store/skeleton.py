@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.workspace.git.index import IndexEntry
-from donewhen.workspace.git.objects import LINK, RULES, TREE, Change, TreeEntry, listed, raw
+from donewhen.workspace.git.objects import LINK, RULES, TREE, Change, TreeEntry, parse_ls_tree, raw
 from donewhen.workspace.git.store import lfs
 from donewhen.workspace.git.store.bare import Bare, replace
 
@@ -50,7 +50,7 @@ class Skeletons:
     async def of(self, tree: str) -> Skeleton:
         found = self._remembered.get(tree) or self._load(tree)
         if found is None:
-            found = await _look(self.bare, tree)
+            found = await _read_skeleton(self.bare, tree)
             replace(self.file(tree), b"\0".join(_tokens(found)))
             forget_oldest(self.bare.directory / "bases")
         self._remembered[tree] = found
@@ -76,10 +76,10 @@ def forget_oldest(directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-async def _look(bare: Bare, tree: str) -> Skeleton:
+async def _read_skeleton(bare: Bare, tree: str) -> Skeleton:
     answer = await bare.run("ls-tree", "-r", "-t", "-z", "--full-tree", tree)
     directories, rules, links = {b"": tree}, dict[bytes, TreeEntry](), dict[bytes, str]()
-    for path, entry in listed(answer):
+    for path, entry in parse_ls_tree(answer):
         if entry.mode == TREE:
             directories[path] = entry.id
         elif entry.mode == LINK:

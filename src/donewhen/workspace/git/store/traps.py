@@ -24,26 +24,26 @@ MODULES = b".git/modules"
 """The only part of a repository's own git directory that git reads for us: the git directories of its submodules."""
 
 
-async def unless_held_up(ask: Callable[[], Awaitable[bytes]], look: Callable[[], None]) -> bytes:
+async def run_unless_blocked(ask: Callable[[], Awaitable[bytes]], check: Callable[[], None]) -> bytes:
     """Return the output of a git command on files of others. `look` raises if something could block git; git is then
     stopped."""
     answer = b""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_look_when_slow, look)
+            tasks.start_soon(_check_when_slow, check)
             answer = await ask()
             tasks.cancel_scope.cancel()
     except ExceptionGroup as group:
         error = group.exceptions[0]
         if isinstance(error, GitFailed):
-            await anyio.to_thread.run_sync(look)
+            await anyio.to_thread.run_sync(check)
         raise error from group
     return answer
 
 
-async def _look_when_slow(look: Callable[[], None]) -> None:
+async def _check_when_slow(check: Callable[[], None]) -> None:
     await anyio.sleep(SLOW_SECS)
-    await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+    await anyio.to_thread.run_sync(check, abandon_on_cancel=True)
 
 
 def refuse_traps(files: Root) -> None:

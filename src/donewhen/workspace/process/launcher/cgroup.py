@@ -97,8 +97,8 @@ def _candidates() -> list[tuple[str, dict[str, str]]]:
         names, here = controllers.split(","), f"{ROOT}/{controllers}{path}".rstrip("/")
         if controllers == "" and path != "/":
             # Version 2: a group that holds processes cannot delegate controllers, so ours is made as its sibling.
-            beside = f"{ROOT}{os.path.dirname(path)}".rstrip("/")
-            found.append((beside, {"pids": "pids.max", "memory": "memory.max"}))
+            parent = f"{ROOT}{os.path.dirname(path)}".rstrip("/")
+            found.append((parent, {"pids": "pids.max", "memory": "memory.max"}))
         elif "pids" in names:
             found.append((here, {"pids": "pids.max"}))
         elif "memory" in names:

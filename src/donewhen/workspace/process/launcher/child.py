@@ -40,17 +40,17 @@ DESCRIPTORS = 64
 """How many descriptors may come with a command."""
 UNSHARED, MAPPED, NOTHING_TO_MAP = b"u", b"m", b"n"
 """Messages between a pre-forked child of root and its supervisor, about the ids of a new user namespace."""
-RUN, RUN_AHEAD = b"run", b"ahead"
+RUN, RUN_PREWARMED = b"run", b"ahead"
 """To a pre-forked child: what to become. A sandbox started with RUN gets its layers as the last descriptor.
 
 With RUN_AHEAD the mount helper mounts them later.
 """
-PUT_UP, HANG, HUNG = b"p", b"h", b"d"
+START, MOUNT, MOUNTED = b"p", b"h", b"d"
 """PUT_UP: from a pre-forked child, with its mount table: everything but the tree is mounted.
 
 HANG: to the mount helper, with the layers. HUNG: its answer.
 """
-STANDS, BECOMES = b"r", b"s"
+IS_READY, BECOMES_COMMAND = b"r", b"s"
 """From the first program in the sandbox: it waits for permission; all went well and it becomes the command."""
 FILTERED = b"f"
 """From a pre-forked child, with the listener of its filter: its supervisor decides which calls it may make."""
@@ -87,17 +87,17 @@ class PreforkedChild:
         try:
             socket.send_fds(self.channel, [message], fds)
             if os.geteuid() == 0 and self.channel.recv(1) == UNSHARED:
-                self.channel.send(MAPPED if self._give_it_nobody() else UNSHARED)
+                self.channel.send(MAPPED if self._map_second_id() else UNSHARED)
         except ConnectionError:
             return
 
-    def let_go(self) -> None:
+    def allow_start(self) -> None:
         try:
             os.write(self._go, b"g\n")
         except BrokenPipeError:
             return  # it was killed meanwhile; its end is the next event
 
-    def _give_it_nobody(self) -> bool:
+    def _map_second_id(self) -> bool:
         """Map a second id, the host's nobody, into root's namespace. Only a process outside it can do that."""
         ids = f"0 0 1\n{mounts.NOBODY} {NOBODY} 1"
         try:
@@ -153,7 +153,7 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
     """Main function of the forked process: wait for a command, then become it. Report a failure and exit."""
     failures = pipes.failures[1]
     try:
-        warden = os.getppid()
+        supervisor = os.getppid()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         os.setsid()
         message, fds, _, _ = socket.recv_fds(orders, 64, DESCRIPTORS)
@@ -162,38 +162,38 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
             layers = specification(fds.pop()) if spec["handshake"] and message == RUN else spec["layers"]
             _limit(spec["rlimits"], spec["oom_score_adj"])
             _private_namespaces(spec, orders)
-            if message == RUN_AHEAD:
-                _set_the_stage(spec, orders)
+            if message == RUN_PREWARMED:
+                _start_mount_helper(spec, orders)
             elif spec["mounts"] or layers:
-                mounts.put_together(spec["mounts"], spec["shelf"], layers)
-            failures = _become(spec, fds, pipes, control, orders, warden)
+                mounts.mount_view(spec["mounts"], spec["shelf"], layers)
+            failures = _become(spec, fds, pipes, control, orders, supervisor)
     except BaseException as error:  # noqa: BLE001 - a fork of the supervisor must end here and report why
-        os.write(failures, _told(error))
+        os.write(failures, _error_text(error))
     finally:
         os._exit(127)
 
 
-def _set_the_stage(spec: dict[str, Any], orders: socket.socket) -> None:
-    stage = mounts.MountTarget(spec["mounts"], spec["shelf"])
+def _start_mount_helper(spec: dict[str, Any], orders: socket.socket) -> None:
+    target = mounts.MountTarget(spec["mounts"], spec["shelf"])
     with open("/proc/self/mountinfo", "rb") as table:
-        socket.send_fds(orders, [PUT_UP], [table.fileno()])
-    recruit = os.getpid()
+        socket.send_fds(orders, [START], [table.fileno()])
+    child = os.getpid()
     if os.fork() == 0:
-        _wait_with_the_stage(stage, recruit, orders)
+        _run_mount_helper(target, child, orders)
 
 
-def _wait_with_the_stage(stage: mounts.MountTarget, recruit: int, orders: socket.socket) -> NoReturn:
+def _run_mount_helper(target: mounts.MountTarget, child: int, orders: socket.socket) -> NoReturn:
     """Main function of the mount helper: mount the tree, then exit. It ends with the sandbox or supervisor."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     message, fds, _, _ = socket.recv_fds(orders, 1, 1)
-    if message == HANG and os.getppid() == recruit:
-        stage.hang(specification(fds[0]))
-        orders.send(HUNG)
+    if message == MOUNT and os.getppid() == child:
+        target.mount_tree(specification(fds[0]))
+        orders.send(MOUNTED)
     os._exit(0)
 
 
 def _become(
-    spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, orders: socket.socket, warden: int
+    spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, orders: socket.socket, supervisor: int
 ) -> int:
     if spec["private_net"]:
         _raise_loopback(spec["addresses"])
@@ -201,16 +201,16 @@ def _become(
     os.chdir(_bytes(spec["cwd"]))
     failures = _lay_out_descriptors(spec, fds, pipes, orders)
     try:
-        _lock(spec, warden)
+        _lock(spec, supervisor)
         argv = [_bytes(word) for word in spec["argv"]]
         env = {_bytes(name): _bytes(value) for name, value in spec["env"].items()}
         os.execve(argv[0], argv, env)
     except OSError as error:
-        os.write(failures, _told(error))
+        os.write(failures, _error_text(error))
     return failures
 
 
-def _told(error: BaseException) -> bytes:
+def _error_text(error: BaseException) -> bytes:
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.strerror}: {os.fsdecode(error.filename)}" if error.filename else error.strerror
@@ -245,7 +245,7 @@ def _private_namespaces(spec: dict[str, Any], orders: socket.socket) -> None:
     if uid == 0:
         os.setgroups([])
     kernel.unshare(flags | kernel.CLONE_NEWUSER)
-    if uid != 0 or not _mapped_from_outside(orders):
+    if uid != 0 or not _is_mapped_from_outside(orders):
         _map("self", f"0 {uid} 1", f"0 {gid} 1")
     if spec["processes"] and uid != 0:
         # Set only now: a user namespace counts its own processes, not those that the user runs elsewhere. Normally the
@@ -253,7 +253,7 @@ def _private_namespaces(spec: dict[str, Any], orders: socket.socket) -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (2 * spec["processes"], 2 * spec["processes"]))
 
 
-def _mapped_from_outside(orders: socket.socket) -> bool:
+def _is_mapped_from_outside(orders: socket.socket) -> bool:
     orders.send(UNSHARED)
     return orders.recv(1) == MAPPED
 
@@ -306,10 +306,10 @@ def _lay_out_descriptors(spec: dict[str, Any], fds: list[int], pipes: Pipes, ord
     return len(wanted)
 
 
-def _lock(spec: dict[str, Any], warden: int) -> None:
+def _lock(spec: dict[str, Any], supervisor: int) -> None:
     # Not earlier: a change of credentials would clear it. If the supervisor died before this line, end here.
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != warden:
+    if os.getppid() != supervisor:
         os._exit(127)
     _default_signals()
     landlock = spec["landlock"]

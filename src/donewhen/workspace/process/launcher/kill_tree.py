@@ -29,7 +29,7 @@ class Deaths:
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _nothing_more)
+        signal.signal(signal.SIGCHLD, _ignore_signal)
 
     def fileno(self) -> int:
         return self._reader
@@ -68,7 +68,7 @@ class Deaths:
             return
 
 
-def _nothing_more(_signal: int, _frame: FrameType | None) -> None:
+def _ignore_signal(_signal: int, _frame: FrameType | None) -> None:
     """Do nothing: the interpreter has already written the signal number into the descriptor."""
 
 
@@ -115,7 +115,7 @@ def _children_by_scan(parent: int) -> list[int]:
     return found
 
 
-def strike(pids: list[int]) -> list[int]:
+def kill_groups(pids: list[int]) -> list[int]:
     """Kill these processes with their process groups; return those that existed.
 
     The kernel signals a group as a whole, so that no member can escape by forking. A group holds only processes of one
@@ -157,9 +157,9 @@ def kill_all(deaths: Deaths) -> tuple[int, list[int]]:
     struck: set[int] = set()
     give_up = time.monotonic() + PATIENCE_SECS
     while has_children():
-        struck.update(strike(children(os.getpid())))
+        struck.update(kill_groups(children(os.getpid())))
         if not deaths.wait(ROUND_SECS):
-            struck.update(strike(descendants(os.getpid())))
+            struck.update(kill_groups(descendants(os.getpid())))
         deaths.reap()
         if time.monotonic() > give_up:
             return len(struck), descendants(os.getpid())

@@ -49,27 +49,27 @@ NOBODY = 1
 """Id of the host's nobody in a user namespace made by root (see `child`). Other users have no such id there."""
 
 
-def put_together(steps: list[Step], shelf: str, layers: list[Step]) -> None:
+def mount_view(steps: list[Step], own_directory: str, layers: list[Step]) -> None:
     """Do every mount. `shelf` is the directory for our own directories and files: the first step's tmpfs, if any."""
     kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
     copied = [_layer(layer) for layer in layers]
-    _thin_out(steps, shelf)
+    _mount_without_tree(steps, own_directory)
     _attach(layers, copied)
 
 
 class MountTarget:
     """The view without its tree. The process that creates one moves into the view."""
 
-    def __init__(self, steps: list[Step], shelf: str) -> None:
+    def __init__(self, steps: list[Step], own_directory: str) -> None:
         kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
         self._behind = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
         kernel.unshare(kernel.CLONE_NEWNS)
-        _thin_out(steps, shelf)
+        _mount_without_tree(steps, own_directory)
         # Shared, so that later mounts reach the namespaces that are made from this one.
         kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_SHARED)
         self._here = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
 
-    def hang(self, layers: list[Step]) -> None:
+    def mount_tree(self, layers: list[Step]) -> None:
         """Mount the tree here and in every namespace that was made from this one."""
         kernel.enter_mounts(self._behind)
         copied = [_layer(layer) for layer in layers]
@@ -122,7 +122,7 @@ def _mount_point_within(tree: str, path: str, directory: bool) -> int:
         return os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
 
 
-def _thin_out(steps: list[Step], shelf: str) -> None:
+def _mount_without_tree(steps: list[Step], own_directory: str) -> None:
     """Mount the whole view except the tree."""
     sources = [_open(step) if step["kind"] in ("bind", "still") else -1 for step in steps]
     nodes = devices.open_all("/dev")
@@ -130,10 +130,10 @@ def _thin_out(steps: list[Step], shelf: str) -> None:
     kernel.make_writable(b"/proc")  # bubblewrap writes the map of its own user namespace there
     actions: dict[str, Callable[[Step, int], None]] = {
         "tmpfs": lambda step, _: _tmpfs(step),
-        "empty": lambda step, _: _empty(step, shelf),
-        "still": lambda step, source: _still(step, source, shelf),
+        "empty": lambda step, _: _empty(step, own_directory),
+        "still": lambda step, source: _snapshot_overlay(step, source, own_directory),
         "blank": lambda step, _: _blank(step),
-        "file": lambda step, _: _file(step, shelf),
+        "file": lambda step, _: _file(step, own_directory),
         "devices": lambda step, _: devices.make(step["at"], nodes, step["shm"]),
         "bind": _bind,
     }
@@ -170,8 +170,8 @@ def _tmpfs(step: Step) -> None:
     kernel.mount(b"tmpfs", _bytes(step["at"]), b"tmpfs", flags, options.encode())
 
 
-def _empty(step: Step, shelf: str) -> None:
-    ours = os.path.join(shelf, f"{len(os.listdir(shelf))}")
+def _empty(step: Step, own_directory: str) -> None:
+    ours = os.path.join(own_directory, f"{len(os.listdir(own_directory))}")
     try:
         os.makedirs(step["at"], exist_ok=True)
     except OSError as error:
@@ -183,10 +183,10 @@ def _empty(step: Step, shelf: str) -> None:
     kernel.mount(_bytes(ours), _bytes(step["at"]), b"none", kernel.MS_BIND)
 
 
-def _still(step: Step, source: int, shelf: str) -> None:
+def _snapshot_overlay(step: Step, source: int, own_directory: str) -> None:
     if source < 0:
         return
-    nothing = os.path.join(shelf, "nothing")
+    nothing = os.path.join(own_directory, "nothing")
     os.makedirs(nothing, exist_ok=True)
     # No `userxattr`: it would read attributes of host directories, and a private directory refuses that to the user
     # nobody.
@@ -221,10 +221,10 @@ def _bind(step: Step, fd: int) -> None:
         kernel.make_writable(at)
 
 
-def _file(step: Step, shelf: str) -> None:
+def _file(step: Step, own_directory: str) -> None:
     if not os.path.isfile(step["at"]):
         return
-    ours = os.path.join(shelf, os.path.basename(step["at"]))
+    ours = os.path.join(own_directory, os.path.basename(step["at"]))
     with open(ours, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(step["content"])
     kernel.mount(_bytes(ours), _bytes(step["at"]), b"none", kernel.MS_BIND)

@@ -39,13 +39,13 @@ class Kind:
         """False with a private network: its listeners for relayed services need a harness that accepts connections."""
         self._sources = [path for path in map(mounts.source, spec["mounts"]) if path]
 
-    def looks(self) -> list[Look]:
+    def host_stamps(self) -> list[Look]:
         """Return device, inode and modification time of each host path that such a sandbox shows.
 
         The sandbox keeps using entries that its first program has looked up. The modification time of the directory
         shows that an entry was replaced since.
         """
-        return [_look(path) for path in self._sources]
+        return [_host_stamp(path) for path in self._sources]
 
     def close(self) -> None:
         for fd in self.fds:
@@ -56,7 +56,7 @@ def text_of(fd: int) -> bytes:
     return os.pread(fd, os.fstat(fd).st_size, 0)
 
 
-def _look(path: str) -> Look:
+def _host_stamp(path: str) -> Look:
     try:
         status = os.stat(path.encode("utf-8", "surrogateescape"))
     except OSError:
@@ -67,13 +67,13 @@ def _look(path: str) -> Look:
 class PrewarmedSandbox:
     """The supervisor's side of one sandbox."""
 
-    def __init__(self, recruit: child.PreforkedChild, kind: Kind) -> None:
-        self.recruit = recruit
+    def __init__(self, child: child.PreforkedChild, kind: Kind) -> None:
+        self.child = child
         self.kind = kind
-        self.stands = False
+        self.is_ready = False
         """True once the first program in the sandbox has started and waits."""
         self.has_tree = False
-        self.put_up_at = 0.0
+        self.started_at = 0.0
         self._is_given = False
         self._layers = -1
         self._mount_table = -1
@@ -83,29 +83,29 @@ class PrewarmedSandbox:
         (out, self._out), (err, self._err) = os.pipe(), os.pipe()
         self.outputs = [out, err]
 
-    def put_up(self, layers: int | None = None) -> None:
+    def start(self, layers: int | None = None) -> None:
         """Start the sandbox, with the layers of its tree if they are known already."""
         self.has_tree = layers is not None
-        self._seen = self.kind.looks()
-        self.put_up_at = time.monotonic()
+        self._seen = self.kind.host_stamps()
+        self.started_at = time.monotonic()
         specification, *files = self.kind.fds
         # Reopened, because an earlier reader has moved the shared offset to the end.
         extra = [os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC) for fd in files]
         fds = [specification, self._input, self._out, self._err, self._orders, *extra]
-        self.recruit.send(*(child.RUN_AHEAD, fds) if layers is None else (child.RUN, [*fds, layers]))
+        self.child.send(*(child.RUN_PREWARMED, fds) if layers is None else (child.RUN, [*fds, layers]))
         for fd in (self._out, self._err, *extra):
             os.close(fd)
 
-    def is_true(self) -> bool:
+    def is_current(self) -> bool:
         """Return whether a sandbox made now would show the same as this one."""
         poll = select.poll()
         # When a file below one of our mounts is replaced, the kernel removes the mount and signals a mount change.
         if self._mount_table >= 0:
             poll.register(self._mount_table, select.POLLERR | select.POLLPRI)
-        elif self.stands:
+        elif self.is_ready:
             return False
-        poll.register(self.recruit.channel, 0)  # closed when no process is left that could mount the tree
-        return not poll.poll(0) and self._seen == self.kind.looks()
+        poll.register(self.child.channel, 0)  # closed when no process is left that could mount the tree
+        return not poll.poll(0) and self._seen == self.kind.host_stamps()
 
     def give(self, layers: int, orders: int, given: int) -> None:
         """Pass the layers, the orders of the first program and the input. Let it go on as soon as it is ready."""
@@ -115,13 +115,13 @@ class PrewarmedSandbox:
         _fill(self._orders, orders)
         _fill(self._input, given)
         self._forget([*self.outputs, self._mount_table])  # the mount table would keep the tree in use after the end
-        if self.stands:
-            self._go_on()
+        if self.is_ready:
+            self._continue()
 
-    def hear(self) -> bool:
+    def read_message(self) -> bool:
         """Read a message of the pre-forked child or the mount helper; return False if none of them is left."""
         try:
-            message, fds, _, _ = socket.recv_fds(self.recruit.channel, 1, 1)
+            message, fds, _, _ = socket.recv_fds(self.child.channel, 1, 1)
         except ConnectionError:
             return False  # it was killed before it received what was sent
         for fd in fds:
@@ -129,31 +129,31 @@ class PrewarmedSandbox:
                 self._mount_table = fd
             else:
                 os.close(fd)
-        if message == child.HUNG:
+        if message == child.MOUNTED:
             self.has_tree = True
-            self.recruit.let_go()
+            self.child.allow_start()
         return bool(message)
 
-    def hear_inside(self) -> None:
+    def read_ready(self) -> None:
         """Read from the first program in the sandbox that it is ready, or that it is gone."""
-        self.stands = os.read(self.recruit.ready, 1) == child.STANDS
-        if self.stands and self._is_given:
-            self._go_on()
+        self.is_ready = os.read(self.child.ready, 1) == child.IS_READY
+        if self.is_ready and self._is_given:
+            self._continue()
 
-    def became(self) -> bool:
+    def has_become_command(self) -> bool:
         """Return whether the first program became the command. Call this after the end."""
-        return child.BECOMES in child.read_now(self.recruit.ready, 2)
+        return child.BECOMES_COMMAND in child.read_now(self.child.ready, 2)
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Let the first program go on; if the tree is missing, have it mounted first.
 
         Not earlier: by now the kernel ends everything inside with the supervisor, and only the tree is missing.
         """
         if self.has_tree:
-            self.recruit.let_go()
+            self.child.allow_start()
             return
         try:
-            socket.send_fds(self.recruit.channel, [child.HANG], [self._layers])
+            socket.send_fds(self.child.channel, [child.MOUNT], [self._layers])
         except ConnectionError:
             return  # it was killed meanwhile; its end is the next event
 

@@ -30,11 +30,11 @@ def serve(descriptor: int) -> None:
     gc.disable()
     gc.freeze()
     deaths = kill_tree.Deaths()
-    wardens: set[int] = set()
+    supervisors: set[int] = set()
     harness = _harness()
     with socket.socket(fileno=descriptor) as requests:
-        _answer(requests, harness, deaths, wardens)
-    _leave(deaths, wardens)
+        _answer(requests, harness, deaths, supervisors)
+    _end(deaths, supervisors)
     os._exit(0)
 
 
@@ -53,7 +53,7 @@ def _harness() -> int:
         return -1  # then only the end of the stream shows it
 
 
-def _answer(requests: socket.socket, harness: int, deaths: kill_tree.Deaths, wardens: set[int]) -> None:
+def _answer(requests: socket.socket, harness: int, deaths: kill_tree.Deaths, supervisors: set[int]) -> None:
     poll = select.poll()
     poll.register(requests, select.POLLIN)
     poll.register(deaths, select.POLLIN)
@@ -64,16 +64,16 @@ def _answer(requests: socket.socket, harness: int, deaths: kill_tree.Deaths, war
         if harness in events:
             return
         if deaths.fileno() in events:
-            _bury(deaths, wardens)
+            _reap(deaths, supervisors)
         if requests.fileno() in events:
             message, fds, _, _ = socket.recv_fds(requests, 1, 1)
             if not message:
                 return
             for fd in fds:
-                wardens.update(_new_warden(requests, fd))
+                supervisors.update(_new_supervisor(requests, fd))
 
 
-def _new_warden(requests: socket.socket, fd: int) -> list[int]:
+def _new_supervisor(requests: socket.socket, fd: int) -> list[int]:
     """Start a supervisor; return its pid in a list.
 
     The list is empty if the fork failed. The harness then sees the end of the supervisor's socket.
@@ -93,15 +93,15 @@ def _new_warden(requests: socket.socket, fd: int) -> list[int]:
     return [pid]
 
 
-def _bury(deaths: kill_tree.Deaths, wardens: set[int]) -> None:
+def _reap(deaths: kill_tree.Deaths, supervisors: set[int]) -> None:
     """Reap ended children and kill the orphans of killed supervisors. Each of their deaths triggers another call."""
-    wardens.difference_update(deaths.reap())
-    kill_tree.strike([pid for pid in kill_tree.children(os.getpid()) if pid not in wardens])
+    supervisors.difference_update(deaths.reap())
+    kill_tree.kill_groups([pid for pid in kill_tree.children(os.getpid()) if pid not in supervisors])
 
 
-def _leave(deaths: kill_tree.Deaths, wardens: set[int]) -> None:
+def _end(deaths: kill_tree.Deaths, supervisors: set[int]) -> None:
     deadline = time.monotonic() + GRACE_SECS
-    while wardens and (left := deadline - time.monotonic()) > 0:
+    while supervisors and (left := deadline - time.monotonic()) > 0:
         deaths.wait(left)
-        _bury(deaths, wardens)
+        _reap(deaths, supervisors)
     kill_tree.kill_all(deaths)

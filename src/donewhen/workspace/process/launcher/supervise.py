@@ -34,13 +34,13 @@ class SupervisedCommand:
         self,
         order: dict[str, Any],
         control: socket.socket,
-        recruit: PreforkedChild,
+        child: PreforkedChild,
         sandbox: PrewarmedSandbox | None,
         deaths: kill_tree.Deaths,
         watcher: limit_watch.LimitWatcher,
     ) -> None:
         self.control = control
-        self.recruit = recruit
+        self.child = child
         self.sandbox = sandbox
         self.deaths = deaths
         self.deadline = time.monotonic() + order["timeout"] if order["timeout"] is not None else limit_watch.NEVER
@@ -57,43 +57,43 @@ class SupervisedCommand:
         swept, left = kill_tree.kill_all(self.deaths)
         if self.calls is not None:
             self.calls.close()
-        failure = self.recruit.failure()
+        failure = self.child.failure()
         if failure:
             self.why, self.detail = "failed", failure
         if left:
             self.why, self.detail = "stuck", " ".join(map(str, left[:10]))
-        self.note += self.recruit.rest_of_notes(NOTE_BYTES - len(self.note))
-        say(
+        self.note += self.child.rest_of_notes(NOTE_BYTES - len(self.note))
+        send(
             self.control,
             say="ended",
             status=self.status,
             why=self.why,
             detail=self.detail,
             swept=swept,
-            ready=self.sandbox is None or self.sandbox.became(),
+            ready=self.sandbox is None or self.sandbox.has_become_command(),
             note=self.note.decode("utf-8", "replace"),
         )
 
     def _watch(self) -> None:
         """Wait until the command has ended or must be killed."""
         poll = select.poll()
-        for fd in (self.deaths.fileno(), self.control.fileno(), self.recruit.notes):
+        for fd in (self.deaths.fileno(), self.control.fileno(), self.child.notes):
             poll.register(fd, select.POLLIN)
-        poll.register(self.recruit.channel, select.POLLIN)
-        if self.sandbox is not None and not self.sandbox.stands:
-            poll.register(self.recruit.ready, select.POLLIN)
+        poll.register(self.child.channel, select.POLLIN)
+        if self.sandbox is not None and not self.sandbox.is_ready:
+            poll.register(self.child.ready, select.POLLIN)
         while True:
-            events = {fd for fd, _ in poll.poll(self._nap())}
+            events = {fd for fd, _ in poll.poll(self._wait_ms())}
             if self.deaths.fileno() in events and self._has_ended():
                 return
             if self.control.fileno() in events:
                 self.why = "killed"
                 return
             if self.sandbox is not None:
-                self._attend(self.sandbox, events, poll)
+                self._handle_sandbox(self.sandbox, events, poll)
             else:
-                self._decide(events, poll)
-            if self.recruit.notes in events:
+                self._handle_process(events, poll)
+            if self.child.notes in events:
                 self._take_note(poll)
             if time.monotonic() >= self.deadline:
                 self.why = "timeout"
@@ -103,7 +103,7 @@ class SupervisedCommand:
                 self.why = "limit"
                 return
 
-    def _nap(self) -> float:
+    def _wait_ms(self) -> float:
         """Return how many milliseconds to wait until the next deadline or limit check."""
         left = min(self.deadline, self.watcher.next_look) - time.monotonic()
         return max(min(left, LONGEST_NAP_SECS), 0) * 1000 + 1
@@ -111,42 +111,42 @@ class SupervisedCommand:
     def _has_ended(self) -> bool:
         """Reap the command and every ended orphan: orphans become our children, so only this process can reap them."""
         ended = self.deaths.reap()
-        if self.recruit.pid not in ended:
+        if self.child.pid not in ended:
             return False
-        self.status = ended[self.recruit.pid]
+        self.status = ended[self.child.pid]
         self.detail = self.watcher.stopped_by_kernel()
         if self.detail and self.status:  # the kernel enforced a memory or process limit
             self.why = "limit"
         return True
 
-    def _attend(self, sandbox: PrewarmedSandbox, events: set[int], poll: select.poll) -> None:
+    def _handle_sandbox(self, sandbox: PrewarmedSandbox, events: set[int], poll: select.poll) -> None:
         """Handle events of a sandbox: it becomes ready, it gets its tree."""
-        if self.recruit.ready in events:
-            poll.unregister(self.recruit.ready)
-            sandbox.hear_inside()
-        if self.recruit.channel.fileno() in events and not sandbox.hear():
-            poll.unregister(self.recruit.channel)
+        if self.child.ready in events:
+            poll.unregister(self.child.ready)
+            sandbox.read_ready()
+        if self.child.channel.fileno() in events and not sandbox.read_message():
+            poll.unregister(self.child.channel)
             if not sandbox.has_tree:
-                kill_tree.strike([self.recruit.pid])  # it would wait without end
+                kill_tree.kill_groups([self.child.pid])  # it would wait without end
 
-    def _decide(self, events: set[int], poll: select.poll) -> None:
+    def _handle_process(self, events: set[int], poll: select.poll) -> None:
         """Handle events of a command without a sandbox: it sends its filter's listener, or makes a handed-over call."""
-        if self.recruit.channel.fileno() in events:
-            poll.unregister(self.recruit.channel)
-            self.calls = self.recruit.process_calls()
+        if self.child.channel.fileno() in events:
+            poll.unregister(self.child.channel)
+            self.calls = self.child.process_calls()
             if self.calls is not None:
                 poll.register(self.calls.listener, select.POLLIN)
         if self.calls is not None and self.calls.listener in events:
             self.calls.answer_one()
 
     def _take_note(self, poll: select.poll) -> None:
-        chunk = os.read(self.recruit.notes, NOTE_BYTES)
+        chunk = os.read(self.child.notes, NOTE_BYTES)
         if not chunk:
-            poll.unregister(self.recruit.notes)
+            poll.unregister(self.child.notes)
         self.note = (self.note + chunk)[:NOTE_BYTES]
 
 
-def say(control: socket.socket, fds: list[int] | None = None, **message: Any) -> None:
+def send(control: socket.socket, fds: list[int] | None = None, **message: Any) -> None:
     try:
         socket.send_fds(control, [json.dumps(message).encode()], fds or [])
     except OSError:

@@ -26,7 +26,7 @@ from donewhen.workspace.process.launcher import cgroup, child, kernel, kill_tree
 
 PRIORITY = -10
 ORDER_BYTES = 1 << 16
-BREATH_SECS = 0.002
+POLL_SECS = 0.002
 """Wait this long for the next order or the end of the stream before prewarming a sandbox."""
 
 
@@ -34,11 +34,11 @@ def serve(orders: socket.socket) -> None:
     """Run one command after the other until the harness closes the socket. Leave no process behind, even on a fault."""
     os.setsid()
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    _come_first()
+    _raise_priority()
     deaths = kill_tree.Deaths()
     group = cgroup.Group()
     group.join()
-    post = _Post(orders, deaths, limit_watch.LimitWatcher(group))
+    post = _Supervisor(orders, deaths, limit_watch.LimitWatcher(group))
     try:
         while post.serve_one():
             pass
@@ -47,7 +47,7 @@ def serve(orders: socket.socket) -> None:
         group.leave()
 
 
-def _come_first() -> None:
+def _raise_priority() -> None:
     """Raise the priority: a supervisor needs little CPU, but needs it even if its command overloads the machine."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
@@ -55,14 +55,14 @@ def _come_first() -> None:
         return
 
 
-class _Post:
+class _Supervisor:
     """The state of a supervisor between two commands: what it has prepared for the next one."""
 
     def __init__(self, orders: socket.socket, deaths: kill_tree.Deaths, watcher: limit_watch.LimitWatcher) -> None:
         self.orders = orders
         self.deaths = deaths
         self.watcher = watcher
-        self.recruit = child.PreforkedChild(orders)
+        self.child = child.PreforkedChild(orders)
         self.sandbox: prewarm.PrewarmedSandbox | None = None
         self.kind: prewarm.Kind | None = None
         """Kind of the sandbox that was used last."""
@@ -80,16 +80,16 @@ class _Post:
         else:
             self._choose_process()
         # Sent first: a harness that does not get it knows that nothing was started and can use another supervisor.
-        supervise.say(self.orders, self.sandbox.outputs if self.sandbox else [], say="started", pid=self.recruit.pid)
+        supervise.send(self.orders, self.sandbox.outputs if self.sandbox else [], say="started", pid=self.child.pid)
         if self.sandbox is not None:
             self.sandbox.give(*fds[1:4])
         else:
-            self.recruit.send(child.RUN, fds)
+            self.child.send(child.RUN, fds)
         for fd in fds:
             os.close(fd)
-        supervise.SupervisedCommand(order, self.orders, self.recruit, self.sandbox, self.deaths, self.watcher).run()
+        supervise.SupervisedCommand(order, self.orders, self.child, self.sandbox, self.deaths, self.watcher).run()
         self.watcher.end()
-        self._begin_again()
+        self._fork_again()
         return True
 
     def _next_order(self) -> tuple[bytes, list[int]]:
@@ -105,29 +105,29 @@ class _Post:
         poll = select.poll()
         poll.register(self.orders, select.POLLIN)
         if self.sandbox is None:
-            if self.kind is None or not self.kind.can_wait or not self.keep_secs or poll.poll(BREATH_SECS * 1000):
+            if self.kind is None or not self.kind.can_wait or not self.keep_secs or poll.poll(POLL_SECS * 1000):
                 return
-            self.sandbox = prewarm.PrewarmedSandbox(self.recruit, self.kind)
-            self.sandbox.put_up()
+            self.sandbox = prewarm.PrewarmedSandbox(self.child, self.kind)
+            self.sandbox.start()
         if not self._is_asked_while_kept(self.sandbox, poll):
-            self._begin_again()
+            self._fork_again()
 
     def _is_asked_while_kept(self, sandbox: prewarm.PrewarmedSandbox, poll: select.poll) -> bool:
-        until = sandbox.put_up_at + self.keep_secs
-        poll.register(self.recruit.channel, select.POLLIN)
-        if not sandbox.stands:
-            poll.register(self.recruit.ready, select.POLLIN)
+        until = sandbox.started_at + self.keep_secs
+        poll.register(self.child.channel, select.POLLIN)
+        if not sandbox.is_ready:
+            poll.register(self.child.ready, select.POLLIN)
         while (left := until - time.monotonic()) > 0:
             events = {fd for fd, _ in poll.poll(left * 1000)}
             if self.orders.fileno() in events:
                 return True
-            if self.recruit.channel.fileno() in events and not sandbox.hear():
-                poll.unregister(self.recruit.channel)
-            if self.recruit.ready in events:
-                poll.unregister(self.recruit.ready)
-                sandbox.hear_inside()
-                if sandbox.stands:
-                    supervise.say(self.orders, say="ready")
+            if self.child.channel.fileno() in events and not sandbox.read_message():
+                poll.unregister(self.child.channel)
+            if self.child.ready in events:
+                poll.unregister(self.child.ready)
+                sandbox.read_ready()
+                if sandbox.is_ready:
+                    supervise.send(self.orders, say="ready")
         return False
 
     def _choose_process(self) -> None:
@@ -135,28 +135,28 @@ class _Post:
         if self.kind is not None:
             self.kind.close()
             self.kind = None
-        if self.sandbox is not None or self.recruit.pid in self.deaths.reap():  # it was killed while it waited
-            self._begin_again()
+        if self.sandbox is not None or self.child.pid in self.deaths.reap():  # it was killed while it waited
+            self._fork_again()
 
     def _choose_sandbox(self, fds: list[int]) -> None:
         """Use the prewarmed sandbox if it fits the order; otherwise start a new one."""
-        asked = [fds[0], *fds[4:]]
-        died = self.recruit.pid in self.deaths.reap()
-        if self.kind is None or self.kind.text != prewarm.text_of(asked[0]):
+        received = [fds[0], *fds[4:]]
+        died = self.child.pid in self.deaths.reap()
+        if self.kind is None or self.kind.text != prewarm.text_of(received[0]):
             if self.kind is not None:
                 self.kind.close()
-            self.kind = prewarm.Kind([os.dup(fd) for fd in asked])
-        if self.sandbox is not None and not died and self.sandbox.kind is self.kind and self.sandbox.is_true():
+            self.kind = prewarm.Kind([os.dup(fd) for fd in received])
+        if self.sandbox is not None and not died and self.sandbox.kind is self.kind and self.sandbox.is_current():
             return
         if self.sandbox is not None or died:
-            self._begin_again()
-        self.sandbox = prewarm.PrewarmedSandbox(self.recruit, self.kind)
-        self.sandbox.put_up(fds[1])
+            self._fork_again()
+        self.sandbox = prewarm.PrewarmedSandbox(self.child, self.kind)
+        self.sandbox.start(fds[1])
 
-    def _begin_again(self) -> None:
+    def _fork_again(self) -> None:
         """Discard the waiting child or sandbox and fork a new child."""
         kill_tree.kill_all(self.deaths)
-        self.recruit.close()
+        self.child.close()
         if self.sandbox is not None:
             self.sandbox.close()
-        self.recruit, self.sandbox = child.PreforkedChild(self.orders), None
+        self.child, self.sandbox = child.PreforkedChild(self.orders), None

@@ -23,8 +23,8 @@ from donewhen.workspace.git.objects import text
 from donewhen.workspace.git.store import Store
 from donewhen.workspace.git.store.bare import replace
 from donewhen.workspace.trees.capture import read_layer
-from donewhen.workspace.trees.capture.candidate import Candidate, take
-from donewhen.workspace.trees.capture.fingerprint import Fingerprint, sighting_of
+from donewhen.workspace.trees.capture.candidate import Candidate, capture
+from donewhen.workspace.trees.capture.fingerprint import Fingerprint, fingerprint_of
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
 from donewhen.workspace.trees.capture.restore import restore_copy, restore_layer
 from donewhen.workspace.trees.capture.write_layer import write_files, write_layer
@@ -35,7 +35,7 @@ __all__ = [
     "Fingerprint",
     "capture_copy",
     "capture_layer",
-    "capture_layer_and_look",
+    "capture_layer_with_fingerprint",
     "changed_in_copy",
     "restore_copy",
     "restore_layer",
@@ -47,37 +47,39 @@ __all__ = [
 
 async def capture_layer(store: Store, base_commit: str, upper: Path) -> Candidate:
     """Capture what was written into an overlay's upper directory over this commit. Cost grows with the changes."""
-    return (await capture_layer_and_look(store, base_commit, upper))[0]
+    return (await capture_layer_with_fingerprint(store, base_commit, upper))[0]
 
 
-async def capture_layer_and_look(store: Store, base_commit: str, upper: Path) -> tuple[Candidate, Fingerprint | None]:
+async def capture_layer_with_fingerprint(
+    store: Store, base_commit: str, upper: Path
+) -> tuple[Candidate, Fingerprint | None]:
     """Like `capture_layer`, and return a fingerprint that can later detect whether anything was written since."""
     base = await store.skeletons.of(await store.tree_of(base_commit))
     began = time.time_ns()
     layer = read_layer.read_upper(upper, base.directories)
-    candidate = await take(store, base, layer)
-    return candidate, sighting_of(layer, began)
+    candidate = await capture(store, base, layer)
+    return candidate, fingerprint_of(layer, began)
 
 
 async def stamp(directory: Path, record: Path) -> None:
     """Record the file stamps of a new copy of a base, for `capture_copy`."""
     # A file that changed in the clock's last tick is not trusted: the copy itself would count as written.
     await anyio.sleep(read_layer.TICK_NS / 1_000_000_000)
-    taken = await anyio.to_thread.run_sync(read_layer.take_stamp, directory)
-    replace(record, taken.content())
+    recorded = await anyio.to_thread.run_sync(read_layer.take_stamp, directory)
+    replace(record, recorded.content())
 
 
 async def capture_copy(store: Store, base_commit: str, directory: Path, record: Path) -> Candidate:
     """Capture what changed in a full copy of this commit since its `stamp` was taken."""
     base = await store.skeletons.of(await store.tree_of(base_commit))
-    taken = read_layer.Stamp.of(record.read_bytes())
-    layer = await anyio.to_thread.run_sync(read_layer.read_copy, directory, taken, base.directories)
-    return await take(store, base, layer)
+    recorded = read_layer.Stamp.of(record.read_bytes())
+    layer = await anyio.to_thread.run_sync(read_layer.read_copy, directory, recorded, base.directories)
+    return await capture(store, base, layer)
 
 
 async def changed_in_copy(store: Store, base_commit: str, directory: Path, record: Path) -> list[str]:
     """Return the paths in a full copy that changed since its `stamp` was taken."""
     base = await store.skeletons.of(await store.tree_of(base_commit))
-    taken = read_layer.Stamp.of(record.read_bytes())
-    layer = await anyio.to_thread.run_sync(read_layer.read_copy, directory, taken, base.directories)
+    recorded = read_layer.Stamp.of(record.read_bytes())
+    layer = await anyio.to_thread.run_sync(read_layer.read_copy, directory, recorded, base.directories)
     return sorted(text(path) for path, item in layer.items() if item.kind != "directory")

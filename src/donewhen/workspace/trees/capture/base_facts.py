@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import anyio
 
-from donewhen.workspace.git.index import IndexEntry, written
+from donewhen.workspace.git.index import IndexEntry, index_content
 from donewhen.workspace.git.objects import TREE, Entries, TreeEntry, parents, tree_entries
 from donewhen.workspace.git.run_git import GitLocation
 from donewhen.workspace.git.store import Store
@@ -34,7 +34,7 @@ class LayerFacts:
 
     async def ask(self, place: GitLocation) -> None:
         """Find out what is ignored and what the base has, then read the new directories that count."""
-        place.index.write_bytes(written(self.rules(), self.bare.object_format))
+        place.index.write_bytes(index_content(self.rules(), self.bare.object_format))
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_trees)
@@ -46,7 +46,7 @@ class LayerFacts:
     def rules(self) -> list[IndexEntry]:
         """Return the rule files of the base that the layer leaves unchanged, as index entries."""
         rules = self.base.rules.items()
-        return [IndexEntry(path, entry, absent=True) for path, entry in rules if self.layer.shows(path)]
+        return [IndexEntry(path, entry, absent=True) for path, entry in rules if self.layer.is_unchanged(path)]
 
     def in_base(self, path: bytes) -> TreeEntry | None:
         """Return the base's entry at a path; None if there is none or it is a directory."""
@@ -62,7 +62,7 @@ class LayerFacts:
 
     def links(self) -> dict[bytes, bytes]:
         """Return every link of the candidate with its target."""
-        kept = {path: target for path, target in self.base.links.items() if self.layer.shows(path)}
+        kept = {path: target for path, target in self.base.links.items() if self.layer.is_unchanged(path)}
         return kept | {path: item.target for path, item in self.counting() if item.kind == "link"}
 
     async def _read_trees(self) -> None:
@@ -77,7 +77,7 @@ class LayerFacts:
 
     def refuse_traps(self) -> None:
         """Refuse files that would block or overload git in directories that it enters before we do."""
-        found = list(read_layer.traps(self.layer))
+        found = list(read_layer.find_traps(self.layer))
         refusals.refuse((path, refusals.wrong_rules(path, item.kind, item.size)) for path, item in found)
 
     def _may_enter(self, directory: bytes) -> bool:

@@ -9,7 +9,7 @@ from donewhen.workspace.git.store.skeleton import Skeleton
 from donewhen.workspace.trees.capture import refusals
 from donewhen.workspace.trees.capture.base_facts import LayerFacts
 from donewhen.workspace.trees.capture.read_layer import LayerItem, LayerListing
-from donewhen.workspace.trees.capture.store_candidate import record
+from donewhen.workspace.trees.capture.store_candidate import store_candidate
 
 
 @frozen
@@ -20,16 +20,16 @@ class Candidate:
     """Changed paths that a person should see: settings of git, and configuration that makes tools run something."""
 
 
-async def take(store: Store, base: Skeleton, layer: LayerListing) -> Candidate:
+async def capture(store: Store, base: Skeleton, layer: LayerListing) -> Candidate:
     """Return the candidate of a layer over this base, or raise CandidateRefused."""
     if layer.is_empty():
         return Candidate(base.tree, (), ())
     known = LayerFacts(store, base, layer)
-    with store.bare.scratch(layer.root.location, look=known.refuse_traps) as place:
+    with store.bare.scratch(layer.root.location, check=known.refuse_traps) as place:
         refusals.refuse(_wrong_rules(layer))
         await known.ask(place)
         refusals.refuse((*_wrong_rules(layer), *_offences(known)))
-        recorded = await record(known, place)
+        recorded = await store_candidate(known, place)
     changes = recorded.changes
     if changes is None:
         changes = tuple(await store.diff(base.tree, recorded.tree))

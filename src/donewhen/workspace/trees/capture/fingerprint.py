@@ -13,7 +13,7 @@ from pathlib import Path
 
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.trees.capture.read_layer import TICK_NS, FileStamp, LayerListing, look_of
+from donewhen.workspace.trees.capture.read_layer import TICK_NS, FileStamp, LayerListing, stamp_of
 
 TRUSTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})
 """File systems whose change time moves with the first write through a mapping. On others every capture is full."""
@@ -26,27 +26,27 @@ class Fingerprint:
     root: Root
     seen: Mapping[bytes, Mapping[bytes, FileStamp]]
 
-    def still_holds(self) -> bool:
+    def is_current(self) -> bool:
         try:
-            return all(_looks(self.root, directory) == looks for directory, looks in self.seen.items())
+            return all(_stamps(self.root, directory) == stamps for directory, stamps in self.seen.items())
         except OSError:
             return False
 
 
-def sighting_of(layer: LayerListing, at_ns: int) -> Fingerprint | None:
+def fingerprint_of(layer: LayerListing, at_ns: int) -> Fingerprint | None:
     """Return the fingerprint of a layer read since `at_ns`; None if later comparisons would prove nothing."""
     moment_ago = at_ns - TICK_NS
-    recent = any(look.changed_ns >= moment_ago for looks in layer.seen.values() for look in looks.values())
+    recent = any(stamp.changed_ns >= moment_ago for stamps in layer.seen.values() for stamp in stamps.values())
     root = layer.root.status()
     if recent or not layer.overlay or root is None or _file_system(root.st_dev) not in TRUSTED:
         return None
     return Fingerprint(layer.root, layer.seen)
 
 
-def _looks(root: Root, directory: bytes) -> dict[bytes, FileStamp]:
+def _stamps(root: Root, directory: bytes) -> dict[bytes, FileStamp]:
     with root.directory(directory) as fd, os.scandir(fd) as entries:
         return {
-            os.fsencode(entry.name): look_of(entry.stat(follow_symlinks=False))
+            os.fsencode(entry.name): stamp_of(entry.stat(follow_symlinks=False))
             for entry in entries
             if directory or entry.name != ".git"
         }

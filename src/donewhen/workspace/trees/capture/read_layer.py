@@ -46,7 +46,7 @@ class FileStamp(NamedTuple):
     size: int
 
 
-def look_of(status: os.stat_result) -> FileStamp:
+def stamp_of(status: os.stat_result) -> FileStamp:
     return FileStamp(status.st_mode, status.st_ino, status.st_ctime_ns, status.st_size)
 
 
@@ -68,7 +68,7 @@ class LayerListing:
 
     def items(self) -> Iterator[tuple[bytes, LayerItem]]:
         for directory, names in self.listing.items():
-            yield from ((joined(directory, name), item) for name, item in names.items())
+            yield from ((join(directory, name), item) for name, item in names.items())
 
     def is_empty(self) -> bool:
         """Return True if there are only directories of the base, none of them hiding anything."""
@@ -79,18 +79,18 @@ class LayerListing:
         directory, _, name = path.rpartition(b"/")
         return self.listing.get(directory, {}).get(name)
 
-    def shows(self, path: bytes) -> bool:
+    def is_unchanged(self, path: bytes) -> bool:
         """Return True if a path of the base is unchanged."""
         above = [directory for directory in parents(path) if directory]
         replaced = any((item := self.at(place)) and item.kind != "directory" for place in above)
         return self.at(path) is None and not replaced and not self.opaque.intersection(above)
 
-    def hides(self, directory: bytes) -> bool:
+    def is_hiding(self, directory: bytes) -> bool:
         """Return True if a directory hides everything of the base."""
         return directory in self.opaque or not self.opaque.isdisjoint(parents(directory))
 
 
-def joined(directory: bytes, name: bytes) -> bytes:
+def join(directory: bytes, name: bytes) -> bytes:
     return directory + b"/" + name if directory else name
 
 
@@ -115,17 +115,17 @@ def enter(layer: LayerListing, may: Callable[[bytes], bool]) -> None:
 def _read(layer: LayerListing, directory: bytes, known: Collection[bytes]) -> list[bytes]:
     """Read one directory. Return the directories in it that the base has too."""
     names = layer.listing.setdefault(directory, {})
-    looks = layer.seen.setdefault(directory, {}) if layer.overlay else {}
+    stamps = layer.seen.setdefault(directory, {}) if layer.overlay else {}
     found: list[bytes] = []
     try:
         with layer.root.directory(directory) as fd, os.scandir(fd) as entries:
             for entry in entries:
                 name = os.fsencode(entry.name)
-                path = joined(directory, name)
+                path = join(directory, name)
                 status = entry.stat(follow_symlinks=False)
                 if path == b".git" or layer.unchanged(path, status):
                     continue
-                looks[name] = look_of(status)
+                stamps[name] = stamp_of(status)
                 names[name] = item = _item(fd, name, status, layer.overlay)
                 if item.kind == "directory":
                     (found if path in known else layer.unseen).append(path)
@@ -150,7 +150,7 @@ def _item(above: int, name: bytes, status: os.stat_result, overlay: bool) -> Lay
     return LayerItem("gone" if overlay and stat.S_ISCHR(mode) and status.st_rdev == 0 else "other")
 
 
-def traps(layer: LayerListing) -> Iterator[tuple[bytes, LayerItem]]:
+def find_traps(layer: LayerListing) -> Iterator[tuple[bytes, LayerItem]]:
     """Yield rule files, and special files in git directories, in the directories that are not entered yet."""
     for directory in layer.unseen:
         for path, status in read_by_git(layer.root, directory):
@@ -175,7 +175,7 @@ class Stamp:
 
     files: dict[bytes, tuple[int, int, int]]
 
-    def vouches(self, path: bytes, status: os.stat_result) -> bool:
+    def is_unchanged(self, path: bytes, status: os.stat_result) -> bool:
         return self.files.get(path) == (status.st_ino, status.st_ctime_ns, status.st_size)
 
     def content(self) -> bytes:
@@ -202,7 +202,7 @@ def take_stamp(directory: Path) -> Stamp:
         above = waiting.pop()
         with root.directory(above) as fd, os.scandir(fd) as entries:
             for entry in entries:
-                path = joined(above, os.fsencode(entry.name))
+                path = join(above, os.fsencode(entry.name))
                 status = entry.stat(follow_symlinks=False)
                 if path == b".git":
                     continue
@@ -220,19 +220,19 @@ def read_copy(directory: Path, stamp: Stamp, known: Collection[bytes]) -> LayerL
 
     def unchanged(path: bytes, status: os.stat_result) -> bool:
         seen.add(path)
-        return stamp.vouches(path, status)
+        return stamp.is_unchanged(path, status)
 
     layer = LayerListing(Root(directory), overlay=False, unchanged=unchanged)
     waiting = [b""]
     while waiting:
         waiting += _read(layer, waiting.pop(), known)
     for path in (path for path in stamp.files if path not in seen):
-        _miss(layer, path, seen, known)
+        _add_deleted(layer, path, seen, known)
     _leave_out_untouched(layer, known)
     return layer
 
 
-def _miss(layer: LayerListing, path: bytes, seen: set[bytes], known: Collection[bytes]) -> None:
+def _add_deleted(layer: LayerListing, path: bytes, seen: set[bytes], known: Collection[bytes]) -> None:
     """Record that a path is deleted, by the topmost directory that was deleted with it."""
     for above in parents(path):
         if above in layer.listing and (not above or above in known):

@@ -17,7 +17,7 @@ from donewhen.workspace.git.store import Store
 from donewhen.workspace.trees.capture.candidate import Candidate
 from donewhen.workspace.trees.capture.read_layer import is_opaque
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
-from donewhen.workspace.trees.capture.write_layer import all_changes, gone, write_files, write_layer, write_new
+from donewhen.workspace.trees.capture.write_layer import all_changes, deleted_paths, write_files, write_layer, write_new
 
 Look = Callable[[], Awaitable[Candidate]]
 """A function that captures the tree as it is now."""
@@ -32,7 +32,7 @@ async def restore_layer(store: Store, base_tree: str, tree: str, upper: Path, lo
         changes = await all_changes(store, now, tree)
         added = {raw(change.path) for change in await all_changes(store, base_tree, now) if change.old is None}
         with contextlib.suppress(OSError):  # obstacles are removed below
-            _take_out(Root(upper), changes, added)
+            _remove_extra(Root(upper), changes, added)
             await write_new(store, now, changes, upper)
             if await _tree(look) == tree:
                 return
@@ -59,12 +59,12 @@ async def _tree(look: Look) -> str:
         return ""
 
 
-def _take_out(root: Root, changes: list[Change], added: set[bytes]) -> None:
+def _remove_extra(root: Root, changes: list[Change], added: set[bytes]) -> None:
     """Remove what the wanted tree does not have. Hide the base's version, unless the path was added to the base."""
-    for path in gone(changes, replaced=True):
+    for path in deleted_paths(changes, replaced=True):
         with root.above(path, make=True) as (fd, name):
             remove_tree(Path(f"/proc/self/fd/{fd}", os.fsdecode(name)))
-            if not added.intersection((path, *parents(path))) and not _in_opaque(root, path):
+            if not added.intersection((path, *parents(path))) and not _is_in_opaque(root, path):
                 os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=fd)
     for change in changes:  # a hidden path that is wanted again
         if change.new is not None:
@@ -73,6 +73,6 @@ def _take_out(root: Root, changes: list[Change], added: set[bytes]) -> None:
                     os.unlink(name, dir_fd=fd)
 
 
-def _in_opaque(root: Root, path: bytes) -> bool:
+def _is_in_opaque(root: Root, path: bytes) -> bool:
     """Return True if nothing of the base shows there anyway. A whiteout without effect would appear in a listing."""
     return any(is_opaque(root, above) for above in parents(path) if above)

@@ -6,7 +6,7 @@ Only the directories that the layer touches become new trees. Everything else ke
 import anyio.to_thread
 
 from donewhen.records import frozen
-from donewhen.workspace.git.index import IndexEntry, entries, written
+from donewhen.workspace.git.index import IndexEntry, entries, index_content
 from donewhen.workspace.git.objects import (
     FILE,
     GITLINK,
@@ -23,7 +23,7 @@ from donewhen.workspace.git.run_git import GitFailed, GitLocation
 from donewhen.workspace.git.store import lfs
 from donewhen.workspace.git.store.checkout import with_filter
 from donewhen.workspace.trees.capture.base_facts import LayerFacts
-from donewhen.workspace.trees.capture.read_layer import LayerItem, joined
+from donewhen.workspace.trees.capture.read_layer import LayerItem, join
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
 
 
@@ -34,7 +34,7 @@ class Recorded:
     """None if a whole directory was deleted or replaced: only git can list its content."""
 
 
-async def record(known: LayerFacts, place: GitLocation) -> Recorded:
+async def store_candidate(known: LayerFacts, place: GitLocation) -> Recorded:
     """Store the candidate."""
     paths = {path: item for path, item in known.counting() if item.kind in ("file", "link")}
     held = {item.path: item for item in known.rules()}
@@ -42,8 +42,8 @@ async def record(known: LayerFacts, place: GitLocation) -> Recorded:
         entry = known.in_base(path)
         if entry is not None and entry.mode in (FILE, PROGRAM):
             held[path] = IndexEntry(path, entry)  # whether git converts line ends depends on what was there before
-    place.index.write_bytes(written(held.values(), known.bare.object_format))
-    pointers = await _take_in_lfs(known, place, paths)
+    place.index.write_bytes(index_content(held.values(), known.bare.object_format))
+    pointers = await _store_lfs(known, place, paths)
     await _update_index(known, place, [path for path in paths if path not in pointers])
     stored = entries(place.index.read_bytes(), known.bare.object_format)
     built = _trees(known, {path: pointers.get(path) or stored[path] for path in paths})
@@ -56,13 +56,13 @@ async def _update_index(known: LayerFacts, place: GitLocation, paths: list[bytes
         if names:
             await known.bare.run("update-index", "--add", "-z", "--stdin", at=place, stdin=names)
     except GitFailed as error:
-        named = [path for path in paths if f"'{text(path)}'" in error.said]
+        named = [path for path in paths if f"'{text(path)}'" in error.stderr]
         if not named:
             raise
         raise CandidateRefused([(named[0], f"cannot be stored: {error}")]) from error
 
 
-async def _take_in_lfs(known: LayerFacts, place: GitLocation, paths: dict[bytes, LayerItem]) -> dict[bytes, TreeEntry]:
+async def _store_lfs(known: LayerFacts, place: GitLocation, paths: dict[bytes, LayerItem]) -> dict[bytes, TreeEntry]:
     """Return pointer entries for files that belong to LFS. Their content is stored separately."""
     if not known.base.lfs and not any(path.endswith(b".gitattributes") for path in paths):
         return {}
@@ -72,7 +72,7 @@ async def _take_in_lfs(known: LayerFacts, place: GitLocation, paths: dict[bytes,
 
 
 def _pointer(known: LayerFacts, path: bytes, item: LayerItem) -> TreeEntry:
-    content = lfs.take_in(known.layer.root, path, known.lfs_places)
+    content = lfs.store_content(known.layer.root, path, known.lfs_places)
     return TreeEntry(PROGRAM if item.program else FILE, known.bare.write("blob", content))
 
 
@@ -81,9 +81,9 @@ def _trees(known: LayerFacts, recorded: dict[bytes, TreeEntry]) -> dict[bytes, E
     layer = known.layer
     built: dict[bytes, Entries] = {}
     for directory in sorted(layer.listing, key=lambda path: (-path.count(b"/"), path == b"")):
-        now = {} if layer.hides(directory) else dict(known.trees.get(directory, {}))
+        now = {} if layer.is_hiding(directory) else dict(known.trees.get(directory, {}))
         for name, item in layer.listing[directory].items():
-            path = joined(directory, name)
+            path = join(directory, name)
             now.pop(name, None)  # hides what the base has there
             entry = _directory(known, path, built) if item.kind == "directory" else recorded.get(path)
             if entry is not None:
@@ -112,7 +112,7 @@ def _changes(known: LayerFacts, built: dict[bytes, Entries]) -> tuple[Change, ..
             if new is not None and new.mode == TREE:
                 new = None  # its content is reported separately
             if old != new:
-                path = joined(directory, name)
+                path = join(directory, name)
                 found[path] = change_of(path, old, new)
     return tuple(found[path] for path in sorted(found))
 

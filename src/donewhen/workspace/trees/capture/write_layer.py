@@ -23,7 +23,7 @@ async def write_layer(store: Store, base_tree: str, tree: str, into: Path) -> No
     changes = await all_changes(store, base_tree, tree)
     into.mkdir(parents=True, exist_ok=True)
     await write_new(store, base_tree, changes, into)
-    for path in gone(changes, replaced=False):
+    for path in deleted_paths(changes, replaced=False):
         with Root(into).above(path, make=True) as (above, name):
             os.mknod(name, stat.S_IFCHR, WHITEOUT, dir_fd=above)
 
@@ -31,7 +31,7 @@ async def write_layer(store: Store, base_tree: str, tree: str, into: Path) -> No
 async def write_files(store: Store, from_tree: str, to_tree: str, directory: Path) -> None:
     """Turn a directory with the files of one tree into one with the files of another."""
     changes = await all_changes(store, from_tree, to_tree)
-    for path in gone(changes, replaced=True):
+    for path in deleted_paths(changes, replaced=True):
         _delete(directory, path)
     await write_new(store, from_tree, changes, directory)
 
@@ -50,7 +50,7 @@ async def write_new(store: Store, base_tree: str, changes: list[Change], into: P
     await write_changes(store.bare, base, files, into, store.lfs_places)
 
 
-def gone(changes: list[Change], replaced: bool) -> Iterator[bytes]:
+def deleted_paths(changes: list[Change], replaced: bool) -> Iterator[bytes]:
     """Yield the topmost deleted paths; with `replaced`, also those that have an entry of another type now."""
     old = {raw(change.path) for change in changes if change.new is None}
     new = {raw(change.path) for change in changes if change.old is None}

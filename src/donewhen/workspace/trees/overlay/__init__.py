@@ -30,7 +30,7 @@ from donewhen.workspace.trees.overlay.problems import (
     NotThere,
     OutsideTree,
     TooBig,
-    explained,
+    as_file_problem,
 )
 from donewhen.workspace.trees.overlay.resolve import Enter, Mount, Parts, PathEntry, View
 from donewhen.workspace.trees.trees import SHARED_FILE, Tree, Trees
@@ -82,22 +82,22 @@ class Files:
 
     def stat(self, path: str) -> FileStatus:
         """Return the status of a path, following links."""
-        found = self._found(path, self._view.followed(path))
+        found = self._found(path, self._view.resolve(path))
         return FileStatus(kind_of(found.st_mode), found.st_size, stat.S_IMODE(found.st_mode))
 
     @contextlib.contextmanager
-    def opened(self, path: str) -> Generator[BinaryIO]:
+    def open(self, path: str) -> Generator[BinaryIO]:
         """Open a file of any size for reading."""
-        parts = self._view.followed(path)
+        parts = self._view.resolve(path)
         if stat.S_ISDIR(self._found(path, parts).st_mode):
             raise IsDirectory(f"{path} is a directory")
-        with explained(path), self._view.file(parts) as file:
+        with as_file_problem(path), self._view.file(parts) as file:
             _require_file(path, os.fstat(file.fileno()))
             yield file
 
     def read(self, path: str, limit: int) -> bytes:
         """Return the whole content. Raise `TooBig` if it has more than `limit` bytes."""
-        with self.opened(path) as file:
+        with self.open(path) as file:
             content = file.read(limit + 1)
             if len(content) > limit:
                 size = os.fstat(file.fileno()).st_size
@@ -114,12 +114,12 @@ class Files:
     def entries(self, path: str = ".") -> list[PathEntry]:
         """Return the sorted entries of a directory. Links are not followed."""
         parts = self._directory_parts(path)
-        with explained(path), self._view.directory(parts) as directory:
-            return self._view.listed(parts, directory)
+        with as_file_problem(path), self._view.directory(parts) as directory:
+            return self._view.entries(parts, directory)
 
     def target(self, entry: PathEntry) -> str:
         """Return the target of a link that was found in a directory."""
-        with explained(entry.path):
+        with as_file_problem(entry.path):
             return self._view.target(self._view.parts(entry.path))
 
     def walk(
@@ -127,7 +127,7 @@ class Files:
     ) -> Iterator[PathEntry]:
         """Yield everything below a directory, in order, without `.git` and paths shared with other trees."""
         parts = self._directory_parts(path)
-        with explained(path), self._view.directory(parts) as directory:
+        with as_file_problem(path), self._view.directory(parts) as directory:
             for number, entry in enumerate(self._view.below(parts, directory, min(deepest, DEEPEST), enter)):
                 if number >= most:
                     return
@@ -138,9 +138,9 @@ class Files:
 
         An existing file keeps its permissions.
         """
-        parts = self._view.followed(path)
+        parts = self._view.resolve(path)
         self._require_writable(path, parts)
-        with explained(path):
+        with as_file_problem(path):
             before = self._view.status(parts)
             if before is not None:
                 _require_file(path, before)
@@ -155,19 +155,19 @@ class Files:
         if any(is_dot_git(os.fsencode(part)) for part in parts):
             raise OutsideTree(f"{path} belongs to git, and is not written")
         for number in range(1, len(parts)):
-            with explained(path):
+            with as_file_problem(path):
                 found = self._view.status(parts[:number])
             if found is not None and not stat.S_ISDIR(found.st_mode):
                 raise NotDirectory(f"{'/'.join(parts[:number])} is no directory")
 
     def _directory_parts(self, path: str) -> Parts:
-        parts = self._view.followed(path)
+        parts = self._view.resolve(path)
         if not stat.S_ISDIR(self._found(path, parts).st_mode):
             raise NotDirectory(f"{path} is no directory")
         return parts
 
     def _found(self, path: str, parts: Parts) -> os.stat_result:
-        with explained(path):
+        with as_file_problem(path):
             found = self._view.status(parts)
         if found is None:
             raise NotThere(f"{path} does not exist")

@@ -56,7 +56,7 @@ BY_NUMBER: dict[int, type[FileProblem]] = {
 
 
 @contextlib.contextmanager
-def explained(path: str) -> Generator[None]:
+def as_file_problem(path: str) -> Generator[None]:
     """Turn an OSError about a path into a `FileProblem`."""
     try:
         yield

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.trees.overlay.directory import Directory, Kind, kind_of
-from donewhen.workspace.trees.overlay.problems import NotThere, OutsideTree, explained
+from donewhen.workspace.trees.overlay.problems import NotThere, OutsideTree, as_file_problem
 
 MOST_HOPS = 40
 LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
@@ -49,7 +49,7 @@ class Mount:
         return (*self.inner, *parts[len(self.at) :])
 
     @contextlib.contextmanager
-    def opened(self, place: Parts) -> Generator[Directory]:
+    def open(self, place: Parts) -> Generator[Directory]:
         here = Directory.at(self.layers, self.overlay)
         try:
             for part in place:
@@ -83,7 +83,7 @@ class View:
             path = inside[len(self.root) :]
         return tuple(part for part in path.split("/") if part not in ("", "."))
 
-    def followed(self, path: str) -> Parts:
+    def resolve(self, path: str) -> Parts:
         """Return the path with every link in it resolved, the last one included."""
         here: list[str] = []
         todo = list(reversed(self.parts(path)))
@@ -96,7 +96,7 @@ class View:
                 here.pop()
                 continue
             here.append(part)
-            with explained(path):
+            with as_file_problem(path):
                 found = self.status(tuple(here))
                 is_link = found is not None and stat.S_ISLNK(found.st_mode)
                 link = self.target(tuple(here)) if is_link else None
@@ -118,7 +118,7 @@ class View:
         if not place:
             return mount.layers[0].status()
         try:
-            with mount.opened(place[:-1]) as directory:
+            with mount.open(place[:-1]) as directory:
                 return directory.status(place[-1])
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -127,23 +127,23 @@ class View:
         """Return the target of the link at a path."""
         mount = self.mount(parts)
         *above, name = mount.place(parts)
-        with mount.opened(tuple(above)) as directory:
+        with mount.open(tuple(above)) as directory:
             return directory.target(name)
 
     def file(self, parts: Parts) -> BinaryIO:
         """Open the file at a path for reading."""
         mount = self.mount(parts)
         *above, name = mount.place(parts)
-        with mount.opened(tuple(above)) as directory:
+        with mount.open(tuple(above)) as directory:
             return directory.open(name)
 
     @contextlib.contextmanager
     def directory(self, parts: Parts) -> Generator[Directory]:
         mount = self.mount(parts)
-        with mount.opened(mount.place(parts)) as directory:
+        with mount.open(mount.place(parts)) as directory:
             yield directory
 
-    def listed(self, parts: Parts, directory: Directory) -> list[PathEntry]:
+    def entries(self, parts: Parts, directory: Directory) -> list[PathEntry]:
         """Return the entries of a directory, including mounts that appear in it."""
         names = directory.names()
         for mount in self._mounts:
@@ -153,7 +153,7 @@ class View:
 
     def below(self, parts: Parts, directory: Directory, deepest: int, enter: Enter) -> Iterator[PathEntry]:
         """Yield everything below a directory, in order, without `.git` and other mounts."""
-        for entry in self.listed(parts, directory):
+        for entry in self.entries(parts, directory):
             inner = (*parts, entry.path.rpartition("/")[2])
             if inner[-1] == ".git" or self.mount(inner).at == inner:
                 continue
