@@ -99,7 +99,7 @@ def test_a_failure_at_the_end_of_two_hundred_megabytes_is_found_in_little_space(
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (700 * 1024**2, 700 * 1024**2))\n"
         "from donewhen.memory.signature import signature_of\n"
-        "print(signature_of(open(sys.argv[1], 'rb').read()).where())"
+        "print(signature_of(open(sys.argv[1], 'rb').read()).place_digest())"
     )
     ran = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
     assert ran.stdout.strip() == signature_of(LOGS[name]).place_digest(), ran.stderr

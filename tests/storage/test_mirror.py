@@ -116,7 +116,8 @@ from pathlib import Path
 from donewhen.storage.log_file import LogFile, Written
 resource.setrlimit(resource.RLIMIT_DATA, (120_000_000, 120_000_000))
 warnings, mirror = [], LogFile(Path(sys.argv[1]))
-print([entry.position for entry in mirror.entries(warnings) if isinstance(entry, Written)], mirror.last(), warnings)
+positions = [entry.position for entry in mirror.entries(warnings) if isinstance(entry, Written)]
+print(positions, mirror.last_position(), warnings)
 """
 
 

@@ -393,7 +393,7 @@ NAMES = st.sampled_from(["one", "two", "three"])
 LEGS = st.builds(
     CheckDelta,
     name=NAMES,
-    stands=st.sampled_from(["kept", "gained", "turned", "open", "unknown"]),
+    kind=st.sampled_from(["kept", "gained", "turned", "open", "unknown"]),
     status=st.sampled_from(["pass", "fail", "timeout"]),
     passed=st.frozensets(st.sampled_from(["t1", "t2"])),
 )
