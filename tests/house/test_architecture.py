@@ -1,7 +1,7 @@
 """The import rules hold, and the programs that keep them bite: each is run on a copy with a planted offence.
 
 The rules stand in pyproject.toml; this module knows none of them but the ones that it breaks on purpose. Only
-rings between single modules, which no contract there can express, are looked for here.
+rings between single modules, and between the children of any package, are looked for here.
 """
 
 import ast
@@ -134,6 +134,10 @@ def import_ring(src: Path) -> list[str]:
     for name, (package, text) in known.items():
         targets = {target if target in known else target.rpartition(".")[0] for target in imports(package, text)}
         graph[name] = targets & known.keys()
+    return ring_in(graph)
+
+
+def ring_in(graph: dict[str, set[str]]) -> list[str]:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -141,8 +145,47 @@ def import_ring(src: Path) -> list[str]:
     return []
 
 
+def sibling_ring(src: Path) -> list[str]:
+    """The packages or modules of one ring inside one package, if there is any, where each counts with all below it."""
+    known = modules(src)
+    found = [(name, target) for name, (package, text) in known.items() for target in imports(package, text)]
+    for parent in sorted({above for name in known for above in packages_above(name)}):
+        graph: dict[str, set[str]] = {}
+        for one, other in found:
+            if one.startswith(f"{parent}.") and other.startswith(f"{parent}."):
+                child, sibling = (f"{parent}.{each.removeprefix(f'{parent}.').split('.')[0]}" for each in (one, other))
+                if child != sibling and sibling in known:
+                    graph.setdefault(child, set()).add(sibling)
+        if ring := ring_in(graph):
+            return ring
+    return []
+
+
+def packages_above(module: str) -> Iterator[str]:
+    parts = module.split(".")
+    yield from (".".join(parts[:count]) for count in range(1, len(parts)))
+
+
 def test_no_modules_import_each_other_in_a_ring() -> None:
     assert import_ring(ROOT / "src") == []
+
+
+def test_no_packages_of_one_package_import_each_other_in_a_ring() -> None:
+    assert sibling_ring(ROOT / "src") == []
+
+
+def test_a_ring_of_packages_is_found_where_no_two_modules_form_one(tmp_path: Path) -> None:
+    for package in ("p", "p/left", "p/right"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+    (tmp_path / "p/left/a.py").write_text("from p.right.b import x")
+    (tmp_path / "p/right/b.py").touch()
+    (tmp_path / "p/right/c.py").touch()
+    (tmp_path / "p/left/d.py").touch()
+    assert sibling_ring(tmp_path) == []
+    (tmp_path / "p/right/c.py").write_text("from ..left import d")
+    assert import_ring(tmp_path) == []
+    assert {"p.left", "p.right"} <= set(sibling_ring(tmp_path))
 
 
 @pytest.mark.parametrize(
