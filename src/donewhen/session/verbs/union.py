@@ -192,12 +192,12 @@ async def _has_moved(place: Workplace, patch: Patch) -> bool:
 
 def _finished(combined: Combined) -> SessionFinished:
     united, summary = combined.united, combined.summary
-    legs = united.judgement.legs if united.judgement else ()
-    results = tuple(CheckResult(leg.name, leg.status, leg.exit_code, leg.duration_ms) for leg in legs)
+    deltas = united.judgement.deltas if united.judgement else ()
+    results = tuple(CheckResult(delta.name, delta.status, delta.exit_code, delta.duration_ms) for delta in deltas)
     # All patches may be in while a check is still red as on the base: then the contract is not met.
-    green = bool(legs) and all(leg.status == "pass" or leg.quarantined for leg in legs)
+    green = bool(deltas) and all(delta.status == "pass" or delta.quarantined for delta in deltas)
     return SessionFinished(
-        outcome=Outcome.VERIFIED if united.complete and green else Outcome.RED,
+        outcome=Outcome.VERIFIED if united.is_complete and green else Outcome.RED,
         reason=summary,
         iterations=0,
         results=results,
