@@ -42,7 +42,7 @@ def test_the_program_tells_by_its_exit_code_that_an_honest_fix_is_done(yard: Yar
 def test_a_person_hears_that_the_contract_is_another_one_than_before(yard: Yard) -> None:
     (cheat,) = [one for one in OUTSIDE if one.says == "the contract asks for less"]
     answer = donewhen("check", cwd=yard.cheated(cheat))
-    assert "note: the contract is the working tree's; HEAD has another donewhen.toml" in answer.err
+    assert "note: the contract is read from the working tree; donewhen.toml is different in HEAD" in answer.err
     assert "not graded: donewhen.toml modified" in answer.out
 
 

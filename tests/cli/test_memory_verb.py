@@ -98,7 +98,7 @@ def test_a_list_is_narrowed_by_words_and_by_the_repository_around_a_path(tmp_pat
         (only,) = donewhen("memory", "list", *words, cwd=tmp_path).out.splitlines()
         assert only.endswith("declared tax")
     none = donewhen("memory", "list", "no", "such", cwd=tmp_path)
-    assert (none.code, none.out, none.err) == (0, "", "nothing that is remembered fits\n")
+    assert (none.code, none.out, none.err) == (0, "", "no repair matches\n")
 
 
 @pytest.mark.promise("command.memory.show")
@@ -110,11 +110,11 @@ def test_one_repair_is_shown_with_its_failure_its_change_and_how_its_hints_did(t
     assert answer.code == 0
     for told in (
         f"repair    {id}",
-        "state     offered when the same failure is seen again",
+        "state     used as a hint when the same failure occurs again",
         "          shop.c: undeclared: 'tax' undeclared (first use in this function)",
         "offered   4: shown 3, withheld 1",
-        "shown     helped 1, hurt 1: 50% of 2 that were judged",
-        "withheld  passed 0, red 1: 0% of 1 that were judged",
+        "shown     helped 1, hurt 1: 50% of 2 judged",
+        "withheld  passed 0, red 1: 0% of 1 judged",
         "          declared tax",
         "          +int tax;",
     ):
@@ -153,7 +153,7 @@ def test_what_is_forgotten_is_gone_with_its_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [(), ("abc", "--all")])
 def test_forgetting_needs_to_know_what(tmp_path: Path, words: tuple[str, ...]) -> None:
     answer = donewhen("memory", "forget", *words, cwd=tmp_path)
-    assert (answer.code, answer.one_line) == (2, "donewhen: say which: donewhen memory forget ID, or --all")
+    assert (answer.code, answer.one_line) == (2, "donewhen: name the repairs: donewhen memory forget ID, or --all")
 
 
 @pytest.mark.promise("command.memory.export-import")

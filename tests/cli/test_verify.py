@@ -46,7 +46,7 @@ def test_a_receipt_is_judged_again_with_the_same_result(repo: Path, receipt: Pat
         "check made: grep -q done made.txt && cat /dev/null",
         "  must exit 0 within 120 s",
         "1 of 1 checks passed",
-        "unsigned: no commit carries this receipt's digest, so it shows what happened but not who says so",
+        "unsigned: no commit carries this receipt's digest, so it shows what happened but not who wrote it",
         "same as the receipt",
     ]
 

@@ -125,8 +125,8 @@ def test_a_question_names_who_asks_once() -> None:
 
 def test_a_subtask_that_is_worked_on_again_says_why() -> None:
     assert of(began("a")) == "  subtask a started"
-    assert of(began("a", 2)) == "  subtask a is tried again after a failure"
-    assert of(began("a", 3)) == "  subtask a is offered again on top of the others"
+    assert of(began("a", 2)) == "  subtask a is retried after a failure"
+    assert of(began("a", 3)) == "  subtask a is retried on top of the combined patches"
 
 
 def test_what_the_gate_says_is_told_with_its_reasons_in_words() -> None:
@@ -237,7 +237,7 @@ def test_every_subtask_has_a_mark_and_says_what_is_done_about_it() -> None:
         "✗ e rejected: e.py: OTHER is not in the foo…   · f waits",
         "✓ lint 1.2 s   ✗ tests 1.2 s",
     ]
-    assert found[-1] == "1:25 2 at work, 1 checked, 1 rejected, 1 waiting, 1 accepted"
+    assert found[-1] == "1:25 2 working, 1 checked, 1 rejected, 1 waiting, 1 accepted"
 
 
 def test_subtasks_end_as_applied_or_left_out_and_go_away_when_the_round_is_judged() -> None:
@@ -265,7 +265,7 @@ def test_what_goes_on_is_named_between_planning_and_the_union() -> None:
     assert shown(kept(planning)[0])[-1].endswith("planning")
     assert shown(kept(PLANNED)[0])[-1].endswith("preparing the subtasks")
     farmed = [*PLANNED, began("a"), gated("a"), events.SubtasksFarmed(accepted=1, total=6)]
-    assert shown(kept(farmed)[0])[-1].endswith("putting the patches together")
+    assert shown(kept(farmed)[0])[-1].endswith("combining the patches")
     assert shown(kept([*farmed, running("tests", "union")])[0])[-1].endswith("checking tests (union)")
 
 
@@ -477,4 +477,4 @@ def test_a_plan_that_waits_for_a_person_is_shown_once_and_with_how_to_change_it(
     (session,) = re.findall(r"^session (\w+):", asked.out, re.MULTILINE)
     shown_plan = donewhen("show", session, cwd=repo).out
     assert "donewhen answer" in shown_plan
-    assert "not begun" not in shown_plan
+    assert "not started" not in shown_plan

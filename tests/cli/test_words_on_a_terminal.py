@@ -75,9 +75,9 @@ def test_an_encoding_that_lacks_a_letter_is_no_reason_to_stop(root: Path, encodi
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("chekc", "donewhen: there is no command 'chekc'; did you mean check?"),
-        ("zzz", "donewhen: there is no command 'zzz'; see: donewhen --help"),
-        ("inbox", "donewhen: inbox is not part of this version; `donewhen --help` names what is"),
+        ("chekc", "donewhen: unknown command 'chekc'; did you mean check?"),
+        ("zzz", "donewhen: unknown command 'zzz'; see: donewhen --help"),
+        ("inbox", "donewhen: inbox is not available in this version; see: donewhen --help"),
     ],
 )
 def test_a_command_that_is_none_is_answered_with_what_may_help(tmp_path: Path, typed: str, told: str) -> None:

@@ -411,7 +411,7 @@ def test_at_a_terminal_a_proposal_is_changed_by_words_and_taken_by_a_yes(repo: P
     assert code == 0, seen
     for words in (
         "(now: fail)",
-        "contract: [y]es, [n]o, [l]ater, or what should be different?",
+        "contract: [y]es, [n]o, [l]ater, or what to change?",
         "strict: ",
         "verified",
     ):

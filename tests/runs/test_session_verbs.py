@@ -218,7 +218,7 @@ def test_the_demo_goes_from_a_red_baseline_over_a_mistake_and_a_cheat_to_a_verif
     place = next(line.removeprefix("$ cd ") for line in answer.out.splitlines() if line.startswith("$ cd "))
     branch = git(Path(place), "branch", "--list", "donewhen/*").strip()
     assert git(Path(place), "show", f"{branch}:slug.py").count("findall") == 1
-    assert "other_signs" in git(Path(place), "show", f"{branch}:test_slug.py")
+    assert "other_characters" in git(Path(place), "show", f"{branch}:test_slug.py")
 
 
 def test_ten_sessions_on_one_repository_at_once_do_not_disturb_each_other(repo: Path) -> None:

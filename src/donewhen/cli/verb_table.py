@@ -45,6 +45,6 @@ def help_text() -> str:
         "Commands:",
         *(f"  {verb:<{width}}  {line}" for verb, line in VERBS.items()),
         "",
-        "`donewhen COMMAND --help` tells more about one of them.",
+        "`donewhen COMMAND --help` describes one command.",
     ]
     return "\n".join(lines)

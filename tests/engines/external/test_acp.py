@@ -192,7 +192,7 @@ async def test_an_mcp_server_is_not_offered_to_an_agent_that_cannot_use_it(place
     assert place.told.params("session/new") == [{"cwd": str(place.root), "mcpServers": []}]
 
 
-# -- going on --
+# -- resuming --
 
 
 async def test_a_conversation_is_gone_on_with_and_keeps_its_name(place: Place) -> None:

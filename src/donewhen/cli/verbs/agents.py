@@ -33,10 +33,10 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 @click.command("agents")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per agent and line.")
 def command(as_json: bool) -> int:
-    """The agents that `--engine external:NAME` knows, whether each is ready, and what it lacks if not.
+    """The agents for `--engine external:NAME`, whether each is ready, and what it lacks if not.
 
-    The way in is its own stream (cli) or the Agent Client Protocol (acp); governance is how much of what it does
-    passes through donewhen: full, confined or open. Keys are looked for, never shown.
+    The interface is its own stream (cli) or the Agent Client Protocol (acp). Governance is how much of its work
+    passes through donewhen: full, confined or open. Keys are never shown.
     """
     found = anyio.run(partial(methods.agents_list, say))
     if as_json:

@@ -15,7 +15,7 @@ SHORTEST_ID = 4
 @click.argument("words", nargs=-1, required=True, metavar="[ID] TEXT", shell_complete=offered_ids)
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 def command(words: tuple[str, ...], as_json: bool) -> int:
-    """Answer the question of a session with TEXT, or say in TEXT what to change in the contract or plan that waits.
+    """Answer the question of a session with TEXT, or request a change of the pending contract or plan.
 
     One argument is the TEXT, for the newest session of this repository that waits for an answer. If it is the id of a
     session, the text is missing. A session that no process works on continues here.

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.option("--head", is_flag=True, help="Judge HEAD alone, without the working tree's changes.")
 @click.option("--as-is", is_flag=True, help="Judge the files as you left them, without protection.")
-@click.option("--fresh", is_flag=True, help="Take no result from the verdict cache.")
+@click.option("--fresh", is_flag=True, help="Ignore cached results.")
 @click.option("--receipt", type=click.Path(path_type=Path), default=None, help="Write the evidence to this file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json: bool) -> int:
     """Judge the working tree against HEAD: 0 when every check passes, 1 when not.
 
-    Protected paths (tests, what configures them, what the checks run) are graded as HEAD has them; edits to them are
-    listed as not graded.
+    Protected paths (tests, their configuration, files that the checks run) are judged as they are in HEAD. Edits to
+    them are listed as not graded.
     """
     # Imported here, because help and completion do not need these modules.
     from donewhen.cli.views import contract_lines

@@ -11,9 +11,9 @@ from donewhen.cli.verbs import demo_scene
 
 @click.command("demo")
 def command() -> int:
-    """Watch a run from a red baseline to a verified branch: a mistake, a cheat that is caught, and the honest work.
+    """Watch a run from a red baseline to a verified branch: a mistake, a detected cheat, and the correct work.
 
-    Everything is real but the model, which is scripted: no key is needed and nothing leaves this machine.
+    Only the model is scripted. It needs no key and no network.
     """
     # Imported here, because help and completion are used often and do not need these modules.
     from functools import partial
@@ -31,7 +31,7 @@ def command() -> int:
     anyio.run(make_repository, repo, demo_scene.FILES)
     script = place / "script.json"
     script.write_text(json.dumps(demo_scene.STEPS))
-    click.echo("The model of this demo is scripted; repository, sandbox, checks, verdict and branch are real.")
+    click.echo("The model in this demo is scripted. The repository, sandbox, checks, verdict and branch are real.")
     click.echo(f"$ cd {repo}")
     click.echo(f'$ donewhen run "{demo_scene.INTENT}"')
     options = RunOptions(intent=demo_scene.INTENT, repo=repo, values={"--model": f"scripted:{script}"}, yes=True)
@@ -39,8 +39,8 @@ def command() -> int:
         result = anyio.run(partial(methods.session_start, options, watch))
     show_ending(result, as_json=False)
     click.echo("")
-    click.echo("Your turn, in a repository of your own:")
-    click.echo("  donewhen init                    proposes what done means there")
+    click.echo("Next, in a repository of your own:")
+    click.echo("  donewhen init                    propose a contract for it")
     click.echo("  export ANTHROPIC_API_KEY=…       or another provider's: donewhen models")
     click.echo('  donewhen run "what you want"')
     return result.outcome.exit_code

@@ -10,9 +10,7 @@ from donewhen.cli.session_argument import session_argument
 from donewhen.printable import visible
 from donewhen.server import methods
 
-ESCAPED = (
-    "note: characters that a terminal would obey or hide are shown as escapes; to get the patch itself: donewhen diff"
-)
+ESCAPED = "note: control and hidden characters are shown as escapes; to get the exact patch: donewhen diff"
 
 
 @click.command("diff")
@@ -20,7 +18,7 @@ ESCAPED = (
 def command(session: str) -> int:
     """The work of a session against its base, as a patch that git can apply.
 
-    A terminal is shown control characters as escapes; a file or a pipe gets the patch as it is.
+    A terminal gets control characters as escapes. A file or a pipe gets the exact patch.
     Without ID: the newest session of this repository that is not discarded.
     """
     patch = anyio.run(methods.session_diff, session)

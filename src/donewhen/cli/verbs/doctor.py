@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def command(as_json: bool) -> int:
     """What is missing on this machine and what it costs you.
 
-    Exit code 0 when nothing is missing: the full wall stands, and a model can be used. 1 when something is.
+    Exit code 0 when nothing is missing: full isolation, and a model or an agent can be used. Otherwise 1.
     """
     findings = anyio.run(methods.doctor_run)
     if as_json:

@@ -14,8 +14,8 @@ from donewhen.server import methods
 def command() -> int:
     """Propose donewhen.toml from what the repository already has, try it once, and write it.
 
-    Every check is named with the reason for it. A file that is already there keeps all it says and gains only what is
-    missing. Exit code 0 when there is a contract, 2 when nothing was found.
+    Every check is shown with its reason. An existing file keeps its content; only missing checks are added. Exit code
+    0 when there is a contract, 2 when nothing was found.
     """
     # Imported here, because help and completion do not need these modules.
     from donewhen.cli.views import contract_lines

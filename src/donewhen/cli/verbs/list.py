@@ -11,7 +11,9 @@ from donewhen.server import methods
 
 @click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per session and line.")
-@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="At most so many; 0 for all.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Show at most this many; 0 shows all."
+)
 def command(as_json: bool, limit: int) -> int:
     """The sessions of this user, the newest first."""
     for row in methods.session_list(limit=limit, say=say):

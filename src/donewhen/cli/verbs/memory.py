@@ -18,23 +18,23 @@ EMPTY = "nothing is remembered yet; a repair is learnt when a check turns from r
 
 @click.group("memory", no_args_is_help=False)
 def command() -> None:
-    """What repairs taught: which are remembered, how often their hints helped, and what failures are known by."""
+    """Learnt repairs: what they changed, how often their hints helped, and how failures are recognised."""
 
 
 @command.command("list")
 @click.argument("words", nargs=-1, metavar="[WORDS]...")
-@click.option("--repo", default="", metavar="PATH", help="Only those that were made in the repository around PATH.")
+@click.option("--repo", default="", metavar="PATH", help="Only repairs made in the repository at PATH.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per repair and line.")
 def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
-    """The repairs that are remembered, the newest first; with WORDS, those that have all of them in their check, their
-    failure, what was said or what was changed.
+    """List the repairs, the newest first. With WORDS, only those that contain all of them in the check, the failure,
+    the message or the change.
 
-    A line has the id, the repository that it comes from, how often the hint helped and hurt, the check, the kind of
-    failure and what was said.
+    A line has the id, the repository, how often the hint helped and hurt, the check, the kind of failure and the
+    message.
     """
     found = methods.memory_list(" ".join(words), repo, say)
     if not found:
-        say("nothing that is remembered fits" if words or repo else EMPTY)
+        say("no repair matches" if words or repo else EMPTY)
     for known in found:
         click.echo(json.dumps(known) if as_json else one_line(_summary_line(known)))
     return 0
@@ -44,7 +44,7 @@ def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(id: str, as_json: bool) -> int:
-    """All about one repair: the failure, what was said, what was changed, and how its hints did."""
+    """Show one repair: the failure, its message, the change, and how its hints did."""
     known = methods.memory_show(id, say)
     if as_json:
         click.echo(json.dumps(known))
@@ -60,7 +60,7 @@ def show(id: str, as_json: bool) -> int:
 def forget(ids: tuple[str, ...], every: bool) -> int:
     """Remove the repairs with these ids, or all of them, with their counts."""
     if bool(ids) == every:
-        raise BadInput("say which: donewhen memory forget ID, or --all")
+        raise BadInput("name the repairs: donewhen memory forget ID, or --all")
     count = methods.memory_forget(list(ids), every, say)
     say(f"forgotten: {count} repair{'' if count == 1 else 's'}")
     return 0
@@ -95,12 +95,12 @@ def import_repairs(file: str) -> int:
 
 @command.command("signature")
 @click.argument("file", required=False, metavar="[FILE]")
-@click.option("--check", default="", metavar="NAME", help="The check that printed the log; a part of the first key.")
+@click.option("--check", default="", metavar="NAME", help="The check that printed the log; part of the first key.")
 def signature(file: str | None, check: str) -> int:
-    """Both keys of the failure in FILE, the log of a check or of a whole CI run; without FILE, of what is piped in.
+    """Print both keys of the failure in FILE, the log of a check or of a whole CI run. Without FILE, stdin is read.
 
     One JSON object: `where` and `what` with a key each, what failed, the phase, the reader that understood the log, and
-    whether a repair may be recalled for it. Nothing is run and nothing is kept.
+    whether a repair may be recalled for it. Nothing is run or stored.
     """
     click.echo(json.dumps(methods.memory_signature(_read(file), check), indent=2))
     return 0
@@ -118,13 +118,13 @@ def _source(known: dict[str, Any]) -> str:
 
 
 STATES = {
-    "offered": "offered when the same failure is seen again",
-    "retired": "retired: the evidence is against it, and it is not offered any more",
-    "grouped": "never offered: what the check printed is understood by no reader",
+    "offered": "used as a hint when the same failure occurs again",
+    "retired": "retired: the evidence is against it; not used as a hint any more",
+    "grouped": "never used as a hint: no reader understands what the check printed",
 }
 
 
-NOT_LEARNT_HERE = "imported, or older than this field: offered only with memory.across_repositories = true"
+NOT_LEARNT_HERE = "imported, or from an older version: used as a hint only with memory.across_repositories = true"
 
 
 def _lines(known: dict[str, Any]) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
 
 
 def _share(good: int, bad: int) -> str:
-    return f": {good / (good + bad):.0%} of {good + bad} that were judged" if good + bad else ""
+    return f": {good / (good + bad):.0%} of {good + bad} judged" if good + bad else ""
 
 
 def _read(file: str | None) -> bytes:

@@ -10,9 +10,9 @@ from donewhen.cli.group import one_line
 @click.command("models")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per provider and line.")
 def command(as_json: bool) -> int:
-    """The providers that `--model PROVIDER:NAME` knows best, whether each is ready, and what it lacks if not.
+    """The main providers for `--model PROVIDER:NAME`, whether each is ready, and what it lacks if not.
 
-    Whatever else pydantic-ai can name may be named as well. Keys are looked for, never shown.
+    Other providers of pydantic-ai work as well. Keys are never shown.
     """
     from donewhen.server import methods
 

@@ -16,9 +16,9 @@ EXIT_CODES = {"allow": 0, "deny": 1, "ask": 3}
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a line.")
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
 def command(as_json: bool, words: tuple[str, ...]) -> int:
-    """Say whether an engine may run COMMAND: allow, ask or deny, the rule and its reason. Runs nothing.
+    """Show whether an engine may run COMMAND: allow, ask or deny, the rule and its reason. Runs nothing.
 
-    Exit 0 for allow, 1 for deny, 3 for ask. This is early feedback; what confines a command is the sandbox.
+    Exit 0 for allow, 1 for deny, 3 for ask. The policy is early feedback; the sandbox is what confines a command.
     COMMAND is one argument, as a shell would get it, or several words.
     """
     ruling = anyio.run(methods.policy_decide, words[0] if len(words) == 1 else shlex.join(words))

@@ -20,7 +20,7 @@ WITHOUT_KEY: tuple[Decorator, ...] = (
     click.option(
         "--contract", type=click.Path(path_type=Path), default=None, help="A file in the form of donewhen.toml."
     ),
-    click.option("--max-iterations", type=int, default=None, help="Rounds of work and judgement, over all engines."),
+    click.option("--max-iterations", type=int, default=None, help="Rounds (attempt and verdict), over all engines."),
 )
 """Options that exist only on the command line. All others set a key, and `schema` describes them."""
 
@@ -54,12 +54,12 @@ def _option(flag: str, key: schema.Key) -> Decorator:
 @click.command("run")
 @click.argument("intent")
 @shared_options()
-@click.option("--yes", is_flag=True, help="Take the proposed contract, ask nothing.")
-@click.option("--ask", is_flag=True, help="Questions may be asked although there is no terminal.")
+@click.option("--yes", is_flag=True, help="Accept the proposed contract, ask nothing.")
+@click.option("--ask", is_flag=True, help="Allow questions although there is no terminal.")
 def command(as_json: bool, **given: Any) -> int:
     """Work on INTENT until the contract is green or a limit is reached.
 
-    The outcome is the exit code: 0 verified, 1 not done, 3 waits for a person, 4 machinery broke, 5 a limit,
+    The outcome is the exit code: 0 verified, 1 not done, 3 waits for a person, 4 something broke, 5 a limit,
     6 nothing to do, 130 cancelled.
     """
     return start(as_json, given)

@@ -16,15 +16,15 @@ from donewhen.server import methods
 from donewhen.storage.record import Record
 
 MOST_SUBTASKS = 40
-BROKEN_OFF = {AT_WORK: "not finished", CHECKED: "not finished", WAITS: "not begun"}
+BROKEN_OFF = {AT_WORK: "not finished", CHECKED: "not finished", WAITS: "not started"}
 
 
 @click.command("show")
 @session_argument
-@click.option("--config", is_flag=True, help="Every setting, and where it came from.")
+@click.option("--config", is_flag=True, help="Every setting and its source.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(session: str, config: bool, as_json: bool) -> int:
-    """What a session is about, how far it came, what it cost, and what it waits for.
+    """Show one session: intent, state, rounds, cost, and what it waits for.
 
     Without ID: the newest session of this repository.
     """
@@ -91,7 +91,7 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
     for one in known["rounds"]:
         failing = ", ".join(f"{name} {status}" for name, status in one["failing"])
         opinion = f", {one['opinion']}" if one["opinion"] else ""
-        yield f"round {one['n']:<3} {'green' if one['green'] else failing or one['stop'] or 'under way'}{opinion}"
+        yield f"round {one['n']:<3} {'green' if one['green'] else failing or one['stop'] or 'in progress'}{opinion}"
     if not known["gate"] or known["gate"]["kind"] != "plan":  # the person who must decide gets the complete plan below
         yield from _plan(records, known["live"])
     for name, path in known["artifacts"].items():

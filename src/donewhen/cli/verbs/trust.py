@@ -10,7 +10,7 @@ from donewhen.server import methods
 def command() -> int:
     """Accept the widening keys of this repository's donewhen.toml, as the file is now.
 
-    Any later change of the file has to be accepted again.
+    After any change, the file must be accepted again.
     """
     trusted = methods.trust_accept()
     for widening in trusted.widened:

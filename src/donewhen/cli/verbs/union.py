@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 @click.command("union")
-@click.option("--base", default="", help="The commit that the parts are put onto; HEAD by default.")
+@click.option("--base", default="", help="The commit to combine the parts on; default: HEAD.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 @click.argument("parts", nargs=-1, metavar="REF|PATCH...")
 def command(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
     """Combine finished branches or patch files: 0 when all are in, 1 when some are left out.
 
-    Each part is gated by itself on the base: it applies, parses, declares nothing twice, brings no switches or secrets,
-    and no check that is green on the base turns red. What passes is put together and judged as a whole; if that is
-    red, who broke it and together with whom is searched, and a maximal set that passes becomes a branch.
+    Each part is first judged alone on the base: it must apply and parse, declare nothing twice and add no switches or
+    secrets, and no check that is green on the base may turn red. The parts that pass are combined and judged together.
+    If that is red, the cause is searched, and a maximal set that passes becomes a branch.
     """
     combined = anyio.run(methods.union_run, base, parts, say, _audience(as_json))
     if not as_json:

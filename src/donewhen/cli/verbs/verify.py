@@ -10,9 +10,9 @@ from donewhen.server import methods
 @click.command("verify")
 @click.argument("named", metavar="RECEIPT|COMMIT")
 def command(named: str) -> int:
-    """Judge again what a receipt tells of: 0 the same, 1 it differs, 2 the receipt was changed or cannot be read.
+    """Judge the tree of a receipt again: 0 the same, 1 it differs, 2 the receipt was changed or cannot be read.
 
-    First it prints the commands that it judges by, and whether the base commit states another contract: anyone can
+    The commands of the receipt are printed first, and a warning if the base commit has another contract: anyone can
     write a receipt whose only check is `true`.
     """
     from donewhen.session.check.judge_tree import summary  # loaded on use: help does not need it
@@ -24,7 +24,7 @@ def command(named: str) -> int:
     if verified.anchor:
         click.echo(f"anchored: commit {verified.anchor} carries this receipt")
     else:
-        click.echo("unsigned: no commit carries this receipt's digest, so it shows what happened but not who says so")
+        click.echo("unsigned: no commit carries this receipt's digest, so it shows what happened but not who wrote it")
     click.echo("differs from the receipt" if verified.differences else "same as the receipt")
     return 1 if verified.differences else 0
 

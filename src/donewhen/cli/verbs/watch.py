@@ -30,7 +30,7 @@ def command(session: str, as_json: bool) -> int:
     anyio.run(_follow, session, as_json)
     known = methods.session_get(session)
     if known["state"] not in ("finished", "waiting"):
-        say(f"nobody works on it any more; to go on: donewhen resume {known['id']}")
+        say(f"no process is working on it; continue with: donewhen resume {known['id']}")
     outcome = Outcome.of(known["outcome"]) or (Outcome.WAITING if known["state"] == "waiting" else Outcome.FAILED)
     return outcome.exit_code
 

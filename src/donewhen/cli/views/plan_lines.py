@@ -63,9 +63,9 @@ def plan_size(event: events.PlanningCompleted) -> str:
 def started_words(event: events.SubtaskStarted) -> str:
     id, attempt = name_of(event.id), whole(event.attempt)
     if attempt == 2:
-        return f"  subtask {id} is tried again after a failure"
+        return f"  subtask {id} is retried after a failure"
     if attempt > 2:
-        return f"  subtask {id} is offered again on top of the others"
+        return f"  subtask {id} is retried on top of the combined patches"
     return f"  subtask {id} started"
 
 

@@ -13,7 +13,7 @@ from donewhen.cli.views.plan_lines import plan_size, reason_words, rejection_cau
 from donewhen.events import Event
 
 WAITS, AT_WORK, CHECKED, ACCEPTED, APPLIED, LEFT_OUT = (
-    "waits", "at work", "checked", "accepted", "applied", "left out"
+    "waits", "working", "checked", "accepted", "applied", "left out"
 )  # fmt: skip
 """State of a subtask. If the gate does not accept it, the state is the gate's status: rejected, inconclusive, error."""
 
@@ -58,7 +58,7 @@ class SubtaskStates:
         return [one for one in self.all.values() if one.is_under_way] if self.is_open else []
 
     def summary(self) -> str:
-        """Return a summary such as `2 at work, 1 checked, 3 waiting`."""
+        """Return a summary such as `2 working, 1 checked, 3 waiting`."""
         states = ["waiting" if one.state == WAITS else one.state for one in by_importance(self.all.values())]
         return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
 

@@ -39,7 +39,7 @@ class TerminalPerson:
         if text is None:
             # The input has ended. The answer may still come from elsewhere, or the question expires.
             await anyio.sleep_forever()
-            raise AssertionError("an endless sleep ended")
+            raise AssertionError("sleep_forever returned")
         return text
 
     async def decide(self, gate: GateKind, detail: str) -> bool | str | None:
@@ -69,7 +69,7 @@ class TerminalPerson:
         _print(gate.reason)
         keyboard.forget_typed()
         while True:
-            others = "[n]o, [l]ater, or what should be different" if gate.is_proposal else "[n]o or [l]ater"
+            others = "[n]o, [l]ater, or what to change" if gate.is_proposal else "[n]o or [l]ater"
             typed = await _typed(f"{gate}: [y]es, {others}? ")
             choice = (typed or "").strip()
             if choice.lower() in DECISIONS:

@@ -18,7 +18,7 @@ from donewhen.printable import escaped
 from donewhen.session.check import judge_tree
 
 COLOURS = {CheckStatus.PASS: "none", CheckStatus.FLAKY: "yellow", CheckStatus.VACUOUS: "yellow"}
-PHASES = {"baseline": " on the base", "rerun": " again", "control": " as control"}
+PHASES = {"baseline": " on the base", "rerun": " once more", "control": " as control"}
 
 
 class VerdictTable:

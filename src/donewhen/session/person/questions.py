@@ -48,7 +48,7 @@ class Questions:
         if question.answer is None and not question.expired:
             await self._wait(question)
         if question.answer is None:
-            raise NobodyAnswered("nobody answered in time; decide by yourself, with the least risk, and go on")
+            raise NobodyAnswered("no answer in time; decide by yourself, with the least risk, and go on")
         return question.answer
 
     def deliver(self, text: str) -> bool:

@@ -170,9 +170,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
             never, flag="--editable", help="Paths that may change although they are protected: a glob; repeatable."
         ),
         "min_evidence": choice("tests", "exit", "control", widens=never),
-        "allow_green": boolean(
-            widens=never, flag="--allow-green", help="Work even though every check is green already."
-        ),
+        "allow_green": boolean(widens=never, flag="--allow-green", help="Work even if every check is green already."),
     },
     "workspace": {
         "setup": texts(_more_items),
@@ -238,12 +236,10 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "fallback": texts(_paid_models),
     },
     "limits": {
-        "minutes": number(
-            0, _more_than_limit, flag="--max-minutes", help="Minutes of work; then what is there is judged."
-        ),
-        "tokens": whole(0, _more_than_limit, flag="--max-tokens", help="Tokens, read and written, over all models."),
+        "minutes": number(0, _more_than_limit, flag="--max-minutes", help="Minutes of work; then the tree is judged."),
+        "tokens": whole(0, _more_than_limit, flag="--max-tokens", help="Tokens, input and output, over all models."),
         "usd": number(
-            0, _more_than_limit, flag="--max-usd", help="US dollars; where no price is known, the session ends."
+            0, _more_than_limit, flag="--max-usd", help="US dollars; the session ends if a price is unknown."
         ),
         "silence_secs": number(900, _more_than_limit),
     },
