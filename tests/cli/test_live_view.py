@@ -58,7 +58,7 @@ def test_the_rows_say_who_works_on_what_and_what_it_has_cost() -> None:
 
 
 def test_an_agent_of_others_is_named_as_the_one_who_works() -> None:
-    known, _ = seen([*BASELINE, EngineSelected(engine="external", reason="it was asked for", agent="codex")])
+    known, _ = seen([*BASELINE, EngineSelected(engine="external", reason="you asked for it", agent="codex")])
     assert "codex" in shown(known)[1].split(" · ")
 
 

@@ -175,8 +175,8 @@ def test_what_is_exported_is_imported_elsewhere_and_again_changes_nothing(
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("{", "not an object of JSON"),
-        ("[]", "not an object of JSON"),
+        ("{", "not a JSON object"),
+        ("[]", "not a JSON object"),
         ('{"v": 9}', "not a repair: version 9 of a repair is not known"),
         ('{"v": 1}', "not a repair: it has no signature"),
     ],

@@ -288,7 +288,7 @@ def test_a_branch_that_moves_while_it_is_judged_is_told_and_what_was_judged_land
                 git(repo, "branch", "--force", "one", "main")
     landed = next(event for event in events if event["type"] == "landed")
     assert running.wait() == 0
-    assert landed["note"] == "moved since, and judged as they were before: one"
+    assert landed["note"] == "moved during the run; judged at their earlier commits: one"
     assert git(repo, "show", f"{landed['branch']}:one.py") == "ONE = 1"
 
 

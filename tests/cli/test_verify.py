@@ -68,7 +68,7 @@ def test_commands_of_a_stranger_s_receipt_get_nothing_that_the_user_allows(repo:
     forged(receipt, lambda content: content.update(duration_ms=1))
     strangers = donewhen("verify", str(receipt), cwd=repo, env=secret)
     assert strangers.code == 1 and "sees is fail" in strangers.out
-    assert "it was not written here: its commands get none of the variables and services you allow" in strangers.out
+    assert "it was not written here: its commands get none of the variables and services that you allow" in strangers.out
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def test_commands_of_a_stranger_do_not_run_where_the_user_wants_no_sandbox(
     forged(free_receipt, lambda content: content.update(isolation="none", duration_ms=1))
     answer = donewhen("verify", str(free_receipt), cwd=repo, env=SECRET)
     assert answer.code == 2
-    assert "commands of a stranger are not run without a sandbox" in answer.one_line
+    assert "without a sandbox, its commands are not run" in answer.one_line
     assert not host.made.exists()
 
 
@@ -188,7 +188,7 @@ def test_a_receipt_whose_check_is_true_is_judged_the_same_and_called_foreign(rep
     assert answer.out.splitlines()[:3] == [
         "check made: true",
         "  must exit 0 within 120 s",
-        f"contract is not the base's: donewhen.toml of commit {base[:12]} states another one",
+        f"contract is not the base's: donewhen.toml of commit {base[:12]} has a different one",
     ]
 
 

@@ -357,4 +357,4 @@ def test_an_agent_that_is_less_governed_than_is_required_declines(repo: Path, pl
     engine = claude(place, [RIGHT], more='[external]\nrequire = "full"\n')
     answer = called(repo, "run", "x", "--engine", engine, env=NO_KEYS)
     assert answer.code == 2
-    assert "claude-code is confined, and external.require wants full" in answer.err
+    assert "claude-code is confined, but external.require is full" in answer.err

@@ -172,7 +172,7 @@ def test_iterations_are_counted_over_all_rungs(repo: Path) -> None:
     engine = employ("echo x >> calls # {task}")
     ran = run(repo, RIGHT, "--engine", engine, "--max-iterations", "2")
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (1, "red", 2)
-    assert ran.last["reason"].startswith("2 rounds were worked on")
+    assert ran.last["reason"].startswith("2 rounds done")
     assert [event["engine"] for event in ran.of("engine_selected")] == ["external"]
 
 
@@ -197,7 +197,7 @@ def test_with_nobody_ready_nothing_is_started(repo: Path) -> None:
 def test_an_unknown_agent_is_refused_and_nothing_is_started(repo: Path) -> None:
     answer = called(repo, "run", "x", "--engine", "external:nobody")
     assert (answer.code, answer.out) == (2, "")
-    assert "'nobody' is not an agent; known are claude-code" in answer.err
+    assert "unknown agent 'nobody'; use claude-code" in answer.err
     assert len(answer.err.splitlines()) == 1
     assert called(repo, "list").out == ""
 
@@ -317,4 +317,4 @@ def test_a_session_of_an_agent_cannot_be_played_again_and_says_so(repo: Path) ->
     ran = run_with(repo, employ(f"{DO_IT} # {{task}}"))
     answer = called(repo, "replay", ran.session)
     assert answer.code == 2
-    assert "cannot be played again: hand worked on it" in answer.err
+    assert "cannot be replayed: hand worked on it" in answer.err

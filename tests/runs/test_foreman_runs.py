@@ -259,7 +259,7 @@ def test_a_worker_that_hangs_is_given_up_tried_again_and_left_out(tmp_path: Path
     assert attempts(ran, "b") == [1, 2, 3]
     assert gated(ran)["b"] == ["worker_failed", "worker_failed"]
     problems = [event["message"] for event in ran.of("error") if event["subtask"] == "b"]
-    assert problems == ["nothing was heard for 5 s"] * 3
+    assert problems == ["no activity for 5 s"] * 3
 
 
 FAILS: list[Step] = [{"error": "the server is down"}] * 3
@@ -456,8 +456,8 @@ def test_the_keys_of_the_foreman_come_from_the_settings(tmp_path: Path) -> None:
     [
         ("foreman", "WORKERS", "'foreman.workers' must be 1 or more"),
         ("foreman", "PLAN_ATTEMPTS", "'foreman.plan_attempts' must be 1 or more"),
-        ("foreman:nobody", "", "'nobody' is not an agent; known are claude-code"),
-        ("foreman:native:x", "", "'native:x' is no worker; known are native, external and every agent"),
+        ("foreman:nobody", "", "unknown agent 'nobody'; use claude-code"),
+        ("foreman:native:x", "", "unknown worker 'native:x'; use native, external or an agent"),
     ],
 )
 def test_settings_that_nothing_can_be_made_of_are_refused_in_one_line(

@@ -13,7 +13,7 @@ from runs.test_runs_over_wires import RIGHT
 from wire_server import Answer, Refuses, Says, WireServer, serving
 
 KEYS = {**NO_KEYS, "OPENAI_API_KEY": "sk-of-openai", "ANTHROPIC_API_KEY": "sk-of-anthropic"}
-LINE = "'model.base_url' counts for the provider of the 'model.use' beside it, and there is none; "
+LINE = "'model.base_url' applies to the provider of 'model.use' in the same file, and that is missing; "
 
 
 @pytest.fixture

@@ -281,7 +281,7 @@ def test_a_memory_that_cannot_be_opened_is_told_once_and_the_session_goes_on(rep
     database().mkdir()
     ran = run(repo, [*LEFT, *UP, *RIGHT])
     assert (ran.code, ran.last["iterations"], ran.one("error")["kind"]) == (0, 3, "memory")
-    assert "memory.db: Is a directory; the work goes on without it" in ran.one("error")["message"]
+    assert "memory.db: Is a directory; the session continues without it" in ran.one("error")["message"]
 
 
 def test_a_memory_that_somebody_holds_is_not_waited_for(repo: Path) -> None:

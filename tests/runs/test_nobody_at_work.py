@@ -86,7 +86,7 @@ def test_a_session_with_lost_records_is_shown_and_does_not_go_on(repo: Path, wai
         shown = called(repo, "show", session)
         assert (shown.code, "1 records of its log are lost" in shown.out) == (0, True), shown.err
     refused = called(repo, "resume", red.session)
-    assert (refused.code, "records of its log are lost" in refused.one_line) == (2, True)
+    assert (refused.code, "log records are lost" in refused.one_line) == (2, True)
     assert "damaged  " not in called(repo, "show", whole.session).out
     assert called(repo, "discard", red.session).code == 0
 

@@ -103,7 +103,7 @@ def test_a_refused_proposal_ends_as_rejected_and_nothing_was_built(tmp_path: Pat
     repo = bare(tmp_path / "repo") if given == "no contract" else scene(tmp_path / "repo")
     ran = plan(repo, crew(SOUND))
     denied = told(repo, "deny", ran.session, "--json")
-    assert (ended(denied), "was refused" in denied.last["reason"]) == ((1, "rejected"), True)
+    assert (ended(denied), "a person denied" in denied.last["reason"]) == ((1, "rejected"), True)
     assert git(repo, "branch", "--list", "donewhen/*") == ""
     again = called(repo, "resume", ran.session)
     assert (again.code, roles(log(repo, ran.session))) == (1, {"planner": 1})
@@ -157,7 +157,7 @@ def test_an_answer_without_words_is_one_line_and_the_proposal_still_waits(repo: 
 @pytest.mark.parametrize(
     ("replies", "why"),
     [
-        ([planned(*DRAFT, contract_markdown="the same in other words")], "left all checks as they were"),
+        ([planned(*DRAFT, contract_markdown="the same in other words")], "the planner changed no checks"),
         ([say("I would rather not")] * 3, "JSON"),
         ([planned(check("done", "true"))] * 3, "asserts nothing"),
         ([{"error": "boom"}] * 3, "boom"),
@@ -358,7 +358,7 @@ def test_a_plan_that_nobody_can_read_is_replaced_by_one_item_and_what_the_reposi
     (only,) = ran.one("planning_completed")["items"]
     assert (only["description"], only["verify"], only["is_detected"]) == (INTENT, ["make test"], True)
     assert checks_of(ran.one("contract_proposed")) == {"tests": "make test"}
-    assert "the planner gave nothing better: items must be" in ran.one("gate_opened")["detail"]
+    assert "the planner gave no better one: items must be" in ran.one("gate_opened")["detail"]
     assert "items must be" in ran.err
     said = heard(ran.session, "planned/planner")
     assert "Your plan cannot be used as it is" in said
@@ -377,7 +377,7 @@ def test_blank_parts_of_a_plan_are_filled_in_and_said(tmp_path: Path) -> None:
     (only,) = completed["items"]
     assert (only["description"], only["verify"]) == (INTENT, ["make test"])
     assert "spec made from the intent" in completed["filled"]
-    assert "no checks were drafted; those that the repository has were taken" in completed["filled"]
+    assert "the planner drafted no checks; using those found in the repository" in completed["filled"]
     assert INTENT in artifact(repo, ran, "spec.md").read_text()
 
 
@@ -446,7 +446,7 @@ def test_what_was_edited_in_the_file_counts_for_a_yes_at_the_terminal_as_well(re
 
 def test_an_unsound_edit_that_was_taken_at_the_terminal_waits_until_it_is_mended(repo: Path) -> None:
     code, seen = run_at_terminal(repo, crew(SOUND), edits("[[check]]\nname = 'mine'\n"))
-    assert (code, "not as it was edited" in seen) == (3, True), seen
+    assert (code, "the edited file is invalid" in seen) == (3, True), seen
     (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
     assert "maker" not in roles(log(repo, session))
     edits("command = 'test -s answer.txt'\n")()

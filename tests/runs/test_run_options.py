@@ -78,7 +78,7 @@ def test_a_contract_file_takes_the_place_of_the_repositorys(repo: Path, tmp_path
 @pytest.mark.promise("run.model")
 def test_engine_and_model_are_taken_as_named(repo: Path) -> None:
     ran = run(repo, RIGHT, "--engine", "native")
-    assert ran.one("engine_selected")["reason"] == "it was asked for"
+    assert ran.one("engine_selected")["reason"] == "you asked for it"
     assert ran.one("model_selected")["model"].startswith("scripted:")
 
 
@@ -118,7 +118,7 @@ def test_land_apply_leaves_a_checkout_with_changes_alone_and_makes_the_branch(re
     assert ran.code == 0
     assert (repo / "answer.txt").read_text() == "mine\n"
     note = (
-        "the files of the checkout were left alone (the checkout has changes that are not committed: answer.txt); "
+        "the files of the checkout were not changed (the checkout has changes that are not committed: answer.txt); "
         f"the work is on donewhen/{ran.session}"
     )
     assert ran.one("landed")["note"] == note
@@ -135,7 +135,7 @@ def test_land_apply_of_work_on_uncommitted_changes_says_on_the_terminal_that_it_
     model = script(repo.parent / "script.json", RIGHT)
     ran = called(repo, "run", "say right", "--model", model, "--dirty", "--land", "apply")
     assert ran.code == 0
-    assert ran.out.count("  note: the files of the checkout were left alone (") == 1
+    assert ran.out.count("  note: the files of the checkout were not changed (") == 1
     assert (repo / "answer.txt").read_text() == "wrong\n"
 
 

@@ -118,7 +118,7 @@ def test_a_long_name_of_a_variable_or_an_option_is_cut_in_the_line_about_it(tmp_
 
 
 def test_a_short_name_is_shown_whole(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"unknown key 'model.a_name_of_a_key_that_nobody_knows'; known are"):
+    with pytest.raises(BadInput, match=r"unknown key 'model.a_name_of_a_key_that_nobody_knows'; known keys:"):
         contract(tmp_path, "[model]\na_name_of_a_key_that_nobody_knows = 1\n")
 
 

@@ -146,7 +146,7 @@ async def test_apply_leaves_a_dirty_checkout_alone_and_says_why(tmp_path: Path) 
         landing = await land_apply(place, await plan_for(place))
     assert not landing.applied
     assert landing.note == (
-        "the files of the checkout were left alone (the checkout has changes that are not committed: b.txt); "
+        "the files of the checkout were not changed (the checkout has changes that are not committed: b.txt); "
         "the work is on donewhen/s1"
     )
     assert contents(root) == before
@@ -160,7 +160,7 @@ async def test_apply_leaves_a_checkout_that_moved_on_alone(tmp_path: Path) -> No
         write(root, {"b.txt": "next\n"})
         commit(root)
         landing = await land_apply(place, plan)
-    assert "HEAD is not at the files that the work began with" in landing.note
+    assert "the files of HEAD are not those that the work started from" in landing.note
     assert status(root) == []
     assert git(root, "rev-parse", "donewhen/s1") == landing.commit
 
@@ -256,7 +256,7 @@ async def test_work_of_which_the_new_base_would_take_something_back_does_not_lan
         write(root, {"b.txt": "theirs\n"})
         theirs = commit(root)
         refused = await land_onto(place, plan, "main", again.judge, again.write_receipt)
-    assert refused == LandingRefused("protected paths would be taken back on top of main: new/x", ("new/x",))
+    assert refused == LandingRefused("the work changes paths that are protected on main: new/x", ("new/x",))
     assert git(root, "rev-parse", "main") == theirs
 
 
@@ -413,7 +413,7 @@ async def test_discard_leaves_a_branch_that_the_user_worked_on_and_says_so(tmp_p
         assert "is checked out in" in await discard(place, "s1")
     async with workplace(root) as place:
         git(root, "branch", "--quiet", "donewhen/s2")
-        assert "it is not known to be this session's" in await discard(place, "s2")
+        assert "it may not belong to this session" in await discard(place, "s2")
         await land_branch(place, replace(await plan_for(place), session="s3"))
         git(root, "update-ref", "refs/heads/donewhen/s3", git(root, "rev-parse", "main"))
         assert "which was not expected" in await discard(place, "s3")

@@ -26,7 +26,7 @@ def test_whatever_breaks_is_told_once_also_by_who_goes_on_with_the_session(archi
     for fault in (IndexError("a reader"), MachineryBroke("it is locked"), RecursionError("deep")):
         with tolerant():
             raise fault
-    assert messages(archive) == ["IndexError: a reader; the work goes on without it"]
+    assert messages(archive) == ["IndexError: a reader; the session continues without it"]
     story = told(archive.records("a"))
     with BestEffort(LogWriter(archive.claim("a", seize=True), story, nobody), "memory")():
         raise OSError("again")

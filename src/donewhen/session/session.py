@@ -171,7 +171,7 @@ class Session:
             if decision is None:
                 return self._ending.wait(reason=GateKind.CONTRACT.reason)
             if decision is Decision.DENIED:
-                return await self._ending.finish(Outcome.REJECTED, "the proposed contract was refused")
+                return await self._ending.finish(Outcome.REJECTED, "a person denied the proposed contract")
         if opened.drafts or (was_found and (story.wish or story.proposals)):
             async with self._workbench() as (bench, crew):
                 stop = await self._settled(bench, crew)

@@ -232,7 +232,7 @@ def _require_success(command: str, finished: Finished) -> None:
     if not finished.ok:
         lines = finished.stdout.whole().decode("utf-8", "replace").strip().splitlines()
         last = lines[-1] if lines else finished.reason
-        raise MachineryBroke(f"workspace.setup: '{command}' ended with {finished.exit_code}: {last}")
+        raise MachineryBroke(f"workspace.setup: '{command}' exited with {finished.exit_code}: {last}")
 
 
 @contextlib.asynccontextmanager

@@ -133,7 +133,7 @@ async def test_a_question_reaches_the_person_and_the_answer_the_model(root: Path
         await shop.attempt(model)
         assert person.asked == [("call-1-0-0", "which colour?"), ("call-1-1-0", "which colour?")]
         assert answers(model, 1)[0].text == "blue"
-        assert answers(model, 2)[0].text.startswith("ERROR: nobody answered")
+        assert answers(model, 2)[0].text.startswith("ERROR: no answer in time")
         assert "ask_user" in [tool.name for tool in model.turns[0].tools]
 
 

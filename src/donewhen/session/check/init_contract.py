@@ -39,7 +39,7 @@ from donewhen.workspace.state_dir import state_root
 
 LONGEST_TRIAL_SECS = 900
 SLOW_SECS = 30
-HEADING = "# What done means in this repository: `donewhen check` runs every check on what was made.\n\n"
+HEADING = '# What "done" means in this repository: `donewhen check` runs every check.\n\n'
 NOT_INSTALLED = re.compile(
     r"(?=\S*python)\S+: No module named \w+$|error: no such command: |error: Failed to spawn: |Command not found: \S+$|"
     r".* could not be found within PATH |.* is not found in your PATH|.*npx canceled due to missing packages|"
@@ -159,7 +159,7 @@ def write(planned: ContractProposal) -> None:
     """Write the proposal into the file, and trust the file. Raise BadInput if the file was changed meanwhile."""
     file = Path(os.path.realpath(planned.file))
     if file.parent != Path(os.path.realpath(planned.file.parent)):
-        raise BadInput(f"{planned.file} is a link to {file}; nothing is written elsewhere")
+        raise BadInput(f"{planned.file} is a link to {file}; links are not followed")
     try:
         written = _replace(file, planned)
     except OSError as error:
@@ -171,7 +171,7 @@ def _replace(file: Path, planned: ContractProposal) -> bytes:
     """Write the file and return its new content."""
     now = file.read_bytes() if file.exists() else None
     if now != planned.before:
-        raise BadInput(f"{file} has changed meanwhile; nothing was written, run `donewhen init` again")
+        raise BadInput(f"{file} was changed in the meantime; nothing was written. Run again: donewhen init")
     mode = stat.S_IMODE(file.stat().st_mode) if now is not None else 0o666 & ~_umask()
     text = extended((planned.before or b"").decode(), planned)
     write_atomically(file, text)
@@ -204,7 +204,7 @@ def extended(text: str, planned: ContractProposal) -> str:
         is_right = False
     if not is_right:
         names = ", ".join(one.check.name for one in planned.checks)
-        raise BadInput(f"{planned.file} has a form that cannot be added to without changing it; add by hand: {names}")
+        raise BadInput(f"{planned.file} cannot be extended without changing what is there; add by hand: {names}")
     return new
 
 

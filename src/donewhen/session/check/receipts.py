@@ -138,7 +138,7 @@ async def described(place: Workplace, found: Receipt, start: Path) -> list[str]:
     if await _is_strangers(place, found, foreign):
         if not foreign:
             lines.append(f"base is not yours: commit {found.content['base'][:12]} is not in the history of HEAD")
-        lines.append("it was not written here: its commands get none of the variables and services you allow")
+        lines.append("it was not written here: its commands get none of the variables and services that you allow")
     return lines
 
 
@@ -163,7 +163,7 @@ async def _foreign_contract(place: Workplace, found: Receipt, start: Path) -> st
         stated = contract_file.contract_in(place.settings.stating(file, checked(file, parse_toml(text))))
     except (BadToml, BadInput) as error:
         return f"{file} of commit {base[:12]} cannot be read: {error}"
-    return "" if stated == found.contract else f"{file} of commit {base[:12]} states another one"
+    return "" if stated == found.contract else f"{file} of commit {base[:12]} has a different one"
 
 
 async def _contract_file(place: Workplace, commit: str, start: Path) -> tuple[Path, bytes | None]:
@@ -186,7 +186,7 @@ async def verify(place: Workplace, found: Receipt, start: Path, emit: Emit) -> V
     content = found.content
     if await _is_strangers(place, found, await _foreign_contract(place, found, start)):
         if place.probe.level is Level.NONE:
-            raise BadInput("the receipt was not written here: commands of a stranger are not run without a sandbox")
+            raise BadInput("the receipt was not written here: without a sandbox, its commands are not run")
         settings = place.settings
         for key in ("env", "reach", "sockets"):
             settings = settings.with_value("workspace", key, (), "verify")

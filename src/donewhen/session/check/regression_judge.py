@@ -184,6 +184,8 @@ def _test_by_test(before: Result, now: Result) -> tuple[DeltaKind, str]:
         return "open", f"{now.status.value}, and {before.status.value} on the base"
     lost = sorted(before.passed - now.passed)
     if not lost:
-        return "kept", f"{now.status.value} as on the base; the {len(before.passed)} tests that passed there pass"
+        return "kept", (
+            f"{now.status.value} as on the base; the {len(before.passed)} tests that passed there still pass"
+        )
     more = f" and {len(lost) - MOST_NAMED} more" if len(lost) > MOST_NAMED else ""
     return "turned", f"{now.name}: {', '.join(lost[:MOST_NAMED])}{more} passed on the base"

@@ -155,7 +155,7 @@ class Conclusion:
         if decision is Decision.APPROVED:
             return await self._intend_and_land(last)
         return await self._ending.finish(
-            Outcome.REJECTED, "a person refused the work after an evaluation without conclusion"
+            Outcome.REJECTED, "a person rejected the work after an inconclusive evaluation"
         )
 
     async def _claimed(self, last: Round) -> SessionResult | None:
@@ -181,16 +181,19 @@ class Conclusion:
         diff = await self._place.store.patch(judged.tree or "", candidate, LARGEST_SHOWN)
         if is_planned(self._opened.settings):
             paths = (
-                f"No evaluator has looked at this work: only what is green without these edits is evaluated.\n\n{paths}"
+                "No evaluator has looked at this work: an evaluator sees only work that is green without "
+                f"these edits.\n\n{paths}"
             )
         decision = await self._gates.ask(GateKind.AMENDMENT, 0, f"{paths}\n\n{diff.decode('utf-8', 'replace')}")
         if decision is None:
             return self._ending.wait(reason=GateKind.AMENDMENT.reason)
         if decision is Decision.DENIED:
-            return await self._ending.finish(Outcome.REJECTED, "a person refused the edits of protected paths")
+            return await self._ending.finish(Outcome.REJECTED, "a person denied the edits of protected paths")
         verdict = await self._judge_as_is(candidate)
         if not verdict.green:
-            return await self._ending.finish(outcome_of(verdict), f"approved, but judged again: {summary(verdict)}")
+            return await self._ending.finish(
+                outcome_of(verdict), f"approved, but the new verdict is: {summary(verdict)}"
+            )
         story = self._recorder.story
         costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)
         text = await receipts.made(self._place, verdict, self._opened.contract, costs, as_is=True, amended=True)
@@ -202,7 +205,7 @@ class Conclusion:
         if any(gate.kind == GateKind.LANDING and gate.decision == Decision.DENIED for gate in story.gates.values()):
             return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=plan.tree)
         if story.gate is not None and story.gate.kind == GateKind.LANDING:
-            self._gates.decide(True, "the session goes on")
+            self._gates.decide(True, "the session continues")
         return await self._land(plan)
 
     async def _land(self, plan: LandingIntent) -> SessionResult:

@@ -165,7 +165,7 @@ async def land_apply(place: Workplace, plan: LandingPlan) -> Landing:
     await object_mirror.refresh(store.bare, repo)  # the user may have committed a moment ago
     before = await store.tree_of(head) if head else ""
     if before not in (await store.tree_of(plan.base), plan.tree):
-        return replace(landing, note=_left(landing, "HEAD is not at the files that the work began with"))
+        return replace(landing, note=_left(landing, "the files of HEAD are not those that the work started from"))
     try:
         await apply_to_checkout(store, repo, before, plan.tree)
     except NotLanded as refusal:
@@ -174,7 +174,7 @@ async def land_apply(place: Workplace, plan: LandingPlan) -> Landing:
 
 
 def _left(landing: Landing, why: str) -> str:
-    return f"the files of the checkout were left alone ({why}); the work is on {landing.branch}"
+    return f"the files of the checkout were not changed ({why}); the work is on {landing.branch}"
 
 
 def landed_already(repo: Repo, session: str, commit: str) -> bool:
@@ -248,7 +248,7 @@ async def _judged_on(
         )
     if verdict.tree != merged:
         paths = tuple(edit.path for edit in verdict.edits)
-        return LandingRefused(f"protected paths would be taken back on top of {shown(branch)}: {_named(paths)}", paths)
+        return LandingRefused(f"the work changes paths that are protected on {shown(branch)}: {_named(paths)}", paths)
     return replace(plan, tree=merged, parent=before, base=before, receipt_digest=await write_receipt(verdict))
 
 
@@ -336,9 +336,9 @@ async def discard(place: Workplace, session: str) -> str:
         try:
             remove_branch(place.repo, branch_name(session), landed)
         except NotLanded as refusal:
-            left = f"the branch {branch_name(session)} was left: {refusal}"
+            left = f"the branch {branch_name(session)} was kept: {refusal}"
     elif there is not None:
-        left = f"the branch {branch_name(session)} was left: it is not known to be this session's"
+        left = f"the branch {branch_name(session)} was kept: it may not belong to this session"
     for name in sorted(pins, key=lambda name: name == "landed"):
         await place.store.release(f"sessions/{session}/{name}")
     return left

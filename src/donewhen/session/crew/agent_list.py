@@ -84,4 +84,4 @@ def _left_out(settings: Settings, top: Path, trust: TrustBook) -> Iterator[str]:
         return
     if given := cast("Mapping[str, object]", settings_module.read(settings.file).get("agent", {})):
         names = ", ".join(f"agent.{name}" for name in given)
-        yield f"note: {settings.file}: not trusted, so this is left out: {names}; read it, then run: donewhen trust"
+        yield (f"note: {settings.file}: not trusted, so this is ignored: {names}; read it, then run: donewhen trust")

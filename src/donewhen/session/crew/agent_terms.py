@@ -91,9 +91,9 @@ def _ungoverned(found: FoundAgent, place: Workplace) -> str:
     """Return why the agent is not governed as the settings require; empty if it is."""
     wanted = cast("Governance", place.settings.text("external", "require"))
     if place.probe.level is not Level.BUBBLEWRAP:
-        return f"{found.name} can be confined only by bubblewrap, which this machine does not allow"
+        return f"{found.name} can be confined only by bubblewrap, which does not work on this machine"
     if GOVERNANCE.index(found.governance) < GOVERNANCE.index(wanted):
-        return f"{found.name} is {found.governance}, and external.require wants {wanted}"
+        return f"{found.name} is {found.governance}, but external.require is {wanted}"
     return ""
 
 

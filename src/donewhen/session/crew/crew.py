@@ -216,7 +216,7 @@ async def _external(place: Workplace, name: str, asked: bool) -> list[LadderStep
         (one,) = await agent_list.found_by(place.settings, place.repo.root, os.environ, place.launcher, only=candidate)
         hired = hire(known[one.name], one, place, os.environ)
         if not isinstance(hired, AgentUnavailable):
-            why = "it was asked for" if asked and name else "it is ready" if asked else "the intent looks complex"
+            why = "you asked for it" if asked and name else "it is ready" if asked else "the intent looks complex"
             return [_external_rung(place, hired, f"{one.name}: {why}")]
         refused.append(hired)
     if not asked:
@@ -284,7 +284,7 @@ def _native_rung(place: Workplace, wanted: EngineKind, model: Model) -> LadderSt
     return LadderStep(
         kind=EngineKind.NATIVE,
         engine=_native(place, settings, model),
-        reason=reasons.get(wanted, "the next one that can go on"),
+        reason=reasons.get(wanted, "it is the next engine that can continue"),
         max_iterations=settings.whole("native", "max_iterations"),
         max_turns=settings.whole("native", "max_turns"),
     )
@@ -331,7 +331,7 @@ def _best(archive: Archive, environment: Mapping[str, str], seed: str) -> tuple[
     chosen = choose(candidates(environment), outcomes_by_model(archive), seed=int(seed or "0", 16))
     if chosen.model is None:
         raise BadInput(
-            f"{chosen.reason}, or install an agent (donewhen agents lists them); without either there is: donewhen demo"
+            f"{chosen.reason}, or install an agent (see: donewhen agents); without either, try: donewhen demo"
         )
     return chosen.model, chosen.reason
 

@@ -67,7 +67,7 @@ def _lines(session: str, story: SessionState) -> Iterator[str]:
     elif judged is not None and judged.feedback:
         yield from ("", "## What is red", "", *_quoted(judged.feedback))
     yield from _evaluation(session, story)
-    yield from ("", "## How to go on", "")
+    yield from ("", "## How to continue", "")
     yield f"- `donewhen diff {session}`: what was made so far"
     yield f"- `donewhen resume {session}`: another allowance of rounds, on top of it"
     yield f"- `donewhen discard {session}`: remove its trees and its branch"
@@ -85,7 +85,7 @@ def _evaluation(session: str, story: SessionState) -> Iterator[str]:
         tracker = plan_files.tracker_in(story)
         if tracker is not None:
             items = tracker.rendered().splitlines()[2:]  # without the title, which is the planner's heading
-            yield from ("", "## How far the plan is, by the builder's word", "", *items)
+            yield from ("", "## Progress of the plan, as the builder reports it", "", *items)
         plan_files.write(session, story)
         yield from ("", "## Files", "", *(f"- {path}" for path in plan_files.found(session).values()))
 

@@ -124,7 +124,7 @@ def contract_lines(
     yield ""
     if plan is not None and plan.contract_words != contract_words(plan.items):
         yield from (*plan.contract_words.strip().splitlines(), "")
-    yield "## Checks, and how they stand before the work"
+    yield "## Checks, and their results before the work"
     yield ""
     results = {one.name: one.status for one in story.baseline_results}
     for check in contract.checks:
@@ -146,7 +146,7 @@ def as_file(contract: Contract) -> str:
     """Return the checks in the form of donewhen.toml, to be edited and read back."""
     import tomlkit
 
-    head = "# The proposed contract of a session. Edit it if you like; `donewhen approve` takes it as it is here.\n\n"
+    head = "# The proposed contract of a session. You may edit it; `donewhen approve` accepts it as it is here.\n\n"
     checks: list[dict[str, Any]] = [contract_file.entry_of(check) for check in contract.checks]
     text = tomlkit.dumps({"check": checks}).encode("utf-8", "replace").decode()
     return head + escaped(text, _in_toml, keep="\n\t")

@@ -58,7 +58,7 @@ class Budget:
         if allowed.tokens and tokens >= allowed.tokens:
             return f"tokens: used {tokens}, allowed {allowed.tokens}"
         if allowed.usd and self._usd is None and not self._free:
-            return f"usd: the price of this model is not known, so the allowed {allowed.usd:g} cannot be kept"
+            return f"usd: the price of this model is unknown, so the limit of {allowed.usd:g} cannot be enforced"
         if allowed.usd and self._usd is not None and self._usd - self._before.usd >= allowed.usd:
             return f"usd: used {self._usd - self._before.usd:.4f}, allowed {allowed.usd:g}"
         return ""
@@ -93,9 +93,9 @@ class Share:
     def require(self) -> None:
         self._budget.require()
         if self._tokens is not None and self._used_tokens >= self._tokens:
-            raise OutOfBudget(f"tokens: used {self._used_tokens}, lent {self._tokens:.0f}")
+            raise OutOfBudget(f"tokens: used {self._used_tokens}, share {self._tokens:.0f}")
         if self._usd is not None and self._used_usd >= self._usd:
-            raise OutOfBudget(f"usd: used {self._used_usd:.4f}, lent {self._usd:.4f}")
+            raise OutOfBudget(f"usd: used {self._used_usd:.4f}, share {self._usd:.4f}")
 
     def spent(self, usage: Usage, usd: float | None) -> Event:
         self._used_tokens += usage.total

@@ -14,11 +14,11 @@ TAIL_BYTES = 4 * 1024
 """Output shown for each failing check. It is small because many checks can fail."""
 
 SAME_AGAIN = (
-    "This is the same tree with the same failures as in an earlier round. Doing the same again will end the session: "
-    "look at the failure anew and try something else."
+    "Same tree and failures as in an earlier round. Repeating this ends the session: rethink "
+    "the failure and try something different."
 )
 
-CLAIM_REFUSED = "A person read your claim that nothing should change, and refused it. Do the work."
+CLAIM_REFUSED = "A person denied your claim that nothing should change. Do the work."
 
 
 def of_verdict(verdict: Verdict, contract: Contract) -> str:
@@ -29,7 +29,7 @@ def of_verdict(verdict: Verdict, contract: Contract) -> str:
     passed = len(verdict.results) - len([one for one in verdict.results if one.status is not CheckStatus.PASS])
     blocks = [f"The runtime ran the checks on your work: {passed} of {len(verdict.results)} passed. Not passed:"]
     blocks += [_failed(one, checks[one.name].command) for one in shown]
-    blocks += ["## a held-out check: fail\nNothing more is said about it."] * (len(red) - len(shown))
+    blocks += ["## a held-out check: fail\nNothing more is shown about it."] * (len(red) - len(shown))
     if verdict.edits:
         blocks.append(_not_graded(verdict.edits))
     return "\n\n".join(blocks)
@@ -59,6 +59,6 @@ def _end(text: str) -> str:
 
 def _not_graded(edits: Sequence[Edit]) -> str:
     lines = [
-        "Not graded: these paths are taken from the base, whatever you write there. The work goes on without them."
+        ("Not graded: these paths are always restored from the base, whatever you write there. Continue without them.")
     ]
     return "\n".join([*lines, *(f"- {edit.path} ({edit.action}): {edit.reason}" for edit in edits)])

@@ -56,7 +56,7 @@ async def _on(bench: RoundContext, rung: LadderStep, evaluate: Evaluate | None, 
     if rung.kind.needs_clean_tree and _last(story, rung) is None and await _holds_work_of_others(bench, rung):
         return Stop("declined", "somebody else's work is in the tree already; it is gone on with", word="under_way")
     if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
-        return Stop("declined", "all rounds that are allowed are used", word="red")
+        return Stop("declined", "no rounds left", word="red")
     try:
         return await _work(bench, rung, evaluate)
     except ModelWaits as error:
@@ -84,7 +84,7 @@ async def _work(bench: RoundContext, rung: LadderStep, evaluate: Evaluate | None
         current = current or _next(bench, rung)
         if current is None:
             worked = _worked(story, rung)
-            told = f"{worked} round{'s were' if worked != 1 else ' was'} worked on, and the checks are not green"
+            told = f"{worked} round{'s' if worked != 1 else ''} done, and the checks are not green"
             return Stop("iterations", told, word="red")
         if current.attempted is None:
             recorder.move("running")

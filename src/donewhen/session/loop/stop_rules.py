@@ -33,7 +33,7 @@ def stop_after(story: SessionState, current: Round, budget: Budget) -> Stop | No
     if attempted is not None and (stop := _after_attempt(attempted, current.resumed)) is not None:
         return stop
     if repeats(story, current) > 1:
-        return Stop("no_progress", "the same tree with the same failures again, after the engine was told")
+        return Stop("no_progress", "same tree and same failures as before, despite feedback")
     return None
 
 

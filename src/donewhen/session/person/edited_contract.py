@@ -73,7 +73,7 @@ def _in_file(recorder: LogWriter) -> Plain | None:
     before = contract_from(story.opened["contract"])
     contract = contract_file.contract_in(near().stating(file, settings.read(file)))
     if not contract.checks:
-        raise BadInput(f"{file}: a contract without a check says nothing; there must be at least one")
+        raise BadInput(f"{file}: a contract needs at least one check")
     if contract.checks == before.checks:
         return None
     return asdict(contract_from({**asdict(before), "checks": asdict(contract)["checks"]}))

@@ -65,11 +65,13 @@ class GateKind(StrEnum):
 
 
 _REASONS = {
-    GateKind.CONTRACT: "the proposed contract waits for a person to take it",
-    GateKind.PLAN: "the plan waits for a person to take it",
-    GateKind.AMENDMENT: "the work is green only with its edits of protected paths; a person decides whether they count",
-    GateKind.EVALUATION: "the checks are green and the evaluator came to no conclusion; a person decides",
-    GateKind.NO_CHANGE: "the engine claims that nothing should change; a person decides",
+    GateKind.CONTRACT: "waiting for your decision on the proposed contract",
+    GateKind.PLAN: "waiting for your decision on the plan",
+    GateKind.AMENDMENT: "green only with changes to protected paths; decide whether they count",
+    GateKind.EVALUATION: (
+        "the checks are green, but the evaluation is inconclusive; decide whether to accept the work"
+    ),
+    GateKind.NO_CHANGE: "the engine claims that nothing should change; decide whether that is right",
     GateKind.LANDING: "the work is verified but could not be landed",
 }
 _COMMANDS = {

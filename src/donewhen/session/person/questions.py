@@ -48,7 +48,7 @@ class Questions:
         if question.answer is None and not question.expired:
             await self._wait(question)
         if question.answer is None:
-            raise NobodyAnswered("no answer in time; decide by yourself, with the least risk, and go on")
+            raise NobodyAnswered("no answer in time; choose the least risky option yourself and continue")
         return question.answer
 
     def deliver(self, text: str) -> bool:
@@ -75,7 +75,7 @@ class Questions:
                 await self._answered.wait()
                 tasks.cancel_scope.cancel()
         if question.answer is None and self._on_expiry == "wait":
-            raise StillWaiting(f"a question waits for an answer: {question.prompt}")
+            raise StillWaiting(f"waiting for an answer to: {question.prompt}")
         if question.answer is None:
             self._recorder.write(QuestionExpired(id=question.id))
 

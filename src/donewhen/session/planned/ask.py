@@ -36,7 +36,7 @@ async def answer_in_time(bench: RoundContext, engine: Engine, job: Job) -> str:
     if problem is not None:
         raise problem
     if answer is None:
-        raise WatchdogExpired(f"nothing was heard for {bench.silence_secs:g} s")
+        raise WatchdogExpired(f"no activity for {bench.silence_secs:g} s")
     return answer
 
 

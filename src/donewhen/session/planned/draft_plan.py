@@ -134,11 +134,11 @@ class PlanDrafter:
         """Write a new proposal to the log. Return None, or why there is none."""
         self.recorder.move("running")
         if self.planner is None:
-            self._proposing.keep("there is no model that could change it")
+            self._proposing.keep("there is no model to change it")
             return None
         if not self._notes(BEGUN):
             is_first = self.plans and not self.recorder.story.proposals
-            selected = [EngineSelected(engine=RUNG, reason="it was asked for")] if is_first else []
+            selected = [EngineSelected(engine=RUNG, reason="you asked for it")] if is_first else []
             begun = Note(BEGUN, {"for": _number(self.recorder.story)})
             StepNotebook(self.recorder, RUNG).write(begun, *selected, PlanningStarted())
         with anyio.move_on_after(self.bench.budget.seconds_left()):
@@ -158,7 +158,7 @@ class PlanDrafter:
             except WatchdogExpired:
                 raise
             except NoAnswer as none:
-                self._spoil([f"the planner gave no answer: {none}"])
+                self._spoil([f"the planner gave no plan: {none}"])
                 break
         return await self._without_planner()
 
@@ -203,10 +203,10 @@ class PlanDrafter:
             return True
         plan, checks = _with_checks(plan, found, self._found)
         if not checks:
-            self._spoil(["checks is empty, and the repository has nothing to take instead"], plan)
+            self._spoil(["checks is empty, and no checks were found in the repository"], plan)
             return False
         if self.recorder.story.wish and checks == self.bench.opened.contract.checks:
-            self._proposing.keep("the planner left all checks as they were", plan)
+            self._proposing.keep("the planner changed no checks", plan)
             return True
         return await self._stands(plan, replace(self.bench.opened.contract, checks=checks))
 
@@ -241,7 +241,7 @@ class PlanDrafter:
         await self._found.try_out()
         readable = next((draft["plan"] for draft in reversed(drafts) if draft["plan"] is not None), None)
         plan = plan_of(readable) if readable is not None else one_item(self.bench.opened.intent, self._found.commands)
-        plan = replace(plan, filled=(*plan.filled, f"the planner gave nothing better: {reason}"))
+        plan = replace(plan, filled=(*plan.filled, f"the planner gave no better one: {reason}"))
         refused = set(await self._forbidden(plan))
         plan = replace(plan, items=tuple(_without(item, refused) for item in plan.items))
         if not self._drafts_contract:
@@ -249,9 +249,7 @@ class PlanDrafter:
             return None
         plan, contract, verdict = await self._usable(plan, refused)
         if not contract.checks:
-            told = (
-                f"there is no contract: {reason}; say what done means with --check NAME=COMMAND, or try: donewhen init"
-            )
+            told = f"no contract: {reason}; define one with --check NAME=COMMAND, or run: donewhen init"
             return Stop("model_failed", told)
         self._proposing.take(plan, contract, verdict)
         return None
@@ -333,7 +331,7 @@ def _with_checks(plan: Plan, drafts: DraftedContract, found: FoundChecks) -> tup
     plan = replace(plan, checks=drafts.entries)
     if drafts.checks:
         return plan, drafts.checks
-    said = "no checks were drafted; those that the repository has were taken"
+    said = "the planner drafted no checks; using those found in the repository"
     return replace(plan, filled=(*plan.filled, said)), found.checks
 
 

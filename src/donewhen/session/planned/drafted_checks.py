@@ -64,7 +64,7 @@ def _check(entry: Mapping[str, Any]) -> Check:
         if key in NOT_A_MODELS:
             raise BadInput(f"'check[0].{key}' is for a person to decide; leave it out")
         if key not in CHECK:
-            raise BadInput(f"'check[0].{key}' is no key of a check; known are {', '.join(CHECK)}")
+            raise BadInput(f"unknown key 'check[0].{key}'; known keys: {', '.join(CHECK)}")
         if not CHECK[key].fits(value):
             raise BadInput(f"'check[0].{key}' must be {CHECK[key].kind}")
         known[key] = value.strip() if key in ("name", "command") else value
@@ -78,7 +78,7 @@ def _check(entry: Mapping[str, Any]) -> Check:
 def _odd(check: Check) -> list[str]:
     found = [one.message for one in oddities(Contract(checks=(check,))) if one.check >= 0]
     if check.name.lower() in PLACEHOLDERS:
-        found.append(f"'{check.name}' is the placeholder of the form, not a name")
+        found.append(f"'{check.name}' is a placeholder, not a name")
     if _UNFINISHED.search(check.command):
-        found.append(f"check '{check.name}': its command is a placeholder, not a command")
+        found.append(f"check '{check.name}': the command is a placeholder")
     return found

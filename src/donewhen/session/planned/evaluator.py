@@ -69,7 +69,7 @@ class Evaluator:
             verdict = await self._run(checks, current)
             results = check_results(verdict)
             if _ran_out_of_time(verdict) and (reached := self.bench.budget.reached()):
-                self._inconclusive(current, f"what the items promise was still running: {reached}")
+                self._inconclusive(current, f"a limit was reached while the checks of the plan items ran: {reached}")
                 return
             if not verdict.green:
                 self._unproven(current, verdict, checks)
@@ -151,7 +151,7 @@ class Evaluator:
                 except Malformed as malformed:
                     self._spoil(current, malformed.issues)
                 except NoAnswer as none:
-                    self._spoil(current, [f"no answer: {none}"])
+                    self._spoil(current, [f"no evaluation: {none}"])
                     break
                 except LimitReached:
                     break
@@ -219,7 +219,7 @@ class Evaluator:
         return [check.command for check in checks if check.name in failed]
 
     def _inconclusive(self, current: Round, why: str) -> None:
-        summary = f"the evaluator came to no conclusion: {why}"
+        summary = f"the evaluation is inconclusive: {why}"
         told = EvaluationCompleted(status="inconclusive", scorecard={}, summary=summary)
         self._write(Opinion(n=current.n, status="inconclusive", summary=summary), told)
 
@@ -268,12 +268,12 @@ def _ran_out_of_time(verdict: Verdict) -> bool:
 
 def _said(status: CheckStatus) -> str:
     """Return the status as text. A command that is still running has not passed."""
-    return "still running when its time was over" if status is CheckStatus.TIMEOUT else status.value
+    return "still running at its time limit" if status is CheckStatus.TIMEOUT else status.value
 
 
 def _sent_back(evaluation: Evaluation, probes: Sequence[str], number: int, most: int) -> str:
     parts = [
-        "The checks are green, and the work was evaluated: it is not accepted"
+        "The checks are green, but the evaluator did not accept the work"
         + (f" (revision {number} of {most})." if number <= most else "."),
         evaluation.rendered(number).strip(),
     ]

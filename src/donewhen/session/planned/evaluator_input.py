@@ -46,9 +46,9 @@ def _warnings(story: SessionState, judged: Judged, plan: Plan, held_out: frozens
     yield from judged.notes_without(held_out)
     if judged.discriminating is False:
         yield "no check of the contract is red without the change"
-    yield from (f"the planner left it open: {one}" for one in plan.filled)
+    yield from (f"the planner did not say: {one}" for one in plan.filled)
     ignored = [note.body["lines"] for note in story.notes.get(plan_files.RUNG, ()) if note.kind == IGNORED]
     yield from (f"in the tracker's file: {line}" for lines in ignored[-1:] for line in lines)
     tracker = plan_files.tracker_in(story)
     if tracker is not None and tracker.open:
-        yield f"not completed by the builder's own word: item {', '.join(map(str, tracker.open))}"
+        yield f"not completed, as the builder reports: item {', '.join(map(str, tracker.open))}"

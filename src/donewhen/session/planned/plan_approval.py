@@ -38,7 +38,7 @@ async def settled(drafting: PlanDrafter, story: SessionState, opened: StartRecor
         if decision is None:
             return Stop("waits", kind.reason)
         if decision is Decision.DENIED:
-            return Stop("refused", f"the proposed {kind} was refused")
+            return Stop("refused", f"a person denied the proposed {kind}")
     if not story.rounds:
         _take_edits(drafting.recorder)
     return None
@@ -79,7 +79,7 @@ def detail(story: SessionState) -> Iterator[str]:
     if plan is not None and tracker is not None:
         yield from ("", *tracker.rendered().strip().splitlines())
         if plan.filled:
-            yield from ("", "What the planner left open:", *(f"- {one}" for one in plan.filled))
+            yield from ("", "What the planner did not specify:", *(f"- {one}" for one in plan.filled))
 
 
 def _take_edits(recorder: LogWriter) -> None:
@@ -90,7 +90,7 @@ def _take_edits(recorder: LogWriter) -> None:
         edited_contract.keep(recorder)
     except BadInput as unsound:
         raise NeedsPerson(
-            f"the contract is taken, but not as it was edited: {unsound}; mend that, and resume"
+            f"contract accepted, but the edited file is invalid: {unsound}; fix it, then resume"
         ) from None
 
 

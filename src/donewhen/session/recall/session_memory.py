@@ -65,7 +65,7 @@ class BestEffort:
         except TROUBLE as error:
             self._failures += 1
             words = str(error) if isinstance(error, DonewhenError | OSError) else f"{type(error).__name__}: {error}"
-            self.tell(f"{words}; the work goes on without it")
+            self.tell(f"{words}; the session continues without it")
 
     def tell(self, line: str) -> None:
         """Report a line, once per session over all owners."""

@@ -17,28 +17,30 @@ TASK = "{task}"
 def problem(name: str, given: Mapping[str, object]) -> tuple[str, str] | None:
     """Return the key that is wrong, empty for the table itself, and why; None if all is valid."""
     if not NAME.fullmatch(name):
-        return "", "is no name for an agent; letters, digits, '_', '.' and '-' are, at most 64 of them"
+        return "", "is not a valid agent name: use at most 64 letters, digits, '_', '.' or '-'"
     return _of_known(name, given) if name in shipped() else _of_own(given)
 
 
 def _of_known(name: str, given: Mapping[str, object]) -> tuple[str, str] | None:
     if "command" in given:
-        return "command", f"is not for {name}, which is known; pin its program by 'path', or choose another name"
+        return "command", (
+            f"cannot be set for {name}, which has a profile; set 'path' for its program, or choose another name"
+        )
     path = str(given.get("path", "/"))
     if not path.startswith("/"):
         return "path", f"must be an absolute path, not {shortened(path)!r}"
     ways = shipped()[name].ways
     if given.get("way", next(iter(ways))) not in ways:
-        return "way", f"is not one of {name}'s, which has {' and '.join(ways)}"
+        return "way", f"is not an interface of {name}, which has {' and '.join(ways)}"
     return None
 
 
 def _of_own(given: Mapping[str, object]) -> tuple[str, str] | None:
     if "command" not in given:
-        return "command", f"is missing; known without one are {', '.join(shipped())}"
+        return "command", f"is missing; agents that need none: {', '.join(shipped())}"
     if TASK not in str(given["command"]):
-        return "command", f"must hold {TASK}, where the task is put"
+        return "command", f"must contain {TASK}, the place for the task"
     for key in ("path", "way"):
         if key in given:
-            return key, "is for agents that are known; this one has a command"
+            return key, "is only for agents with a profile; this one has a command"
     return None

@@ -35,7 +35,7 @@ def server_of(settings: Settings, *providers: str) -> ModelServer:
         return ModelServer(str(base.value), provider)
     if set(providers) - set(WITHOUT_SERVER):
         raise BadInput(
-            f"{base.source}: 'model.base_url' counts for the provider of the 'model.use' beside it, and there is none; "
-            'add one, as in use = "openai:NAME"'
+            f"{base.source}: 'model.base_url' applies to the provider of 'model.use' in the same "
+            'file, and that is missing; add one, such as use = "openai:NAME"'
         )
     return ModelServer()

@@ -42,15 +42,15 @@ class RunOptions:
 def require_sense(options: RunOptions) -> None:
     """Raise BadInput for what can be refused without looking at a repository."""
     if not options.intent.strip():
-        raise BadInput("the intent is empty; say in words what you want")
+        raise BadInput("the intent is empty; describe what you want")
     try:
         options.intent.encode()
     except UnicodeEncodeError as error:
         raise BadInput(f"the intent is not UTF-8 at character {error.start + 1}") from error
     if "\0" in options.intent:
-        raise BadInput("the intent holds a NUL byte")
+        raise BadInput("the intent contains a NUL byte")
     if options.dirty and options.base:
-        raise BadInput("--dirty and --base exclude each other: a snapshot of the working tree stands on HEAD")
+        raise BadInput("--dirty and --base exclude each other: --dirty always starts from HEAD")
     if options.yes and options.ask:
         raise BadInput("--yes and --ask exclude each other: with --yes nothing is asked")
     if options.max_iterations is not None and options.max_iterations < 1:
@@ -108,7 +108,7 @@ def _of_file(held: Settings, named: Path) -> tuple[Settings, tuple[Path, ...]]:
     content = settings.read(file)
     for name in content:
         if name not in ("contract", "check"):
-            wrong = f"'{shortened(name)}' has no place here; only [contract] and [[check]] count"
+            wrong = f"'{shortened(name)}' is not allowed here; only [contract] and [[check]] are"
             raise BadInput(f"--contract {named}: {wrong}")
     return held.stating(file, content), (file,)
 

@@ -243,7 +243,7 @@ def _check_top(file: Path, name: str, value: Value) -> None:
             _check_agent(file, agent, cast("Table", keys))
     else:
         known = ", ".join([*schema.TABLES, *schema.LISTS, "agent"])
-        raise BadInput(f"{file}: unknown key '{shortened(name)}'; known are {known}")
+        raise BadInput(f"{file}: unknown key '{shortened(name)}'; known keys: {known}")
 
 
 def _check_agent(file: Path, name: str, given: Table) -> None:
@@ -259,7 +259,7 @@ def _check_agent(file: Path, name: str, given: Table) -> None:
 def _check_table(file: Path, name: str, value: Value, keys: Mapping[str, Key]) -> None:
     for key, inner in _table(file, name, value).items():
         if key not in keys:
-            raise BadInput(f"{file}: unknown key '{name}.{shortened(key)}'; known are {', '.join(keys)}")
+            raise BadInput(f"{file}: unknown key '{name}.{shortened(key)}'; known keys: {', '.join(keys)}")
         _check_value(str(file), f"{name}.{key}", inner, keys[key])
 
 
@@ -338,7 +338,7 @@ def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:
         table, _, key = name.removeprefix(PREFIX).lower().partition("__")
         spec = schema.TABLES.get(table, {}).get(key)
         if spec is None:
-            raise BadInput(f"{shortened(name)}: there is no setting '{shortened(table)}.{shortened(key)}'")
+            raise BadInput(f"{shortened(name)}: unknown setting '{shortened(table)}.{shortened(key)}'")
         value = _parsed(environment[name], spec)
         _check_value(name, f"{table}.{key}", value, spec)
         values[table, key] = Setting(value, name)

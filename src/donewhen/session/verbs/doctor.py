@@ -61,7 +61,9 @@ def _models(agents: bool) -> Diagnosis:
     ready = candidates(os.environ)
     needs = "set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OLLAMA_HOST"
     found = ", ".join(ready) or ("no key found; an agent is ready" if agents else "no key found")
-    return Diagnosis("models", bool(ready) or agents, found, "`run` has nobody to work; `demo` needs none", needs)
+    return Diagnosis(
+        "models", bool(ready) or agents, found, "`run` has no engine to use; `demo` works without one", needs
+    )
 
 
 async def _agents(launcher: Launcher) -> tuple[Diagnosis, bool]:
@@ -80,15 +82,15 @@ async def _agents(launcher: Launcher) -> tuple[Diagnosis, bool]:
     shown = ", ".join(f"{one.name} {one.version}".strip() + f" ({one.status.replace('_', ' ')})" for one in here)
     broken = [one for one in here if one.status == "not_executable"]
     fix = "; ".join(f"{one.name}: {one.reason}" for one in broken)
-    found = shown or "none of those that are known is installed"
+    found = shown or "no supported agent is installed"
     return Diagnosis("agents", not broken, found, "they cannot be used", fix), any(one.ready for one in here)
 
 
 def _isolation(probe: SandboxProbe) -> Diagnosis:
     costs = {
         Level.BUBBLEWRAP: "",
-        Level.LANDLOCK: "a weaker wall: no private paths, no loopback, no shared environments, metadata visible",
-        Level.NONE: 'nothing runs: isolation = "required" refuses a machine without a wall',
+        Level.LANDLOCK: ("weaker isolation: no private paths, no loopback, no shared environments, metadata visible"),
+        Level.NONE: 'nothing runs: isolation = "required" needs a sandbox',
     }
     who = "root" if level.is_root() else "an ordinary user"
     found = f"level {probe.level.value}, as {who}"
@@ -106,7 +108,9 @@ def _parts(probe: SandboxProbe) -> Iterator[Diagnosis]:
     where = "keep $XDG_STATE_HOME on ext4, xfs, btrfs or tmpfs"
     yield Diagnosis("overlayfs", probe.overlay, overlay, slow, where)
     landlock = f"version {probe.landlock_abi}" if probe.landlock_abi else "not in this kernel"
-    needed = "no second wall for abstract sockets where the network is shared, and no wall without user namespaces"
+    needed = (
+        "no second layer for abstract sockets where the network is shared, and no isolation without user namespaces"
+    )
     yield Diagnosis(
         "landlock", probe.landlock_abi >= level.LEAST_LANDLOCK, landlock, needed, "a kernel of 6.12 or later"
     )

@@ -43,7 +43,7 @@ async def found(prefix: str) -> AsyncGenerator[FinishedSession]:
         session = archive.find(prefix)
         story = told(archive.records(session))
         if not story.opened:
-            raise BadInput(f"session {session} was never opened completely")
+            raise BadInput(f"session {session} never started completely")
         if story.discarded:
             raise BadInput(f"session {session} was discarded; only its log is left")
         known = opening.from_plain(story.opened, near())
@@ -74,7 +74,7 @@ async def receipt(prefix: str) -> str:
         name = plan.receipt.removeprefix("sha256:")
         file = at.place.trees.directory / "receipts" / f"{name}.json"
         if not file.is_file():
-            raise BadInput(f"session {at.known.session}: its receipt {name[:12]} is not on this machine any more")
+            raise BadInput(f"session {at.known.session}: its receipt {name[:12]} is no longer on this machine")
         return file.read_text()
 
 

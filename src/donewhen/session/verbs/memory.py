@@ -152,7 +152,7 @@ def _read(name: str, content: bytes) -> Iterator[tuple[Repair, list[Offer]]]:
             continue
         data = parsed(line) if len(line) <= LONGEST_LINE else None
         if data is None:
-            raise BadInput(f"{name}:{number}: not an object of JSON; nothing was imported")
+            raise BadInput(f"{name}:{number}: not a JSON object; nothing was imported")
         try:
             yield from_plain(data), list(offers_of(data))
         except ValueError as why:

@@ -33,7 +33,7 @@ def answer(recorder: LogWriter, text: str) -> bool:
         recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
         return True
     if recorder.story.gate is not None and not text.strip():
-        raise BadInput(f"session {recorder.session}: the answer is empty; say what should be different")
+        raise BadInput(f"session {recorder.session}: the answer is empty; write what to change")
     return Gates(recorder, None).change(text, "a person")
 
 

@@ -173,11 +173,11 @@ async def replay(prefix: str, watch: SessionWatcher) -> SessionResult:
         session = archive.find(prefix)
         story = told(archive.records(session))
         if not story.opened:
-            raise BadInput(f"session {session} was never opened completely; there is nothing to play")
+            raise BadInput(f"session {session} never started and cannot be replayed")
         if story.agent:
             raise BadInput(
-                f"session {session} cannot be played again: {story.agent} worked on it, and what it asked its model is "
-                "not on record"
+                f"session {session} cannot be replayed: {story.agent} worked on it, and its model "
+                "requests are not recorded"
             )
         events = [record.event for record in archive.events(session)]
         engines = [event.engine for event in events if isinstance(event, EngineSelected)]

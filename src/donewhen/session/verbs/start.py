@@ -144,7 +144,7 @@ def _require_substance(intent: str) -> None:
     from donewhen.engines.planned.intent_check import what_is_missing
 
     if missing := what_is_missing(intent):
-        raise BadInput(f"the intent {intent.strip()!r} says too little to plan from: {missing}")
+        raise BadInput(f"the intent {intent.strip()!r} is too short to plan from: {missing}")
 
 
 def _proposed(place: Workplace, contract: Contract) -> tuple[Contract, tuple[str, ...]]:
@@ -154,8 +154,8 @@ def _proposed(place: Workplace, contract: Contract) -> tuple[Contract, tuple[str
     plan = init_contract.plan(place)
     if not plan.checks:
         raise BadInput(
-            f"{place.repo.root}: no contract, and nothing to propose one from; say what done means: "
-            "donewhen run INTENT --check tests='COMMAND', or put [[check]] into donewhen.toml"
+            f"{place.repo.root}: no contract, and nothing to propose one from; define one: donewhen "
+            "run INTENT --check tests='COMMAND', or add [[check]] to donewhen.toml"
         )
     checks = tuple(one.check for one in plan.checks)
     return replace(contract, checks=checks), tuple(f"{one.check.name}: {one.why}" for one in plan.checks)
@@ -190,8 +190,8 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
             return result
         if story.lost:
             raise BadInput(
-                f"session {session} cannot go on: {story.lost} records of its log are lost; "
-                f"what was made is in: donewhen diff {session}"
+                f"cannot resume session {session}: {story.lost} log records are lost; get its work with: "
+                f"donewhen diff {session}"
             )
         known = opening.from_plain(story.opened, now)
         async with open_workplace(Path(known.repo), held=known.settings) as place:
@@ -207,7 +207,7 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
 def _final_result(session: str, story: SessionState) -> SessionResult | None:
     """Return the outcome of a session that has nothing left to do; else None."""
     if story.discarded:
-        raise BadInput(f"session {session} was discarded; there is nothing to go on with")
+        raise BadInput(f"session {session} was discarded and cannot be resumed")
     if story.finished is None or not is_over(story):
         return None
     return SessionResult(session, Outcome(story.finished.outcome), story.finished.reason)

@@ -82,7 +82,7 @@ async def _of_commit(place: Workplace, base: str, word: str, commit: str) -> Pat
     )
     if merged.conflicts:
         paths = ", ".join(shown(sides.path) for sides in merged.conflicts[:3])
-        return Patch(id=word, tree="", title=title, origin=commit, unfit=f"does not go onto the base: {paths}")
+        return Patch(id=word, tree="", title=title, origin=commit, unfit=f"does not apply to the base: {paths}")
     return Patch(id=word, tree=merged.tree, title=title, origin=commit)
 
 
@@ -97,7 +97,7 @@ async def _of_file(place: Workplace, base: str, word: str, file: Path) -> Patch:
     except BadInput as error:
         raise BadInput(f"{shown(word)}: {error}") from error
     except patches.DoesNotApply as refused:
-        return Patch(id=word, tree="", title=title, unfit=f"does not go onto the base: {refused}")
+        return Patch(id=word, tree="", title=title, unfit=f"does not apply to the base: {refused}")
     return Patch(id=word, tree=tree, title=title)
 
 

@@ -19,7 +19,7 @@ async def ask_user(use: ToolUse) -> ToolOutput:
     try:
         return ToolOutput(await use.bench.asker.ask(use.id, use.text("prompt")) or "[the answer was empty]")
     except NobodyAnswered:
-        raise ToolFailed("no answer in time; go on without an answer and say what you assumed") from None
+        raise ToolFailed("no answer in time; continue without an answer and state your assumption") from None
 
 
 async def report_no_change(use: ToolUse) -> ToolOutput:
