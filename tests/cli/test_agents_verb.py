@@ -145,7 +145,7 @@ def test_a_program_that_the_repository_brings_is_not_taken(tmp_path: Path) -> No
     inside.mkdir()
     program(inside, shipped()[KNOWN].ways["cli"].program, f"touch {tmp_path}/started")
     found = by_name(agents("--json", cwd=repo, programs=inside))[KNOWN]
-    assert found["status"] == "missing" and "lies in the repository" in found["reason"]
+    assert found["status"] == "missing" and "is inside the repository" in found["reason"]
     assert not (tmp_path / "started").exists()
 
 

@@ -68,7 +68,9 @@ def test_commands_of_a_stranger_s_receipt_get_nothing_that_the_user_allows(repo:
     forged(receipt, lambda content: content.update(duration_ms=1))
     strangers = donewhen("verify", str(receipt), cwd=repo, env=secret)
     assert strangers.code == 1 and "sees is fail" in strangers.out
-    assert "it was not written here: its commands get none of the variables and services that you allow" in strangers.out
+    assert (
+        "it was not written here: its commands get none of the variables and services that you allow" in strangers.out
+    )
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def at_terminal(repo: Path, arguments: list[str], *typed: str | Callable[[], str
         with contextlib.suppress(OSError):  # that is how a terminal ends
             while piece := os.read(master, 65536):
                 shown_then += piece
-                if lines and shown_then.count(b"different? ") > prompts:
+                if lines and shown_then.count(b"to change? ") > prompts:
                     prompts += 1
                     line = lines.pop(0)
                     os.write(master, f"{line if isinstance(line, str) else line()}\n".encode())

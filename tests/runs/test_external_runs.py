@@ -151,7 +151,7 @@ def test_whatever_an_agent_prints_there_is_one_outcome_and_the_contract_is_judge
 def test_that_an_agent_prints_more_than_is_kept_is_told_once(repo: Path) -> None:
     ran = run_with(repo, employ(f"{DO_IT}; seq 5000 # {{task}}"))
     assert len(ran.of("external_event")) == 2000
-    assert ran.one("error")["message"] == "hand prints more than is kept; the rest is left out"
+    assert ran.one("error")["message"] == "hand prints more than is kept; the rest is dropped"
 
 
 # -- who comes next --

@@ -81,7 +81,7 @@ def test_a_yes_to_one_command_is_none_to_that_of_a_worker_who_begins_anew(tmp_pa
     first = answering(repo, "run", INTENT, "--engine", "foreman", "--model", model, "--ask")
     second = answering(repo, "resume", str(first[0]["session"]))
     asked = [event["prompt"].splitlines()[0] for event in [*first, *second] if event["type"] == "question_asked"]
-    assert asked == ["[a] May this run? psql -c 'select 1'", "[a] May this run? psql -c 'drop x'"]
+    assert asked == ["[a] Allow this command? psql -c 'select 1'", "[a] Allow this command? psql -c 'drop x'"]
     assert second[-1]["outcome"] == "verified"
 
 

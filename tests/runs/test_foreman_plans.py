@@ -163,7 +163,7 @@ def test_at_a_terminal_a_plan_is_changed_approved_denied_or_left_for_later(
     model = script(repo.parent / "script.json", crew(PLAN, OTHER, **{**WORKERS, "rest": REST}))
     ended_with, seen = at_terminal(repo, ["plan", INTENT, "--foreman", "--model", model], *typed)
     assert ended_with == code, seen
-    assert "plan: [y]es, [n]o, [l]ater, or what should be different?" in seen
+    assert "plan: [y]es, [n]o, [l]ater, or what to change?" in seen
     (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
     whole = log(repo, session)
     assert [event["decision"] for event in whole.of("gate_decided")] == decisions

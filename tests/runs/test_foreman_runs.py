@@ -137,7 +137,7 @@ def test_what_needs_a_subtask_that_is_left_out_is_not_begun_and_is_told_as_missi
     assert attempts(ran, "b") == []
     declined = ran.one("engine_declined")
     assert (declined["engine"], declined["reason"], declined["next"]) == ("foreman", "red", "native")
-    assert ran.of("subtask_gated")[-1]["reasons"][0]["words"] == "it needs a, which is not in"
+    assert ran.of("subtask_gated")[-1]["reasons"][0]["words"] == "it needs a, which is left out"
     assert landed(repo, ran.session, "c.txt") == "mine"
 
 
@@ -345,7 +345,7 @@ def test_a_plan_in_which_two_write_the_same_is_sent_back_and_the_next_one_is_tak
 MENDS = makes(write("a.txt", "one\n"), write("b.txt", "one\n"))
 INVENTED = planned("b", subtask("a", reads=["shop.py:discount", "cart.py"]))
 INVENTIONS = (
-    "'a' reads cart.py, which is not there, and nobody writes it; "
+    "'a' reads cart.py, which does not exist and which no subtask writes; "
     "'a' reads shop.py: discount, but there is no such symbol"
 )
 

@@ -133,7 +133,7 @@ def test_update_tracker_moves_items_and_changes_nothing_else(repo: Path) -> None
 
 def test_the_tool_is_there_in_the_planned_engine_alone(repo: Path) -> None:
     ran = build(repo, {"maker": [tracks(1, "completed"), *builds()]}, engine="native")
-    assert ran.of("tool_result")[0]["preview"].startswith("ERROR: there is no tool update_tracker")
+    assert ran.of("tool_result")[0]["preview"].startswith("ERROR: unknown tool update_tracker")
 
 
 EDITS = (
@@ -348,7 +348,7 @@ def test_work_that_is_sent_back_is_revised_and_a_failing_probe_is_a_check_from_t
     assert "revision 1 of 2" in said
     assert "- grep -q kind note.txt" in said
     assert f"- {STEADY}" not in said
-    assert "look whether it is mended" in heard(ran.session, "planned/evaluator#3")
+    assert "check whether they are fixed" in heard(ran.session, "planned/evaluator#3")
 
 
 def test_two_revisions_make_three_evaluations_and_then_it_is_rejected_with_a_hand_off(repo: Path) -> None:

@@ -30,12 +30,12 @@ async def _why(ruling: Ruling, asker: Asker | None, id: str) -> str:
     if ruling.decision is Decision.DENY:
         return f"denied by the policy, rule {ruling.rule}: {ruling.reason} ({ruling.command})"
     if asker is None:
-        return f"denied, rule {ruling.rule} asks a person and nobody can be asked: {ruling.reason} ({ruling.command})"
-    question = f"May this run? {ruling.command}\nRule {ruling.rule}: {ruling.reason}. Answer yes or no."
+        return f"denied: rule {ruling.rule} needs a person and none is available: {ruling.reason} ({ruling.command})"
+    question = f"Allow this command? {ruling.command}\nRule {ruling.rule}: {ruling.reason}. Answer yes or no."
     try:
         answer = await asker.ask(f"{id}-policy", question)
     except NobodyAnswered:
-        return f"denied, rule {ruling.rule} asks a person and nobody answered: {ruling.reason} ({ruling.command})"
+        return f"denied: rule {ruling.rule} needs a person and none answered: {ruling.reason} ({ruling.command})"
     if (answer.split() or [""])[0].casefold().strip(".,!") in YES:
         return ""
-    return f"a person was asked because of rule {ruling.rule}, and said: {answer}"
+    return f"a person was asked because of rule {ruling.rule} and answered: {answer}"

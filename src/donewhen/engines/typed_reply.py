@@ -61,13 +61,11 @@ def only_object_in(reply: str, wanted: Sequence[str], form: str) -> dict[str, An
     chosen = _chosen(found, wanted, form)
     if any(one != chosen for _, one in found.objects):
         raise ReplyUnreadable(
-            [f"the reply holds {len(found.objects)} answers that differ; answer with {form} and no other"]
+            [f"the reply contains {len(found.objects)} different answers; answer with {form} and nothing else"]
         )
     before = reply[: found.objects[0][0]]
     if found.torn or before.count("{") > before.count("}"):
-        raise ReplyUnreadable(
-            [f"the reply holds JSON that is broken beside one that is whole; answer with {form} alone"]
-        )
+        raise ReplyUnreadable([f"the reply contains broken JSON next to complete JSON; answer with {form} alone"])
     return chosen
 
 
@@ -77,7 +75,7 @@ def _chosen(found: ReplyObjects, wanted: Sequence[str], form: str) -> dict[str, 
     if found.broken:
         raise ReplyUnreadable([f"the JSON of the reply is broken: {found.broken}"])
     lacking = " or ".join(f"'{key}'" for key in wanted)
-    what = f"the reply's JSON has no {lacking}" if found.others else "the reply holds no JSON object that can be read"
+    what = f"the reply's JSON has no {lacking}" if found.others else "the reply contains no readable JSON object"
     raise ReplyUnreadable([f"{what}; answer with {form}"])
 
 

@@ -255,11 +255,11 @@ async def test_what_an_agent_does_not_tell_stays_unknown(place: Place) -> None:
     ("reason", "heard"),
     [
         ("end_turn", AgentStopped("")),
-        ("max_tokens", AgentProblem("limit", "the agent stopped at its limit of tokens")),
-        ("max_turn_requests", AgentProblem("limit", "the agent stopped at its limit of turns")),
-        ("refusal", AgentProblem("agent", "the model refused to go on")),
-        ("cancelled", AgentProblem("agent", "the agent says that it was cancelled")),
-        ("boredom", AgentProblem("agent", "the agent stopped for a reason of its own: 'boredom'")),
+        ("max_tokens", AgentProblem("limit", "the agent stopped at its token limit")),
+        ("max_turn_requests", AgentProblem("limit", "the agent stopped at its turn limit")),
+        ("refusal", AgentProblem("agent", "the model refused to continue")),
+        ("cancelled", AgentProblem("agent", "the agent reports that it was cancelled")),
+        ("boredom", AgentProblem("agent", "the agent stopped for an unknown reason: 'boredom'")),
     ],
 )
 async def test_each_reason_to_stop_is_told_for_what_it_is(place: Place, reason: str, heard: Happening) -> None:

@@ -127,7 +127,7 @@ async def test_an_agent_that_closes_its_output_and_goes_on_is_not_waited_for(pla
         lambda: place.start("/bin/sh", "-c", "exec >/dev/null; exec tail -f /dev/null"), AcpOptions(cwd="/")
     )
     report = await agent.work(place.task(), place.told.happenings.append)
-    assert report == AgentReport(end="died", detail="it closed its output and went on running")
+    assert report == AgentReport(end="died", detail="it closed its output but kept running")
 
 
 async def test_an_agent_that_no_longer_listens_is_heard_for_a_moment_and_given_up(place: Place) -> None:
@@ -149,7 +149,7 @@ async def test_an_agent_that_never_answers_is_given_up(place: Place) -> None:
 
 async def test_an_agent_of_another_protocol_is_not_given_the_task(place: Place) -> None:
     report = await place.work([], {"initialize": {"result": {"protocolVersion": 2}}})
-    assert report == AgentReport(end="not_started", detail="it speaks version 2 of the protocol, not 1")
+    assert report == AgentReport(end="not_started", detail="it uses version 2 of the protocol, not 1")
 
 
 async def test_a_refused_session_is_told_with_its_reason(place: Place) -> None:

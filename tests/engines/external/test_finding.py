@@ -59,7 +59,7 @@ async def test_a_pin_is_taken_before_anything_on_path(scene: Scene, programs: Pa
     ("text", "mode", "says"),
     [
         (None, 0o755, "does not exist"),
-        (ANSWERS, 0o644, "may not be executed"),
+        (ANSWERS, 0o644, "is not executable"),
         ("exit 3", 0o755, "ended with exit 3"),
         ("echo no such thing >&2; exit 1", 0o755, "ended with exit 1: no such thing"),
         ("kill -9 $$", 0o755, "ended with signal 9"),
@@ -78,7 +78,7 @@ async def test_a_broken_pin_is_reported_and_never_replaced(
 
 async def test_a_pinned_directory_is_no_program(scene: Scene, tmp_path: Path) -> None:
     found = await scene.one(pin=tmp_path)
-    assert found.status == "not_executable" and "is no program" in found.reason
+    assert found.status == "not_executable" and "is not a program" in found.reason
 
 
 async def test_of_two_on_path_the_second_is_taken_when_the_first_does_not_run(
@@ -119,7 +119,7 @@ async def test_a_program_of_another_machine_is_not_executable(scene: Scene, prog
 async def test_a_file_that_may_not_be_executed_is_named_as_such(scene: Scene, programs: Path) -> None:
     file = program(programs, mode=0o644)
     found = await scene.one()
-    assert (found.status, found.reason) == ("not_executable", f"{file} may not be executed")
+    assert (found.status, found.reason) == ("not_executable", f"{file} is not executable")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ async def test_a_directory_that_everybody_may_write_to_is_not_searched(scene: Sc
     file = program(programs)
     programs.chmod(mode)
     found = await scene.one()
-    assert found.status == "missing" and f"{file} is not used, for everybody may write there" in found.reason
+    assert found.status == "missing" and f"{file} is ignored: it is world-writable" in found.reason
     assert times_asked(programs) == 0
 
 
@@ -197,7 +197,7 @@ async def test_nothing_inside_the_repository_is_searched(scene: Scene, tmp_path:
     (programs / "robo").symlink_to(inside / "robo")
     scene.path.append(inside)
     found = await scene.one()
-    assert found.status == "missing" and "lies in the repository" in found.reason
+    assert found.status == "missing" and "is inside the repository" in found.reason
     assert times_asked(inside) == 0
 
 

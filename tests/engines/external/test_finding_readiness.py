@@ -79,7 +79,7 @@ def test_an_empty_credential_file_is_no_sign_in(home: Path) -> None:
 
 def test_any_of_the_files_is_a_sign_in(home: Path) -> None:
     sign_in(home, "whatever", ".robo/other.json")
-    assert status(home) == ("ready", "signed in, by ~/.robo/other.json")
+    assert status(home) == ("ready", "signed in (~/.robo/other.json)")
 
 
 def test_an_agent_that_needs_neither_is_ready(home: Path) -> None:

@@ -288,7 +288,7 @@ async def test_a_websocket_is_refused_so_that_plain_requests_are_made() -> None:
             "Sec-WebSocket-Version: 13",
         )
     assert answer.startswith(b"HTTP/1.1 426 Upgrade Required\r\n")
-    assert message(answer) == "donewhen: websockets are not passed on, plain requests are"
+    assert message(answer) == "donewhen: websockets are not forwarded; use plain requests"
     assert endpoint.heads == [] and gate.log[0].status == 426 and gate.log[0].detail
 
 

@@ -72,7 +72,7 @@ async def test_a_stream_that_is_cut_is_logged_with_what_came_of_it() -> None:
             heard = await gate.ask(ASK)
     assert heard.startswith(b"HTTP/1.1 200 ") and not heard.endswith(b"0\r\n\r\n")
     assert gate.log[0].status == 200 and gate.log[0].bytes_down > 0
-    assert gate.log[0].detail.startswith("the answer broke off")
+    assert gate.log[0].detail.startswith("the response broke off")
 
 
 async def test_after_a_broken_answer_the_next_request_is_served() -> None:
@@ -120,7 +120,7 @@ async def test_an_agent_that_goes_away_takes_its_request_with_it() -> None:
             await asked.wait()
         await gone.wait()
         entry = await gate.entry()
-    assert (entry.path, entry.status, entry.detail) == ("/slow", 0, "the agent went away")
+    assert (entry.path, entry.status, entry.detail) == ("/slow", 0, "the agent closed the connection")
 
 
 async def test_an_agent_that_goes_away_in_the_middle_of_a_stream_ends_it() -> None:
@@ -131,7 +131,7 @@ async def test_an_agent_that_goes_away_in_the_middle_of_a_stream_ends_it() -> No
                 await head_of(stream)
                 await stream.receive()
             entry = await gate.entry()
-    assert (entry.status, entry.detail) == (200, "the agent went away")
+    assert (entry.status, entry.detail) == (200, "the agent closed the connection")
 
 
 async def test_an_agent_that_goes_away_in_the_middle_of_its_request_is_not_answered() -> None:
@@ -147,7 +147,7 @@ async def test_an_agent_that_goes_away_in_the_middle_of_its_request_is_not_answe
             await stream.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
         await heard.wait()
         entry = await gate.entry()
-    assert (entry.status, entry.detail) == (0, "the agent went away")
+    assert (entry.status, entry.detail) == (0, "the agent closed the connection")
 
 
 async def test_an_agent_that_does_not_read_holds_the_endpoint_back() -> None:

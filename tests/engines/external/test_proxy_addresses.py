@@ -66,7 +66,7 @@ def test_every_ipv6_address_gets_an_answer_and_only_global_ones_pass(value: int)
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "fe80::1%eth0%x", "1.2.3.4:5"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    assert refusal(text) == "not an address"
+    assert refusal(text) == "not an IP address"
 
 
 def test_the_addresses_of_this_machine_are_known_as_its_own() -> None:

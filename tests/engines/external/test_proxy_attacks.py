@@ -64,9 +64,7 @@ async def test_a_name_that_is_not_allowed_is_not_even_looked_up() -> None:
         ):
             answer = await door.ask(request)
             assert answer.startswith(b"HTTP/1.1 403 ")
-            assert answer.endswith(
-                b"donewhen: %b is not among the hosts this agent may reach\n" % stolen.lower().encode()
-            )
+            assert answer.endswith(b"donewhen: %b is not a host that this agent may reach\n" % stolen.lower().encode())
     assert world.asked == world.dialled == []
     async with a_host() as attacker:
         world = World({stolen: [PUBLIC]}, {PUBLIC: attacker.port})
@@ -197,7 +195,7 @@ async def test_tls_for_another_host_does_not_go_through_a_tunnel(name: str | Non
             await stream.send(client_hello(name))
             assert await everything(stream) == bytes.fromhex("15030300020231"), "an alert, and no more"
         assert front.heard == b""
-        assert (door.log[0].verdict, door.log[0].reason) == ("refused", "TLS for another host than api.example")
+        assert (door.log[0].verdict, door.log[0].reason) == ("refused", "TLS for a host other than api.example")
         assert door.log[0].bytes_up == 0
         async with careless_proxy(world) as door, door.tunnel("api.example:443") as (stream, _):
             await stream.send(client_hello(name))
@@ -284,7 +282,7 @@ async def test_only_reading_requests_go_to_an_allowed_host_in_the_clear(method: 
         world = World({"api.example": [PUBLIC]}, {PUBLIC: beyond.port})
         async with proxying(RULES, world) as door:
             answer = await door.ask(request)
-        assert answer.startswith(b"HTTP/1.1 403 ") and answer.endswith(f"{method} is not passed on\n".encode())
+        assert answer.startswith(b"HTTP/1.1 403 ") and answer.endswith(f"{method} is not forwarded\n".encode())
         assert beyond.heard == b""
         assert door.log[0].request == f"{method} http://api.example/push"
         async with proxying(Rules(targets=frozenset({("api.example", 80)})), world) as door:

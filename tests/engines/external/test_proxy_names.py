@@ -123,7 +123,7 @@ def test_a_name_allows_itself_and_a_star_only_what_is_below() -> None:
 
 
 def test_the_reason_of_a_refusal_names_the_host() -> None:
-    assert Rules().verdict("evil.example", 443).reason == "evil.example is not among the hosts this agent may reach"
+    assert Rules().verdict("evil.example", 443).reason == "evil.example is not a host that this agent may reach"
 
 
 def test_only_the_allowed_ports_of_a_host_are_reached() -> None:

@@ -57,7 +57,7 @@ async def test_an_agent_reaches_an_endpoint_that_was_named_and_hears_why_it_does
         room = with_proxy(place, Rules(targets=frozenset({("localhost", host.port)})), log)
         assert await output(room, f"{CURL} --noproxy '' http://localhost:{host.port}/x") == "hello"
         refused = await output(room, f"{CURL} --noproxy '' http://localhost:{other.port}/x")
-        assert refused == "donewhen: localhost is not among the hosts this agent may reach"
+        assert refused == "donewhen: localhost is not a host that this agent may reach"
         tunnel = await run(room, f"{CURL} --noproxy '' https://evil.example/")
         assert not tunnel.ok and "403" in printed(tunnel)
     assert other.heard == b""

@@ -114,7 +114,7 @@ def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
 
 
 def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
-    assert heard("claude", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
+    assert heard("claude", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
 def test_words_of_an_agent_that_it_called_are_not_its_own() -> None:

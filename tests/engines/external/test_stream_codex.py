@@ -116,7 +116,7 @@ def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
 
 
 def test_an_exit_without_a_word_about_the_end_is_a_complaint() -> None:
-    assert heard("codex", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
+    assert heard("codex", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

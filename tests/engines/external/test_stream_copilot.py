@@ -63,12 +63,12 @@ def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
 
 
 def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
-    assert heard("copilot", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
+    assert heard("copilot", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
 def test_a_result_with_another_code_is_a_complaint() -> None:
     assert heard("copilot", b'{"type":"result","exitCode":7}', 7) == [
-        AgentProblem("agent", "it says that it ended with 7")
+        AgentProblem("agent", "it reports that it ended with 7")
     ]
 
 

@@ -99,7 +99,7 @@ def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
 
 
 def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
-    assert heard("qwen", b"", exit_code=0) == [AgentProblem("agent", "it ended without saying how")]
+    assert heard("qwen", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))

@@ -112,15 +112,15 @@ def test_a_reply_without_a_plan_says_in_one_line_what_is_wrong(reply: str, words
         (subtask("a", "a.py", prompt=" \n"), "'a': 'prompt' must be text"),
         (subtask("a", "a.py", prompt=["x"]), "'a': 'prompt' must be text"),
         (subtask("a", "a.py", prompt="x" * (LONGEST_PROMPT + 1)), "'prompt' is longer"),
-        (subtask("a"), "'a': names neither 'files' nor 'writes'"),
+        (subtask("a"), "'a': has neither 'files' nor 'writes'"),
         (subtask("a", files="a.py"), "'files' must be a list, not 'a.py'"),
         (subtask("a", "a.py") | {"writes": {"file": "a.py"}}, "'writes' must be a list, not an object"),
         (subtask("a", "a.py") | {"reads": [3]}, "'reads' holds a number"),
-        (subtask("a", "a.py") | {"reads": [{"symbol": "f"}]}, "'reads' holds nothing, which is not the path"),
+        (subtask("a", "a.py") | {"reads": [{"symbol": "f"}]}, "'reads' contains nothing, which is not the path"),
         (subtask("a") | {"writes": [{"file": "a.py", "symbol": ["f"]}]}, "a 'symbol' in 'writes' is a list"),
-        (subtask("a", "a.py: f\n\x1b[31m"), "which is not the name of one"),
-        (subtask("a", "a.py: ()"), "which is not the name of one"),
-        (subtask("a", "a.py: " + "f" * 201), "which is not the name of one"),
+        (subtask("a", "a.py: f\n\x1b[31m"), "which is not a name"),
+        (subtask("a", "a.py: ()"), "which is not a name"),
+        (subtask("a", "a.py: " + "f" * 201), "which is not a name"),
     ],
 )
 def test_a_malformed_subtask_is_an_issue_that_names_it(told: object, words: str) -> None:
@@ -141,7 +141,7 @@ def test_a_path_that_leaves_the_repository_or_cannot_be_one_is_an_issue(path: st
     told = subtask("a", "a.py")
     told[key] = [path] if key == "files" else [{"file": path}]
     (issue,) = issues_of(told)
-    assert "is not the path of a file below the repository" in issue
+    assert "is not the path of a file in the repository" in issue
     assert issue.isprintable()
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_another_needs_as_a_directory_is_an_issue() -> None:
     assert issue == "'a' writes x/y.py, but 'b' writes x as a file; name files, not directories"
 
 
-@pytest.mark.parametrize(("other", "words"), [("a", "two subtasks are called 'a'"), ("A", "differ only in case")])
+@pytest.mark.parametrize(("other", "words"), [("a", "two subtasks have the id 'a'"), ("A", "differ only in case")])
 def test_two_subtasks_of_one_name_are_an_issue(other: str, words: str) -> None:
     (issue,) = issues_of(subtask("a", "a.py"), subtask(other, "b.py"))
     assert words in issue
@@ -241,7 +241,7 @@ def test_subtasks_that_wait_for_each_other_are_an_issue_that_names_the_ring_alon
 def test_no_ring_is_made_up_of_two_subtasks_that_share_a_name() -> None:
     twins = subtask("a", "a.py"), subtask("a", "c.py", reads=("b.py",))
     (issue,) = issues_of(*twins, subtask("b", "b.py", reads=("a.py",)))
-    assert "two subtasks are called 'a'" in issue
+    assert "two subtasks have the id 'a'" in issue
 
 
 def test_a_subtask_may_read_what_it_writes() -> None:

@@ -150,7 +150,7 @@ async def test_a_file_that_is_not_there_is_an_issue_with_the_nearest_paths(
 ) -> None:
     (issue,) = await issues(tmp_path, reading(read))
     assert issue.startswith("'a' reads ")
-    assert issue.endswith(f", which is not there, and nobody writes it{near}")
+    assert issue.endswith(f", which does not exist and which no subtask writes{near}")
 
 
 async def test_a_file_that_another_subtask_makes_may_be_relied_on(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ async def test_a_new_file_is_ordinary_work(tmp_path: Path, files: tuple[str, ...
 
 async def test_a_known_name_alone_in_a_new_directory_is_an_issue_that_names_the_known_file(tmp_path: Path) -> None:
     (issue,) = await issues(tmp_path, subtask("a", "lib/shop.py", "README.md"), subtask("b", "lib/other.py"))
-    assert issue.startswith("'a' writes lib/shop.py, whose directory is not there, while there is src/shop.py;")
+    assert issue.startswith("'a' writes lib/shop.py, whose directory does not exist; there is src/shop.py.")
 
 
 @pytest.mark.parametrize(
@@ -236,4 +236,4 @@ async def test_a_plan_is_held_against_the_tree_it_is_for_and_not_against_the_che
     root = repository(tmp_path / "repo", FILES)
     write(root, {"src/late.py": "def f(): ...\n"})
     (issue,) = (await issues_in(root, reading("src/late.py")))[0]
-    assert "src/late.py, which is not there" in issue
+    assert "src/late.py, which does not exist" in issue

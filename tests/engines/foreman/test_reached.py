@@ -28,8 +28,8 @@ def test_who_comes_in_later_is_no_longer_missing_and_who_fails_twice_is_told_wit
     reached.take(step("b"))
     reached.take(step(c="strays again"))
     assert reached.inside == ["a", "b"]
-    assert reached.missing == {"c": "strays; offered again: strays again"}
-    assert reached.summary(3) == "2 of 3 subtasks are in: a, b; left out: c: strays; offered again: strays again"
+    assert reached.missing == {"c": "strays; retried: strays again"}
+    assert reached.summary(3) == "2 of 3 subtasks are in: a, b; left out: c: strays; retried: strays again"
 
 
 def test_a_step_survives_its_note() -> None:

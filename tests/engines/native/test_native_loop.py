@@ -144,7 +144,7 @@ async def test_without_anybody_to_ask_the_tool_is_not_offered_and_a_call_is_an_e
         assert [tool.name for tool in model.turns[0].tools] == [
             "read_file", "list_dir", "find_files", "grep_files", "write_file", "edit_file", "shell", "report_no_change",
         ]  # fmt: skip
-        assert answers(model)[0].text.startswith("ERROR: nobody can be asked")
+        assert answers(model)[0].text.startswith("ERROR: no person is available")
 
 
 async def test_previews_are_cut_on_character_boundaries(root: Path) -> None:
@@ -351,7 +351,7 @@ async def test_a_command_that_needs_consent_runs_only_with_it(root: Path, answer
 async def test_a_command_that_needs_consent_is_denied_when_nobody_can_be_asked(root: Path) -> None:
     async with workshop(root) as shop:
         shop.policy = Policy.load(ask=["touch"], root=shop.maker.root)
-        assert "nobody can be asked" in await shop.refused("shell", command="touch it")
+        assert "none is available" in await shop.refused("shell", command="touch it")
 
 
 async def test_a_fallback_is_told_with_its_turn(root: Path) -> None:

@@ -30,7 +30,11 @@ async def put(shop: Workshop, path: str, content: str | bytes) -> None:
         ("read_file", {"path": "a.txt", "start": 3, "end": 2}, "end (2) comes before start (3)"),
         ("edit_file", {"path": "a", "old": "b", "new": "c", "all": 1}, "all must be true or false, not 1"),
         ("write_file", {"path": "x", "content": {"a": 1}}, 'content must be a string, not {"a": 1}'),
-        ("write_file", {"path": "x", "content": "\ud800"}, "content is no text: it holds half of a character"),
+        (
+            "write_file",
+            {"path": "x", "content": "\ud800"},
+            "content is not valid text: it contains half of a character",
+        ),
         ("write_file", {"path": "x", "content": "\udc80"}, "content is no text"),
         ("write_file", {"path": "\ud800", "content": ""}, "cannot be the path of anything"),
         ("edit_file", {"path": "a.txt", "old": "one", "new": "\udc80"}, "new is no text"),
@@ -41,7 +45,7 @@ async def put(shop: Workshop, path: str, content: str | bytes) -> None:
         ("shell", {"command": "  "}, "command is empty"),
         ("shell", {"command": "a\0b"}, "NUL"),
         ("ask_user", {"prompt": ""}, "prompt is empty"),
-        ("delete_everything", {}, "there is no tool delete_everything; there are read_file, list_dir"),
+        ("delete_everything", {}, "unknown tool delete_everything; use read_file, list_dir"),
     ],
 )
 async def test_a_bad_argument_is_answered_with_its_name_and_what_is_expected(
@@ -65,7 +69,7 @@ async def test_a_small_file_comes_as_it_is_and_a_part_with_a_line_on_what_it_is(
         assert await shop.said("read_file", path="a.txt") == "one\ntwo\nthree\n"
         assert await shop.said("read_file", path=f"{root}/a.txt", start=1, end=9) == "one\ntwo\nthree\n"
         part = await shop.said("read_file", path="a.txt", start=2, end=2)
-        assert part == "[a.txt: lines 2-2 of 3, 14 bytes; read on with start=3]\ntwo\n"
+        assert part == "[a.txt: lines 2-2 of 3, 14 bytes; continue with start=3]\ntwo\n"
         await put(shop, "empty", "")
         assert await shop.said("read_file", path="empty") == "[empty is empty]"
         await put(shop, "windows", "a\r\nb\r\n")
@@ -127,7 +131,7 @@ async def test_a_file_with_terminal_codes_and_bytes_that_are_no_text_can_be_look
     async with workshop(root) as shop:
         await put(shop, "odd", b"\x1b[31mred\x1b[0m caf\xe9\n")
         told, shown = (await shop.said("read_file", path="odd")).split("\n", 1)
-        assert told == "[odd: lines 1-1 of 1, 18 bytes, not UTF-8, so that some bytes are shown as ?]"
+        assert told == "[odd: lines 1-1 of 1, 18 bytes, not UTF-8: some bytes are shown as ?]"
         assert shown == "red caf?\n"
 
 

@@ -68,7 +68,7 @@ async def test_what_cannot_be_said_of_an_item_is_an_answer(root: Path, given: di
 async def test_without_a_plan_there_is_no_tracker(root: Path) -> None:
     async with workshop(root) as shop:
         outcome = await use(shop, None, item=1, state="completed")
-        assert "there is no tool update_tracker" in outcome.text
+        assert "unknown tool update_tracker" in outcome.text
         model = script(done())
         await shop.attempt(model)
     assert "update_tracker" not in [tool.name for tool in model.turns[0].tools]
@@ -99,5 +99,5 @@ async def test_one_who_judges_reads_and_probes_and_changes_nothing(root: Path) -
     assert [turn.temperature for turn in model.turns] == [0.1, 0.1]
     answers = [note.body["text"] for note in shop.pages.pages if note.kind == "result"]
     assert answers[0] == "probed\n[exit code 3]"
-    assert answers[1].startswith("ERROR: there is no tool write_file")
+    assert answers[1].startswith("ERROR: unknown tool write_file")
     assert not [note for note in shop.pages.pages if note.kind == "begun"]

@@ -86,9 +86,9 @@ async def test_a_match_is_told_by_the_plain_path(root: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [
-        ("one\ntwo", "grep_files: the pattern has several lines, and lines are searched one by one; give one of them"),
-        ("a\0b", "grep_files: the pattern is no text"),
-        ("\ud800", "grep_files: the pattern is no text"),
+        ("one\ntwo", "grep_files: the pattern has several lines, but lines are searched one by one; give one of them"),
+        ("a\0b", "grep_files: the pattern is not valid text"),
+        ("\ud800", "grep_files: the pattern is not valid text"),
         ("x" * 200_000, "grep_files: the pattern has more than 10000 characters"),
     ],
     ids=["lines", "NUL", "half a character", "long"],
@@ -123,7 +123,7 @@ async def test_an_empty_path_is_named_as_such(root: Path, tool: str, more: dict[
 
 async def test_a_path_that_ends_in_a_slash_is_no_file(root: Path) -> None:
     async with workshop(root) as shop:
-        assert "is the name of a directory" in await shop.refused("write_file", path="new/", content="x")
+        assert "is a directory; name a file in it" in await shop.refused("write_file", path="new/", content="x")
         assert "new" not in await shop.said("list_dir")
 
 

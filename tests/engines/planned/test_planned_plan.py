@@ -130,14 +130,14 @@ def test_blank_contract_words_are_made_from_the_items(blank: Any) -> None:
 def test_a_blank_description_is_the_intent(blank: Any) -> None:
     plan = planned(items=[WHOLE["items"][0] | {"description": blank}])
     assert plan.items[0].description == "add paging to the list with --page"
-    assert plan.filled == ("item 1: described by the intent",)
+    assert plan.filled == ("item 1: description taken from the intent",)
 
 
 @pytest.mark.parametrize("blank", [None, "", " "])
 def test_a_blank_outcome_is_a_stock_sentence(blank: Any) -> None:
     plan = planned(items=[WHOLE["items"][0], WHOLE["items"][0] | {"outcome": blank}])
     assert plan.items[1].outcome == STOCK_OUTCOME
-    assert plan.filled == ("item 2: a stock outcome",)
+    assert plan.filled == ("item 2: default outcome",)
 
 
 @pytest.mark.parametrize("blank", [None, [], ["", " \n"]])
@@ -265,7 +265,7 @@ def test_all_issues_are_told_at_once_and_very_many_are_counted() -> None:
 def test_more_than_anybody_can_oversee_is_an_issue(key: str, entry: dict[str, str], most: int) -> None:
     assert planned(**{key: [entry] * most})
     issue = issue_with(**{key: [entry] * (most + 1)})
-    assert issue == f"{key} has {most + 1} entries, at most {most} are taken; make fewer"
+    assert issue == f"{key} has {most + 1} entries, at most {most} are allowed; make fewer"
 
 
 @pytest.mark.parametrize(("key", "most"), [("verify", MOST_COMMANDS), ("files", MOST_FILES)])

@@ -143,7 +143,7 @@ def test_what_means_no_item_is_told_what_there_is(told: object, words: str) -> N
 
 def test_a_description_of_two_items_means_none() -> None:
     twins = Tracker("t", (ITEMS[0], ITEMS[2], ITEMS[2]), ("pending",) * 3, ((),) * 3)
-    with pytest.raises(NoSuchItem, match="2 items are called 'tidy', say a number"):
+    with pytest.raises(NoSuchItem, match="2 items are called 'tidy'; use a number"):
         twins.number_of("tidy")
 
 
@@ -191,12 +191,12 @@ def test_a_changed_mark_and_a_new_note_are_one_update() -> None:
         (("1. add paging", "1. add less"), "item 1: its description was changed; it stays as it was"),
         (("a.py, b c.py", "a.py"), "item 1: its files were changed; they stay as they were"),
         (("outcome: pages work", "outcome: whatever"), "item 1: its outcome was changed; it stays as it was"),
-        (("note: half way", "nothing"), "item 1: a note was changed or taken out; it stays as it was"),
+        (("note: half way", "nothing"), "item 1: a note was changed or removed; it stays as it was"),
         (("# Paging", "# Other"), "the title was changed; it stays as it was"),
         (("- [!] 3. tidy\n", "- [!] 4. tidy\n"), "item 3: its number was changed; it stays as it was"),
         (("- [!] 3. tidy\n  outcome: tidy\n", ""), "item 3 is not in the file; it stays as it was"),
-        (("- [!] 3", "- [?] 3"), "item 3: the mark '?' means no state"),
-        (("- [!] 3", "- [] 3"), "item 3: the mark '' means no state"),
+        (("- [!] 3", "- [?] 3"), "item 3: the mark '?' is not a state"),
+        (("- [!] 3", "- [] 3"), "item 3: the mark '' is not a state"),
         (("- [!] 3", "- [x] 9. new\n- [!] 3"), "'9. new' is not an item of the plan"),
         (("- [!] 3", "- [ ] 2. say so in the docs\n- [!] 3"), "'2. say so in the docs' is not an item of the plan, or"),
         (("  note: half way", "  note: half way\n  free words"), "'1. add paging' has 1 lines below it"),
@@ -227,7 +227,7 @@ def test_very_many_notes_and_differences_are_bounded() -> None:
     notes = "".join(f"  note: {number}\n" for number in range(MOST_NOTES + 5))
     updates, ignored = edited(("  note: half way\n", "  note: half way\n" + notes))
     assert len(updates) == MOST_NOTES
-    assert ignored == (f"item 1: of {MOST_NOTES + 5} new notes only {MOST_NOTES} were taken",)
+    assert ignored == (f"item 1: of {MOST_NOTES + 5} new notes only {MOST_NOTES} were kept",)
     _, ignored = busy().read_back(RENDERED + "".join(f"- [ ] {number}. new\n" for number in range(50, 90)))
     assert len(ignored) == MOST_NAMED + 1
     assert ignored[-1] == "and 20 more"
@@ -236,7 +236,7 @@ def test_very_many_notes_and_differences_are_bounded() -> None:
 def test_nothing_is_taken_from_a_file_of_absurd_length() -> None:
     updates, (words,) = busy().read_back(RENDERED.replace("[!]", "[x]") + "x" * (LONGEST_FILE + 1))
     assert updates == ()
-    assert words.endswith("nothing of it was taken")
+    assert words.endswith("all of it was ignored")
 
 
 def test_a_note_that_was_cut_is_not_new_at_the_next_reading() -> None:

@@ -161,7 +161,7 @@ class _Round:
             if request.method == "POST" and request.status == 200:
                 ledger.requested()
             if refused >= REFUSALS:
-                ledger.take(AgentProblem("sign_in", f"the model's endpoint refuses the key ({request.status})"))
+                ledger.take(AgentProblem("sign_in", f"the model's endpoint rejects the key ({request.status})"))
 
         return AgentCallbacks(requested, show_denial, ledger.connected, self._ask(ledger))
 
@@ -238,7 +238,7 @@ def _problem(report: AgentReport, timeout_secs: float) -> str:
         case "died":
             return f"died{detail}"
         case "timed_out":
-            return f"was ended after {timeout_secs:g} s, external.timeout_secs{detail}"
+            return f"was stopped after {timeout_secs:g} s (external.timeout_secs){detail}"
         case "exited" if report.exit_code:
             return f"exited with {report.exit_code}{detail}"
         case _:

@@ -81,7 +81,7 @@ class _PlanRun:
         if self.plan.prefer_single_session and not self._is_approved():
             many = len(self.plan.subtasks)
             why = "there is one subtask" if many == 1 else f"each of the {many} subtasks waits for the one before"
-            return _declines("single_preferred", f"{why}: nothing is won by several hands")
+            return _declines("single_preferred", f"{why}: parallel workers would not help")
         self.reached, self.farm = Progress(await self.hands.base()), self._farm()
         for number, level in enumerate(self.plan.levels):
             await self._level(number, level)
@@ -122,7 +122,7 @@ class _PlanRun:
     def _pass_over(self, id: str) -> None:
         """Skip a subtask because something that it needs is missing."""
         lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
-        reason = Reason("need_missing", f"it needs {lacking}, which is not in")
+        reason = Reason("need_missing", f"it needs {lacking}, which is left out")
         self.reached.missing[id] = str(reason)
         self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.as_event(),)))
 

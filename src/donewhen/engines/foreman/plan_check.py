@@ -186,13 +186,13 @@ def _lost(one: Subtask, ground: _Ground, writers: Writers) -> Iterator[str]:
 def _astray(id: str, file: str, alike: Sequence[str]) -> str:
     meant = ", ".join(map(shown, alike))
     return (
-        f"'{id}' writes {shown(file)}, whose directory is not there, while there is {meant}; correct the path, or name "
-        "a second file of the new directory"
+        f"'{id}' writes {shown(file)}, whose directory does not exist; there is {meant}. Correct "
+        "the path, or name a second file of the new directory"
     )
 
 
 def _missing(id: str, file: str, near: Sequence[str]) -> str:
-    return f"'{id}' reads {shown(file)}, which is not there, and nobody writes it{_hint(near)}"
+    return f"'{id}' reads {shown(file)}, which does not exist and which no subtask writes{_hint(near)}"
 
 
 def _hint(near: Sequence[str]) -> str:

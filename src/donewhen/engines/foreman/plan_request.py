@@ -65,7 +65,7 @@ class Planning:
                 body = {"round": self.job.iteration, "issues": list(unsound.issues)}
                 self.job.notebook.write(Note(UNSOUND, body))
                 issues.append(unsound.issues)
-        raise NoPlan("; ".join(issues[-1]) if issues else "no attempt at a plan is allowed")
+        raise NoPlan("; ".join(issues[-1]) if issues else "plan_attempts allows no attempt")
 
     async def _taken(self, reply: str) -> SubtaskPlan:
         plan = plan_in(reply)
@@ -96,7 +96,7 @@ class Planning:
             raise LimitReached
         if attempt.stop == "model_failed":
             before = f" (before that: {'; '.join(issues)})" if issues else ""
-            raise NoPlan(f"the planner gave none: {attempt.problem}{before}")
+            raise NoPlan(f"the planner gave no plan: {attempt.problem}{before}")
         return attempt.said
 
     def _since_wish(self) -> list[Note]:

@@ -88,7 +88,7 @@ class Progress:
             self.missing.pop(id, None)
         for id, why in step.missing.items():
             before = self.missing.get(id)
-            self.missing[id] = f"{before}; offered again: {why}" if before else why
+            self.missing[id] = f"{before}; retried: {why}" if before else why
 
     def why_not(self) -> tuple[str, str] | None:
         """Return a one-word code and a line that say why there is no result; None if there is one."""

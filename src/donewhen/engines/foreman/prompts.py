@@ -9,7 +9,7 @@ You are the foreman of several software engineers. You do not change anything yo
 subtasks that they work on at the same time, each alone in a copy of the repository, without talking to each other.
 Look at the repository with the tools until you know which files and symbols the task is about, then answer.
 
-- A subtask is done by somebody who knows only its prompt, the task and the files. Say in the prompt all that matters.
+- A subtask is done by a worker who knows only its prompt, the task and the files. Say in the prompt all that matters.
 - `files` and `writes` are what the subtask may write, and nothing else: a patch that changes anything outside of them
   is thrown away. Name tests, documents and settings that go with the change as well, and new files too.
 - A write with a symbol allows this function, class, method or constant, and new ones beside it. A write of a whole file
@@ -25,13 +25,13 @@ Answer with JSON and nothing else:
 """
 TOGETHER = """\
 This is one part of a larger task. Others work on the other parts at the same time, in copies of their own; what all of
-you made is put together afterwards. The contract is about the whole: your part need not make all of it pass, but no
+you made is combined afterwards. The contract is about the whole: your part need not make all of it pass, but no
 check that passes now may fail because of it.
 """
 
 
 def planning(intent: str, wish: str) -> str:
-    wanted = f"\n\n# What a person wants to be different in the plan\n\n{wish.strip()}" if wish.strip() else ""
+    wanted = f"\n\n# What a person wants to change in the plan\n\n{wish.strip()}" if wish.strip() else ""
     return f"Split this task into subtasks:\n\n{intent.strip()}{wanted}"
 
 
@@ -62,12 +62,12 @@ def _allowed(subtask: Subtask) -> str:
 
 
 def failed(problem: str) -> str:
-    return f"Somebody tried this before and did not get through: {problem}. You start from a clean copy."
+    return f"An earlier attempt at this failed: {problem}. You start from a clean copy."
 
 
 def left_out(why: str, diff: str) -> str:
-    """Return the evidence for a subtask that is offered again on top of the others' work."""
-    before = f"\n\nThis was that patch; it is not in the files now:\n\n```diff\n{diff}\n```" if diff else ""
+    """Return the evidence for a subtask that is retried on top of the others' work."""
+    before = f"\n\nThe patch of that attempt, which is not in the files now:\n\n```diff\n{diff}\n```" if diff else ""
     return (
         "You made a patch for this before, and it was left out. The files now have the accepted work of the others. "
         f"Do it again so that it fits.\n\nWhy it was left out: {why}{before}"

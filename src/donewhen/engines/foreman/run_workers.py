@@ -81,8 +81,8 @@ class Heard:
 T = TypeVar("T")
 GATES_AT_ONCE = 2
 MOST_TRIES = TRIES + 1
-TOO_LATE = "the time was over"
-NOT_GATED = "it is made, but the time was over before it could be gated"
+TOO_LATE = "time limit reached"
+NOT_GATED = "it is made, but the time limit was reached before it was judged"
 PATIENCE = 0.8
 """Fraction of the time after which a silent session is ended: a silent worker is stopped before that."""
 
@@ -222,15 +222,15 @@ class WorkerPool:
         except CandidateRefused as refused:
             return "", str(refused)
         if tree == ground and attempt.stop == "budget":
-            return "", "a limit was reached before it had made anything"
+            return "", "a limit was reached before it made anything"
         if tree == ground and attempt.claim is not None:
-            return "", f"it says that nothing should change: {attempt.claim.summary}"
+            return "", f"it claims that nothing should change: {attempt.claim.summary}"
         return tree, ""
 
     async def _attempt(self, job: Job, notebook: "Heard") -> Attempt:
         """Run a worker's attempt; end it if the worker is silent for too long."""
         silence = self.hands.time().silence_secs
-        attempt = Attempt(stop="model_failed", problem=f"nothing was heard for {silence:g} s")
+        attempt = Attempt(stop="model_failed", problem=f"no activity for {silence:g} s")
         problem: Exception | None = None
         async with anyio.create_task_group() as tasks:
             if silence:

@@ -126,7 +126,7 @@ def plan_of(plain: object) -> SubtaskPlan:
     needs = {one.id: frozenset(writers.of_any(one.reads) - {one.id}) for one in subtasks}
     levels, ring = _levels(needs)
     if ring and len(needs) == len(subtasks):  # with a duplicate id it is unclear which one waits for which
-        issues.append(f"each of these reads what the next one writes, in a ring: {' → '.join([*ring, ring[0]])}")
+        issues.append(f"these subtasks read what the next one writes, in a cycle: {' → '.join([*ring, ring[0]])}")
     if issues:
         raise Unsound(few(issues))
     return SubtaskPlan(tuple(subtasks), levels, needs)
@@ -178,7 +178,7 @@ def _subtask(told: object, number: int, issues: list[str]) -> Subtask | None:
     files = [path for one in _list(entry, "files", wrong) if (path := _path(one, "files", wrong))]
     writes, reads = _places(entry, "writes", wrong), _places(entry, "reads", wrong)
     if not wrong and not files and not writes:
-        wrong.append("names neither 'files' nor 'writes': say what it may write")
+        wrong.append("has neither 'files' nor 'writes': name what it may write")
     name = f"'{id}'" if id else f"subtasks[{number}]"
     issues += [f"{name}: {issue}" for issue in wrong]
     if wrong:
@@ -219,7 +219,7 @@ def _places(entry: Mapping[str, object], key: str, wrong: list[str]) -> list[Sym
     found: dict[SymbolRef, None] = {}
     for told in _list(entry, key, wrong):
         if not isinstance(told, str | dict):
-            wrong.append(f"'{key}' holds {quoted(told)} instead of an object with 'file' and 'symbol'")
+            wrong.append(f"'{key}' contains {quoted(told)} instead of an object with 'file' and 'symbol'")
             continue
         one = cast("Mapping[str, object]", told if isinstance(told, dict) else {"file": told})  # alone: the whole file
         path, symbol = _path(one.get("file"), key, wrong), _symbol(one.get("symbol"), key, wrong)
@@ -233,7 +233,7 @@ def _path(told: object, key: str, wrong: list[str]) -> str:
     parts = [part for part in told.split("/") if part != "."] if isinstance(told, str) else []
     path = "/".join(parts)
     if not path or len(path) > LONGEST_PATH or UNSAYABLE.search(path) or any(map(_is_no_name, parts)):
-        wrong.append(f"'{key}' holds {quoted(told)}, which is not the path of a file below the repository")
+        wrong.append(f"'{key}' contains {quoted(told)}, which is not the path of a file in the repository")
         return ""
     return path
 
@@ -249,7 +249,7 @@ def _symbol(told: object, key: str, wrong: list[str]) -> str:
         return WHOLE_FILE
     name = _with_dots(told) if isinstance(told, str) and len(told) <= LONGEST_SYMBOL and told.isprintable() else ""
     if not name:
-        wrong.append(f"a 'symbol' in '{key}' is {quoted(told)}, which is not the name of one")
+        wrong.append(f"a 'symbol' in '{key}' is {quoted(told)}, which is not a name")
     return name
 
 
@@ -307,7 +307,7 @@ def _misnamed(subtasks: Sequence[Subtask]) -> Iterator[str]:
         known = seen.get(one.id.lower())
         seen[one.id.lower()] = one.id
         if known == one.id:
-            yield f"two subtasks are called '{one.id}'; give one of them another id"
+            yield f"two subtasks have the id '{one.id}'; give one of them another id"
         elif known is not None:
             yield f"the ids '{known}' and '{one.id}' differ only in case; give one of them another id"
 

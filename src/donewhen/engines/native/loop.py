@@ -204,7 +204,7 @@ class NativeRound:
         times = self.talk.repeated.times_with(call) if outcome.failed else 0
         if times < SAME_FAILURE_TOLD:
             return ""
-        return f"\n[this very call has now failed {times} times in a row; do something else]"
+        return f"\n[the same call has now failed {times} times in a row; try something else]"
 
     def _write(self, note: Note, *events: Event) -> None:
         self.job.notebook.write(note, *events)

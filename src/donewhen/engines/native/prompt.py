@@ -17,8 +17,8 @@ You are a software engineer who works alone in a git repository until a task is 
 - Commands run in a sandbox. Pushing, publishing, sudo, reading credentials and destroying anything outside the
   repository are denied. When a command is denied, find another way; do not try to get around it.
 - Never commit, stash, rebase or change branches. What is in the files at the end is what counts.
-- Not you but the runtime decides whether the work is done: it runs the checks on your files in another place. Tests,
-  check scripts and their settings are taken from the starting commit there, so that editing them does not help.
+- Not you but the runtime decides whether the work is done: it runs the checks on a copy of your files. Tests,
+  check scripts and their settings are taken from the starting commit there, so editing them does not help.
 - When a tool answers with a line that starts with "ERROR: ", nothing is broken: read it, and try again another way.
 - When you are finished, answer in plain text what you did, in a few sentences, and stop calling tools.
 """
@@ -27,8 +27,8 @@ TASK = "# Task\n\n"
 FAILING = "# What the checks found after your last attempt\n\n"
 HINT = "# A hint from an earlier repair; it may or may not apply\n\n"
 CUT_OFF = (
-    "Your reply was cut off because it was too long, and nothing was carried out. Go on in smaller steps: call a tool,"
-    " or say in a few sentences that you are finished."
+    "Your reply was cut off because it was too long, and nothing was carried out. Continue "
+    "in smaller steps: call a tool, or say in a few sentences that you are finished."
 )
 NO_WORDS = "(no text)"
 """Replaces an empty reply, which some providers reject when it is sent back."""
@@ -47,7 +47,7 @@ def opening(job: Job) -> str:
 
 def follow_up(job: Job) -> str:
     """Return the next message of a conversation that continues."""
-    return "\n\n".join(_found(job)) or "The work is not done yet. Go on."
+    return "\n\n".join(_found(job)) or "The work is not done yet. Continue."
 
 
 def _found(job: Job) -> list[str]:

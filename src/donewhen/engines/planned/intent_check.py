@@ -7,7 +7,7 @@ something is enough to start the work, and so is a language that is not listed h
 import re
 
 MISSING = (
-    "the intent names no observable change: say which command, file, output or behaviour should be different, and how"
+    "the intent names no observable change: name the command, file, output or behaviour that should change, and how"
 )
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 SIGN = re.compile(r"[+*<>=|%$@^~`\\]|&&|--")

@@ -144,7 +144,7 @@ class _Plans(ReplyReader):
         return self.fill(f"{key} cut at {LONGEST_SPEC:,} characters", text[: LONGEST_SPEC - len(mark)] + mark)
 
     def _generic_spec(self) -> str:
-        return self._long(f"# What is asked for\n\n{self._intent}\n\nNothing else changes.", "spec")
+        return self._long(f"# What is requested\n\n{self._intent}\n\nNothing else changes.", "spec")
 
     def _items(self, told: object) -> tuple[PlanItem, ...]:
         entries = self.entries(told, "items", "a list of objects", MOST_ITEMS)
@@ -162,9 +162,9 @@ class _Plans(ReplyReader):
             return PlanItem(description="", outcome="")
         entry = cast("Mapping[str, object]", told)
         description = one_line(self.text(entry.get("description"), f"{path}.description"))
-        description = description or self.fill(f"{name}: described by the intent", one_line(self._intent))
+        description = description or self.fill(f"{name}: description taken from the intent", one_line(self._intent))
         outcome = one_line(self.text(entry.get("outcome"), f"{path}.outcome"))
-        outcome = outcome or self.fill(f"{name}: a stock outcome", STOCK_OUTCOME)
+        outcome = outcome or self.fill(f"{name}: default outcome", STOCK_OUTCOME)
         own = self.commands(entry.get("verify"), f"{path}.verify")
         if not own:
             self.filled.append(

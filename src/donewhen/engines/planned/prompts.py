@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from donewhen.records import frozen
 
 PLANNER = """\
-You plan work in a git repository that somebody else will do. You change nothing yourself. Look at the repository with
-the tools until you know what the task is about, then answer.
+You plan work in a git repository that another engineer will do. You change nothing yourself. Look at the repository
+with the tools until you know what the task is about, then answer.
 
 - `spec_markdown` says what will be true when the task is done: behaviour that can be observed, limits, what is left
   out. No steps, no code.
@@ -15,8 +15,8 @@ the tools until you know what the task is about, then answer.
   fail, prints a version or only looks at words in a file proves nothing. `dir`, `output_contains`, `expect_exit_zero`
   and `timeout_secs` may be given. `covers` lists the numbers of the items, from 1, that a check proves.
 - `items` are steps in their order, few and whole: what to do, in which files, what is true afterwards (`outcome`), and
-  commands that show it (`verify`). Whoever builds cannot change them.
-- `not_verified` lists what is wanted and cannot be checked by a command. Say so openly; an empty check helps nobody.
+  commands that show it (`verify`). The builder cannot change them.
+- `not_verified` lists what is wanted and cannot be checked by a command. Say so openly; an empty check is useless.
 
 Answer with JSON and nothing else:
 
@@ -34,12 +34,13 @@ idea of the task differ, they count.
 - Work on one item of the tracker at a time, in order, unless one needs another first.
 - Say how far an item is {how}. Nothing is completed without evidence: run its verify commands and look at what they
   print. The runtime runs all of them again by itself afterwards.
-- You may change states and add notes; the verify commands and the contract are not yours to change.
-- Leave a state from which somebody else could go on: what is blocked and why, what was tried, what is next, as notes.
+- You may change states and add notes; do not change the verify commands or the contract.
+- Leave a state from which another engineer could continue: what is blocked and why, what was tried, what is next, as
+  notes.
 """
 BY_TOOL = "with the tool update_tracker"
 BY_FILE = "by editing {file}: its boxes are [ ] pending, [/] in progress, [x] completed, [!] blocked, and a line that \
-starts with `note:` below an item is a note. Nothing else in that file counts, and it is no part of your work"
+starts with `note:` below an item is a note. Nothing else in that file counts, and it is not part of your work"
 BY_WORDS = "in your closing words"
 EVALUATOR = """\
 You are a sceptical evaluator of finished work in a git repository. All checks of its contract are green already; that
@@ -57,7 +58,7 @@ scores, give the lower one: what is borderline fails.
   around?
 
 A finding is high when it must not be landed like this. Give the command of a probe that shows it (`command`): one that
-fails now and passes when it is mended; the runtime runs it and makes it a check of the next round.
+fails now and passes when it is fixed; the runtime runs it and makes it a check of the next round.
 
 Answer with JSON and nothing else. `high_severity_findings` is the number of findings with severity high:
 
@@ -79,7 +80,7 @@ def planning(intent: str, found: Sequence[str]) -> str:
 def changing(wish: str, before: str) -> str:
     """Return a change request from a person; `before` is the current plan, with its contract and baseline."""
     return (
-        f"# The plan so far\n\n{before.strip()}\n\n# What a person wants to be different\n\n{wish.strip()}\n\n"
+        f"# The plan so far\n\n{before.strip()}\n\n# What a person wants to change\n\n{wish.strip()}\n\n"
         "Answer with the whole plan again, changed where that asks for it and nowhere else."
     )
 
@@ -132,13 +133,13 @@ def judging(case: EvaluatorInput) -> str:
         f"Evaluate this work:\n\n{case.intent.strip()}",
         f"# Spec\n\n{case.spec.strip()}",
         f"# Contract\n\n{case.contract.strip()}",
-        f"# Tracker, as whoever built it says\n\n{case.tracker.strip()}",
+        f"# Tracker, as the builder reports it\n\n{case.tracker.strip()}",
         f"# What the runtime found\n\n{case.results.strip()}",
     ]
     if case.warnings:
         parts.append("# Warnings\n\n" + "\n".join(f"- {one}" for one in case.warnings))
     if case.before:
-        parts.append(f"# What was found in the evaluation before; look whether it is mended\n\n{case.before.strip()}")
+        parts.append(f"# Findings of the previous evaluation; check whether they are fixed\n\n{case.before.strip()}")
     parts.append(f"# The change\n\n{case.patch.strip() or '(nothing was changed)'}")
     return "\n\n".join(parts)
 

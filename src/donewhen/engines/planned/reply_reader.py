@@ -67,7 +67,7 @@ class ReplyReader:
             return []
         found = cast("list[object]", told or [])
         if len(found) > most:
-            self.issues.append(f"{path} has {len(found)} entries, at most {most} are taken; make fewer")
+            self.issues.append(f"{path} has {len(found)} entries, at most {most} are allowed; make fewer")
         return found[:most]
 
     def strings(self, told: object, path: str, most: int) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class Tracker:
         if len(same) == 1:
             return same[0]
         named = f"'{cut(described, WIDTH)}'" if described else str(number) if number else "like that"
-        problem = f"{len(same)} items are called {named}, say a number" if same else f"there is no item {named}"
+        problem = f"{len(same)} items are called {named}; use a number" if same else f"there is no item {named}"
         raise NoSuchItem(f"{problem}; there {self._what_there_is()}")
 
     def _what_there_is(self) -> str:
@@ -92,14 +92,14 @@ class Tracker:
         """Read an edited file. Return the updates, and what is ignored, one line each."""
         written = self.rendered()
         if len(text) > len(written) + LONGEST_FILE:
-            return (), (f"the file has {len(text):,} characters; nothing of it was taken",)
+            return (), (f"the file has {len(text):,} characters, which is too long; all of it was ignored",)
         own, told = _Sheet.of(written), _Sheet.of(text)
         updates, ignored = list[Update](), list(_ignored_around(own, told))
         meant = _meant(own.entries, told.entries)
         for at, entry in enumerate(told.entries):
             number = meant.get(at)
             if number is None:
-                ignored.append(_about(entry, "is not an item of the plan, or is there twice, and does not count"))
+                ignored.append(_about(entry, "is not an item of the plan, or occurs twice, and is ignored"))
                 continue
             updates += self._updates(number, entry, ignored)
             ignored += _ignored_in(own.entries[number - 1], entry)
@@ -110,14 +110,14 @@ class Tracker:
     def _updates(self, number: int, entry: "_Entry", ignored: list[str]) -> Iterator[Update]:
         state = STATES.get(entry.mark)
         if state is None:
-            ignored.append(f"item {number}: the mark '{cut(one_line(entry.mark), 1)}' means no state")
+            ignored.append(f"item {number}: the mark '{cut(one_line(entry.mark), 1)}' is not a state")
             state = self.states[number - 1]
         told, known = Counter(map(_note, entry.values("note"))), Counter(map(_note, self.notes[number - 1]))
         new = list((told - known).elements())
         if len(new) > MOST_NOTES:
-            ignored.append(f"item {number}: of {len(new)} new notes only {MOST_NOTES} were taken")
+            ignored.append(f"item {number}: of {len(new)} new notes only {MOST_NOTES} were kept")
         if known - told:
-            ignored.append(f"item {number}: a note was changed or taken out; it stays as it was")
+            ignored.append(f"item {number}: a note was changed or removed; it stays as it was")
         if new:
             yield from (Update(number, state, note) for note in new[:MOST_NOTES])
         elif state != self.states[number - 1]:
@@ -219,7 +219,7 @@ def _ignored_around(own: _Sheet, told: _Sheet) -> Iterator[str]:
     more, less = Counter(told.outside) - Counter(own.outside), Counter(own.outside) - Counter(told.outside)
     if less:
         yield "the title was changed; it stays as it was"
-    yield from (f"the line '{cut(line, WIDTH)}' belongs to no item and does not count" for line in more)
+    yield from (f"the line '{cut(line, WIDTH)}' belongs to no item and is ignored" for line in more)
 
 
 def _ignored_in(own: _Entry, told: _Entry) -> Iterator[str]:
@@ -234,7 +234,7 @@ def _ignored_in(own: _Entry, told: _Entry) -> Iterator[str]:
     if any(own.values(key) != told.values(key) for key in ("verify", "verify (detected)")):
         yield f"item {own.number}: its verify commands were changed; they stay as they were"
     if told.strange:
-        yield _about(own, f"has {len(told.strange)} lines below it that are no notes and do not count")
+        yield _about(own, f"has {len(told.strange)} lines below it that are not notes and are ignored")
 
 
 def _about(entry: _Entry, what: str) -> str:

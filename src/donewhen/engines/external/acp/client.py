@@ -147,7 +147,7 @@ async def _died(pipe: Pipe) -> AgentReport:
         return AgentReport(
             end="died", exit_code=ending.exit_code, detail=ending.last_words or "it ended without an answer"
         )
-    return AgentReport(end="died", detail="it closed its output and went on running")
+    return AgentReport(end="died", detail="it closed its output but kept running")
 
 
 class _Session:
@@ -184,7 +184,7 @@ class _Session:
         capable = mapping(await self._ask(wire, "initialize", hello))
         version = capable.get("protocolVersion")
         if version != PROTOCOL_VERSION:
-            raise RpcError(0, f"it speaks version {version!r} of the protocol, not {PROTOCOL_VERSION}")
+            raise RpcError(0, f"it uses version {version!r} of the protocol, not {PROTOCOL_VERSION}")
         return capable
 
     async def _enter(self, wire: RpcConnection, capable: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -162,9 +162,9 @@ class SandboxPipe:
                 self._begun.clear()
         self._begun += rest
         if len(self._begun) > MOST_LINE_BYTES:
-            self._break(f"it printed a line of more than {MOST_LINE_BYTES >> 20} MiB, and was ended")
+            self._break(f"it printed a line of more than {MOST_LINE_BYTES >> 20} MiB and was stopped")
         elif self._waiting > MOST_WAITING:
-            self._break("it printed faster than anybody could read, and was ended")
+            self._break("it printed faster than its output could be read and was stopped")
         if self._lines:
             self._news.set()
 

@@ -27,7 +27,7 @@ from donewhen.engines.external.agent_events import (
 from donewhen.engines.external.json_values import count, mapping, mappings, text
 from donewhen.model.interface import Usage
 
-LIMITS = {"max_tokens": "its limit of tokens", "max_turn_requests": "its limit of turns"}
+LIMITS = {"max_tokens": "its token limit", "max_turn_requests": "its turn limit"}
 LONGEST_NAME = 60
 MOST_WORDS = 1 << 20
 """Limit of one message, in characters, so that an agent that floods us cannot fill the memory."""
@@ -236,8 +236,8 @@ def _stopped(reason: str, closing: str) -> Happening:
         return AgentStopped(closing)
     if reason in LIMITS:
         return AgentProblem("limit", f"the agent stopped at {LIMITS[reason]}")
-    said = {"refusal": "the model refused to go on", "cancelled": "the agent says that it was cancelled"}
-    return AgentProblem("agent", said.get(reason, f"the agent stopped for a reason of its own: {reason!r}"))
+    said = {"refusal": "the model refused to continue", "cancelled": "the agent reports that it was cancelled"}
+    return AgentProblem("agent", said.get(reason, f"the agent stopped for an unknown reason: {reason!r}"))
 
 
 def usd_of(update: Mapping[str, Any]) -> float | None:

@@ -122,7 +122,7 @@ class _Asker:
         try:
             key = probe.key(question, self.around.environment)
         except OSError as error:
-            return VersionAnswer("", f"cannot be looked at: {error.strerror}")
+            return VersionAnswer("", f"cannot be read: {error.strerror}")
         known = self.kept.get(key) or self.new.get(key)
         if known is None:
             launcher = await self._opened()
@@ -181,7 +181,7 @@ def _way_of(pin: str, ways: Mapping[str, AgentInterface]) -> str:
         for kind, way in ways.items():
             if way.program == name:
                 return kind
-    raise AssertionError("its own program is that of one of its ways")
+    raise AssertionError("its program belongs to one of its interfaces")
 
 
 def _question(profile: Profile, way: AgentInterface, seen: ProgramLocation) -> VersionQuery:
@@ -228,14 +228,14 @@ def _command(wanted: AgentQuery, around: DiscoveryContext) -> FoundAgent:
     except ValueError as error:
         return _found(profile, "cli", "not_executable", f"agent.{profile.name}.command: {str(error).lower()}")
     if not word:
-        return _found(profile, "cli", "ready", "a command of the shell", program=shell)
+        return _found(profile, "cli", "ready", "a shell command", program=shell)
     if "/" in word:
         seen = [programs.pinned(os.path.join(around.repository or "/", word))]
     else:
         seen = programs.on_path(word, around.path, around.repository)
     good = next((one for one in seen if not one.problem), None)
     if good is not None:
-        return _found(profile, "cli", "ready", f"{good.path} is there", program=shell, begins_with=good.path)
+        return _found(profile, "cli", "ready", f"{good.path} exists", program=shell, begins_with=good.path)
     if not seen:
         return _found(profile, "cli", "missing", f"{word} is not on PATH")
     status: Status = "missing" if seen[0].passed_over else "not_executable"

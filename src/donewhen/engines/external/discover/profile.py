@@ -183,7 +183,7 @@ def custom(name: str, command: str) -> Profile:
         argv=("-c", _by_variable(command)),
         stream="plain",
         env={TASK_VARIABLE: "{task}"},
-        counted="time by us; nothing else is known",
+        counted="time limit by donewhen; no other limit is known",
     )
     return Profile(name=name, title=command, ways={"cli": way}, version=())
 

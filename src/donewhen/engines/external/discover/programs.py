@@ -80,16 +80,16 @@ def _assigns(word: str) -> bool:
 def _seen(place: str, repository: Path | None) -> ProgramLocation:
     real = os.path.realpath(place)
     if repository is not None and any(_within(name, repository) for name in (os.path.abspath(place), real)):
-        return ProgramLocation(place, "is not used, for it lies in the repository", passed_over=True)
+        return ProgramLocation(place, "is ignored: it is inside the repository", passed_over=True)
     if any(_everybody_writes(name) for name in (place, real)):
-        return ProgramLocation(place, "is not used, for everybody may write there", passed_over=True)
+        return ProgramLocation(place, "is ignored: it is world-writable", passed_over=True)
     return ProgramLocation(place, _unusable(place))
 
 
 def _unusable(place: str) -> str:
     if not os.path.isfile(place):
-        return "is no program"
-    return "" if os.access(place, os.X_OK) else "may not be executed"
+        return "is not a program"
+    return "" if os.access(place, os.X_OK) else "is not executable"
 
 
 def _within(place: str, repository: Path) -> bool:

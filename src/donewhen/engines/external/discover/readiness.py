@@ -94,7 +94,7 @@ def _account(sign_in: SignIn, home: Path, now: float) -> Readiness:
             continue
         if name == sign_in.files[0] and sign_in.expires:
             return _first(sign_in, file, now)
-        return Readiness("ready", f"signed in, by ~/{name}")
+        return Readiness("ready", f"signed in (~/{name})")
     return Readiness("not_configured", "")
 
 
@@ -107,7 +107,7 @@ def _first(sign_in: SignIn, file: Path, now: float) -> Readiness:
     ends = _seconds(_at(content, sign_in.expires))
     if ends is not None and ends <= now and not (sign_in.refresh and _at(content, sign_in.refresh)):
         return Readiness("expired", f"the sign-in of ~/{name} has expired")
-    return Readiness("ready", f"signed in, by ~/{name}")
+    return Readiness("ready", f"signed in (~/{name})")
 
 
 def _holds_something(file: Path) -> bool:

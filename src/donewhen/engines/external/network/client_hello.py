@@ -53,7 +53,7 @@ def server_name(data: bytes) -> str | None:
     try:
         return _name_in(_Fields(hello))
     except _Short:
-        raise NotTls("a ClientHello that is broken") from None
+        raise NotTls("invalid ClientHello") from None
 
 
 def _hello(data: bytes) -> bytes | None:
@@ -67,16 +67,16 @@ def _hello(data: bytes) -> bytes | None:
             return None
         length = int.from_bytes(header[3:5])
         if not 0 < length <= LARGEST_RECORD:
-            raise NotTls("a TLS record that is broken")
+            raise NotTls("invalid TLS record")
         message += data[at + 5 : at + 5 + length]
         if message[0:1] and message[0] != CLIENT_HELLO:
-            raise NotTls("TLS that does not begin with a ClientHello")
+            raise NotTls("TLS does not start with a ClientHello")
         if len(message) >= 4 and int.from_bytes(message[1:4]) > LARGEST:
-            raise NotTls("a ClientHello that is too long")
+            raise NotTls("ClientHello too long")
         if len(message) >= 4 and len(message) >= 4 + int.from_bytes(message[1:4]):
             return bytes(message[4 : 4 + int.from_bytes(message[1:4])])
         at += 5 + length
-    raise NotTls("a ClientHello in too many pieces")
+    raise NotTls("ClientHello in too many pieces")
 
 
 def _name_in(hello: _Fields) -> str:
@@ -95,12 +95,12 @@ def _name_in(hello: _Fields) -> str:
     if not found:
         return ""
     if len(found) > 1:
-        raise NotTls("a ClientHello with two server names")
+        raise NotTls("ClientHello with two server names")
     return _single(found[0].block(2))
 
 
 def _single(names: _Fields) -> str:
     kind, name = names.number(1), names.block(2)
     if kind != HOST_NAME or names.left or not name.left:
-        raise NotTls("a ClientHello with a server name that is none")
+        raise NotTls("ClientHello with an invalid server name")
     return name.take(name.left).decode("latin-1")

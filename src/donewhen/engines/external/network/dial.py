@@ -41,7 +41,7 @@ def refusal(text: str) -> str:
     try:
         address = ip_address(text)
     except ValueError:
-        return "not an address"
+        return "not an IP address"
     if any(not _is_public(one) for one in carried(address)):
         return "not a public address"
     if any(is_own(one) for one in carried(address)):

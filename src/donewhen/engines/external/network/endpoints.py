@@ -41,7 +41,7 @@ class WireEndpoints:
             raise BadHead(f"{method} {path[:LONGEST_SHOWN]} is not a request to {self.leads_to}", FORBIDDEN)
         for part in filter(None, query.split("&")):
             if not any(re.fullmatch(one.parameters, part) for one in known):
-                raise BadHead(f"the query parameter {part[:LONGEST_SHOWN]!r} is not passed on", FORBIDDEN)
+                raise BadHead(f"the query parameter {part[:LONGEST_SHOWN]!r} is not forwarded", FORBIDDEN)
 
     def passes(self, field: str) -> bool:
         return re.fullmatch(self.fields, field) is not None

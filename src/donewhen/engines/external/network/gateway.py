@@ -80,6 +80,6 @@ class _Caller:
         with anyio.move_on_after(self.limits.head_secs):
             data = await self.inside.receive_until(http1.END, http1.LARGEST)
             if data is None:
-                raise http1.BadHead("a head that is too long", 431)
+                raise http1.BadHead("request head too long", 431)
             return http1.request(data)
-        raise http1.BadHead("no request within the time for it", 408)
+        raise http1.BadHead("no request in time", 408)

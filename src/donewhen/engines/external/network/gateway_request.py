@@ -100,7 +100,7 @@ async def _pieces(response: "httpx2.Response", plain: bool) -> AsyncIterator[byt
         async for piece in response.aiter_raw() if plain else response.aiter_bytes():
             yield piece
     except httpx2.RequestError as error:
-        raise Broken(f"the answer broke off: {error or type(error).__name__}") from error
+        raise Broken(f"the response broke off: {error or type(error).__name__}") from error
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class GatewayRequest:
             except Broken as error:
                 await self._refuse(502, str(error))
             except ConnectionClosed:
-                self._detail = "the agent went away"
+                self._detail = "the agent closed the connection"
             tasks.cancel_scope.cancel()
 
     async def _refuse(self, status: int, reason: str) -> None:
@@ -154,13 +154,13 @@ class GatewayRequest:
 
     async def _pass_on(self, tasks: anyio.abc.TaskGroup) -> None:
         if self.head.method == "TRACE":
-            raise http1.BadHead("TRACE is not passed on", 405)
+            raise http1.BadHead("TRACE is not forwarded", 405)
         if "websocket" in http1.words(self.head.fields, "upgrade"):
-            raise http1.BadHead("websockets are not passed on, plain requests are", 426)
+            raise http1.BadHead("websockets are not forwarded; use plain requests", 426)
         url = self.upstream.url(self.head.method, self.head.target)
         if self.head.has_body and self.head.method != "POST":
             # A server that ignores the body would read it as the next request of the connection.
-            raise http1.BadHead(f"{self.head.method} with a body is not passed on")
+            raise http1.BadHead(f"{self.head.method} with a body is not forwarded")
         fields = self.upstream.fields(self.head)
         await http1.invite(self.inside, self.head)
         if not self.head.has_body:
@@ -187,14 +187,14 @@ class GatewayRequest:
 
     async def _until_gone(self, scope: anyio.CancelScope) -> None:
         await self.inside.until_gone()
-        self._detail = "the agent went away"
+        self._detail = "the agent closed the connection"
         scope.cancel()
 
     async def _answer(self, response: "httpx2.Response") -> None:
         secret = Redactor(self.upstream.key)
         codings = {coding.strip().lower() for coding in response.headers.get("content-encoding", "").split(",")} - {""}
         if codings - CODINGS or response.status_code < 200:
-            raise Broken("an answer that was not asked for: another coding, or another protocol")
+            raise Broken("unexpected response: a different encoding or protocol")
         plain = not codings - {"identity"}
         framing = self._framing(response, plain)
         goes_on = self._heard and self.head.stays_open and framing is not None

@@ -54,9 +54,9 @@ class Rules:
             return HostDecision(True, f"the endpoint {host}:{port} is allowed", private=True, writes=True)
         named = next((one for one in self.hosts if _matches(one, host)), None)
         if named is None and not self.anything_public:
-            return HostDecision(False, f"{host} is not among the hosts this agent may reach")
+            return HostDecision(False, f"{host} is not a host that this agent may reach")
         if port not in self.ports:
-            return HostDecision(False, f"port {port} of {host} is not among the ports this agent may reach")
+            return HostDecision(False, f"port {port} of {host} is not a port that this agent may reach")
         if self.anything_public:
             return HostDecision(True, "every public host is allowed", writes=True)
         return HostDecision(True, f"{named} is allowed")
@@ -65,17 +65,17 @@ class Rules:
 def canonical(text: str) -> str:
     """Return the canonical host: a lower-case name, an IPv4 address, or an IPv6 address without brackets."""
     if FORBIDDEN.search(text):
-        raise NoHost("a host name with a character that no host name has")
+        raise NoHost("invalid character in a host name")
     if text.startswith("[") or text.endswith("]"):
         return _ipv6(text)
     name = (text if text.isascii() else _ascii(text)).lower().removesuffix(".")
     if not name or len(name) > LONGEST_NAME:
-        raise NoHost("an empty host name" if not name else "a host name that is too long")
+        raise NoHost("empty host name" if not name else "host name too long")
     labels = name.split(".")
     if NUMBER.fullmatch(labels[-1]):
         return _ipv4(labels)
     if not all(LABEL.fullmatch(label) for label in labels):
-        raise NoHost("a host name that is none")
+        raise NoHost("invalid host name")
     return name
 
 
@@ -86,7 +86,7 @@ def split_port(authority: str, default: int | None = None) -> tuple[str, int]:
         raise NoHost("not HOST:PORT")
     port = int(found[2]) if found[2] is not None else default
     if port is None or not 0 < port < 65536:
-        raise NoHost("a port that is none")
+        raise NoHost("invalid port")
     return canonical(found[1]), port
 
 
@@ -98,10 +98,10 @@ def is_address(host: str) -> bool:
 def _ipv4(parts: list[str]) -> str:
     """Read an address as `inet_aton` does: up to four numbers, of which the last fills the remaining bytes."""
     if len(parts) > 4 or not all(NUMBER.fullmatch(part) for part in parts):
-        raise NoHost("an IPv4 address that is none")
+        raise NoHost("invalid IPv4 address")
     *bytes_before, rest = [_number(part) for part in parts]
     if any(byte > 255 for byte in bytes_before) or rest >= 256 ** (4 - len(bytes_before)):
-        raise NoHost("an IPv4 address that is none")
+        raise NoHost("invalid IPv4 address")
     value = rest
     for place, byte in enumerate(bytes_before):
         value += byte << (24 - 8 * place)
@@ -114,16 +114,16 @@ def _number(part: str) -> int:
             return int(part[2:] or "0", 16)
         return int(part, 8 if part.startswith("0") else 10)
     except ValueError:
-        raise NoHost("an IPv4 address that is none") from None
+        raise NoHost("invalid IPv4 address") from None
 
 
 def _ipv6(text: str) -> str:
     try:
         address = IPv6Address(text.removeprefix("[").removesuffix("]"))
     except ValueError:
-        raise NoHost("an IPv6 address that is none") from None
+        raise NoHost("invalid IPv6 address") from None
     if not (text.startswith("[") and text.endswith("]")):
-        raise NoHost("an IPv6 address that is none")
+        raise NoHost("invalid IPv6 address")
     return str(address.ipv4_mapped or address)
 
 
@@ -133,14 +133,14 @@ def _ascii(text: str) -> str:
     try:
         return idna.encode(text, uts46=True).decode("ascii")
     except idna.IDNAError:
-        raise NoHost("an international host name that is none") from None
+        raise NoHost("invalid international host name") from None
 
 
 def _pattern(host: str) -> str:
     star, below = ("*.", host[2:]) if host.startswith("*.") else ("", host)
     name = _named(below)
     if star and is_address(name):
-        raise BadInput(f"'{host}' is not a host: nothing is below an address")
+        raise BadInput(f"'{host}' is not a host: an address has no subdomains")
     return star + name
 
 

@@ -68,10 +68,10 @@ def request(data: bytes) -> RequestHead:
     first, fields = _lines(data)
     line = REQUEST_LINE.fullmatch(first)
     if line is None:
-        raise BadHead("a request line that is none")
+        raise BadHead("invalid request line")
     hosts = [value for name, value in fields if name == "host"]
     if len(hosts) > 1 or (line[3] == "1" and not hosts):
-        raise BadHead("not exactly one Host")
+        raise BadHead("not exactly one Host header")
     minor = int(line[3])
     return RequestHead(line[1], line[2], minor, fields, _framing(fields, minor))
 
@@ -81,7 +81,7 @@ def status(data: bytes) -> tuple[int, Fields]:
     first, fields = _lines(data)
     line = STATUS_LINE.fullmatch(first)
     if line is None:
-        raise BadHead("a status line that is none")
+        raise BadHead("invalid status line")
     return int(line[1]), fields
 
 
@@ -113,9 +113,9 @@ def words(fields: Fields, name: str) -> set[str]:
 
 def _lines(data: bytes) -> tuple[str, Fields]:
     if len(data) > LARGEST:
-        raise BadHead("a head that is too long", 431)
+        raise BadHead("head too long", 431)
     if not data.endswith(END):
-        raise BadHead("a head without an end")
+        raise BadHead("head without an end")
     first, *rest = data[: -len(END)].decode("latin-1").split("\r\n")
     if len(rest) > MOST_FIELDS:
         raise BadHead("too many header fields", 431)
@@ -125,7 +125,7 @@ def _lines(data: bytes) -> tuple[str, Fields]:
 def _field(line: str) -> tuple[str, str]:
     found = FIELD.fullmatch(line)
     if found is None:
-        raise BadHead("a header field that is none")
+        raise BadHead("invalid header field")
     return found[1].lower(), found[2].rstrip(" \t")
 
 
@@ -133,15 +133,15 @@ def _framing(fields: Fields, minor: int) -> int | None:
     lengths = [value for name, value in fields if name == "content-length"]
     codings = [value for name, value in fields if name == "transfer-encoding"]
     if len(lengths) + len(codings) > 1:
-        raise BadHead("more than one length")
+        raise BadHead("more than one content length")
     if codings:
         if codings[0].lower() != "chunked" or minor == 0:
-            raise BadHead("a transfer coding that is not understood")
+            raise BadHead("unknown transfer coding")
         return None
     if not lengths:
         return 0
     if not re.fullmatch(r"[0-9]+", lengths[0]) or len(lengths[0]) > LONGEST_LENGTH:
-        raise BadHead("a length that is none")
+        raise BadHead("invalid content length")
     return int(lengths[0])
 
 
@@ -162,7 +162,7 @@ async def body(stream: SocketStream, head: RequestHead) -> AsyncGenerator[bytes]
         async for piece in _exactly(stream, size):
             yield piece
         if await _line(stream) != CRLF:
-            raise BadHead("a chunk that is longer than it says")
+            raise BadHead("chunk longer than its size")
     for _ in range(MOST_TRAILERS):
         if await _line(stream) == CRLF:
             return
@@ -194,12 +194,12 @@ async def _exactly(stream: SocketStream, count: int) -> AsyncGenerator[bytes]:
 async def _chunk_size(stream: SocketStream) -> int:
     found = CHUNK.fullmatch(await _line(stream))
     if found is None:
-        raise BadHead("a chunk without a size")
+        raise BadHead("chunk without a size")
     return int(found[1], 16)
 
 
 async def _line(stream: SocketStream) -> bytes:
     line = await stream.receive_until(CRLF, LONGEST_LINE)
     if line is None:
-        raise BadHead("a line between chunks that is too long")
+        raise BadHead("line between chunks too long")
     return line

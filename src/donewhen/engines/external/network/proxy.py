@@ -108,7 +108,7 @@ class _Visit:
     async def serve(self) -> None:
         try:
             head = await self._head()
-            self._ended = ("failed", "the agent ended it first")
+            self._ended = ("failed", "the agent closed the connection first")
             await (self._tunnel(head) if head.method == "CONNECT" else self._forward(head))
         except (http1.BadHead, NoHost) as error:
             await self._turn_away(_Turned(getattr(error, "status", 400), str(error)))
@@ -132,9 +132,9 @@ class _Visit:
         with anyio.move_on_after(self.limits.head_secs):
             data = await self.inside.receive_until(http1.END, http1.LARGEST)
             if data is None:
-                raise _Turned(431, "a head that is too long")
+                raise _Turned(431, "request head too long")
             return http1.request(data)
-        raise _Turned(408, "no request within the time for it")
+        raise _Turned(408, "no request in time")
 
     # -- a tunnel --
 
@@ -142,7 +142,7 @@ class _Visit:
         self._request = head.method
         host, port = split_port(head.target)
         if head.has_body:
-            raise _Turned(400, "a CONNECT with a body")
+            raise _Turned(400, "CONNECT with a body")
         verdict = self._judged(host, port)
         async with await self._reached(host, port, verdict) as beyond:
             await self.inside.send(ESTABLISHED)
@@ -164,7 +164,7 @@ class _Visit:
         except NoHost:
             same = False
         if not same:
-            self._ended = ("refused", f"TLS for another host than {host}")
+            self._ended = ("refused", f"TLS for a host other than {host}")
             await self.inside.send(client_hello.ACCESS_DENIED)
             await self.inside.part()
             raise ConnectionClosed
@@ -175,26 +175,26 @@ class _Visit:
             while (name := client_hello.server_name(said)) is None:
                 piece = await self.inside.receive()
                 if not piece:
-                    raise client_hello.NotTls("it ended first")
+                    raise client_hello.NotTls("it closed the connection first")
                 said += piece
             self.inside.put_back(said)
             return name
-        raise client_hello.NotTls("it says nothing")
+        raise client_hello.NotTls("it sends nothing")
 
     # -- an unencrypted request --
 
     async def _forward(self, head: http1.RequestHead) -> None:
         found = ABSOLUTE.fullmatch(head.target)
         if found is None:
-            raise _Turned(400, "this is a proxy: it takes CONNECT HOST:PORT, or a whole http:// address")
+            raise _Turned(400, "this is a proxy: send CONNECT HOST:PORT, or a complete http:// address")
         host, port = split_port(found[1], 80)
         path = found[2] if found[2].startswith("/") else f"/{found[2]}"
         self._request = f"{head.method} http://{found[1]}{path.partition('?')[0]}"
         if head.values("host") and split_port(head.values("host")[0], 80) != (host, port):
-            raise _Turned(400, "a Host that is not the host of the address")
+            raise _Turned(400, "the Host header does not match the address")
         verdict = self._judged(host, port)
         if not verdict.writes and (head.method not in READING or head.has_body):
-            raise _Turned(403, f"{host} may only be read from: {head.method} is not passed on")
+            raise _Turned(403, f"{host} is read-only: {head.method} is not forwarded")
         async with await self._reached(host, port, verdict) as beyond:
             self._ended = ("allowed", verdict.reason)
             await self._ask(head, found[1], path, beyond)
@@ -274,4 +274,4 @@ async def _status_from(beyond: SocketStream) -> tuple[int, http1.Fields]:
     except ConnectionClosed:
         raise _Turned(502, "no answer") from None
     except http1.BadHead as error:
-        raise _Turned(502, f"an answer that is none: {error}") from None
+        raise _Turned(502, f"invalid response: {error}") from None

@@ -25,8 +25,9 @@ LARGEST_BODY = 1 << 20
 METHOD_NOT_FOUND, INVALID = -32601, -32602
 TOOL = {
     "name": NAME,
-    "description": "Ask the person you work for, and wait for the answer. Only for what you cannot find out or decide "
-    "by yourself.",
+    "description": (
+        "Ask the person you work for, and wait for the answer. Only for what you cannot find out or decide yourself."
+    ),
     "inputSchema": {
         "type": "object",
         "properties": {"prompt": {"type": "string", "description": "The question, complete in itself."}},
@@ -95,12 +96,12 @@ async def _reply(message: Mapping[str, Any], ask: Ask) -> tuple[int, Any]:
         case "tools/call":
             answer |= await _called(params, ask)
         case _:
-            answer["error"] = {"code": METHOD_NOT_FOUND, "message": "there is one tool here, and nothing else"}
+            answer["error"] = {"code": METHOD_NOT_FOUND, "message": "only one tool is available here"}
     return 200, answer
 
 
 async def _called(params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
     prompt = mapping(params.get("arguments")).get("prompt")
     if params.get("name") != NAME or not isinstance(prompt, str) or not prompt.strip():
-        return {"error": {"code": INVALID, "message": f"{NAME} takes a prompt, and is the only tool"}}
+        return {"error": {"code": INVALID, "message": f"{NAME} needs a prompt; it is the only tool"}}
     return {"result": {"content": [{"type": "text", "text": await ask(prompt)}], "isError": False}}

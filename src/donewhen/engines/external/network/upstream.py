@@ -33,11 +33,11 @@ class Upstream:
     def __post_init__(self) -> None:
         parts = urlsplit(self.base)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-            raise BadInput("the model's endpoint must be an http or https address without a user")
+            raise BadInput("the model's endpoint must be an http or https address without a user name")
         if parts.query or parts.fragment:
             raise BadInput("the model's endpoint must be an address without a query")
         if not re.fullmatch(r"[\x21-\x7e]*", self.key):
-            raise BadInput("the model's key has characters that no key has")
+            raise BadInput("the model's key contains invalid characters")
         if not re.fullmatch(r"[a-z0-9-]+", self.header):
             raise BadInput(f"{self.header!r} is not a header field for a key")
 
@@ -46,9 +46,9 @@ class Upstream:
         base."""
         found = PATH.fullmatch(target)
         if found is None:
-            raise BadHead("a request that is not for a path")
+            raise BadHead("the request target is not a path")
         if any(step in (".", "..") for step in re.split(r"[/\\]", unquote(unquote(found[1])))):
-            raise BadHead("a path with steps upwards")
+            raise BadHead("the path contains ..")
         query = "&".join(part for part in (found[2] or "").split("&") if part and not _is_credential(part))
         self.wire.require(method, found[1], query)
         return self.base.rstrip("/") + found[1] + (f"?{query}" if query else "")

@@ -201,7 +201,7 @@ def _covers(hired: AgentLaunchSpec, maker: "Maker", outside: Path) -> list[Bind]
             kind = files.stat(path).kind
         except OutsideTree as error:
             raise MachineryBroke(
-                f"{error}: settings of the repository would reach the agent; remove that link"
+                f"{error}: the agent would read settings of the repository through this link; remove it"
             ) from error
         except FileProblem:
             continue

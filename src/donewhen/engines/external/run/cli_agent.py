@@ -137,7 +137,7 @@ class CliAgent:
             take(lines.end())
             told(reader.end(finished.exit_code, last_words(finished)))
         if count > MOST_LINES:
-            hear(AgentProblem("agent", f"it printed more than {MOST_LINES} lines, and was ended"))
+            hear(AgentProblem("agent", f"it printed more than {MOST_LINES} lines and was stopped"))
         return report_of(finished)
 
 
@@ -158,7 +158,7 @@ def report_of(finished: Finished | None) -> AgentReport:
         case End.SIGNALLED:
             return AgentReport(end="died", exit_code=code, detail=f"killed by signal {finished.signal}")
         case End.LIMIT:
-            return AgentReport(end="died", exit_code=code, detail=f"it broke a limit: {finished.reason}")
+            return AgentReport(end="died", exit_code=code, detail=f"it exceeded a limit: {finished.reason}")
 
 
 def last_words(finished: Finished) -> str:

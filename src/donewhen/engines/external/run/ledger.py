@@ -174,7 +174,9 @@ class Ledger:
         """Close the invocation. What was not reported is not known."""
         for id, tool in list(self._open.items()):
             del self._open[id]
-            self._tell(ToolResult(id=id, tool=tool, ok=False, preview="ERROR: the agent ended before it said"))
+            self._tell(
+                ToolResult(id=id, tool=tool, ok=False, preview="ERROR: the agent ended before it reported a result")
+            )
         self._tell(*self._costs.close())
 
     def end(self, why: Ending, problem: str = "") -> None:
@@ -283,7 +285,7 @@ class Ledger:
             self._tell(ExternalEvent(agent=self._agent, raw=_bounded(text, plain)))
         elif not self._leaves_out:
             self._leaves_out = True
-            self._tell(Error(kind="agent", message=f"{self._agent} prints more than is kept; the rest is left out"))
+            self._tell(Error(kind="agent", message=f"{self._agent} prints more than is kept; the rest is dropped"))
 
 
 def _bounded(text: str, plain: bool) -> Any:

@@ -6,11 +6,11 @@ RULES = """\
 Ground rules:
 - Work only in the current directory; nothing outside of it counts or is kept.
 - Do not commit, push, tag, stash, switch branches or touch remotes. What is in the files at the end is your work.
-- Run the checks yourself before you stop, and fix what they show. They are run again afterwards, by somebody else, \
+- Run the checks yourself before you stop, and fix what they show. They are run again afterwards, by the runtime, \
 on exactly the files you leave.
-- Files that the contract protects are graded as they were in the beginning; edits to them do not count.
+- Files that the contract protects are graded as they were at the start; edits to them do not count.
 - {questions} When you have finished, say in a few words what you did, and stop."""
-NOBODY = "Nobody watches. Do not wait for confirmation."
+NOBODY = "No person is watching. Do not wait for confirmation."
 SOMEBODY = "Do not wait for confirmation. What only a person can decide, ask with the tool ask_person, if you have it."
 
 
@@ -33,5 +33,5 @@ def follow_up(job: Job) -> str:
     parts = ["Your work was checked, and it is not done:", job.feedback.strip()]
     if job.hint:
         parts.append(f"Hint: {job.hint.strip()}")
-    parts.append("Go on with the same task, under the same ground rules, until the checks pass.")
+    parts.append("Continue with the same task, under the same ground rules, until the checks pass.")
     return "\n\n".join(parts) + "\n"

@@ -67,7 +67,7 @@ class Stream(JsonOnly):
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         if exit_code == 0 and not self._ended:
-            yield AgentProblem("agent", "it ended without saying how")
+            yield AgentProblem("agent", "it ended without reporting a result")
         elif self._error and not self._ended:
             yield AgentProblem(KINDS.get(self._error, "agent"), stderr or self._error)
 

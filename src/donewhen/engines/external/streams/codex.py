@@ -66,7 +66,7 @@ class Stream(JsonOnly):
         if self._error:
             yield AgentProblem(trouble_of(self._error), self._error)
         elif exit_code == 0:
-            yield AgentProblem("agent", stderr or "it ended without saying how")
+            yield AgentProblem("agent", stderr or "it ended without reporting a result")
 
     def _started(self, item: Mapping[str, Any]) -> Iterator[Happening]:
         id, kind = text(item.get("id")), text(item.get("type"))
@@ -112,7 +112,7 @@ class Stream(JsonOnly):
     def _failed(self, message: str) -> Iterator[Happening]:
         yield from self._turn_over()
         self._ended = True
-        words = message or self._error or "it failed without saying why"
+        words = message or self._error or "it failed without giving a reason"
         yield AgentProblem(trouble_of(words), words)
 
 

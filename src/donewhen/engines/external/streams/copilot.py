@@ -53,7 +53,7 @@ class Stream(JsonOnly):
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         del stderr
         if exit_code == 0 and not self._ended:
-            yield AgentProblem("agent", "it ended without saying how")
+            yield AgentProblem("agent", "it ended without reporting a result")
 
     def _model_told(self, model: str) -> Iterator[Happening]:
         if model and model != self._model:
@@ -68,7 +68,7 @@ class Stream(JsonOnly):
         if code == 0 and not self._failed:
             yield AgentStopped()
         elif not self._failed:
-            yield AgentProblem("agent", f"it says that it ended with {code!r}")
+            yield AgentProblem("agent", f"it reports that it ended with {code!r}")
 
 
 def _message(data: Mapping[str, Any]) -> Iterator[Happening]:

@@ -27,7 +27,7 @@ from donewhen.model.interface import Usage
 
 EXITS: Mapping[int, tuple[Trouble, str]] = {
     41: ("sign_in", "it could not sign in"),
-    53: ("limit", "it stopped at its limit of turns"),
+    53: ("limit", "it stopped at its turn limit"),
     401 % 256: ("sign_in", "its request to the model was refused (401)"),
     403 % 256: ("sign_in", "its request to the model was refused (403)"),
     429 % 256: ("quota", "its quota is used up (429)"),
@@ -73,7 +73,7 @@ class Stream(JsonOnly):
             trouble, words = EXITS[exit_code]
             yield AgentProblem(trouble, stderr or words)
         elif exit_code == 0:
-            yield AgentProblem("agent", stderr or "it ended without saying how")
+            yield AgentProblem("agent", stderr or "it ended without reporting a result")
 
     def _speaks(self, event: Mapping[str, Any]) -> None:
         piece = text(event.get("content"))[: self._room]

@@ -68,7 +68,7 @@ class Stream:
             name = (ERROR.fullmatch(self._error) or [self._error] * 2)[1] or self._error
             yield AgentProblem(LIMITS.get(name) or trouble_of(self._error), self._error)
         elif exit_code == 0 and not self._turns:
-            yield AgentProblem("agent", stderr or "it ended without asking a model anything")
+            yield AgentProblem("agent", stderr or "it ended without a request to a model")
 
     def _keep(self, line: str) -> None:
         if self._part == "preface" and (line in LIMITS or ERROR.fullmatch(line)):

@@ -56,7 +56,7 @@ class Stream(JsonOnly):
 
     def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
         if exit_code == 0 and not self._steps and not self._complained:
-            yield AgentProblem("agent", stderr or "it ended without asking a model anything")
+            yield AgentProblem("agent", stderr or "it ended without a request to a model")
 
     def _start(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         if not self._began and text(event.get("sessionID")):

@@ -63,7 +63,7 @@ class Stream(JsonOnly):
         elif exit_code and not self._turns and stderr:
             yield AgentProblem(trouble_of(stderr), stderr)
         elif exit_code == 0 and not self._turns:
-            yield AgentProblem("agent", "it ended without a word of its model")
+            yield AgentProblem("agent", "it ended without a reply from its model")
 
     def _message(self, message: Mapping[str, Any]) -> Iterator[Happening]:
         if message.get("role") != "assistant":

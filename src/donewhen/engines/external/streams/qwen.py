@@ -28,7 +28,7 @@ ERROR = re.compile(r"\s*\[API Error: (.*)\]\s*", re.DOTALL)
 STATUS = re.compile(r"\b([45]\d\d)\b")
 EXITS: Mapping[int, tuple[Trouble, str]] = {
     41: ("sign_in", "it could not sign in"),
-    53: ("limit", "it stopped at its limit of turns"),
+    53: ("limit", "it stopped at its turn limit"),
 }
 
 
@@ -60,7 +60,7 @@ class Stream(JsonOnly):
             trouble, words = EXITS[exit_code]
             yield AgentProblem(trouble, stderr or words)
         elif exit_code == 0 and not self._ended:
-            yield AgentProblem("agent", "it ended without saying how")
+            yield AgentProblem("agent", "it ended without reporting a result")
 
     def _assistant(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         message = mapping(event.get("message"))

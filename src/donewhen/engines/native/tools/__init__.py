@@ -67,6 +67,6 @@ async def _carried_out(call: Call, bench: ToolContext) -> ToolOutput:
         raise ToolFailed(f"the call was not carried out: {call.problem}; make the whole call again")
     known = _known(bench)
     if call.name not in known:
-        raise ToolFailed(f"there is no tool {call.name[:80]}; there are {', '.join(offered(bench))}")
+        raise ToolFailed(f"unknown tool {call.name[:80]}; use {', '.join(offered(bench))}")
     tool = known[call.name]
     return await tool.run(ToolUse(call.id, tool.checked(call.input), bench))

@@ -15,7 +15,7 @@ KINDS = ("premise_wrong", "deliberate_behavior", "non_code_decision")
 
 async def ask_user(use: ToolUse) -> ToolOutput:
     if use.bench.asker is None:
-        raise ToolFailed("nobody can be asked here; decide yourself and say what you assumed")
+        raise ToolFailed("no person is available; decide yourself and state your assumption")
     try:
         return ToolOutput(await use.bench.asker.ask(use.id, use.text("prompt")) or "[the answer was empty]")
     except NobodyAnswered:
@@ -26,7 +26,7 @@ async def report_no_change(use: ToolUse) -> ToolOutput:
     if not await use.bench.maker.is_unchanged():
         raise ToolFailed("files have been changed; undo every change first, or finish the work")
     claim = NoChange(cast(Any, use.text("kind")), use.text("summary"), use.text("evidence"))
-    return ToolOutput("taken down; the work ends here", claim=claim)
+    return ToolOutput("recorded; the round ends here", claim=claim)
 
 
 async def update_tracker(use: ToolUse) -> ToolOutput:
@@ -41,30 +41,35 @@ ASK_USER = Tool(
     "ask_user",
     "Ask the person a question and wait. Only for what a person alone can give: a decision, a missing fact, consent to"
     " something destructive.",
-    (Parameter("prompt", "string", "The question, with all that is needed to answer it.", filled=True),),
+    (Parameter("prompt", "string", "The question, with everything needed to answer it.", filled=True),),
     "talks",
     ask_user,
 )
 REPORT_NO_CHANGE = Tool(
     "report_no_change",
-    "End the work with the claim that nothing should change: the task rests on a wrong premise, the behaviour is"
-    " meant so, or it is a decision that code cannot make. Only while no file is changed.",
+    (
+        "End the work with the claim that nothing should change: the task rests on a wrong "
+        "premise, the behaviour is intended, or it is a decision that code cannot make. Only "
+        "while no file is changed."
+    ),
     (
         Parameter("kind", "string", "Why nothing should change.", choices=KINDS),
         Parameter("summary", "string", "The claim in a few sentences.", filled=True),
-        Parameter("evidence", "string", "What shows it: files, lines, output.", filled=True),
+        Parameter("evidence", "string", "The evidence: files, lines, output.", filled=True),
     ),
     "talks",
     report_no_change,
 )
 UPDATE_TRACKER = Tool(
     "update_tracker",
-    "Say how far an item of the plan is. The runtime runs its verify commands by itself; a state without evidence in"
-    " the files helps nobody.",
+    (
+        "Report the state of a plan item. The runtime runs its verify commands itself; a state "
+        "without evidence in the files is useless."
+    ),
     (
         Parameter("item", "string", "Its number in the tracker.", filled=True, or_number=True),
         Parameter("state", "string", "How far it is.", choices=STATES),
-        Parameter("note", "string", "What the next one who works on it should know.", required=False),
+        Parameter("note", "string", "What the next person or model that works on it should know.", required=False),
     ),
     "talks",
     update_tracker,

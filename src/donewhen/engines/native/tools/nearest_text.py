@@ -20,7 +20,7 @@ def explain_miss(path: str, text: str, old: str) -> str:
     """Return a few lines that help the next attempt to succeed."""
     plain, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
     if wanted in plain:
-        return f"old is not in {path} as it stands: only the line ends differ (the file has {_ends(text)})"
+        return f"old is not in {path}: only the line ends differ (the file has {_ends(text)})"
     lines, sought = plain.split("\n")[:MOST_LINES], wanted.strip("\n").split("\n")
     start = _same_but_for_blanks(lines, sought)
     if start >= 0:
@@ -28,7 +28,7 @@ def explain_miss(path: str, text: str, old: str) -> str:
         return f"old is not in {path}: only whitespace differs. The file has:\n{shown}"
     start = _nearest(lines, sought)
     if start < 0:
-        return f"old is not in {path}, nor anything like it; read the file again"
+        return f"old is not in {path}, and nothing like it; read the file again"
     return f"old is not in {path}. The nearest text is:\n{_numbered(lines, start, len(sought))}"
 
 

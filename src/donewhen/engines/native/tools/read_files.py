@@ -17,7 +17,7 @@ MOST_SHOWN = MOST_BYTES - 512
 MOST_LISTED = 500
 MOST_NAMES = 3
 SNIFFED = 8192
-NOT_UTF8 = ", not UTF-8, so that some bytes are shown as ?"
+NOT_UTF8 = ", not UTF-8: some bytes are shown as ?"
 
 
 async def read_file(use: ToolUse) -> ToolOutput:
@@ -41,12 +41,12 @@ def _read(files: Files, path: str, start: int | None, end: int | None) -> str:
     lines = lines_of(text)
     total, first, last = len(lines), start or 1, end or len(lines)
     if start is not None and start > max(total, 1):
-        raise ToolFailed(f"{path} has {total} lines; there is no line {start}")
+        raise ToolFailed(f"{path} has {total} lines; line {start} does not exist")
     odd = (", line ends are CRLF" if "\r\n" in text else "") + ("" if is_utf8(text) else NOT_UTF8)
     shown, upto = _fitting(lines[first - 1 : last], first)
     if first == 1 and upto == total and not odd:
         return shown or f"[{path} is empty]"
-    more = f"; read on with start={upto + 1}" if upto < total else ""
+    more = f"; continue with start={upto + 1}" if upto < total else ""
     return f"[{path}: lines {first}-{upto} of {total}, {size} bytes{odd}{more}]\n{shown}"
 
 
@@ -70,7 +70,9 @@ def _fitting(lines: list[str], first: int) -> tuple[str, int]:
             break
         if length > room:
             kept = text.encode()[:room].decode("utf-8", "ignore")
-            return f"{kept}\n[… line {first} goes on for {length - room} bytes; see it with shell and cut -c …]", first
+            return (
+                f"{kept}\n[… line {first} continues for {length - room} bytes; see it with shell and cut -c …]"
+            ), first
         shown.append(text)
         room -= length
     return "".join(shown), first + len(shown) - 1
@@ -89,7 +91,7 @@ def _read_part(files: Files, path: str, start: int | None, end: int | None) -> s
         while number <= end and len(shown) <= MOST_SHOWN and (piece := file.readline(1 << 16)):
             scanned += len(piece)
             if scanned > MOST_SCANNED:
-                raise ToolFailed(f"{path}: line {start} is too far in; use shell with tail, head or cut")
+                raise ToolFailed(f"{path}: line {start} is too far from the start; use shell with tail, head or cut")
             if number >= start:
                 shown += piece
             number += piece.endswith(b"\n")
@@ -118,7 +120,7 @@ def _line(files: Files, entry: PathEntry) -> str:
         return f"{name}/"
     if entry.kind == "link":
         return f"{name} -> {files.target(entry)}"
-    return name if entry.kind == "file" else f"{name} (no file)"
+    return name if entry.kind == "file" else f"{name} (not a file)"
 
 
 def near_names(files: Files, path: str) -> str:

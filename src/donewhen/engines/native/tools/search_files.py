@@ -98,7 +98,7 @@ async def grep_files(use: ToolUse) -> ToolOutput:
         raise ToolFailed(f"the search took longer than {SEARCH_SECS} s; give a simpler pattern, a path or a glob")
     said = printed(finished.stderr.whole()).strip().removeprefix("grep: ")
     if finished.end is not End.EXITED or finished.exit_code == 2:
-        raise ToolFailed(f"grep_files: {said or finished.reason or 'the search broke off'}")
+        raise ToolFailed(f"grep_files: {said or finished.reason or 'the search was interrupted'}")
     # `printed` drops the text before a carriage return, as a terminal would; here that text is the path.
     found = finished.stdout.head.replace(b"\r\n", b"\n").replace(b"\r", b" ")
     return ToolOutput(_matches(printed(found), use.text("pattern"), said))
@@ -107,10 +107,10 @@ async def grep_files(use: ToolUse) -> ToolOutput:
 def _require_one_line(pattern: str) -> None:
     if "\n" in pattern:
         raise ToolFailed(
-            "grep_files: the pattern has several lines, and lines are searched one by one; give one of them"
+            "grep_files: the pattern has several lines, but lines are searched one by one; give one of them"
         )
     if "\0" in pattern or not is_utf8(pattern):
-        raise ToolFailed("grep_files: the pattern is no text")
+        raise ToolFailed("grep_files: the pattern is not valid text")
     if len(pattern) > LONGEST_PATTERN:
         raise ToolFailed(f"grep_files: the pattern has more than {LONGEST_PATTERN} characters")
 

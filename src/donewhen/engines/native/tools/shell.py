@@ -19,7 +19,7 @@ MOST_OUTPUT = 15 * 1024
 async def shell(use: ToolUse) -> ToolOutput:
     command = use.text("command")
     if "\0" in command:
-        raise ToolFailed("shell: command holds a NUL, which no program can be given")
+        raise ToolFailed("shell: the command contains a NUL byte")
     bench = use.bench
     refused = await refusal(bench.maker.trees.store.bare.launcher, bench.policy, command, bench.asker, use.id)
     if refused is not None:
@@ -38,7 +38,7 @@ def _told(finished: Finished, limit: float) -> ToolOutput:
     how = {
         End.TIMED_OUT: f"the command was killed after {limit:g} s; it had not ended",
         End.SIGNALLED: f"the command was killed by signal {finished.signal}",
-        End.LIMIT: f"the command was killed because it broke a limit: {finished.reason}",
+        End.LIMIT: f"the command was killed because it exceeded a limit: {finished.reason}",
         End.COULD_NOT_START: f"the command could not start: {finished.reason}",
     }[finished.end]
     return ToolOutput(f"{ERROR}{how}\n{output}[{_last_line(finished, limit)}]", ok=False, failed=True)

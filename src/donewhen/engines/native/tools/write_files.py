@@ -15,7 +15,7 @@ MOST_PLACES = 5
 async def write_file(use: ToolUse) -> ToolOutput:
     path, content = use.text("path"), use.text("content")
     if path.endswith("/"):
-        raise ToolFailed(f"{path} is the name of a directory; give that of a file in it")
+        raise ToolFailed(f"{path} is a directory; name a file in it")
     _require_text("content", content)
     new = await anyio.to_thread.run_sync(use.bench.maker.files.write, path, content.encode())
     count = len(lines_of(content))
@@ -33,11 +33,11 @@ async def edit_file(use: ToolUse) -> ToolOutput:
     try:
         text = files.read_text(path, MOST_EDITED)
     except NotThere as error:
-        raise ToolFailed(f"{error}{near_names(files, path)}; a new file is made by write_file") from error
+        raise ToolFailed(f"{error}{near_names(files, path)}; to create a file use write_file") from error
     except TooBig as error:
         raise ToolFailed(f"{path} has {error.size} bytes, too many for edit_file; use shell") from error
     if not new.isascii() and not is_utf8(text):
-        raise ToolFailed(f"{path} is not in UTF-8, so that edit_file can put only ASCII into it; use shell")
+        raise ToolFailed(f"{path} is not UTF-8, so edit_file can insert only ASCII; use shell")
     if _all_crlf(text):
         old, new = _with_crlf(old), _with_crlf(new)
     count = text.count(old)
@@ -59,7 +59,7 @@ def _with_crlf(text: str) -> str:
 
 def _require_text(name: str, text: str) -> None:
     if not is_utf8(text):
-        raise ToolFailed(f"{name} is no text: it holds half of a character")
+        raise ToolFailed(f"{name} is not valid text: it contains half of a character")
 
 
 def _ambiguous(path: str, text: str, old: str, count: int) -> str:
