@@ -28,7 +28,7 @@ from repositories import git
 SWITCHES = tuple(field.name for field in fields(Defences))
 SIGNS = {
     "would be imported instead of": "shadowing",
-    "wrote what is sealed": "sealing",
+    "changed sealed files": "sealing",
     "exit code 0, but": "report",
     "the report that": "sidecar",
     "a test that must fail": "canary",

@@ -252,4 +252,4 @@ async def test_a_source_with_a_weakened_test_is_judged_with_the_old_test_and_the
         outcome = await crate.judge({"src/lib.rs": FIXED.replace("helper(), ", "1, ")})
         assert outcome.files["src/lib.rs"] == FIXED
         (edit,) = outcome.judged.edits
-        assert (edit.reason, edit.parts) == ("holds existing tests", ("tests::adds",))
+        assert (edit.reason, edit.parts) == ("contains existing tests", ("tests::adds",))

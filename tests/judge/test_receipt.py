@@ -91,5 +91,5 @@ def test_what_differs_is_named() -> None:
     assert found[1] == "tests: status is fail, the receipt has pass"
     assert "failed" in found[2]
     assert list(differences(read(TEXT.encode(), "r"), replace(VERDICT, results=(tests,)))) == [
-        "lint: in the receipt only"
+        "lint: only in the receipt"
     ]

@@ -60,8 +60,8 @@ def test_a_large_new_test_file_and_product_file_are_judged_told_and_landed_in_bo
     ("path", "last_line", "reason"),
     [
         ("tests/test_big.py", "pytest_plugins = ['tests.takes_over']", "may load plugins into every test of the run"),
-        ("big_test.go", "func TestMain(m *testing.M) {}", "takes over the tests beside it"),
-        ("tests/new/conftest.py", "x = 1", "is too large to be looked into"),
+        ("big_test.go", "func TestMain(m *testing.M) {}", "changes how the tests beside it run"),
+        ("tests/new/conftest.py", "x = 1", "is too large to be examined"),
     ],
 )
 def test_a_large_new_test_file_that_reaches_other_tests_is_not_graded(

@@ -128,7 +128,7 @@ def test_a_command_is_as_long_as_the_kernel_takes_and_no_longer(tmp_path: Path) 
     assert contract(tmp_path, f"[[check]]\nname = 'a'\ncommand = '{letters}x'\n").checks[0].command == f"{letters}x"
     with pytest.raises(BadInput) as error:
         contract(tmp_path, f"[[check]]\nname = 'a'\ncommand = '{letters}xx'\n")
-    told = "'check[0].command' of check 'a' has 131072 bytes; at most 131071 can be run: put it into a script"
+    told = "'check[0].command' of check 'a' has 131072 bytes; at most 131071 are possible: put it into a script"
     assert str(error.value) == f"{tmp_path}/donewhen.toml:3: {told}"
 
 

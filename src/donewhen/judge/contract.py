@@ -98,12 +98,12 @@ def require_sound(checks: Sequence[Check]) -> None:
                 f"'{at}.name' must be 1 to 64 letters, digits, '_', '.' or '-', not {shortened(check.name)!r}"
             )
         if check.name in seen:
-            raise BadInput(f"'{at}.name' repeats '{check.name}'; every check needs a name of its own")
+            raise BadInput(f"'{at}.name' repeats '{check.name}'; every check needs its own name")
         seen.add(check.name)
         if not check.command.strip():
             raise BadInput(f"'{at}.command' of check '{check.name}' is empty")
         if "\0" in check.command:
-            raise BadInput(f"'{at}.command' of check '{check.name}' holds a NUL byte")
+            raise BadInput(f"'{at}.command' of check '{check.name}' contains a NUL byte")
         if (size := len(check.command.encode("utf-8", "surrogatepass"))) > LONGEST_COMMAND:
             problem = f"has {size} bytes; at most {LONGEST_COMMAND} can be run: put it into a script"
             raise BadInput(f"'{at}.command' of check '{check.name}' {problem}")

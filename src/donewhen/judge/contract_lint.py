@@ -36,27 +36,27 @@ def oddities(contract: Contract) -> list[Oddity]:
         for key, message in _of_check(check)
     ]
     if contract.checks and all(check.held_out for check in contract.checks):
-        found.append(Oddity(-1, "check", "every check is held out: an engine would be shown nothing to work towards"))
+        found.append(Oddity(-1, "check", "every check is held out: the engine would see no checks"))
     if _PROMISED.search(contract.description) and not any(check.output_contains for check in contract.checks):
-        found.append(Oddity(-1, "description", "output is promised, but no check has output_contains"))
+        found.append(Oddity(-1, "description", "the description promises output, but no check has output_contains"))
     return found
 
 
 def _of_check(check: Check) -> Iterator[tuple[str, str]]:
     command = check.command.strip()
     if _SWALLOWED.search(command):
-        yield "command", "its end swallows the failure, so it cannot fail"
+        yield "command", "its end hides the failure, so it cannot fail"
     elif command.endswith("&") and not command.endswith("&&"):
-        yield "command", "it runs in the background, so nothing waits for its result"
+        yield "command", "it runs in the background, so its result is ignored"
     elif re.search(r"(^|[^|])\|($|[^|])", command) and "pipefail" not in command:
         yield "command", "only the last program of a pipe decides; /bin/sh has no pipefail"
     elif re.search(r";\s*(true|:|exit\s+0)\s*$", command):
         yield "command", "its last command always succeeds"
     yield from _asserts_nothing(check)
     if check.timeout_secs > LONGEST_SECS:
-        yield "timeout_secs", f"{check.timeout_secs:g} s is more than a day; nobody will wait for it"
+        yield "timeout_secs", f"a timeout of {check.timeout_secs:g} s is more than a day"
     elif check.timeout_secs < SHORTEST_SECS:
-        yield "timeout_secs", f"{check.timeout_secs:g} s is less than most programs need to start"
+        yield "timeout_secs", f"a timeout of {check.timeout_secs:g} s is less than most programs need to start"
 
 
 def _asserts_nothing(check: Check) -> Iterator[tuple[str, str]]:
@@ -66,9 +66,9 @@ def _asserts_nothing(check: Check) -> Iterator[tuple[str, str]]:
     if not words:
         return
     if words[0].rpartition("/")[2] in NOTHING and not set(check.command) & set("|;&"):
-        yield "command", f"'{words[0]}' asserts nothing about the work"
+        yield "command", f"'{words[0]}' proves nothing about the work"
     elif len(words) == 2 and words[1] in VERSION:
-        yield "command", "it prints a version, which says nothing about the work"
+        yield "command", "it prints a version, which proves nothing about the work"
 
 
 def _words(command: str) -> list[str]:

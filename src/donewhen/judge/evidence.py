@@ -27,7 +27,7 @@ def outcome(check: Check, ran: CheckRun) -> Doubt:
         lines = ran.reason.strip().splitlines() or ["the command could not be started"]
         return CheckStatus.INFRA, f"exit code {ran.exit_code}: it could not be started" if ran.exit_code else lines[-1]
     if ran.end == "timed_out":
-        return CheckStatus.TIMEOUT, f"not done after {check.timeout_secs:g} s"
+        return CheckStatus.TIMEOUT, f"not finished after {check.timeout_secs:g} s"
     if ran.end == "limit":
         return CheckStatus.FAIL, f"stopped: {ran.reason}"
     if ran.end == "signalled":
@@ -35,7 +35,7 @@ def outcome(check: Check, ran: CheckRun) -> Doubt:
     if check.expect_exit_zero and ran.exit_code != 0:
         return CheckStatus.FAIL, f"exit code {ran.exit_code}"
     if not check.expect_exit_zero and not 1 <= (ran.exit_code or 0) <= 125:
-        return CheckStatus.FAIL, f"exit code {ran.exit_code}, and one from 1 to 125 was asked for"
+        return CheckStatus.FAIL, f"exit code {ran.exit_code}, expected 1 to 125"
     if not ran.printed:
         return CheckStatus.FAIL, f"did not print {check.output_contains!r}"
     return CheckStatus.PASS, ""
@@ -51,7 +51,7 @@ def doubts_of_seal(ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
     written = [line for line in ran.touched if line not in base.touched]
     if written:
         more = f" and {len(written) - 1} more" if len(written) > 1 else ""
-        yield CheckStatus.TAMPERED, f"wrote what is sealed while it ran: {written[0]}{more}"
+        yield CheckStatus.TAMPERED, f"changed sealed files while it ran: {written[0]}{more}"
 
 
 def doubts_alone(ran: CheckRun) -> Iterator[Doubt]:
@@ -59,12 +59,12 @@ def doubts_alone(ran: CheckRun) -> Iterator[Doubt]:
     reading = ran.reading
     if reading is None:
         if ran.expected:
-            yield CheckStatus.VACUOUS, f"exit code 0, but nothing shows that {' or '.join(ran.expected)} ran any test"
+            yield CheckStatus.VACUOUS, f"exit code 0, but no evidence that {' or '.join(ran.expected)} ran any test"
         return
     if reading.tests.failed:
         yield CheckStatus.FAIL, f"exit code 0, but {reading.runner} reports {reading.tests.failed} failed"
     if not reading.complete:
-        yield CheckStatus.TAMPERED, f"exit code 0, but the report of {reading.runner} breaks off"
+        yield CheckStatus.TAMPERED, f"exit code 0, but the report of {reading.runner} is incomplete"
 
 
 def doubts_of_counts(check: Check, ran: CheckRun) -> Iterator[Doubt]:
@@ -81,10 +81,10 @@ def doubts_against_base(check: Check, ran: CheckRun, base: CheckRun) -> Iterator
         return
     before, now = base.reading.tests, ran.reading.tests if ran.reading is not None else None
     if now is None:
-        yield CheckStatus.VACUOUS, f"no test is reported; on the base {_tests(before.collected)} are"
+        yield CheckStatus.VACUOUS, f"no test is reported; on the base {_tests(before.collected)}"
         return
     if now.collected < before.collected:
-        yield CheckStatus.VACUOUS, f"{_tests(now.collected)} collected; on the base there are {before.collected}"
+        yield CheckStatus.VACUOUS, f"{_tests(now.collected)} collected; on the base {before.collected}"
     if now.skipped > before.skipped:
         yield CheckStatus.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped}"
 
@@ -118,7 +118,7 @@ def doubts_of_report(ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
 def doubts_of_canary(check: Check, ran: CheckRun) -> Iterator[Doubt]:
     """Yield doubts from a run with an added test that must fail."""
     if ran.end == "timed_out":
-        yield CheckStatus.TIMEOUT, f"with a test that must fail, not done after {check.timeout_secs:g} s"
+        yield CheckStatus.TIMEOUT, f"with a test that must fail, not finished after {check.timeout_secs:g} s"
     elif not ran.caught:
         yield CheckStatus.TAMPERED, "a test that must fail was added, and the runner did not report it"
     elif ran.evidence == "sidecar" and ran.reading is not None and ran.reading.tests.failed > 1:

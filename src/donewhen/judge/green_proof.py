@@ -117,7 +117,7 @@ class GreenProof:
         for _ in range(PASSES_OF_NEW_TESTS - 1):
             seen.add(evidence.outcome(check, await self.runs.again(check, self.runs.base_tree))[0] is CheckStatus.PASS)
             if len(seen) > 1:
-                return ["the base is undecided as well: this check was flaky before"]
+                return ["the base gives different results as well: this check was flaky before"]
         return ["the base gives the same result each time: the change made it flaky"]
 
     async def _canary(self, check: Check) -> list[Doubt]:

@@ -218,7 +218,7 @@ class Judge:
         verdict = replace(verdict, discriminating=False)
         if self._contract.min_evidence != "control":
             return verdict
-        reason = "not discriminating: it is green without the product's changes as well"
+        reason = "not discriminating: it is also green without the product's changes"
         vacuous = (replace(r, status=CheckStatus.VACUOUS, reasons=(*r.reasons, reason)) for r in verdict.results)
         return replace(verdict, results=tuple(vacuous))
 

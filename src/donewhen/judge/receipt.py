@@ -122,7 +122,7 @@ def read(text: bytes, where: str) -> Receipt:
     except (KeyError, TypeError, ValueError, BadInput) as error:
         raise BadInput(f"{where}: the receipt is incomplete: {error}") from error
     if contract.digest != known.get("contract_digest"):
-        raise BadInput(f"{where}: the contract in the receipt is not the one that its digest names")
+        raise BadInput(f"{where}: the contract in the receipt does not match its digest")
     return Receipt(known, contract)
 
 
@@ -189,7 +189,7 @@ def _table(value: object, at: str) -> Mapping[str, Any]:
 
 def _require(right: bool, at: str) -> None:
     if not right:
-        raise ValueError(f"'{at}' is not what it should be")
+        raise ValueError(f"'{at}' is invalid")
 
 
 def described(receipt: Receipt) -> Iterator[str]:
@@ -254,7 +254,7 @@ def differences(receipt: Receipt, verdict: Verdict) -> Iterator[str]:
         yield from (f"{result.name}: {key} is {_shown(new[key])}, the receipt has {_shown(old[key])}"
                     for key in COMPARED if new[key] != old[key])  # fmt: skip
     missing = before.keys() - {result.name for result in verdict.results}
-    yield from (f"{name}: in the receipt only" for name in sorted(missing))
+    yield from (f"{name}: only in the receipt" for name in sorted(missing))
 
 
 def _shown(value: Any) -> str:

@@ -19,7 +19,7 @@ def find_go(package: Package) -> Iterator[FoundCheck | Hint]:
     path = package.path("go.mod")
     test = next(package.below("*_test.go"), "")
     if test:
-        yield _found(package, "tests", "go", "go test ./...", f"{path} is the module and {test} holds tests")
+        yield _found(package, "tests", "go", "go test ./...", f"{path} is the module and {test} contains tests")
     else:
         yield _found(package, "build", "go", "go build ./...", f"{path} is the module; no test was found")
     config = package.first(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json")
@@ -39,7 +39,7 @@ def find_maven(package: Package) -> Iterator[FoundCheck | Hint]:
     path, test = package.path("pom.xml"), _java_test(package)
     wrapper = " through its wrapper" if program == "./mvnw" else ""
     if test:
-        why = f"{path} is built by Maven{wrapper} and {test} holds tests"
+        why = f"{path} is built by Maven{wrapper} and {test} contains tests"
         yield _found(package, "tests", "maven", f"{program} -o -B -q test", why)
     else:
         why = f"{path} is built by Maven{wrapper}; no test was found"
@@ -51,7 +51,7 @@ def find_gradle(package: Package) -> Iterator[FoundCheck | Hint]:
     path, test = package.first(*GRADLE_MANIFESTS), _java_test(package)
     wrapper = " through its wrapper" if program == "./gradlew" else ""
     if test:
-        why = f"{path} is built by Gradle{wrapper} and {test} holds tests"
+        why = f"{path} is built by Gradle{wrapper} and {test} contains tests"
         yield _found(package, "tests", "gradle", f"{program} --offline --no-daemon test", why)
     else:
         why = f"{path} is built by Gradle{wrapper}; no test was found"

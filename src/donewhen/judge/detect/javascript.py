@@ -171,7 +171,7 @@ def _from_tsconfig(package: Package, manifest: Table) -> Iterator[FoundCheck]:
     # The file may contain comments, so it is not parsed as JSON.
     if match := re.search(r'"noEmit"\s*:\s*true', package.text("tsconfig.json")):
         path = package.path("tsconfig.json")
-        why = f"{path}:{package.survey.line_of(path, match[0])} sets noEmit: it is there to check types"
+        why = f"{path}:{package.survey.line_of(path, match[0])} sets noEmit: it is used to check types"
         command = "npx --no-install tsc --noEmit"
         yield FoundCheck(kind="types", runner="tsc", command=command, dir=package.dir, why=why)
 
@@ -181,9 +181,7 @@ def _about_dependencies(package: Package, manifest: Table, manager: str, found: 
     installed = any(joined(above, "node_modules") in package.survey.set_aside for above in package.upward())
     if found and needs and not installed:
         install = "npm ci" if manager == "npm" and package.above("package-lock.json") else f"{manager} install"
-        yield Hint(
-            f"{package.path('node_modules')} is not there: run `{install}` first, because checks have no network"
-        )
+        yield Hint(f"{package.path('node_modules')} is missing: run `{install}` first, because checks have no network")
 
 
 def members(package: Package) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) 
             if package.dir not in spoken_for:
                 yield from ecosystem.find(package)
         if len(packages) > MOST_PACKAGES:
-            yield Hint(f"there are {len(packages)} {name} packages here; the first {MOST_PACKAGES} were looked at")
+            yield Hint(f"{len(packages)} {name} packages found; only the first {MOST_PACKAGES} were examined")
 
 
 def _places(survey: Survey, ecosystem: Ecosystem) -> list[str]:

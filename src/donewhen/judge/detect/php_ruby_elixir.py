@@ -79,7 +79,7 @@ def find_elixir(package: Package) -> Iterator[FoundCheck | Hint]:
     path = package.path("mix.exs")
     test = next(package.below("*_test.exs"), "")
     if test:
-        yield _found(package, "tests", "mix", "mix test", f"{path} is the project and {test} holds tests")
+        yield _found(package, "tests", "mix", "mix test", f"{path} is the project and {test} contains tests")
     else:
         why = f"{path} is the project; no test was found"
         yield _found(package, "build", "mix", "mix compile --no-deps-check", why)

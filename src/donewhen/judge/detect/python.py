@@ -85,9 +85,9 @@ def _about_no_environment(package: Package, environment: Environment) -> str:
         return "there is no .venv in this repository: run `uv sync` first, because checks have no network"
     if environment.prefix:
         manager = environment.prefix[0]
-        return f"{manager} keeps its environments where checks cannot see them: make one in the project, as .venv"
+        return f"{manager} keeps its environments where checks cannot see them: create one in the project, as .venv"
     where = "this repository" if package.dir == "." else package.dir
-    return f"there is no .venv in {where}: checks use the machine's {environment.python} and what it has installed"
+    return f"there is no .venv in {where}: checks use the machine's {environment.python} and its installed packages"
 
 
 # -- tests --
@@ -120,10 +120,10 @@ def _without_pytest(package: Package, environment: Environment, files: list[str]
         start = _discovery_start(package, path)
         yield _found(package, _module(environment, "unittest", "discover", *start), "unittest", f"{path} uses unittest")
     elif path := package.which_hold("def test_", *TEST_FILES):
-        why = f"{path} holds test functions as pytest collects them"
+        why = f"{path} has test functions that pytest collects"
         yield _found(package, _module(environment, "pytest", "-q"), "pytest", why)
     else:
-        yield Hint(f"{files[0]} is named like a test, but no test was seen in it")
+        yield Hint(f"{files[0]} is named like a test, but no test was found in it")
 
 
 def _pytest_configured(package: Package) -> str:

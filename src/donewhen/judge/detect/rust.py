@@ -27,7 +27,7 @@ def find(package: Package) -> Iterator[FoundCheck | Hint]:
     scope = ("--workspace",) if "workspace" in manifest else ()
     path = package.path("Cargo.toml")
     if test := _first_test(package, "workspace" in manifest):
-        why = f"{path} is the manifest and {test} holds tests"
+        why = f"{path} is the manifest and {test} contains tests"
         arguments = scope
         if (spelled := package.spelled("cargo-test")) and WHICH_TESTS.issuperset(spelled[1].arguments):
             arguments, why = spelled[1].arguments, f"{spelled[0].where} runs {shown(spelled[0].words)}"

@@ -131,7 +131,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return the pairs as a dict. Raise ValueError for a repeated key, because readers treat it differently."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return found
 
 

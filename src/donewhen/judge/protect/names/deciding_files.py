@@ -33,7 +33,7 @@ ALWAYS = {
 HARMLESS = re.compile(r"\.env\.(?:example|sample|template|dist|defaults)|tsconfig\.(?:build|docs)\.json")
 
 INSTALLED = {
-    "is what an installation leaves behind": """
+    "is left by an installation": """
         .venv/** venv/** node_modules/** .tox/** .nox/** .eggs/** *.egg-info/** *.dist-info/** vendor/bin/**
         __pypackages__/** .pnp.cjs .pnp.js .pnp.loader.mjs *.egg
     """,
@@ -179,13 +179,13 @@ class Names:
         self._deciding, self._installed, self._binaries = NameTable(), NameTable(), NameTable()
         for reason, names in ALWAYS.items():
             self._deciding.add(reason, names)
-        for table, reason in ((WHEN_USED, "is what a check runs"), (LINTERS, "configures what a check runs")):
+        for table, reason in ((WHEN_USED, "is run by a check"), (LINTERS, "configures what a check runs")):
             for tools, names in table.items():
                 if not used.isdisjoint(tools.split()):
                     self._deciding.add(f"{reason} ({tools.split()[0]})", names, with_family=table is WHEN_USED)
         for reason, names in INSTALLED.items():
             self._installed.add(reason, names)
-        self._binaries.add("is a binary that nobody can read", BINARIES)
+        self._binaries.add("is a binary that cannot be read", BINARIES)
 
     def deciding(self, path: str) -> DecidingName | None:
         """Return the rule for a path that configures or starts a check; None if there is none."""

@@ -41,7 +41,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
         raise BadInput(f"{pattern[:40]!r}… has more than {LONGEST} characters")
     segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
     if not segments or ".." in segments:
-        raise BadInput(f"{pattern!r} is no pattern for paths below the repository root")
+        raise BadInput(f"{pattern!r} is not a pattern for paths below the repository root")
     names_directory = pattern.endswith("/") or not WILD.search(segments[-1])
     below = ["(?:/.*)?"] if names_directory else []
     return re.compile(expression([*_elements(segments), *below]), re.DOTALL)

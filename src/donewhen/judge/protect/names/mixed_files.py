@@ -9,7 +9,7 @@ ATTRIBUTE = re.compile(r"#\s*\[\s*")
 OF_TESTS = re.compile(r"cfg(?:_attr)?\s*\([^\]]*\btest\b|(?:\w+\s*::\s*)*(?:test|rstest|test_case)\b")
 
 REASONS = {
-    "conftest.py": "reaches tests beyond its directory",
+    "conftest.py": "affects tests outside its directory",
     ".gitattributes": "changes the content of other files",
 }
 
@@ -43,9 +43,9 @@ def reason(path: str) -> str:
     """Return why such a file is not accepted as a whole."""
     name = path.rpartition("/")[2]
     if name.endswith(".rs"):
-        return "holds existing tests"
+        return "contains existing tests"
     if name not in REASONS and name.endswith(".py"):
         return "may load plugins into every test of the run"
     return REASONS.get(name) or (
-        "takes over the tests beside it" if name.endswith("_test.go") else "configures the checks"
+        "changes how the tests beside it run" if name.endswith("_test.go") else "configures the checks"
     )

@@ -93,7 +93,7 @@ class ChangeGrading:
         change = self.changes[path]
         look = mixed_contents.look_in_pieces(change.path)
         if look is None or change.old is not None or change.new is None:
-            self._refuse(path, "is too large to be looked into")
+            self._refuse(path, "is too large to be examined")
             return
         async with store.bare.blob_file(change.new.id) as file:
             if not await anyio.to_thread.run_sync(look, file, mixed_contents.PIECE):
@@ -113,7 +113,7 @@ class ChangeGrading:
             if change.new is None or path in self.edits:
                 continue
             if path in above or not standing.isdisjoint(parents(path)):
-                self._refuse(path, "stands in the way of a protected path")
+                self._refuse(path, "is in the place of a protected path")
 
     def kept(self) -> Entries:
         """Return what differs between the base and the judged tree."""

@@ -47,7 +47,7 @@ class Guard:
         if is_manifest(path) and self.is_old(path):
             return "configures the checks"
         if exists and path.endswith(".rs") and holds_tests(self.base.read(path) or ""):
-            return "holds tests"
+            return "contains tests"
         return ""
 
     def reason(self, path: str, exists: bool) -> str:
