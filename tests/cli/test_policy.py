@@ -18,10 +18,10 @@ def policy(*words: str | bytes, cwd: Path) -> Answer:
 @pytest.mark.parametrize(
     ("command", "code", "answer"),
     [
-        ("pytest -q", 0, "allow  none  no rule speaks against it: pytest -q\n"),
+        ("pytest -q", 0, "allow  none  no rule matches: pytest -q\n"),
         ("git push origin main", 1, "deny  git-push  changes a remote: git push origin main\n"),
         ("make && git push", 1, "deny  git-push  changes a remote: git push\n"),
-        ("curl https://example.com", 3, "ask  network  talks to another machine: curl https://example.com\n"),
+        ("curl https://example.com", 3, "ask  network  connects to another machine: curl https://example.com\n"),
         ("echo 'unfinished", 3, "ask  unparsed  could not be parsed: echo 'unfinished\n"),
     ],
 )

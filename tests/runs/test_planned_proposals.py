@@ -290,7 +290,7 @@ WEAK: dict[str, Entry] = {
     "cannot fail": check("done", f"{DONE} && echo yes || echo no"),
     "placeholder": check("short-name", DONE),
     "for a person to decide": check("done", DONE, allow_skips=True),
-    "is no key of a check": check("done", DONE, editable=["x"]),
+    "unknown key 'check[0].": check("done", DONE, editable=["x"]),
 }
 
 

@@ -118,7 +118,7 @@ def test_land_apply_leaves_a_checkout_with_changes_alone_and_makes_the_branch(re
     assert ran.code == 0
     assert (repo / "answer.txt").read_text() == "mine\n"
     note = (
-        "the files of the checkout were not changed (the checkout has changes that are not committed: answer.txt); "
+        "the files of the checkout were not changed (the checkout has uncommitted changes: answer.txt); "
         f"the work is on donewhen/{ran.session}"
     )
     assert ran.one("landed")["note"] == note

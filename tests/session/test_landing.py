@@ -146,7 +146,7 @@ async def test_apply_leaves_a_dirty_checkout_alone_and_says_why(tmp_path: Path) 
         landing = await land_apply(place, await plan_for(place))
     assert not landing.applied
     assert landing.note == (
-        "the files of the checkout were not changed (the checkout has changes that are not committed: b.txt); "
+        "the files of the checkout were not changed (the checkout has uncommitted changes: b.txt); "
         "the work is on donewhen/s1"
     )
     assert contents(root) == before
@@ -335,7 +335,7 @@ async def test_a_dirty_checkout_on_the_branch_refuses_the_landing_before_anythin
         write(root, {"b.txt": "mine\n"})
         before = git(root, "rev-parse", "main"), contents(root)
         refused = await land_onto(place, plan, "main", again.judge, again.write_receipt)
-    assert refused == LandingRefused("the checkout has changes that are not committed: b.txt")
+    assert refused == LandingRefused("the checkout has uncommitted changes: b.txt")
     assert again.asked == []
     assert (git(root, "rev-parse", "main"), contents(root)) == before
     is_sound(root)
@@ -355,7 +355,7 @@ async def test_a_branch_that_does_not_exist_is_bad_input(tmp_path: Path) -> None
     again = Rejudging()
     async with workplace(root) as place:
         plan = await plan_for(place)
-        for name, line in (("nowhere/at/all", "is not a branch of"), ("a..b", "cannot name a branch")):
+        for name, line in (("nowhere/at/all", "is not a branch of"), ("a..b", "is not a valid branch name")):
             with pytest.raises(BadInput, match=line):
                 await land_onto(place, plan, name, again.judge, again.write_receipt)
     assert not (root / ".git" / "refs" / "heads" / "nowhere").exists()

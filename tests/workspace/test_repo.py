@@ -120,7 +120,7 @@ def with_submodule(tmp_path: Path) -> Path:
 
 async def test_a_submodule_is_noted_and_opens_as_a_repository_of_its_own(tmp_path: Path) -> None:
     root = with_submodule(tmp_path)
-    assert (await open_it(root)).notes == ("submodules are empty directories in the trees that work and checks see",)
+    assert (await open_it(root)).notes == ("submodules are empty directories for engines and checks",)
     inner = await open_it(root / "sub")
     assert (inner.root, inner.git_dir) == (root / "sub", root / ".git" / "modules" / "sub")
 
@@ -172,7 +172,7 @@ async def test_a_git_directory_that_is_none_is_passed_over_as_git_does(tmp_path:
 
 async def test_a_pipe_in_place_of_the_pointer_is_refused_and_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".git")
-    assert await refusal(tmp_path) == f"{tmp_path}/.git does not say where the git directory is"
+    assert await refusal(tmp_path) == f"{tmp_path}/.git does not name a git directory"
 
 
 async def test_a_common_directory_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_a_worktree_that_was_moved_by_hand_says_how_to_repair_it(tmp_path:
 async def test_a_separate_git_directory_opens_once_the_user_said_that_it_may(home: Path, said: str) -> None:
     root = repository(home / "r")
     git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
-    assert "does not say that" in await refusal(root)
+    assert "does not name" in await refusal(root)
     (home / ".gitconfig").write_text(f"[safe]\n\t{said.format(root=root)}\n")
     assert (await open_it(root)).git_dir == home / "apart"
 
@@ -224,7 +224,7 @@ async def test_an_empty_value_takes_back_what_was_said_before(home: Path) -> Non
     root = repository(home / "r")
     git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
     (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n\tdirectory =\n")
-    assert "does not say that" in await refusal(root)
+    assert "does not name" in await refusal(root)
 
 
 async def test_a_git_directory_that_names_its_working_tree_opens_anywhere(tmp_path: Path) -> None:
@@ -255,9 +255,9 @@ async def test_a_path_that_cannot_be_shown_is_written_so_that_the_shell_runs_not
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("extensions.newThing", "true", "uses the git extension newthing, which is not known here"),
+        ("extensions.newThing", "true", "uses the unknown git extension newthing"),
         ("extensions.refStorage", "reftable", "has extensions.refstorage = reftable, but only files can be read here"),
-        ("core.repositoryFormatVersion", "2", "has the repository format 2, which is not known here"),
+        ("core.repositoryFormatVersion", "2", "has the unknown repository format 2"),
         ("core.worktree", "/somewhere", "has its working tree elsewhere: core.worktree is /somewhere"),
     ],
 )
@@ -340,13 +340,13 @@ async def test_what_a_person_should_know_is_noted_a_line_each(tmp_path: Path) ->
     for name in ("MERGE_HEAD", "index.lock", "packed-refs.lock"):
         (root / ".git" / name).touch()
     assert (await open_it(root)).notes == (
-        "a merge is under way",
-        f"another git is at work, or left {root}/.git/index.lock behind",
-        f"another git is at work, or left {root}/.git/packed-refs.lock behind",
-        "the checkout is sparse; work and checks see every file",
+        "a merge is in progress",
+        f"another git process is running, or it left {root}/.git/index.lock behind",
+        f"another git process is running, or it left {root}/.git/packed-refs.lock behind",
+        "the checkout is sparse; engines and checks see every file",
         "the clone is shallow; its history ends early",
-        "the clone is partial; work and checks see no history",
-        "the content of LFS files is not here; work and checks see their pointers",
+        "the clone is partial; engines and checks see no history",
+        "the content of LFS files is missing; engines and checks see their pointers",
     )
 
 
@@ -389,4 +389,4 @@ async def test_rules_in_a_plain_file_an_empty_one_or_none_are_accepted(tmp_path:
 async def test_a_git_file_that_leads_to_a_file_of_the_kernel_does_not_hold_anybody_up(tmp_path: Path) -> None:
     needs_root()
     (tmp_path / ".git").symlink_to("/proc/kmsg")
-    assert await refusal(tmp_path) == f"{tmp_path}/.git does not say where the git directory is"
+    assert await refusal(tmp_path) == f"{tmp_path}/.git does not name a git directory"

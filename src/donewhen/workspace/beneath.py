@@ -338,7 +338,7 @@ def _encoded(path: AnyPath) -> bytes:
     try:
         return os.fsencode(path)
     except UnicodeEncodeError:
-        raise LeavesRoot(errno.EINVAL, "has characters that no path can have", str(path)) from None
+        raise LeavesRoot(errno.EINVAL, "contains characters that no path can have", str(path)) from None
 
 
 def _kernel_open(top: int, parts: Parts, flags: int, resolve: int) -> int | None:

@@ -19,7 +19,9 @@ def state_root(environment: Mapping[str, str]) -> Path:
     home = environment.get("HOME", "")
     if not os.path.isabs(base):
         if not os.path.isabs(home):
-            raise BadInput("neither HOME nor XDG_STATE_HOME is set to a directory; donewhen has no place for its state")
+            raise BadInput(
+                "neither HOME nor XDG_STATE_HOME is set to a directory; donewhen has no directory for its state"
+            )
         base = os.path.join(home, ".local", "state")
     return private_directory(Path(base) / "donewhen")
 
@@ -40,7 +42,7 @@ def private_directory(place: Path) -> Path:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         status = place.lstat()
     except OSError as error:
-        raise BadInput(f"cannot make the state directory {place}: {error.strerror}") from error
+        raise BadInput(f"cannot create the state directory {place}: {error.strerror}") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise BadInput(f"{place} is not a directory of this user; donewhen keeps nothing there")
     if stat.S_IMODE(status.st_mode) & 0o077:

@@ -35,9 +35,9 @@ async def put(shop: Workshop, path: str, content: str | bytes) -> None:
             {"path": "x", "content": "\ud800"},
             "content is not valid text: it contains half of a character",
         ),
-        ("write_file", {"path": "x", "content": "\udc80"}, "content is no text"),
-        ("write_file", {"path": "\ud800", "content": ""}, "cannot be the path of anything"),
-        ("edit_file", {"path": "a.txt", "old": "one", "new": "\udc80"}, "new is no text"),
+        ("write_file", {"path": "x", "content": "\udc80"}, "content is not valid text"),
+        ("write_file", {"path": "\ud800", "content": ""}, "is not a valid path"),
+        ("edit_file", {"path": "a.txt", "old": "one", "new": "\udc80"}, "new is not valid text"),
         ("grep_files", {"pattern": "\ud800"}, "no text"),
         ("shell", {"command": "echo \ud800"}, ""),
         ("report_no_change", {"kind": "bored", "summary": "s", "evidence": "e"}, "kind must be one of premise_wrong"),
@@ -124,7 +124,7 @@ async def test_what_cannot_be_read_says_why_and_what_may_be_meant(root: Path) ->
         assert "leads out of" in await shop.refused("read_file", path="../x")
         assert "has 3 lines" in await shop.refused("read_file", path="a.txt", start=9)
         assert "does not exist" in await shop.refused("list_dir", path="nowhere")
-        assert "is no directory" in await shop.refused("list_dir", path="a.txt")
+        assert "is not a directory" in await shop.refused("list_dir", path="a.txt")
 
 
 async def test_a_file_with_terminal_codes_and_bytes_that_are_no_text_can_be_looked_at(root: Path) -> None:
@@ -214,7 +214,7 @@ async def test_a_file_is_created_with_its_directories_or_replaced(root: Path) ->
         assert await shop.said("write_file", path="x/y/z.txt", content="") == "replaced x/y/z.txt (0 lines)"
         assert await shop.said("shell", command="wc -c < x/y/z.txt") == "0\n[exit code 0]"
         assert "is a directory" in await shop.refused("write_file", path="src", content="")
-        assert "a.txt is no directory" in await shop.refused("write_file", path="a.txt/b", content="")
+        assert "a.txt is not a directory" in await shop.refused("write_file", path="a.txt/b", content="")
         assert "belongs to git" in await shop.refused("write_file", path=".git/hooks/pre-commit", content="")
         assert "outside" in await shop.refused("write_file", path="/tmp/x", content="")
 

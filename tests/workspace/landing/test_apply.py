@@ -254,22 +254,22 @@ def unmerged(root: Path) -> None:
 
 
 REFUSED: list[tuple[Callable[[Path], None], str]] = [
-    (edited, "changes that are not committed: d/e"),
-    (deleted, "changes that are not committed: d/f"),
-    (staged, "changes that are not committed: d/e"),
-    (staged_and_taken_back, "changes that are not committed: d/e"),
-    (staged_new, "changes that are not committed: fresh"),
-    (mode_changed, "changes that are not committed: d/e"),
-    (unmerged, "changes that are not committed: d/e"),
+    (edited, "uncommitted changes: d/e"),
+    (deleted, "uncommitted changes: d/f"),
+    (staged, "uncommitted changes: d/e"),
+    (staged_and_taken_back, "uncommitted changes: d/e"),
+    (staged_new, "uncommitted changes: fresh"),
+    (mode_changed, "uncommitted changes: d/e"),
+    (unmerged, "uncommitted changes: d/e"),
     (assumed_unchanged, r"told not to look at these .*: a\.txt"),
     (skipped, r"told not to look at these .*: a\.txt"),
-    (untracked_in_the_way, "not tracked would be overwritten: new/deep/x"),
-    (ignored_in_the_way, r"not tracked would be overwritten: made\.o"),
-    (file_in_the_way_of_a_directory, "not tracked would be overwritten: new"),
-    (link_in_the_way_of_a_directory, "not tracked would be overwritten: new"),
-    (directory_in_the_way_of_a_file, r"not tracked would be overwritten: made\.o/inside"),
+    (untracked_in_the_way, "untracked files would be overwritten: new/deep/x"),
+    (ignored_in_the_way, r"untracked files would be overwritten: made\.o"),
+    (file_in_the_way_of_a_directory, "untracked files would be overwritten: new"),
+    (link_in_the_way_of_a_directory, "untracked files would be overwritten: new"),
+    (directory_in_the_way_of_a_file, r"untracked files would be overwritten: made\.o/inside"),
     (sparse, "the checkout is sparse"),
-    (merging, "a merge is under way"),
+    (merging, "a merge is in progress"),
 ]
 
 
@@ -358,7 +358,7 @@ async def test_a_lock_of_the_index_that_is_no_file_is_told_and_nothing_waits_for
     plant(lock, kind)
     async with store_of(root, tmp_path / "state") as store:
         trees = await delivered(store, {b"a.txt": b"changed\n"})
-        with pytest.raises(Locked, match=f"^another git is at work, or left {re.escape(str(lock))} behind$"):
+        with pytest.raises(Locked, match=f"^another git process is running, or it left {re.escape(str(lock))} behind$"):
             await apply_to_checkout(store, store.repo, *trees)
         assert status(root) == []
         lock.unlink()
@@ -470,7 +470,7 @@ async def test_an_edit_made_after_a_half_landing_is_not_overwritten(tmp_path: Pa
         write(root, {"gone": "g\n", "d/e": "edited by the user\n"})
         note = store.bare.directory / "applying" / hashlib.sha256(os.fsencode(root / ".git")).hexdigest()[:16]
         note.write_text(f'{{"git_dir": "{os.fsencode(root / ".git").hex()}", "from": "{before}", "to": "{after}"}}')
-        with pytest.raises(NotClean, match="changed after a landing stopped half-way: d/e"):
+        with pytest.raises(NotClean, match="changed after a landing was interrupted: d/e"):
             await apply_to_checkout(store, store.repo, before, after)
         assert (root / "d" / "e").read_text() == "edited by the user\n"
         write(root, {"d/e": "e\n"})

@@ -179,7 +179,7 @@ async def test_an_expression_that_takes_for_ever_is_ended_like_the_parser() -> N
 @pytest.mark.anyio
 async def test_a_process_that_cannot_be_started_is_not_the_commands_fault() -> None:
     async with Uninstalled.open() as launcher:
-        with pytest.raises(MachineryBroke, match="policy could not be asked: No such file"):
+        with pytest.raises(MachineryBroke, match="policy process failed: No such file"):
             await consult(launcher, POLICY, STALLING)
 
 

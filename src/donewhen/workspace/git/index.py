@@ -54,7 +54,7 @@ def entries(content: bytes, object_format: str) -> dict[bytes, TreeEntry]:
     width = hashlib.new(object_format, usedforsecurity=False).digest_size
     signature, version, count = struct.unpack_from(">4sLL", content)
     if signature != b"DIRC" or version not in (2, 3):
-        raise ValueError(f"an index of version {version} was not asked for")
+        raise ValueError(f"unexpected index version {version}")
     found: dict[bytes, TreeEntry] = {}
     at = 12
     for _ in range(count):

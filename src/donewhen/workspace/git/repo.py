@@ -37,12 +37,12 @@ EXTENSIONS = {
 }  # fmt: skip
 KNOWN_FORMS = {"extensions.refstorage": ("files",), "extensions.objectformat": ("sha1", "sha256")}
 UNDER_WAY = {
-    "MERGE_HEAD": "a merge is under way",
-    "rebase-merge": "a rebase is under way",
-    "rebase-apply": "a rebase is under way",
-    "CHERRY_PICK_HEAD": "a cherry-pick is under way",
-    "REVERT_HEAD": "a revert is under way",
-    "BISECT_LOG": "a bisection is under way",
+    "MERGE_HEAD": "a merge is in progress",
+    "rebase-merge": "a rebase is in progress",
+    "rebase-apply": "a rebase is in progress",
+    "CHERRY_PICK_HEAD": "a cherry-pick is in progress",
+    "REVERT_HEAD": "a revert is in progress",
+    "BISECT_LOG": "a bisection is in progress",
 }
 SHARED_PLACES = (
     "objects", "objects/info", "objects/info/alternates", "objects/pack",
@@ -396,9 +396,9 @@ def _refuse_unknown_form(root: Path, settings: Settings) -> None:
     where = shown(str(root))
     version = _last(settings, "core.repositoryformatversion", "0")
     if version not in ("0", "1"):
-        raise BadInput(f"{where} has the repository format {shown(version)}, which is not known here")
+        raise BadInput(f"{where} has the unknown repository format {shown(version)}")
     for name in _unknown_extensions(settings) if version == "1" else ():
-        raise BadInput(f"{where} uses the git extension {shown(name)}, which is not known here")
+        raise BadInput(f"{where} uses the unknown git extension {shown(name)}")
     for key, known in KNOWN_FORMS.items():
         value = _last(settings, key, known[0]).lower()
         if value not in known:
@@ -450,17 +450,17 @@ def _notes(files: Root, git: Root, common: Root, settings: Settings) -> Iterator
     yield from {line: None for name, line in UNDER_WAY.items() if git.status(name)}
     locks = [(git, name) for name in LOCKS] + [(common, name) for name in SHARED_LOCKS]
     held = [root.place(name) for root, name in locks if root.status(name)]
-    yield from (f"another git is at work, or left {shown(lock)} behind" for lock in held)
+    yield from (f"another git process is running, or it left {shown(lock)} behind" for lock in held)
     if files.is_file(".gitmodules"):
-        yield "submodules are empty directories in the trees that work and checks see"
+        yield "submodules are empty directories for engines and checks"
     if is_true(_last(settings, "core.sparsecheckout")):
-        yield "the checkout is sparse; work and checks see every file"
+        yield "the checkout is sparse; engines and checks see every file"
     if common.is_file("shallow"):
         yield "the clone is shallow; its history ends early"
     if _is_partial(settings):
-        yield "the clone is partial; work and checks see no history"
+        yield "the clone is partial; engines and checks see no history"
     if b"filter=lfs" in _attributes(files) and not _has_lfs_content(common):
-        yield "the content of LFS files is not here; work and checks see their pointers"
+        yield "the content of LFS files is missing; engines and checks see their pointers"
 
 
 def _attributes(files: Root) -> bytes:

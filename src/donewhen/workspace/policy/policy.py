@@ -56,7 +56,7 @@ class Policy:
 
         Some text takes the parser minutes or crashes the process: see `at_once` and `workspace.policy_process`.
         """
-        best = Ruling(Decision.ALLOW, "none", "no rule speaks against it", shown(command.strip()))
+        best = Ruling(Decision.ALLOW, "none", "no rule matches", shown(command.strip()))
         for ruling in self._rulings(command, parse):
             if ruling.decision is Decision.DENY:
                 return ruling

@@ -32,7 +32,7 @@ async def consult(launcher: Launcher, policy: Policy, command: str) -> Ruling:
         return ruling
     finished = await launcher.run(parser_command(question(policy, command)))
     if finished.end is End.COULD_NOT_START:
-        raise MachineryBroke(f"the policy could not be asked: {finished.reason}")
+        raise MachineryBroke(f"the policy process failed: {finished.reason}")
     return last_answer(finished.stdout.whole()) or policy.unread(command)
 
 

@@ -106,9 +106,9 @@ NO_LISTENERS = OutputListeners()
 def unfit_reason(command: Command) -> str:
     """Return why no process can be started from this command; empty if one can."""
     if not command.argv or not command.argv[0].startswith("/"):
-        return f"no absolute path of a program: {' '.join(command.argv[:1])!r}"
+        return f"not an absolute path of a program: {' '.join(command.argv[:1])!r}"
     if not str(command.cwd).startswith("/"):
-        return f"no absolute path of a working directory: '{command.cwd}'"
+        return f"not an absolute path of a working directory: '{command.cwd}'"
     words = {
         "an argument": command.argv,
         "the working directory": [str(command.cwd)],
@@ -117,7 +117,7 @@ def unfit_reason(command: Command) -> str:
     for what, texts in words.items():
         for text in texts:
             if "\0" in text:
-                return f"{what} holds a NUL: {text[:80]!r}"
+                return f"{what} contains a NUL byte: {text[:80]!r}"
             try:
                 _bytes(text)
             except UnicodeEncodeError:
@@ -126,7 +126,7 @@ def unfit_reason(command: Command) -> str:
         return f"Argument list too long: {command.argv[0]}"
     unnamed = [name for name in command.env if not name or "=" in name]
     unnamed += [name for name in command.variables if not name.isascii() or not name.isidentifier()]
-    return f"no name for a variable: {unnamed[0]!r}" if unnamed else ""
+    return f"not a valid variable name: {unnamed[0]!r}" if unnamed else ""
 
 
 def _bytes(text: str) -> bytes:

@@ -179,7 +179,7 @@ class Launcher:
                 supervisor.kind, supervisor.ready = loop.order.kind, False
                 self._keep_idle(supervisor, last)
         if not last:
-            raise MachineryBroke("the launcher died while a command ran; how far the command came is not known")
+            raise MachineryBroke("the launcher died while a command ran; the result of the command is unknown")
         return last
 
     def _keep_idle(self, supervisor: _Supervisor, last: Message) -> None:
@@ -395,7 +395,7 @@ async def _kill(supervisor: socket.socket) -> Message:
     except _Gone:
         return {}
     except TimeoutError as error:
-        raise MachineryBroke("a command could not be killed: its warden does not answer") from error
+        raise MachineryBroke("a command could not be killed: its supervisor does not answer") from error
 
 
 def _open_streams(command: Command, listeners: OutputListeners, held: contextlib.ExitStack) -> list[OutputPipe]:
@@ -443,7 +443,7 @@ def _result(last: Message, command: Command, streams: list[OutputPipe], began: f
 
 def _end_of(last: Message, behind: bool) -> tuple[End, int | None, int | None, str]:
     if last["why"] == "stuck":
-        raise MachineryBroke(f"no signal kills what a command left behind: process {last['detail']}")
+        raise MachineryBroke(f"a process that a command left behind cannot be killed: process {last['detail']}")
     if last["why"] == "timeout":
         return End.TIMED_OUT, None, None, ""
     if last["why"] == "limit":

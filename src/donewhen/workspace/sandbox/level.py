@@ -98,7 +98,7 @@ async def try_landlock(launcher: Launcher, abi: int, least: int = LEAST_LANDLOCK
     held = Confinement(landlock=landlock.ruleset(abi, allowed), seccomp=program)
     # The shell must start, and must not be able to signal this process.
     problem = _problem(await _run(launcher, ["/bin/sh", "-c", f"! kill -0 {os.getpid()} 2>/dev/null"], held))
-    return f"Landlock does not hold: {problem}" if problem else ""
+    return f"Landlock does not work: {problem}" if problem else ""
 
 
 async def recorded_probe(launcher: Launcher, state: Path) -> SandboxProbe:
@@ -151,7 +151,7 @@ async def _try_overlay(launcher: Launcher, scratch: Path) -> str:
         argv = ["/bin/sh", "-c", script, "sh", str(place / "at")]
         problem = _problem(await _run(launcher, argv, Confinement(layers=(overlay.step(),))))
         if not problem and not (place / "upper" / "new").is_dir():
-            problem = "the overlay did not keep what was written"
+            problem = "the overlay lost what was written"
         _make_removable(place / "work")
         return problem
 
@@ -167,7 +167,7 @@ def _problem(finished: Finished) -> str:
         return ""
     if finished.end is End.COULD_NOT_START:
         return finished.reason
-    return finished.stderr.whole().decode("utf-8", "replace").strip() or f"ended with {finished.exit_code}"
+    return finished.stderr.whole().decode("utf-8", "replace").strip() or f"exited with {finished.exit_code}"
 
 
 def fix(probe: SandboxProbe, release: dict[str, str] | None = None) -> str:
@@ -181,7 +181,7 @@ def fix(probe: SandboxProbe, release: dict[str, str] | None = None) -> str:
         return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   (or an AppArmor profile for bwrap)"
     if Path("/proc/sys/kernel/unprivileged_userns_clone").exists():
         return "sudo sysctl -w kernel.unprivileged_userns_clone=1"
-    return "sudo sysctl -w user.max_user_namespaces=15000   (in a container: let it make user namespaces)"
+    return "sudo sysctl -w user.max_user_namespaces=15000   (in a container: allow user namespaces)"
 
 
 INSTALL = {

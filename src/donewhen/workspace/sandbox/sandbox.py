@@ -190,7 +190,7 @@ class TreeSandbox:
 
         if self._services or self._config.sockets:
             raise MachineryBroke(
-                "workspace.reach and workspace.sockets need bubblewrap, which this machine does not allow"
+                "workspace.reach and workspace.sockets need bubblewrap, which does not work on this machine"
             )
         user_home = Path(self._env["HOME"])
         toolchains = home.toolchains(user_home, home.search_path(self._env["PATH"]))

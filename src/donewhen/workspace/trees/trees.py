@@ -200,7 +200,7 @@ class Trees:
             return
         saved = tree.facts.saved
         if (await self.capture(tree)).tree not in (saved, await self.store.tree_of(tree.facts.base)):
-            raise Unsaved(f"tree {tree.facts.name} holds work that was not saved; it is kept in {tree.directory}")
+            raise Unsaved(f"tree {tree.facts.name} contains work that was not saved; it is kept in {tree.directory}")
 
     def in_use(self) -> set[str]:
         """Return the names of the bases, setups and candidates whose layers a tree uses."""

@@ -63,7 +63,7 @@ def full_name(name: str) -> str:
     """Return the full reference name of a branch; raise BadInput if git would not accept it."""
     ref = raw(f"{HEADS}{name}")
     if not name or not refs.is_name(ref) or BAD_BRANCH.fullmatch(ref):
-        raise BadInput(f"{shown(name) or 'an empty name'} cannot name a branch")
+        raise BadInput(f"{shown(name) or 'an empty name'} is not a valid branch name")
     return text(ref)
 
 

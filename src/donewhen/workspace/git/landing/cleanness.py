@@ -58,7 +58,7 @@ async def refuse_unclean(state: CheckoutState) -> None:
     hidden = await _hidden(state)
     if hidden:
         raise NotClean(
-            "git was told not to look at these (git update-index --no-assume-unchanged --no-skip-worktree)", hidden
+            "git is set to ignore changes of these (git update-index --no-assume-unchanged --no-skip-worktree)", hidden
         )
     matching = await _matching(state, state.new()) if state.half_way else set[bytes]()
     obstacles = sorted(set(_obstacles(state, matching)))
@@ -173,7 +173,7 @@ async def _refuse_edited(state: CheckoutState, matching: set[bytes]) -> None:
     above = {above for path in state.new() for above in parents(path)}
     edited = [path for path in edited if path not in above]  # a directory already replaces the old file
     if edited:
-        raise NotClean("the checkout was changed after a landing stopped half-way", sorted(edited))
+        raise NotClean("the checkout was changed after a landing was interrupted", sorted(edited))
 
 
 # -- what git does not look at --

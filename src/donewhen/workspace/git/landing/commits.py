@@ -67,6 +67,6 @@ def _is_plain(name: str) -> bool:
 def stamp(at: datetime.datetime) -> str:
     """Return a time in git's format: seconds and time zone."""
     if at.utcoffset() is None:
-        raise ValueError("a time without a zone says nothing")
+        raise ValueError("the time has no time zone")
     zone = at.strftime("%z")[:5]
     return f"{int(at.timestamp())} {zone}"

@@ -66,7 +66,7 @@ async def deliver(store: Store, repo: Repo, commit: str) -> None:
                 contents = await bare.contents(some)
                 objects = [(id, wanted[id].kind, content) for id, content in zip(some, contents, strict=True)]
                 await anyio.to_thread.run_sync(_write, bare, repo.common.below("objects"), objects)
-    raise MachineryBroke(f"the repository holds a damaged object where {missing[0]} should be: git fsck")
+    raise MachineryBroke(f"object {missing[0]} is damaged in the repository; see: git fsck")
 
 
 # -- what is missing --

@@ -57,7 +57,7 @@ def _append(root: Root, log: bytes, line: bytes) -> None:
 def _unshare_file(root: Root, log: bytes, status: os.stat_result) -> None:
     """Replace a reflog that has another name by a copy, unless another process writes to it meanwhile."""
     if status.st_size > LARGEST_COPY:
-        raise OSError(errno.EMLINK, "has another name, and is too large to copy", root.place(log))
+        raise OSError(errno.EMLINK, "has a second hard link, and is too large to copy", root.place(log))
     with root.above(log) as (above, name), root.file(log) as old:
         temporary = b".%s.%s" % (name[:200], secrets.token_hex(6).encode())
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -25,13 +25,13 @@ class Moved(NotLanded):
 
     def __init__(self, name: str, there: str | None) -> None:
         state = f"is at {there[:12]}" if there else "does not exist"
-        super().__init__(f"the branch {shown(name)} {state}, which was not expected; nothing was forced")
+        super().__init__(f"the branch {shown(name)} {state}, which was not expected; it was not changed")
         self.there = there
 
 
 class Locked(NotLanded):
     def __init__(self, path: str) -> None:
-        super().__init__(f"another git is at work, or left {shown(path)} behind")
+        super().__init__(f"another git process is running, or it left {shown(path)} behind")
 
 
 class NotClean(NotLanded):

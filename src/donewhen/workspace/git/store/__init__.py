@@ -60,7 +60,7 @@ class Store:
         except LeavesRoot:
             raise
         except OSError as error:
-            raise MachineryBroke(f"the store cannot be brought up to date: {error}") from error
+            raise MachineryBroke(f"the store cannot be updated: {error}") from error
         store = cls(bare, repo)
         if repo.partial:
             await revisions.refuse_missing(bare, repo, repo.head)
@@ -146,5 +146,5 @@ def _only_sizes(change: Change, old: int, new: int) -> bytes:
 
 def _pin(name: str) -> str:
     if not NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
-        raise ValueError(f"{name!r} cannot name a reference")
+        raise ValueError(f"{name!r} is not a valid reference name")
     return f"refs/donewhen/{name}"

@@ -168,7 +168,7 @@ def _change(record: bytes, files: Root) -> Change:
 def _mode(files: Root, path: bytes) -> int:
     status = files.status(path)
     if status is None:
-        raise BadInput(f"{shown(path)} was removed while it was looked at: try again")
+        raise BadInput(f"{shown(path)} was removed while it was read; try again")
     mode = status.st_mode
     return LINK if stat.S_ISLNK(mode) else PROGRAM if mode & stat.S_IXUSR else FILE
 

@@ -130,7 +130,7 @@ RULES = (
     Rule(
         "wide-delete",
         Decision.ASK,
-        "deletes recursively what cannot be told beforehand, or everything in the tree",
+        "deletes recursively what is not known beforehand, or everything in the tree",
         _wide,
         ('rm -rf "$DIR"', "rm -rf $DIR/build", "rm -rf *", "rm -fr ./*"),
         (

@@ -231,7 +231,7 @@ RULES = (
     Rule(
         "git-network",
         Decision.ASK,
-        "talks to a remote",
+        "connects to a remote",
         _network,
         ("git fetch origin", "git pull", "git clone https://example.com/x.git", "git submodule update --init"),
         ("git clone ./a /tmp/b", "git submodule status", "git log origin/main"),
@@ -240,7 +240,7 @@ RULES = (
     Rule(
         "git-unknown",
         Decision.ASK,
-        "is no command of git that the policy knows",
+        "is not a git command that the policy knows",
         _unknown,
         ("git yolo", "git $COMMAND"),
         ("git", "git --version", "git status", "git -C sub diff"),

@@ -245,7 +245,7 @@ RULES = (
     Rule(
         "package-source",
         Decision.ASK,
-        "takes a package from an address or an index that is not the configured one",
+        "installs a package from an address or an index that is not the configured one",
         _source,
         ("pip install git+https://example.com/x", "pip install -i http://x y", "npm install https://example.com/x.tgz"),
         ("pip install -r requirements.txt", "npm install lodash", "pip install ."),

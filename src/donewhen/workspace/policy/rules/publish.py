@@ -199,7 +199,7 @@ RULES = (
     Rule(
         "forge",
         Decision.DENY,
-        "changes something on a forge; only looking is allowed",
+        "changes something on a code host such as GitHub; only reading is allowed",
         _forge,
         (
             "gh pr create --fill",
@@ -293,7 +293,7 @@ RULES = (
     Rule(
         "cloud",
         Decision.ASK,
-        "talks to a cloud account",
+        "uses a cloud account",
         _cloud,
         ("aws s3 ls", "gcloud projects list", "kubectl get pods"),
         ("aws --version", "kubectl version --client", "kubectl kustomize ."),

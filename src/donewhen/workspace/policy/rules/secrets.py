@@ -162,7 +162,7 @@ RULES = (
     Rule(
         "credential-path",
         Decision.DENY,
-        "touches a place where credentials are kept",
+        "uses a place where credentials are kept",
         _credential_path,
         (
             "cat ~/.ssh/id_ed25519",
@@ -189,7 +189,7 @@ RULES = (
     Rule(
         "credential-tool",
         Decision.DENY,
-        "asks a keeper of credentials",
+        "asks a tool for credentials",
         _credential_tool,
         (
             "git credential fill",

@@ -92,10 +92,10 @@ RULES = (
         ("ls\r", "echo \x1b[2J"),
         ("echo é", "ls\n"),
     ),
-    _doubt("too-long", "is too long to look through", ("x" * 20_000, "a" + "|b" * 2000), ("x" * 2000,)),
+    _doubt("too-long", "is too long to examine", ("x" * 20_000, "a" + "|b" * 2000), ("x" * 2000,)),
     _doubt(
         "too-deep",
-        "is nested too deeply to look through",
+        "is nested too deeply to examine",
         ("$(" * 60 + "a" + ")" * 60, "env " * 60 + "ls"),
         ("((a))", "env env ls"),
     ),

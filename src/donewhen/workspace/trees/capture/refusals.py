@@ -88,7 +88,7 @@ def wrong_file(path: bytes, kind: str, size: int) -> str:
     if kind == "file" and size > LARGEST_FILE:
         return f"is larger than {LARGEST_FILE >> 20} MiB"
     if kind == "link" and is_like(path.rpartition(b"/")[2], ".gitmodules", "gitmod~1"):
-        return "is a link, which git does not take for its list of submodules"
+        return "is a link, which git does not accept for its list of submodules"
     return ""
 
 
@@ -98,7 +98,7 @@ def wrong_rules(path: bytes, kind: str, size: int) -> str:
         return ""
     if kind == "other":
         return "is a device, a pipe or a socket"
-    return "is too large for a file of rules" if kind == "file" and size > LARGEST_RULES else ""
+    return "is too large for a rule file of git" if kind == "file" and size > LARGEST_RULES else ""
 
 
 def wrong_link(path: bytes, links: Mapping[bytes, bytes]) -> str:

@@ -48,7 +48,7 @@ async def restore_copy(store: Store, tree: str, directory: Path, look: Look) -> 
     if now == tree:
         return
     if not now:
-        raise CandidateRefused([(b".", "cannot be put back: it holds what no candidate can")])
+        raise CandidateRefused([(b".", "cannot be restored: it contains what a candidate cannot contain")])
     await write_files(store, now, tree, directory)
 
 

@@ -153,17 +153,17 @@ class Files:
         if not parts:
             raise IsDirectory(f"{path} is a directory")
         if any(is_dot_git(os.fsencode(part)) for part in parts):
-            raise OutsideTree(f"{path} belongs to git, and is not written")
+            raise OutsideTree(f"{path} belongs to git and cannot be written")
         for number in range(1, len(parts)):
             with as_file_problem(path):
                 found = self._view.status(parts[:number])
             if found is not None and not stat.S_ISDIR(found.st_mode):
-                raise NotDirectory(f"{'/'.join(parts[:number])} is no directory")
+                raise NotDirectory(f"{'/'.join(parts[:number])} is not a directory")
 
     def _directory_parts(self, path: str) -> Parts:
         parts = self._view.resolve(path)
         if not stat.S_ISDIR(self._found(path, parts).st_mode):
-            raise NotDirectory(f"{path} is no directory")
+            raise NotDirectory(f"{path} is not a directory")
         return parts
 
     def _found(self, path: str, parts: Parts) -> os.stat_result:

@@ -75,11 +75,11 @@ class View:
     def parts(self, path: str, who: str = "") -> Parts:
         """Return the names of a path below the root. `who` names the path in the error message if it is outside."""
         if "\0" in path or LONE.search(path):
-            raise NotThere(f"{path!r} cannot be the path of anything")
+            raise NotThere(f"{path!r} is not a valid path")
         if path.startswith("/"):
             inside = os.path.normpath(path).replace("//", "/") + "/"
             if not inside.startswith(f"{self.root}/"):
-                raise OutsideTree(f"{who or path} lies outside {self.root}; paths are relative to it")
+                raise OutsideTree(f"{who or path} is outside {self.root}; paths are relative to it")
             path = inside[len(self.root) :]
         return tuple(part for part in path.split("/") if part not in ("", "."))
 
@@ -104,7 +104,7 @@ class View:
                 continue
             hops += 1
             if hops > MOST_HOPS:
-                raise NotThere(f"{path} is a link that leads nowhere")
+                raise NotThere(f"{path} is a broken link")
             here.pop()
             if link.startswith("/"):
                 here.clear()
