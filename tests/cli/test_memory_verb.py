@@ -177,7 +177,7 @@ def test_what_is_exported_is_imported_elsewhere_and_again_changes_nothing(
     [
         ("{", "not a JSON object"),
         ("[]", "not a JSON object"),
-        ('{"v": 9}', "not a repair: version 9 of a repair is not known"),
+        ('{"v": 9}', "not a repair: unknown version 9 of a repair"),
         ('{"v": 1}', "not a repair: it has no signature"),
     ],
 )

@@ -122,7 +122,7 @@ def test_an_id_that_several_begin_with_is_refused_with_their_names(book: RepairS
         number += 1
     ids = sorted(known.id for known in book.all())
     twice = next(id for id in ids if sum(other[0] == id[0] for other in ids) == 2)
-    with pytest.raises(BadInput, match=f"may be any of these repairs: {twice}, "):
+    with pytest.raises(BadInput, match=f"is ambiguous; it matches these repairs: {twice}, "):
         book.find(twice[0])
 
 

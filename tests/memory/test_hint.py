@@ -8,7 +8,7 @@ from donewhen.memory.hint import LEAD, MARK, render
 from donewhen.memory.repair import from_plain
 from memory.repairs import learnt, patch
 
-OURS = ("What was said about it:", "What it changed:")
+OURS = ("What was written about it:", "What it changed:")
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

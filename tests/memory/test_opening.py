@@ -145,7 +145,7 @@ def test_a_file_of_a_newer_donewhen_is_refused_and_left_alone(file: Path) -> Non
     with sqlite3.connect(file) as connection:
         connection.execute("INSERT INTO donewhen_memory_migrations VALUES (99)")
     connection.close()
-    with pytest.raises(NewerSchema, match=r"^what repairs taught was written by a newer donewhen"):
+    with pytest.raises(NewerSchema, match=r"^the memory was written by a newer donewhen"):
         RepairStoreHandle(file.parent).write(add)
     assert not list(file.parent.glob("*.damaged-*"))
 

@@ -39,7 +39,7 @@ def test_a_silent_model_gives_a_line_that_names_the_check_and_the_class(said: st
 
 
 def test_the_class_of_what_nobody_reads_says_so() -> None:
-    assert failure_class(signature_of("frobnication failed", "x")) == "output that nobody reads"
+    assert failure_class(signature_of("frobnication failed", "x")) == "output that no reader understands"
 
 
 def test_words_and_diff_are_bounded_at_a_character() -> None:

@@ -108,12 +108,12 @@ def test_a_configured_address_of_a_fallback_with_another_provider_is_its_own(mon
 
 
 def test_an_address_that_is_none_is_refused_for_providers_of_the_library_too() -> None:
-    with pytest.raises(BadInput, match=r"^model\.base_url: not an address of http or https$"):
+    with pytest.raises(BadInput, match=r"^model\.base_url: not an http or https address$"):
         open_model("vllm:m", ModelConfig(base_url="localhost:8000"), {})
 
 
 def test_a_provider_that_nobody_knows_is_named_with_the_way_to_find_one() -> None:
-    with pytest.raises(BadInput, match=r"^nope:m: there is no provider 'nope'; `donewhen models` names some$"):
+    with pytest.raises(BadInput, match=r"^nope:m: unknown provider 'nope'; see: donewhen models$"):
         open_model("nope:m", ModelConfig(), {})
 
 

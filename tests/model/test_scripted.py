@@ -100,12 +100,12 @@ MISTAKES: list[tuple[Any, str]] = [
     ("[", "not JSON"),
     ("[NaN]", "not JSON"),
     ("[" * 100_000, "not JSON"),
-    ("7", "not a list of steps"),
+    ("7", "neither a list of steps"),
     ({"maker": {}}, "maker is not a list of steps"),
-    ([{"text": "ok"}, 7], "step 2 of maker: a step is an object, not 7"),
+    ([{"text": "ok"}, 7], "step 2 of maker: a step must be an object, not 7"),
     ([{}], "step 1 of maker: needs exactly one of tool, tools, text"),
     ([{"text": "a", "tool": {"name": "b"}}], "needs exactly one of"),
-    ([{"text": 5}], "text is text, not 5"),
+    ([{"text": 5}], "text must be text, not 5"),
     ([{"txt": "a"}], "unknown key 'txt'"),
     ([{"tool": "shell"}], "a call is an object"),
     ([{"tool": {"input": {}}}], 'a call is {"name"'),
@@ -113,12 +113,12 @@ MISTAKES: list[tuple[Any, str]] = [
     ([{"tools": []}], "one or more calls"),
     ([{"tools": {"name": "a"}}], "one or more calls"),
     ([{"text": "a", "usage": {"input": -1}}], "whole numbers, not -1"),
-    ([{"text": "a", "usage": {"tokens": 1}}], "usage has input and output"),
-    ([{"text": "a", "delay": "1"}], "delay is a number"),
-    ([{"text": "a", "delay": True}], "delay is a number"),
+    ([{"text": "a", "usage": {"tokens": 1}}], "usage needs input and output"),
+    ([{"text": "a", "delay": "1"}], "delay must be a number"),
+    ([{"text": "a", "delay": True}], "delay must be a number"),
     ([{"error": ""}], "error needs a message"),
     ({"planner": [{"text": "a"}, {}]}, "step 2 of planner"),
-    ({"Maker": [{"text": "a"}]}, "'Maker' is no role; there are maker, planner, evaluator, checker and worker:SUBTASK"),
+    ({"Maker": [{"text": "a"}]}, "unknown role 'Maker'; use maker, planner, evaluator, checker or worker:SUBTASK"),
     ({"text": "a"}, "'text' is no role"),
 ]
 
@@ -149,7 +149,7 @@ def test_a_script_that_is_a_device_or_a_pipe_is_refused_at_once(tmp_path: Path, 
 
 async def test_a_script_of_one_step_is_told_as_one(script: Write) -> None:
     model = open_scripted(script([{"text": "a"}]))
-    with pytest.raises(ModelFailed, match=r"^the script has 1 step for maker, and turn 2 was asked for$"):
+    with pytest.raises(ModelFailed, match=r"^the script has 1 step for maker, but turn 2 was requested$"):
         await said_by(model, 1)
 
 

@@ -29,8 +29,8 @@ async def words(name: str, base_url: str, environment: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     ("name", "environment", "told"),
     [
-        ("anthropic:m", {"ANTHROPIC_API_KEY": KEY}, "the key is that of ANTHROPIC_API_KEY"),
-        ("google:m", {"GEMINI_API_KEY": KEY}, "the key is that of GEMINI_API_KEY"),
+        ("anthropic:m", {"ANTHROPIC_API_KEY": KEY}, "the key is from ANTHROPIC_API_KEY"),
+        ("google:m", {"GEMINI_API_KEY": KEY}, "the key is from GEMINI_API_KEY"),
         ("openai-chat:m", {}, "no key was sent: set OPENAI_API_KEY"),
     ],
     ids=["anthropic", "second variable", "none"],
@@ -45,7 +45,9 @@ async def test_what_is_not_found_is_told_with_where_it_was_looked_for(act: Act) 
     with serving(act, again=True) as server:
         address = server.url.replace("http://", "http://me:secret@") + "/elsewhere"
         said = await words("openai-chat:m", address, {})
-        assert said.endswith(f"(HTTP 404); asked was {server.url.removeprefix('http://')}/elsewhere/chat/completions")
+        assert said.endswith(
+            f"(HTTP 404); the request went to {server.url.removeprefix('http://')}/elsewhere/chat/completions"
+        )
     assert "secret" not in said
 
 

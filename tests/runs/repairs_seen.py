@@ -27,7 +27,7 @@ SAID = "Declared the tax in answer.txt."
 RIGHT: list[Step] = [write("answer.txt", "right\n"), say(SAID)]
 LEFT: list[Step] = [write("answer.txt", "left\n"), say("tried left")]
 UP: list[Step] = [write("answer.txt", "up\n"), say("tried up")]
-LEAD = "A lead from memory"
+LEAD = "A hint from memory"
 
 
 def shop(root: Path, check: str = CHECK, **files: str) -> Path:

@@ -92,7 +92,7 @@ def test_only_one_process_works_on_a_session(repo: Path) -> None:
         if b'"iteration_started"' in line:
             break
     second = called(repo, "resume", session)
-    assert (second.code, "is being worked on by process" in second.one_line) == (2, True)
+    assert (second.code, "is working on session" in second.one_line) == (2, True)
     program.kill()
     program.communicate()
     assert called(repo, "cancel", session).code == 0

@@ -58,7 +58,7 @@ def test_what_a_draft_may_say_becomes_a_check() -> None:
         ({"name": "a", "command": "pytest -q", "quarantine": {"reason": "x"}}, "is for a person to decide"),
         ({"name": "a", "command": "pytest -q", "allow_skips": True}, "is for a person to decide"),
         ({"name": "a", "command": "pytest -q", "min_tests": 0}, "is for a person to decide"),
-        ({"name": "a", "command": "pytest -q", "color": "red"}, "is no key of a check"),
+        ({"name": "a", "command": "pytest -q", "color": "red"}, "unknown key 'check[0].color'"),
     ],
 )
 def test_a_check_that_could_hardly_fail_or_is_none_is_refused_by_name(entry: dict[str, Any], why: str) -> None:

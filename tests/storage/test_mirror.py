@@ -88,7 +88,7 @@ def test_a_bad_line_in_the_middle_is_passed_over_and_the_others_keep_their_posit
     data = mirror.path.read_bytes()
     start, end = line_of(data, 4)
     mirror.path.write_bytes(data[:start] + damage + b"\n" + data[end:])
-    assert read(mirror) == ([1, 2, 4, 5], [f"{mirror.path}: line 4 cannot be read and was passed over"])
+    assert read(mirror) == ([1, 2, 4, 5], [f"{mirror.path}: line 4 cannot be read and was skipped"])
 
 
 def test_a_block_of_nul_over_several_lines_loses_those_and_no_other(mirror: LogFile) -> None:
@@ -128,7 +128,7 @@ def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: L
         file.write(b"\n")
     mirror.append([record(6)])
     done = subprocess.run([sys.executable, "-c", READ, mirror.path], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("[1, 2, 3, 4, 5, 6] 6 [") and "line 7 is too long and was passed over" in done.stdout
+    assert done.stdout.startswith("[1, 2, 3, 4, 5, 6] 6 [") and "line 7 is too long and was skipped" in done.stdout
     with mirror.path.open("ab") as file:
         file.truncate(mirror.path.stat().st_size + 100_000_000)
     assert "100000000 bytes were cut" in mirror.repair_end()[0]
@@ -203,7 +203,7 @@ def test_records_that_only_the_file_has_are_taken_back_by_the_next_claim(sqlite:
         archive._connection.run(lost)  # pyright: ignore[reportPrivateUsage] - a power failure, while others had it open
     archive._connection.run("UPDATE donewhen_sessions SET state = 'created'")  # pyright: ignore[reportPrivateUsage] - the same
     lease = archive.claim("a")
-    assert archive.warnings == [f"3 records of session a were taken back from {sqlite.log('a')}"]
+    assert archive.warnings == [f"3 records of session a were restored from {sqlite.log('a')}"]
     assert list(archive.records("a")) == before and archive.sessions() == [row]
     assert lease.write(SAID)[0].position == 7
     assert read(LogFile(sqlite.log("a"))) == ([1, 2, 3, 4, 5, 6, 7], [])

@@ -175,7 +175,7 @@ def test_a_record_that_the_log_file_lacks_is_taken_from_the_damaged_file(sqlite:
     destroy_index(sqlite.database)
     archive = sqlite.open()
     assert archive.warnings[0].startswith(f"{sqlite.database} was damaged")
-    assert archive.warnings[1:] == [f"{log}: line 6 cannot be read and was passed over"]
+    assert archive.warnings[1:] == [f"{log}: line 6 cannot be read and was skipped"]
     assert seen(archive) == before
 
 
@@ -242,7 +242,7 @@ def test_a_damaged_file_is_not_replaced_under_somebody_who_has_it_open(sqlite: P
     archive.close()
     holder = sqlite.open()
     destroy_header(sqlite.database)
-    with pytest.raises(Damaged, match=r"is damaged .* rebuilt when no other donewhen has it open"):
+    with pytest.raises(Damaged, match=r"is damaged .* rebuilt when no other donewhen process has it open"):
         sqlite.open()
     holder.close()
     archive = sqlite.open()

@@ -44,7 +44,7 @@ def test_an_archive_that_somebody_examines_for_ever_is_given_up(sqlite: Place) -
         "archive.close()\nfcntl.flock(lock, fcntl.LOCK_EX)\nready()"
     )
     assert says(holder) == "ready"
-    with pytest.raises(Busy, match="is being examined by another process"):
+    with pytest.raises(Busy, match="has been locked by another process"):
         sqlite.open(patience=0.1)
     tell(holder)
     holder.wait()
@@ -80,7 +80,7 @@ def test_a_server_that_hung_up_is_called_again_by_the_next_write(schema: str, tm
 @pytest.mark.parametrize(
     ("url", "kind", "says"),
     [
-        ("mysql://secret@x/y", BadInput, "storage.url must begin with postgresql://"),
+        ("mysql://secret@x/y", BadInput, "storage.url must start with postgresql://"),
         ("postgresql://u:secret@x:y:z/d", BadInput, "storage.url is not a valid postgresql:// address"),
         ("postgresql://u:se/secret@h/d", BadInput, "storage.url is not a valid postgresql:// address"),
         ("postgresql://u:1/secret@h/d", BadInput, "storage.url is not a valid postgresql:// address"),
@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_line_and_the_same_write_works_when_there_is_room_aga
                 lease.write(long, long, note=("note", {}), sync=True)
             except MachineryBroke as error:
                 refused += 1
-                assert str(error).startswith((f"no room is left on the disk for {place.database}", f"{place.database}"))
+                assert str(error).startswith((f"the disk of {place.database} is full", f"{place.database}"))
                 assert texts(list(archive.records("a"))) == ["first"]
                 ballast.unlink()
                 lease.write(long, long, note=("note", {}))

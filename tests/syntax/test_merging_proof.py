@@ -58,7 +58,7 @@ def test_a_line_that_both_sides_took_along_is_not_doubled() -> None:
     result = merge("a.py", base, ours, theirs)
 
     assert isinstance(result, Conflict)
-    assert "under the same line" in result.places[0].why
+    assert "in the same place" in result.places[0].why
 
 
 @pytest.mark.parametrize("path", ["a.py", "a.ts", "a.go", "a.rs", "a.java", "a.c", "a.cpp", "a.rb", "a.php"])

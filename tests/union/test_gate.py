@@ -176,13 +176,13 @@ async def test_a_text_that_is_too_large_to_read_is_not_accepted_and_not_loaded(t
 async def test_a_file_that_is_too_large_to_look_for_secrets_in_is_told(tmp_path: Path) -> None:
     found = await gated(tmp_path, {"large.bin": "x" * ((16 << 20) + 1)})
     assert found.status == "accepted"
-    assert "1 files are too large to look for secrets in" in found.notes
+    assert "1 files are too large to be searched for secrets" in found.notes
 
 
 async def test_a_file_without_a_grammar_is_told(tmp_path: Path) -> None:
     found = await gated(tmp_path, {"a.txt": "a\n"})
     assert found.status == "accepted"
-    assert found.notes == ("1 of 1 changed files have no grammar; only checks judge them",)
+    assert found.notes == ("1 of 1 changed files have no grammar; only the checks cover them",)
 
 
 async def test_it_is_told_which_symbols_a_patch_touches(tmp_path: Path) -> None:

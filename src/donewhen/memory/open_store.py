@@ -43,13 +43,11 @@ class RepairStoreHandle:
             self.close()
             aside = set_aside(self._file, self._patience)
             if aside is not None:
-                self.warnings.append(
-                    f"{self._file} was damaged and is kept as {aside}; what repairs taught begins anew"
-                )
+                self.warnings.append(f"{self._file} was damaged and is kept as {aside}; the memory is empty now")
             try:
                 return change(self._open())
             except Damaged:
-                raise MachineryBroke(f"{self._file} is damaged and could not be set aside") from damage
+                raise MachineryBroke(f"{self._file} is damaged and could not be moved away") from damage
 
     def close(self) -> None:
         """Close the store. A second call does nothing."""

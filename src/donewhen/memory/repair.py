@@ -170,7 +170,7 @@ def digest(signature: Signature) -> str:
 def failure_class(signature: Signature) -> str:
     """Return a short description of the kind of failure."""
     if signature.reader == UNKNOWN:
-        return "timeout" if signature.phase == "timeout" else "output that nobody reads"
+        return "timeout" if signature.phase == "timeout" else "output that no reader understands"
     kinds = Counter(one.kind for one in signature.failed if one.kind)
     most = min(kinds, key=lambda kind: (-kinds[kind], kind)) if kinds else signature.phase
     return f"{signature.reader}: {most}"

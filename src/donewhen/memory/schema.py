@@ -7,7 +7,7 @@ from donewhen.storage.migrations import Schema
 
 WORDS = "donewhen_repair_words"
 MEMORY = Schema(
-    "what repairs taught was",
+    "the memory was",
     "donewhen_memory_migrations",
     (
         (

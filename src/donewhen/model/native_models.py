@@ -40,7 +40,7 @@ def open_native(
 def _about_key(provider: Provider, environment: Mapping[str, str]) -> str:
     for variable in provider.key_variables:
         if environment.get(variable, "").strip():
-            return f"the key is that of {variable}"
+            return f"the key is from {variable}"
     return f"no key was sent: set {' or '.join(provider.key_variables)}"
 
 

@@ -56,7 +56,7 @@ def _open(name: str, config: ModelConfig, environment: Mapping[str, str], clock:
     if provider == "scripted":
         return open_scripted(model, clock.pause)
     if not provider or not model or any(character.isspace() for character in name):
-        raise BadInput(f"not a model: {name[:80]!r}; a model is PROVIDER:NAME, as in anthropic:claude-sonnet-5-5")
+        raise BadInput(f"not a model: {name[:80]!r}; use PROVIDER:NAME, such as anthropic:claude-sonnet-5-5")
     if provider in PROVIDERS:
         from donewhen.model.native_models import open_native
 

@@ -57,7 +57,7 @@ def _no_constant(literal: str) -> None:
 def _finite(literal: str) -> float:
     number = float(literal)
     if not math.isfinite(number):
-        raise ValueError(f"{literal[:20]} is too large a number")
+        raise ValueError(f"{literal[:20]} is too large")
     return number
 
 
@@ -96,7 +96,7 @@ def _call(id: str, call: PartialCall, cut: bool) -> Call:
     try:
         return Call(id, name, _input(call.arguments, cut))
     except ValueError as wrong:
-        why = f"the input was cut off at the limit of tokens: {wrong}" if cut else f"the input cannot be read: {wrong}"
+        why = f"the input was cut off at the token limit: {wrong}" if cut else f"the input cannot be read: {wrong}"
         return Call(id, name, {}, problem=why)
 
 

@@ -84,7 +84,7 @@ def key_of(name: str, provider: Provider, address: Address, environment: Mapping
     for variable in provider.key_variables:
         if key := environment.get(variable, "").strip():
             if not (key.isascii() and key.isprintable() and " " not in key):
-                raise BadInput(f"{variable} holds characters that no key has")
+                raise BadInput(f"{variable} contains characters that no key has")
             return key
     if provider.needs_key and address.at_home:
         raise BadInput(f"{name} needs a key: set {' or '.join(provider.key_variables)}")
@@ -100,7 +100,7 @@ def checked_url(url: str, where: str) -> str:
         sound = False
     if not sound or any(character.isspace() for character in url):
         # The address itself is not shown: it may contain a password.
-        raise BadInput(f"{where}: not an address of http or https")
+        raise BadInput(f"{where}: not an http or https address")
     return url.rstrip("/")
 
 

@@ -63,12 +63,12 @@ def choose(
         return Choice(None, f"no model is configured: set one of {', '.join(helpful)}")
     others = [model for model in configured if model not in exclude]
     among = others or list(configured)
-    note = "" if others or not exclude else "; it should have been another one, but there is none"
+    note = "" if others or not exclude else "; another one was preferred, but there is none"
     rows = [row for row in history if row.model in among]
     if len(among) == 1:
         return Choice(
             among[0],
-            f"the only one that is configured{note}" if others == list(configured) else f"the only one left{note}",
+            f"the only configured model{note}" if others == list(configured) else f"the only model left{note}",
         )
     if not rows:
         return Choice(among[0], f"the first of {len(among)} that are configured; none has a history{note}")

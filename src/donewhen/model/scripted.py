@@ -63,7 +63,7 @@ class Scripted:
 def open_scripted(file: str, pause: Pause = anyio.sleep) -> Scripted:
     """Return the model of a file. Raise `BadInput` with the file and the step that is wrong."""
     if not file:
-        raise BadInput("scripted: needs a file, as in scripted:steps.json")
+        raise BadInput("scripted: needs a file, such as scripted:steps.json")
     name = f"scripted:{file}"
     return Scripted(name, {role: tuple(_steps(file, role, found, name)) for role, found in _roles(file)}, pause)
 
@@ -74,10 +74,10 @@ def _roles(file: str) -> Iterator[tuple[str, list[Any]]]:
         yield "maker", cast("list[Any]", content)
         return
     if not isinstance(content, dict):
-        raise BadInput(f"{file}: not a list of steps nor an object of them")
+        raise BadInput(f"{file}: neither a list of steps nor an object with lists of steps")
     for role, steps in cast("dict[str, Any]", content).items():
         if role not in ROLES and not role.startswith(WORKER):
-            raise BadInput(f"{file}: {role[:40]!r} is no role; there are {', '.join(ROLES)} and {WORKER}SUBTASK")
+            raise BadInput(f"{file}: unknown role {role[:40]!r}; use {', '.join(ROLES)} or {WORKER}SUBTASK")
         if not isinstance(steps, list):
             raise BadInput(f"{file}: {role} is not a list of steps")
         yield role, cast("list[Any]", steps)
@@ -106,7 +106,7 @@ def _bytes(file: str) -> bytes:
 
 
 def _no_number(literal: str) -> None:
-    raise ValueError(f"{literal} is not a number of JSON")
+    raise ValueError(f"{literal} is not a JSON number")
 
 
 def _steps(file: str, role: str, steps: list[Any], model: str) -> Iterator[ScriptStep]:
@@ -138,14 +138,14 @@ def _step(found: object, model: str) -> ScriptStep:
 
 def _object(found: object, what: str) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise _Malformed(f"{what} is an object, not {json.dumps(found)[:40]}")
+        raise _Malformed(f"{what} must be an object, not {json.dumps(found)[:40]}")
     return cast("dict[str, Any]", found)
 
 
 def _text(step: Mapping[str, Any], key: str) -> str:
     value = step.get(key, "")
     if not isinstance(value, str):
-        raise _Malformed(f"{key} is text, not {json.dumps(value)[:40]}")
+        raise _Malformed(f"{key} must be text, not {json.dumps(value)[:40]}")
     if key == "error" and key in step and not value:
         raise _Malformed("error needs a message")
     return value
@@ -154,12 +154,12 @@ def _text(step: Mapping[str, Any], key: str) -> str:
 def _calls(step: Mapping[str, Any]) -> Iterator[Call]:
     wished = step.get("tools", [step["tool"]] if "tool" in step else [])
     if not isinstance(wished, list) or ("tools" in step and not wished):
-        raise _Malformed("tools is a list of one or more calls")
+        raise _Malformed("tools must be a list of one or more calls")
     for found in cast("list[object]", wished):
         call = _object(found, "a call")
         name, arguments = call.get("name"), call.get("input", {})
         if not isinstance(name, str) or not name or call.keys() - {"name", "input"}:
-            raise _Malformed('a call is {"name": …, "input": {…}}')
+            raise _Malformed('a call must be {"name": …, "input": {…}}')
         if isinstance(arguments, dict):
             yield Call("", name, cast("dict[str, Any]", arguments))
         else:
@@ -169,15 +169,15 @@ def _calls(step: Mapping[str, Any]) -> Iterator[Call]:
 def _usage(found: object) -> Usage:
     usage = _object(found, "usage")
     if usage.keys() - {"input", "output", "cache_read", "cache_write"}:
-        raise _Malformed("usage has input and output, and perhaps cache_read and cache_write")
+        raise _Malformed("usage needs input and output; cache_read and cache_write are optional")
     for value in usage.values():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise _Malformed(f"usage counts tokens in whole numbers, not {json.dumps(value)[:40]}")
+            raise _Malformed(f"usage must be whole numbers of tokens, not {json.dumps(value)[:40]}")
     return Usage(**usage)
 
 
 def _delay(step: Mapping[str, Any]) -> float:
     delay = step.get("delay", 0)
     if not isinstance(delay, int | float) or isinstance(delay, bool) or not 0 <= delay <= 86_400:
-        raise _Malformed("delay is a number of seconds, at most a day")
+        raise _Malformed("delay must be a number of seconds, at most a day")
     return float(delay)

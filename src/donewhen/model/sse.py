@@ -65,7 +65,7 @@ class Events:
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise BrokenStream("bytes that are no UTF-8") from error
+            raise BrokenStream("bytes that are not UTF-8") from error
         if not self._began:
             text, self._began = text.removeprefix("\ufeff"), True
         return text

@@ -65,7 +65,7 @@ class _AnswerReader:
         meant = False
         self._size += len(chunk)
         if self._size > LARGEST_ANSWER:
-            raise BrokenStream(f"an answer of more than {LARGEST_ANSWER} bytes")
+            raise BrokenStream(f"a response of more than {LARGEST_ANSWER} bytes")
         for event in self._events.feed(chunk):
             meant = self.listener.receive(event) or meant
             if self.listener.done:
@@ -145,18 +145,18 @@ def _as_request_errors(url: str) -> Generator[None]:
     try:
         yield
     except BrokenStream as error:
-        raise RequestError(f"the answer is broken: {error}", "malformed", retry=True) from error
+        raise RequestError(f"the response is broken: {error}", "malformed", retry=True) from error
     except httpx2.ConnectTimeout as error:
         message = f"no connection to {_host(url)} within the time for it"
         raise RequestError(message, "timeout", retry=True) from error
     except httpx2.ProxyError as error:
-        raise RequestError(f"the proxy refused: {error}", "proxy") from error
+        raise RequestError(f"the proxy rejected it: {error}", "proxy") from error
     except httpx2.ConnectError as error:
         certificate = _is_about_certificates(error)
         message = f"no connection to {_host(url)}: {error}"
         raise RequestError(message, "tls" if certificate else "network", retry=not certificate) from error
     except httpx2.DecodingError as error:
-        raise RequestError(f"the answer is broken: {error}", "malformed", retry=True) from error
+        raise RequestError(f"the response is broken: {error}", "malformed", retry=True) from error
     except httpx2.TransportError as error:
         raise RequestError(f"the connection broke: {error or type(error).__name__}", "network", retry=True) from error
 

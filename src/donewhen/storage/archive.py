@@ -59,7 +59,7 @@ class Archive:
         self._distrust()
         head = LogHeader(session, storable(repo), storable(title), now())
         if not add_session(self._connection, head, (owner or Owner.here()).text()):
-            raise BadInput(f"there is a session {session} already")
+            raise BadInput(f"session {session} already exists")
         return self._lease(session, 1)
 
     def claim(self, session: str, owner: Owner | None = None, seize: bool = False) -> Lease:
@@ -90,7 +90,7 @@ class Archive:
         if not found:
             raise _unknown(prefix)
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        raise BadInput(f"{prefix!r} may be any of these sessions: {', '.join(found[:_SHOWN])}{more}")
+        raise BadInput(f"{prefix!r} is ambiguous; it matches these sessions: {', '.join(found[:_SHOWN])}{more}")
 
     def sessions(self, repo: str | None = None, limit: int | None = None) -> list[SessionRow]:
         """Return the sessions, newest first."""
@@ -162,7 +162,7 @@ def _unknown(session: str) -> BadInput:
 
 def _on_server(url: str, patience: float) -> Archive:
     if not url.startswith(("postgresql://", "postgres://")):
-        raise BadInput("storage.url must begin with postgresql://")
+        raise BadInput("storage.url must start with postgresql://")
     try:
         from donewhen.storage.postgres import PostgresConnection
     except ImportError as error:

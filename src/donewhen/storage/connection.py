@@ -158,7 +158,7 @@ class SqliteConnection(Connection):
                 self.is_damaged = True
                 return Damaged(f"{self.path} is damaged ({message}); it is rebuilt when no other donewhen has it open")
             case sqlite3.SQLITE_FULL:
-                return MachineryBroke(f"no room is left on the disk for {self.path}; nothing was written")
+                return MachineryBroke(f"the disk of {self.path} is full; nothing was written")
             case _:
                 return MachineryBroke(f"{self.path}: {message}")
 

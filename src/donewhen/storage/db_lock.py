@@ -34,7 +34,7 @@ class DatabaseLock:
             if self._lock(fcntl.LOCK_SH):
                 return False
             if time.monotonic() > deadline:
-                raise Busy(f"{self._database} is being examined by another process for {self._patience:g} s by now")
+                raise Busy(f"{self._database} has been locked by another process for {self._patience:g} s")
             time.sleep(_STEP)
 
     def share(self) -> None:

@@ -67,7 +67,7 @@ def _lock(descriptor: int, file: Path, patience: float) -> None:
         with contextlib.suppress(BlockingIOError):
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if time.monotonic() > deadline:
-            raise Busy(f"{file} is being opened by another process for {patience:g} s by now")
+            raise Busy(f"{file} has been locked by another process for {patience:g} s")
         time.sleep(STEP)
 
 

@@ -74,7 +74,7 @@ class LogFile:
                 return []
             kept = self._move_incomplete(file, good)
             os.ftruncate(descriptor, good)
-        return [f"{self.path}: its end was not written whole; {end - good} bytes were cut and kept as {kept.name}"]
+        return [f"{self.path}: the last write was incomplete; moved {end - good} bytes to {kept.name}"]
 
     def _move_incomplete(self, file: BinaryIO, start: int) -> Path:
         number = 1
@@ -108,7 +108,7 @@ class LogFile:
                 found = None if entry is None else _head(entry) or record_in(entry)
                 if found is None:
                     why = "is too long" if line is None else "cannot be read"
-                    warnings.append(f"{self.path}: line {number} {why} and was passed over")
+                    warnings.append(f"{self.path}: line {number} {why} and was skipped")
                 else:
                     yield found
 

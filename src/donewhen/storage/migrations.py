@@ -77,6 +77,7 @@ def _version(connection: Connection, schema: Schema) -> int:
     version, known = int(connection.run(f"SELECT coalesce(max(number), 0) FROM {schema.table}")[0][0]), schema.steps
     if version > len(known):
         raise NewerSchema(
-            f"{schema.what} written by a newer donewhen (schema {version}, this one knows {len(known)}); update it"
+            f"{schema.what} written by a newer donewhen (schema {version}, this one knows "
+            f"{len(known)}); update donewhen"
         )
     return version

@@ -51,7 +51,7 @@ class Owned(BadInput):
     """The session has an owner that is alive."""
 
     def __init__(self, session: str, owner: Owner) -> None:
-        super().__init__(f"session {session} is being worked on by {owner}")
+        super().__init__(f"{owner} is working on session {session}")
         self.owner = owner
 
 

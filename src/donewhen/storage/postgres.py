@@ -87,7 +87,7 @@ class PostgresConnection(Connection):
         except errors.LockNotAvailable as error:
             raise Busy(f"{self._name} has been locked by another process for {self._patience:g} s") from error
         except errors.DiskFull as error:
-            raise MachineryBroke(f"no room is left on the disk of {self._name}; nothing was written") from error
+            raise MachineryBroke(f"the disk of {self._name} is full; nothing was written") from error
         except psycopg.Error as error:
             raise MachineryBroke(f"{self._name}: {' '.join(str(error).split())}") from error
 

@@ -135,4 +135,4 @@ def _plain(value: object) -> Any:
         return value.value
     if isinstance(value, Mapping):
         return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping
-    raise TypeError(f"{type(value).__name__} cannot be put into the log")
+    raise TypeError(f"{type(value).__name__} cannot be stored in the log")

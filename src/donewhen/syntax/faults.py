@@ -75,7 +75,7 @@ def _first_error_node(root: Node) -> Node:
     cursor = root.walk()
     while True:
         node = cursor.node
-        assert node is not None, "a cursor stands on a node"
+        assert node is not None, "the cursor has no node"
         if node.is_missing or (node.is_error and node != root):
             return node
         if node.has_error and cursor.goto_first_child():
@@ -117,7 +117,7 @@ def _is_newer_than_ours(text: bytes) -> bool:
     cursor = parse("python", text).walk()
     while True:
         node = cursor.node
-        assert node is not None, "a cursor stands on a node"
+        assert node is not None, "the cursor has no node"
         if (_version_of(node) or (3, 0)) > ours:
             return True
         if node.type != "string" and cursor.goto_first_child():

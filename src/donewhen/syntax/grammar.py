@@ -51,7 +51,7 @@ def language_of(path: str) -> LanguageName | None:
 def parse(language: LanguageName, text: bytes) -> Tree:
     """Return the syntax tree of a text, with or without errors in it."""
     if len(text) > MOST_BYTES:
-        raise SourceUnreadable(f"{len(text)} bytes are more than a parser is given ({MOST_BYTES})")
+        raise SourceUnreadable(f"{len(text)} bytes are more than the parser accepts ({MOST_BYTES})")
     return _parser(language).parse(text)
 
 

@@ -97,7 +97,7 @@ class _Distribution:
         above: list[tuple[list[bytes], bool]] = []
         while True:
             node = cursor.node
-            assert node is not None, "a cursor stands on a node"
+            assert node is not None, "the cursor has no node"
             free = all_free = not above or above[-1][1]
             tokens, inside = self._enter(node, free)
             if inside and cursor.goto_first_child():

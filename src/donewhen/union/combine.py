@@ -211,9 +211,7 @@ class Combiner:
     async def _drops(self, found: SearchResult, accepted: Mapping[str, Gated]) -> tuple[Dropped, ...]:
         blamed = [await self._drop_for(blame, accepted) for blame in found.blames]
         left = [
-            Dropped(
-                patch=id, partner=None, check=None, why="rejected", common=(), detail="no union with it could be proven"
-            )
+            Dropped(patch=id, partner=None, check=None, why="rejected", common=(), detail="no union with it was proven")
             for id in found.left
         ]
         return (*blamed, *left)

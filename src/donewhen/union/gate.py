@@ -236,7 +236,7 @@ def _stray_symbols(footprint: Footprint, path: str, symbols: Mapping[str, Any]) 
     strays = [name for name in changed if not any(_covers(one, name) for one in declared)]
     found = [Reason("outside_footprint", "was changed and is not declared", path, name) for name in strays]
     if symbols["outside"]["statements"]:
-        found.append(Reason("outside_footprint", "statements outside of the declared symbols were changed", path))
+        found.append(Reason("outside_footprint", "statements outside the declared symbols were changed", path))
     return found
 
 

@@ -69,7 +69,7 @@ class Integration:
 
     async def _apply_last(self, before: Together, members: Members) -> Together:
         patch = self.patches[members[-1]]
-        assert patch.on in ("", self.base), "merged over what it does not stand on, a patch would undo that"
+        assert patch.on in ("", self.base), "a patch would undo work that it is not based on"
         merged = await merge(self.store.bare, self.base, before.tree, patch.tree)
         resolved = await self._resolve(patch, merged) if merged.conflicts else _Resolved(merged.tree)
         if isinstance(resolved, Obstacle):
@@ -90,9 +90,7 @@ class Integration:
             return Obstacle("patch_conflict", patch.id, files, detail=f"{_listed(files)}: moved or removed by one side")
         texts = await self._versions(merged.conflicts)
         if large := [path for path, versions in texts.items() if None in versions.values()]:
-            return Obstacle(
-                "patch_conflict", patch.id, tuple(large), detail=f"{_listed(large)}: too large to be merged"
-            )
+            return Obstacle("patch_conflict", patch.id, tuple(large), detail=f"{_listed(large)}: too large to merge")
         questions = [ParserRequest("merge", sides.path, texts[sides.path]) for sides in merged.conflicts]
         answers = await self.reader.ask(questions)
         found = dict(zip((sides.path for sides in merged.conflicts), answers, strict=True))

@@ -30,7 +30,7 @@ MEMORY = 1 << 30
 MOST_OUTPUT = 256 << 20
 BOOTED = BOOT.format(module="donewhen.union.parser_process")
 PACKAGES = (donewhen, tree_sitter)
-UNREADABLE = "it could not be read: the parser hung, died or needed too much memory"
+UNREADABLE = "it could not be parsed: the parser hung, died or needed too much memory"
 
 
 @frozen
@@ -73,7 +73,7 @@ class ParserClient:
         )
         finished = await self.launcher.run(reader)
         if finished.end is End.COULD_NOT_START:
-            raise MachineryBroke(f"the reader of source texts could not start: {finished.reason}")
+            raise MachineryBroke(f"the parser could not start: {finished.reason}")
         *whole, _ = finished.stdout.whole().split(b"\n")
         return [json.loads(line) for line in whole]
 

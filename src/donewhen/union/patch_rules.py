@@ -70,7 +70,7 @@ def secrets(path: str, before: bytes | None, after: bytes | None) -> list[Reason
 def _switch(path: str) -> str:
     folded = path.casefold()
     if refusals.is_flagged(raw(path)):
-        return "configures tools that run things"
+        return "configures tools that run commands"
     if folded.rpartition("/")[2] in CONTROL_NAMES or folded.startswith(CONTROL_PLACES):
         return "decides how work is run or judged"
     return ""

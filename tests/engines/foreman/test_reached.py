@@ -14,10 +14,10 @@ def step(*kept: str, accepted: tuple[str, ...] = (), **missing: str) -> LevelRes
 
 def test_what_passed_the_gate_and_no_union_is_a_rejected_union_and_what_passed_no_gate_is_nothing_accepted() -> None:
     rejected, nothing, something = Progress("base"), Progress("base"), Progress("base")
-    rejected.take(step(accepted=("a",), a="no union with it could be proven", b="changes nothing"))
+    rejected.take(step(accepted=("a",), a="no union with it was proven", b="changes nothing"))
     nothing.take(step(a="changes nothing"))
     something.take(step("a", b="changes nothing"))
-    assert rejected.why_not() == ("union_rejected", "a: no union with it could be proven; b: changes nothing")
+    assert rejected.why_not() == ("union_rejected", "a: no union with it was proven; b: changes nothing")
     assert nothing.why_not() == ("nothing_accepted", "a: changes nothing")
     assert (something.why_not(), something.tree, rejected.tree) == (None, "new", "base")
 

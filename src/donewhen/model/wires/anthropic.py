@@ -181,13 +181,13 @@ class AnthropicListener:
 
     def _begin(self, index: int, start: dict[str, object]) -> None:
         if index in self._blocks:
-            raise BrokenStream("a block began twice")
+            raise BrokenStream("a block started twice")
         self._blocks[index] = _Block(start)
 
     def _block(self, received: Mapping[str, object]) -> _Block:
         block = self._blocks.get(count(received.get("index")))
         if block is None or block.ended:
-            raise BrokenStream("a piece of a block that is not open")
+            raise BrokenStream("a part of a block that is not open")
         return block
 
     def _piece(self, block: _Block, delta: Mapping[str, object]) -> None:
@@ -204,7 +204,7 @@ class AnthropicListener:
     def draft(self) -> PartialReply:
         blocks = [block for _, block in sorted(self._blocks.items())]
         if not self.done or not self.stop or not all(block.ended for block in blocks):
-            raise BrokenStream("it ended before its end")
+            raise BrokenStream("it ended too early")
         if self.stop == "refusal":
             raise RequestError("the model refused to answer", "refused")
         if self.stop not in STOPS:

@@ -102,7 +102,7 @@ class GoogleListener:
         if "error" in chunk:
             raise of_stream_error(fields(chunk["error"]))
         if blocked := words(fields(chunk.get("promptFeedback")).get("blockReason")):
-            raise RequestError(f"the provider refused the prompt: {blocked}", "refused", final=True)
+            raise RequestError(f"the provider rejected the prompt: {blocked}", "refused", final=True)
         if usage := fields(chunk.get("usageMetadata")):
             self.usage = usage_of(usage)
         for candidate in map(fields, items(chunk.get("candidates"))[:1]):
@@ -113,7 +113,7 @@ class GoogleListener:
 
     def _part(self, part: dict[str, object]) -> None:
         if self.finish:
-            raise BrokenStream("it went on after its end")
+            raise BrokenStream("it continued after its end")
         if part.get("thought") is True:
             return
         text = words(part.get("text"))
@@ -129,9 +129,9 @@ class GoogleListener:
 
     def draft(self) -> PartialReply:
         if not self.finish:
-            raise BrokenStream("it ended before its end")
+            raise BrokenStream("it ended too early")
         if self.finish in REFUSALS:
-            raise RequestError(f"the provider stopped the answer: {self.finish}", "refused")
+            raise RequestError(f"the provider stopped the response: {self.finish}", "refused")
         if self.finish not in STOPS:
             raise BrokenStream(f"it finished for an unknown reason, {self.finish!r}")
         calls = [_partial_call(fields(part["functionCall"])) for part in self._parts if "functionCall" in part]

@@ -160,9 +160,9 @@ class ChatListener:
 
     def draft(self) -> PartialReply:
         if not self.done or not self.finish:
-            raise BrokenStream("it ended before its end")
+            raise BrokenStream("it ended too early")
         if self.finish == "content_filter":
-            raise RequestError("the provider's filter stopped the answer", "refused")
+            raise RequestError("the provider's filter stopped the response", "refused")
         if self.finish not in STOPS:
             raise BrokenStream(f"it finished for an unknown reason, {self.finish!r}")
         stop = STOPS[self.finish]

@@ -145,7 +145,7 @@ class ResponsesListener:
 
     def draft(self) -> PartialReply:
         if not self.done:
-            raise BrokenStream("it ended before its end")
+            raise BrokenStream("it ended too early")
         found = [fields(item) for item in items(self.final.get("output"))]
         found = found or [item for _, item in sorted(self._items.items())]
         calls = [
@@ -161,7 +161,7 @@ class ResponsesListener:
             return "calls" if calls else "done"
         reason = words(fields(self.final.get("incomplete_details")).get("reason"))
         if reason == "content_filter":
-            raise RequestError("the provider's filter stopped the answer", "refused")
+            raise RequestError("the provider's filter stopped the response", "refused")
         if reason != "max_output_tokens":
             raise BrokenStream(f"it finished for an unknown reason, {reason!r}")
         return "length"

@@ -58,7 +58,7 @@ def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries)
     except ImportError:
         pass  # the provider is known; the code below reports what must be installed
     except ValueError:
-        raise BadInput(f"{name}: there is no provider '{provider}'; `donewhen models` names some") from None
+        raise BadInput(f"{name}: unknown provider '{provider}'; see: donewhen models") from None
     try:
         library = infer_model(name, provider_at(base_url))
     except (ImportError, exceptions.UserError, OpenAIError, ValueError) as error:
@@ -116,7 +116,7 @@ class OtherModel:
                     if on_text and piece:
                         on_text(piece)
                 return self._draft(stream.get())
-        raise RequestError("the answer did not come in time", "timeout", retry=True)
+        raise RequestError("the response did not come in time", "timeout", retry=True)
 
     def _settings(self, turn: Turn) -> ModelSettings:
         settings = ModelSettings(max_tokens=turn.max_tokens)
@@ -230,4 +230,4 @@ def _as_request_errors() -> Generator[None]:
     except httpx2.HTTPError as error:
         raise RequestError(str(error), "network", retry=True) from error
     except ValueError as error:
-        raise RequestError(f"the answer cannot be read: {error}", "malformed", retry=True) from error
+        raise RequestError(f"the response cannot be read: {error}", "malformed", retry=True) from error

@@ -13,7 +13,7 @@ from donewhen.syntax.merging.versions import BaseVersion, Version
 from donewhen.syntax.merging.weave import MergeConflict, Weaving
 from donewhen.syntax.merging.windows import SHORT, Window, whole, windows
 
-MOVED = "both sides put something else under the same line"
+MOVED = "both sides inserted different lines in the same place"
 
 
 @frozen

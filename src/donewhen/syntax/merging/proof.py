@@ -64,9 +64,9 @@ def _reason_against_imports(ours: set[tuple[bytes, bytes]], theirs: set[tuple[by
     names, sources = dict(ours), {source: name for name, source in ours}
     for name, source in sorted(theirs - ours):
         if names.get(name, source) != source:
-            return f"both sides import {_shown(name)}, each from another place"
+            return f"both sides import {_shown(name)} from different places"
         if sources.get(source, name) != name:
-            return f"both sides import {_shown(source)}, each under another name"
+            return f"both sides import {_shown(source)} under different names"
     return None
 
 

@@ -141,7 +141,7 @@ def _forbid_changed_and_deleted(stretch: Stretch, b: Row, o: Row, t: Row) -> Non
 def _forbid_two_replacements(stretch: Stretch, b: Row, o: Row, t: Row, both_added: bool) -> None:
     gone = [b.items[at] for at in stretch.base if b.keys[at] not in o.place and b.keys[at] not in t.place]
     if both_added and any(not item.filler for item in gone):
-        raise Clash("both sides replaced the same thing")
+        raise Clash("both sides replaced the same part")
 
 
 def _forbid_ordered(stretch: Stretch, b: Row, o: Row, t: Row, new_ours: list[int], new_theirs: list[int]) -> None:
