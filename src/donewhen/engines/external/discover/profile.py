@@ -183,7 +183,7 @@ def custom(name: str, command: str) -> Profile:
         argv=("-c", _by_variable(command)),
         stream="plain",
         env={TASK_VARIABLE: "{task}"},
-        counted="time limit by donewhen; no other limit is known",
+        counted="time by donewhen; nothing else is known",
     )
     return Profile(name=name, title=command, ways={"cli": way}, version=())
 
