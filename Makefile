@@ -19,7 +19,7 @@ compiled: venv
 packages: ## the Debian packages that the tests need
 	@scripts/debian-packages tests
 
-demo: venv ## a run to a verified branch; cheats that are refused; a command that stays in
+demo: venv ## a run to a verified branch; cheats that are detected; a command that cannot leave the sandbox
 	@scripts/debian-packages wall
 	@scripts/demo
 
@@ -44,7 +44,7 @@ test-all: compiled packages ## every test, and all of the long proofs
 soak: compiled packages ## what takes longer than CI may: every hostile text for every parser, files of two gigabytes
 	@DONEWHEN_FUZZ=1 DONEWHEN_LARGE_FILE=2147483648 $(PYTEST) tests/fuzz tests/runs/test_large_files.py
 
-test-agents: venv packages ## the external engine with the real programs of others, against a scripted model
+test-agents: venv packages ## the external engine with real agents and a scripted model
 	@scripts/test-agents
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" DONEWHEN_REAL_AGENTS=1 $(PY) -m pytest -n 2 --dist worksteal tests/real_agents
 
@@ -59,7 +59,7 @@ fmt: venv ## format and sort imports
 	@.venv/bin/ruff check --quiet --fix . || true
 	@.venv/bin/ruff format --quiet .
 
-bench: venv packages ## measure, side by side, and print ratios
+bench: venv packages ## measurements, printed as ratios
 	@scripts/test-runners
 	@$(PY) bench/run.py
 

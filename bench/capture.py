@@ -1,6 +1,6 @@
-"""What the git part costs in a repository of 50,000 files: opening the store, a warm base, a capture, the way back.
+"""Costs of the git part in a repository of 50,000 files: open the store, a warm base, a capture, a restore.
 
-The upper directory is written by hand in the form that an overlay leaves; mounting one is measured elsewhere.
+The upper directory is written by hand in the form of an overlay; `trees` measures mounts.
 """
 
 import os

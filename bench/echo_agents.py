@@ -1,9 +1,9 @@
-"""What an agent costs beside its model: a scripted one asks for `echo N` again and again, then says that it is done.
+"""Costs of an agent without its model: a scripted model requests `echo N` many times, then says that it is done.
 
-The same script over OpenAI's chat wire for every agent, as whole programs with their defaults, in one run. Ours
-isolates each command, keeps a durable log, takes snapshots and judges the result; the others run commands on the bare
-machine. CPU is that of the agent and of everything it starts, each run in a directory of its own that nothing has seen
-before. Uncached bytes are those of a request behind what it has in common with the one before.
+Every agent gets the same script over OpenAI's chat interface, as a whole program with its defaults, in one run. Ours
+isolates each command, writes a durable log, takes snapshots and judges the result; the others run commands without a
+sandbox. CPU is that of the agent and its children; each run has a new directory. Uncached bytes are those of a request
+after its common start with the previous one.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
-"""Many hands against the clock: whole runs of the program with a scripted model whose workers take equally long.
+"""Times of the foreman: whole runs with a scripted model whose workers take equally long.
 
-Eight subtasks of one length on 2 and 4 workers against the ideal schedule, which is ceil(8 / workers) lengths; what the
-gate costs for each patch beside the checks that it runs; and how long it takes until eight workers stand in trees of
-their own in a repository of 10,000 files, against `git worktree add`.
+Eight subtasks of one length on 2 and 4 workers, compared with the ideal schedule of ceil(8 / workers) lengths; the cost
+of the gate for each patch without the checks that it runs; and the time until eight workers have their own trees in a
+repository of 10,000 files, compared with `git worktree add`.
 """
 
 import datetime

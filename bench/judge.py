@@ -1,8 +1,8 @@
-"""The judge against the bare command, a second `check` with kept runs, and moving the judge tree by 10 files.
+"""Costs of the judge: a check compared with the bare command, a second `check`, and a changed judge tree.
 
-per check   a check through the judge (own tree, sandbox, evidence) against `sh -c` in the checkout, 1,000 files
-second      `donewhen check` on an unchanged tree: what its own part costs, in seconds of CPU
-moving      from a candidate to a judge tree that can be run in: 10 files changed in 50,000
+per check   a check through the judge (own tree, sandbox, evidence), compared with `sh -c` in the checkout, 1,000 files
+second      `donewhen check` on an unchanged tree with cached runs: CPU seconds of donewhen itself
+moving      from a candidate to a judge tree that is ready: 10 files changed in 50,000
 """
 
 import datetime

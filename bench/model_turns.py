@@ -1,8 +1,8 @@
-"""What a turn costs as a conversation grows: 100 turns over OpenAI's chat wire, four ways, side by side in one run.
+"""Costs of a turn in a growing conversation: 100 turns over OpenAI's chat interface, with four clients in one run.
 
-CPU is that of the thread that asks; the scripted server answers in threads of its own. `raw httpx2` is the floor: it
-sends a body that is serialised anew and throws the answer away unread. Bytes are those of request bodies; uncached ones
-are what is not the beginning of the request before, byte for byte.
+CPU is that of the thread that sends the request; the scripted server has its own threads. `raw httpx2` is the lower
+bound: it serialises the body again and ignores the response. Bytes are those of request bodies; uncached bytes come
+after the common start with the previous request.
 """
 
 import json

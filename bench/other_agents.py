@@ -1,7 +1,7 @@
-"""Agents to measure beside: how each is installed, started, and told by a model to run a command and to stop.
+"""Other agents for comparison: how each is installed and started, and how a model makes it run a command and stop.
 
-Each gets a virtual environment of its own below `.cache`, by package name from whatever index this machine uses. None
-of them is a dependency of the project. What cannot be had here is left out, with the reason.
+Each has its own virtual environment below `.cache`, installed by package name from the index of this machine. None of
+them is a dependency of the project. An agent that cannot be installed is left out, with the reason.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""What a command costs: `true` bare, through the launcher, and in the sandbox; and the memory that its output takes.
+"""Costs of a command: `true` bare, through the launcher, and in the sandbox; and the memory for its output.
 
-All spawns take turns in one run, so that a busy machine is busy for each of them. There is a pause before each, as
-there is before most commands of an agent: the launcher puts the next sandbox up in it. What commands cost that follow
-each other at once is measured as well, against bare ones that do the same. Memory is the growth of the peak of a fresh
-interpreter, for a gibibyte through the launcher and for a quarter of it through `subprocess`.
+The three kinds alternate in one run, so that the load of the machine is the same for each. There is a pause before each
+command, as before most commands of an agent: the launcher prewarms the next sandbox in it. Commands without a pause are
+measured as well, and compared with bare ones. Memory is the growth of the peak of a new interpreter, for a gibibyte
+through the launcher and for a quarter of it through `subprocess`.
 """
 
 import subprocess

@@ -1,6 +1,6 @@
-"""`make bench`: every measurement, side by side in one run, as ratios.
+"""`make bench`: all measurements in one run, as ratios.
 
-No figure fails it; only a tool that a measurement needs and that is not here does.
+No figure is an error; a missing tool is.
 """
 
 import importlib

@@ -1,14 +1,14 @@
 """Whether two logs of the same bug are recognised as the same failure, and two bugs as two, by failure signatures.
 
 Real tools are run over small projects with seeded bugs; every run of a bug is in another directory, with other line
-numbers, parameters, order and workers. One of three logs is as the tool printed it, one stands in a whole CI log in
-colours, one has the lines of other programs in it and a second, unrelated failure. Every pair of logs of a tool and a
+numbers, parameters, order and workers. One of three logs is the plain output of the tool, one is inside a whole CI log
+with colours, one contains lines of other programs and a second, unrelated failure. Every pair of logs of a tool and a
 project is judged.
 
-Held out are some bugs of the first project (shop) and all of another of another shape (harbour); a third (mill) is for
-tuning. Mistakes are named for the half that was tuned on only, so that rules are made without a look at the other;
-`--reveal` names those too, and whoever has looked writes new bugs. Some bugs are twins that print the same but for
-numbers (`price + count` and `price - count`): no signature can tell those apart, and they count as mistakes.
+Some bugs of the first project (shop) and all bugs of a second one (harbour) are held out; a third one (mill) is for
+tuning. Mistakes are listed only for the bugs used for tuning, so that rules are made without knowledge of the others;
+`--reveal` lists all of them, and after that new bugs must be written. Some bugs differ in their output only by numbers
+(`price + count` and `price - count`): no signature can distinguish them, and they count as mistakes.
 
 coarse      the key of the predecessor: name of the check and test_failure or compile_error
 failed      overlap of what failed alone

@@ -1,7 +1,7 @@
 """A new maker tree against `git worktree add`, for repositories of 1,000, 10,000 and 50,000 files.
 
 Both start from a warm machine: the repository's objects are in one pack and the base checkout has been made once,
-which is what every tree after the first one meets.
+as for every tree after the first one.
 """
 
 import os

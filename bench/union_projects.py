@@ -1,4 +1,4 @@
-"""Unions of 32 branches in real repositories, gates and checks included: how many judgements, how long, is it exact.
+"""Unions of 32 branches in real repositories, gates and checks included: number of verdicts, time, exactness.
 
 python bench/run.py union_projects
 """

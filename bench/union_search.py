@@ -1,12 +1,12 @@
-"""How many judgements it takes to find out who breaks a union, beside one by one and plain bisection; and who wavers.
+"""How many verdicts the search for the cause of a red union needs, compared with two simple ways; flaky checks.
 
 one by one   each patch is judged on top of those accepted so far
-bisection    a red batch is halved, each half judged on top of what was accepted so far; names no partner, as the former
-search       ours: culprit and partner; `sure` are the judgements made only to be sure, most of them one red check long
-checks       runs of single checks, of which a green judgement has four and a red one as many as it takes to see red
+bisection    a red batch is halved, each half judged on top of what was accepted so far; finds no partner either
+search       the search of donewhen: culprit and partner; `sure` are verdicts for confirmation, most with one red check
+checks       runs of single checks: a green verdict has four, a red one stops at the first red check
 
-Second table: checks that have a bad moment with some probability, each time they run; 2,000 unions of 2 to 32 patches.
-`wrong` counts blames that name somebody without a part in a real clash, `missed` unions kept with a clash in them.
+Second table: checks that fail at random with some probability; 2,000 unions of 2 to 32 patches. `wrong` counts patches
+that are blamed without a part in a real conflict, `missed` counts unions that were kept with a conflict.
 """
 
 import sys

@@ -1,4 +1,4 @@
-# Tries to get out, harmlessly. `scripts/demo` looks at what came of it.
+# Try to leave the sandbox, harmlessly. `scripts/demo` checks the effects.
 home=$1 outside=$2 victim=$3
 
 echo "by the command" >work.txt && grep -q "by the command" work.txt && echo "tree: mine"
