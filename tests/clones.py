@@ -1,7 +1,7 @@
-"""Another copy of this checkout with a virtual environment of its own, for another place or another user.
+"""Another copy of this checkout with its own virtual environment, for another place or another user.
 
-Installed packages are hard links where the file system allows it, so that a copy costs little. What is changed about
-such a file is changed for this checkout as well: nobody but its owner may write to it.
+Installed packages are hard links where the file system allows it, so a copy costs little. A change of such a file
+changes this checkout as well: only its owner may write to it.
 """
 
 import os
@@ -17,11 +17,11 @@ SCRIPT = """\
 '''exec' "{python}" "$0" "$@"
 ' '''
 {body}"""
-"""Works where the path of the interpreter has blanks."""
+"""Works with blanks in the path of the interpreter."""
 
 
 def copy_checkout(place: Path, python: str) -> Path:
-    """Copy what git tracks or would track to `place`, and make a `.venv` there for that interpreter."""
+    """Copy all files that git tracks or would track to `place`, and make a `.venv` there for that interpreter."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=CHECKOUT, check=True, capture_output=True,

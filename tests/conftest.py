@@ -1,6 +1,6 @@
-"""What every test gets: a home of its own, one event loop backend, and a summary that names what was not run.
+"""What every test gets: its own home, one event loop backend, and a summary that names the tests that were not run.
 
-Nothing that only some tests need lives here; a room's fixtures stand next to that room's tests.
+Fixtures that only some tests need are in the directory of those tests.
 """
 
 import itertools
@@ -14,18 +14,18 @@ from hypothesis import settings
 
 from tiers import examples, left_out
 
-HOME_OF_BEFORE = Path(os.environ.get("HOME") or Path.home())
-"""Read at import, before any test has a home of its own."""
+CALLERS_HOME = Path(os.environ.get("HOME") or Path.home())
+"""Read at import, before a test gets its own home."""
 
 
 settings.register_profile("tier", settings(), max_examples=examples(100))
 settings.load_profile("tier")
 
 collect_ignore = [] if os.environ.get("DONEWHEN_REAL_AGENTS") else ["real_agents"]
-"""They need programs of other people, which `make test-agents` installs."""
+"""They need real agents, which `make test-agents` installs."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Started in the background of a script: what the tests start would ignore interrupts as well.
+    # Started in the background of a script: processes of the tests would ignore interrupts as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -45,20 +45,20 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def real_home() -> Path:
-    """The home of whoever runs the tests: toolchains such as pyenv's and rustup's live there."""
-    return HOME_OF_BEFORE
+    """Return the home of the user who runs the tests: toolchains such as pyenv's and rustup's are there."""
+    return CALLERS_HOME
 
 
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Places for homes. There are thousands: among the other directories, every new one would look through them all."""
+    """Return paths for homes, in a directory of their own: pytest looks through all directories beside a new one."""
     above = tmp_path_factory.mktemp("homes")
     return (above / str(number) for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
 def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home, state, config and cache; settings in the caller's environment do not reach a test."""
+    """Make an empty home, state, config and cache. Settings in the caller's environment do not reach a test."""
     home = next(homes)
     monkeypatch.setenv("HOME", str(home))
     for variable, place in {
@@ -75,7 +75,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def show_table(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Print a table after all tests have run, from whichever worker it came."""
+    """Return a function that prints a table after all tests have run, from any worker."""
     return lambda table: record_property("table", table)
 
 

@@ -1,8 +1,8 @@
-"""Scripts of edits to a directory, as data, and the program that carries them out wherever it is run.
+"""Edits of a directory, as data, and the program that carries them out.
 
-Run as a program inside a mounted tree, with only the standard library: `python -I edits.py DIRECTORY`, the edits as
-JSON on standard input; it prints what the directory then holds. Paths and contents are text in Latin-1, one character
-a byte. An edit that cannot be made (there is no such file, say) is passed over.
+It runs inside a mounted tree, with only the standard library: `python -I edits.py DIRECTORY`, with the edits as JSON on
+standard input. It prints the content of the directory afterwards. Paths and contents are Latin-1 text, one character
+per byte. An edit that is impossible (the file does not exist, for example) is skipped.
 """
 
 import json
@@ -23,7 +23,7 @@ def apply(root: str, edits: list[Edit]) -> None:
 
 
 def holding(root: str) -> Holding:
-    """Path → kind and content of everything that is not a directory, without `.git`."""
+    """Return path → kind and content of everything that is not a directory, without `.git`."""
     found: Holding = {}
     for above, names, files in os.walk(os.fsencode(root)):
         if above == os.fsencode(root) and b".git" in names:
@@ -43,14 +43,14 @@ def _look(path: bytes) -> tuple[str, str]:
 
 
 def build(root: str, what: Holding) -> None:
-    """The opposite of `holding`."""
+    """Make what `holding` returned."""
     for path, (kind, content) in what.items():
         act = ["link", path, content] if kind == "link" else ["write", path, content, kind]
         apply(root, [act])
 
 
 def _make_way(path: bytes) -> None:
-    """Directories above a path, and nothing at it; what stands in the way is replaced, no link is followed."""
+    """Make the directories above a path and remove what is there. No link is followed."""
     above = os.path.dirname(path)
     if not os.path.isdir(above) or os.path.islink(above):
         _make_way(above)
@@ -79,7 +79,7 @@ def _link(path: bytes, target: str) -> None:
 
 
 def _move(path: bytes, name: str) -> None:
-    """To another name in the same directory."""
+    """Rename in the same directory."""
     target = os.path.join(os.path.dirname(path), name.encode("latin-1"))
     if os.path.lexists(path) and path != target:
         _remove(target)

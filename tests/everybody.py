@@ -1,4 +1,4 @@
-"""The code of this repository where every user of the machine may read it: a clone may lie in a private directory."""
+"""A copy of the code that every user of the machine may read: a clone may be in a private directory."""
 
 import contextlib
 import importlib.util
@@ -13,12 +13,12 @@ SOURCE = Path(__file__).parents[1] / "src"
 IMPORTED = (
     "anyio", "click", "exceptiongroup", "idna", "sniffio", "tree_sitter", "tree_sitter_bash", "typing_extensions",
 )  # fmt: skip
-"""What of the installed packages the program needs for checks, runs and agents."""
+"""The installed packages that the program needs for checks, runs and agents."""
 
 
 @contextlib.contextmanager
 def code_for_everybody(modules: Iterable[Path] = ()) -> Generator[Path]:
-    """A directory with donewhen, the packages that it needs, and these modules."""
+    """Make a directory with donewhen, the packages that it needs, and these modules."""
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="code-") as name:
         code = Path(name)
         for package in (SOURCE / "donewhen", *map(installed, IMPORTED)):
@@ -27,7 +27,7 @@ def code_for_everybody(modules: Iterable[Path] = ()) -> Generator[Path]:
                 copy(package, code / package.name)
         for module in modules:
             shutil.copy(module, code)
-        # Who may not write here would compile every module again at each start.
+        # A user who may not write here would compile every module again at each start.
         subprocess.run([sys.executable, "-m", "compileall", "-q", name], check=True)
         subprocess.run(["chmod", "-R", "u=rwX,go=rX", name], check=True)
         yield code

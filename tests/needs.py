@@ -1,7 +1,7 @@
-"""The one way to leave a test out: it needs something that this machine lacks, and the summary says what.
+"""The only way to skip a test: it needs something that this machine lacks, and the summary says what.
 
-Call these inside a test or a fixture. With CI=true nothing may be left out, so there a lack is a failure. A
-house test sees to it that no other file skips anything.
+Call these functions inside a test or a fixture. With CI=true nothing may be skipped, so a missing tool is a failure. A
+house test ensures that no other file skips anything.
 """
 
 import functools
@@ -13,19 +13,19 @@ from typing import NoReturn
 import pytest
 
 HOME = os.environ.get("HOME", "/")
-"""Read at import, before any test has a home of its own: toolchains live there."""
+"""Read at import, before a test gets its own home: toolchains are there."""
 VERSION = {"go": "version", "javac": "-version", "openssl": "version", "tmux": "-V"}
-"""What makes a program say its version, where that is not `--version`."""
+"""The argument that prints the version of a program, where it is not `--version`."""
 SECONDS = 60
 
 
 def needs(program: str) -> str:
-    """The path of a program on PATH that runs; without it the test is not run."""
+    """Return the path of a program on PATH that runs. Without it, skip the test."""
     return usable(program) or leave_out(program)
 
 
 def usable(program: str, path: str | None = None) -> str:
-    """The path of a program on PATH; empty when there is none, or it does not run, as a shim without a toolchain."""
+    """Return the path of a program on PATH; empty if there is none, or it does not run (a shim, for example)."""
     found = shutil.which(program, path=path)
     return found if found and _runs(found) else ""
 
@@ -43,13 +43,13 @@ def _runs(path: str) -> bool:
 
 
 def needs_root() -> None:
-    """For tests that only root can set up, such as becoming another user."""
+    """Skip the test unless it runs as root, for example because it becomes another user."""
     if os.geteuid() != 0:
         leave_out("root")
 
 
 def leave_out(what: str) -> NoReturn:
-    """End the test because `what` is missing; for a lack that is neither a program nor root."""
+    """Skip the test because `what` is missing, which is neither a program nor root."""
     reason = f"not run: {what} is missing"
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own on a port of its own, gone at the end. It never runs as root."""
+"""A PostgreSQL server for one test, on a free port, removed at the end. It never runs as root."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ NOBODY = 65534
 
 
 def _program(name: str) -> str:
-    """Debian keeps the server's programs off PATH."""
+    """Return the path of a server program. Debian does not put them on PATH."""
     kept = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     return str(kept[-1]) if kept else shutil.which(name) or leave_out("postgresql")
 
@@ -28,8 +28,8 @@ def _free_port() -> int:
 
 @contextmanager
 def running() -> Generator[int]:
-    """The port of a server; user `postgres`, no password asked."""
-    # Not below the tests' own directories: those are closed to other users, again at every start of pytest.
+    """Start a server and return its port; user `postgres`, no password."""
+    # Not below pytest's directories: pytest closes them to other users at every start.
     with tempfile.TemporaryDirectory(prefix="donewhen-postgres-") as place:
         as_nobody: list[str] = []
         if os.geteuid() == 0:

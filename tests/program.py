@@ -1,7 +1,7 @@
-"""The real program as a person calls it, for tests of the command line.
+"""The real program, called as a person calls it, for tests of the command line.
 
-`donewhen` soon forks it off an interpreter that has loaded it before (`warm_program`): a process as any other, without
-the time that loading takes. `PROGRAM` is for tests that look at the process itself, or at what it loads.
+After a few calls `donewhen` forks it from an interpreter that has already loaded it (`warm_program`): a normal process,
+without the time for loading. `PROGRAM` is for tests that examine the process itself, or what it loads.
 """
 
 import atexit
@@ -24,10 +24,10 @@ PROGRAM = Path(sys.executable).with_name("donewhen")
 """The entry point of the virtual environment that runs the tests."""
 WARM = Path(__file__).with_name("warm_program.py")
 READ_AT_START = ("PYTHON", "LC_", "LANG")
-"""How variables begin that an interpreter reads when it starts."""
+"""The first letters of variables that an interpreter reads when it starts."""
 PIPE_BYTES = 60_000
 COLD_CALLS = 5
-"""So many calls are of the real program: for fewer, loading all of it would cost more than it saves."""
+"""The first calls start the real program: for fewer calls, loading all of it would cost more than it saves."""
 calls = itertools.count()
 
 
@@ -39,7 +39,7 @@ class Answer:
 
     @property
     def one_line(self) -> str:
-        """The only line on stderr; fails when there are more, or a traceback."""
+        """Return the only line on stderr. Fail if there are more, or a traceback."""
         lines = self.err.splitlines()
         assert len(lines) == 1, self.err
         assert "Traceback" not in self.err
@@ -49,7 +49,7 @@ class Answer:
 def donewhen(
     *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, given: str = "", timeout: float = 120
 ) -> Answer:
-    """Call the program and wait for it, and for everybody who holds its output."""
+    """Call the program and wait for it, and for every process that holds its output."""
     variables = {**os.environ, **(env or {})}
     if next(calls) < COLD_CALLS or at_start(variables) != warm_program().at_start or len(given) > PIPE_BYTES:
         finished = subprocess.run(
@@ -73,7 +73,7 @@ def at_start(variables: Mapping[str, str]) -> dict[str, str]:
 
 @functools.cache
 def warm_program() -> "WarmProgram":
-    """One for the test process; it ends when nobody holds its socket any more."""
+    """Return the one of this test process. It ends when its socket is closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         command = [sys.executable, WARM, str(theirs.fileno())]
@@ -94,7 +94,7 @@ class WarmProgram:
     def call(
         self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes, timeout: float
     ) -> tuple[int, bytes, bytes]:
-        """The exit code as `subprocess` has it, and what was printed."""
+        """Return the exit code in the form of `subprocess`, and the output."""
         with contextlib.ExitStack() as stack:
             (out, to_out), (err, to_err), (from_in, to_in) = os.pipe(), os.pipe(), os.pipe()
             os.write(to_in, given)
@@ -123,7 +123,7 @@ class WarmProgram:
 
 
 def read_all(descriptors: Sequence[int], deadline: float) -> tuple[bytes, bytes] | None:
-    """What comes out of two pipes until nobody holds their other ends; None when that takes too long."""
+    """Return the output of two pipes until their other ends are closed; None after the deadline."""
     chunks: dict[int, list[bytes]] = {descriptor: [] for descriptor in descriptors}
     with selectors.DefaultSelector() as selector:
         for descriptor in descriptors:

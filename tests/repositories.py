@@ -1,7 +1,7 @@
-"""Real repositories for tests: made by git itself, looked at byte by byte before and after.
+"""Real repositories for tests: made by git, compared byte by byte before and after.
 
-`opened` gives a store of a repository and, at its end, makes sure that the repository is what it was. The git here is
-the tester's, with whatever a scene configures; the git of the program under test never goes through this module.
+`opened` returns the store of a repository and asserts at its end that the repository is unchanged. Git runs with the
+configuration of the test; the program under test does not use this module.
 """
 
 import functools
@@ -26,12 +26,12 @@ ODD_NAMES = [
     b"Case", b"case", b"CASE/twin", b"-dash", b"--", b":(magic)", b"*", b"~", b"x" * 255, b"caf\xc3\xa9/deep/er",
     "\u202ebidi".encode(), b".hidden", b"a.git", b"git", b".gitx",
 ]  # fmt: skip
-"""Names that any file system of Linux takes, and that somebody will one day have."""
+"""Unusual names that every file system of Linux accepts."""
 ONE_FILE: Files = {"a.txt": "a\n"}
 
 
 def environment() -> dict[str, str]:
-    """The home of the test, an identity, a clock that stands still; nothing that would lead git elsewhere."""
+    """Return the variables for git: the home of the test, an identity, a fixed time, no other variables of git."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     who = {"NAME": "Tester", "EMAIL": "tester@example.invalid", "DATE": "2024-02-03T04:05:06Z"}
     identity = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
@@ -39,7 +39,7 @@ def environment() -> dict[str, str]:
 
 
 def git(where: Path, *arguments: str | bytes, given: bytes = b"") -> str:
-    """What a git command prints; it must succeed."""
+    """Return the output of a git command, which must succeed."""
     ran = try_git(where, *arguments, given=given)
     assert ran.returncode == 0, (arguments, ran.stderr.decode())
     return ran.stdout.decode("utf-8", "surrogateescape").strip()
@@ -69,7 +69,7 @@ def add_and_commit(root: Path, message: str) -> None:
 
 
 def repository(root: Path, files: Files = ONE_FILE, *options: str) -> Path:
-    """A repository on branch `main` with one commit of these files."""
+    """Make a repository on branch `main` with one commit of these files."""
     root.mkdir(parents=True)
     if options:
         git(root, "init", "--quiet", "--template=", "-b", "main", *options)
@@ -82,7 +82,7 @@ def repository(root: Path, files: Files = ONE_FILE, *options: str) -> Path:
 
 @functools.cache
 def empty_repository() -> dict[str, bytes | None]:
-    """What `git init` makes, by path; None for a directory. It is the same a thousand times, so git is asked once."""
+    """Return what `git init` makes, by path; None for a directory. It is always the same, so git runs once."""
     with tempfile.TemporaryDirectory() as name:
         git(Path(name), "init", "--quiet", "--template=", "-b", "main")
         made = sorted(Path(name).rglob("*"))
@@ -98,7 +98,7 @@ def unpack(root: Path, made: Mapping[str, bytes | None]) -> None:
 
 
 def lfs_repository(root: Path) -> tuple[Path, bytes]:
-    """One file whose content is at hand and one whose content is not, as git-lfs leaves them."""
+    """Make one file whose content is present and one whose content is missing, as git-lfs leaves them."""
     here, there = b"the content\n" * 1000, b"content elsewhere\n"
     files = {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "here.bin": "", "there.bin": ""}
     repository(root, {**files, "here.bin": pointer(here), "there.bin": pointer(there), "plain.txt": pointer(here)})
@@ -113,7 +113,7 @@ def pointer(content: bytes) -> bytes:
 
 
 def digest(root: Path) -> str:
-    """Everything about a directory that a user could notice: names, kinds, modes, contents, and git's index time."""
+    """Return a digest of what a user could notice in a directory: names, kinds, modes, contents, git's index time."""
     sum_of_all = hashlib.sha256()
     for path, (kind, content) in sorted(contents(root, with_git=True).items()):
         sum_of_all.update(repr((path, kind, len(content))).encode())
@@ -125,7 +125,7 @@ def digest(root: Path) -> str:
 
 
 def contents(root: Path, with_git: bool = False, directories: bool = True) -> dict[bytes, tuple[str, bytes]]:
-    """Path → (kind, content) of everything below a directory; nothing is followed."""
+    """Return path → (kind, content) of everything below a directory. No link is followed."""
     found: dict[bytes, tuple[str, bytes]] = {}
     for above, names, files in os.walk(bytes(root)):
         if not with_git and above == bytes(root):
@@ -152,7 +152,7 @@ def kind_and_content(path: bytes) -> tuple[str, bytes]:
 
 @asynccontextmanager
 async def opened(root: Path, directory: Path) -> AsyncGenerator[Store]:
-    """The store of a repository. Whatever is done with it, the repository must stay as it is."""
+    """Open the store of a repository, and assert at the end that the repository is unchanged."""
     before = digest(root)
     async with Launcher.open() as launcher:
         yield await Store.open(launcher, await open_repo(launcher, root), directory)

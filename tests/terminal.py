@@ -1,4 +1,4 @@
-"""The real program on a pseudo-terminal, and what a terminal must never be given."""
+"""The real program on a pseudo-terminal, and the characters that must never reach a terminal."""
 
 import os
 import pty
@@ -10,14 +10,14 @@ from pathlib import Path
 from program import PROGRAM
 
 OURS = re.compile(r"\x1b\[(?:[0-9;]*[mKAJ]|\?25[hl]|\?2026[hl])")
-"""Colours, and what the program does to rows of its own."""
+"""Colours, and the codes with which the program redraws its own rows."""
 OTHER_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
 def on_a_terminal(*arguments: str, cwd: Path, typing: bool = True, typed: str = "", **env: str) -> str:
-    """Everything that the program writes to a terminal on which a person has typed `typed` ahead.
+    """Return everything that the program writes to a terminal on which `typed` was typed before the start.
 
-    Bytes that are not UTF-8 come as surrogate escapes.
+    Bytes that are not UTF-8 become surrogate escapes.
     """
     master, slave = pty.openpty()
     os.write(master, typed.encode())
@@ -30,12 +30,12 @@ def on_a_terminal(*arguments: str, cwd: Path, typing: bool = True, typed: str = 
             while piece := os.read(master, 65536):
                 shown += piece
         except OSError:
-            pass  # the end of a terminal that no process holds any more
+            pass  # no process holds the terminal any more
     os.close(master)
     return shown.decode("utf-8", "surrogateescape")
 
 
 def obeyed(shown: str) -> set[str]:
-    """The characters that are neither seen, nor line ends and tabs, nor part of a code of ours."""
+    """Return the invisible characters, without line ends, tabs and the codes of the program."""
     rest = OURS.sub("", shown)
     return {char for char in rest if char not in "\r\n\t" and unicodedata.category(char) in OTHER_CATEGORIES}

@@ -1,8 +1,8 @@
 """How much of the long proofs runs: a sample of each in `make test`, all of them in `make test-all`.
 
-Of the tests of whole runs, some of each file are in the sample. `@pytest.mark.sample(3)` has `make test` run three
-cases of a test, evenly spread; with 0 the test runs in `make test-all` alone. A test that goes over many cases by
-itself takes `sampled` of them, one that goes over many moments takes every `SPARSE`-th.
+The sample contains some tests of each file with whole runs. `@pytest.mark.sample(3)` makes `make test` run three cases
+of a test, evenly spread; with 0 the test runs only in `make test-all`. A test that loops over many cases uses
+`sampled`, one that loops over many moments uses every `SPARSE`-th.
 """
 
 import os
@@ -14,33 +14,33 @@ import pytest
 TIER = os.environ.get("DONEWHEN_TESTS", "")
 """`sample`, or empty. For tests that run tests."""
 EVERYTHING = TIER != "sample"
-"""So it is unless the Makefile says otherwise: whoever names a test gets all of it."""
+"""True unless the Makefile sets the variable: pytest called by hand runs every case."""
 WHOLE_RUNS = ("tests/runs/", "tests/cli/")
 """Here nearly every test starts the program, and most take a second or more."""
 EVERY_RUN = 6
 """Of the tests of whole runs, one in six of a file runs, those that show a promise first, with one of its cases."""
 SPARSE = 1 if EVERYTHING else 6
-"""Every moment is tried, or every sixth."""
+"""Every moment is tested, or every sixth."""
 RARE = 1 if EVERYTHING else 20
-"""The same for attacks and moments that take seconds each: every twentieth."""
+"""The same for attacks and moments that take seconds: every twentieth."""
 
 Case = TypeVar("Case")
 
 
 def sampled(cases: Sequence[Case], most: int) -> list[Case]:
-    """All cases, or so many of them, evenly spread."""
+    """Return all cases, or at most `most` of them, evenly spread."""
     return list(cases) if EVERYTHING else spread(cases, most)
 
 
 def spread(cases: Sequence[Case], most: int) -> list[Case]:
-    """At most so many cases, evenly spread."""
+    """Return at most `most` cases, evenly spread."""
     if len(cases) <= most:
         return list(cases)
     return [cases[number * len(cases) // most] for number in range(most)]
 
 
 def one_of_each(cases: Sequence[Case], kinds: Callable[[Case], set[Hashable]]) -> list[Case]:
-    """All cases, or so many that there is one of each kind."""
+    """Return all cases, or enough of them to have one of each kind."""
     if EVERYTHING:
         return list(cases)
     kept: list[Case] = []
@@ -53,12 +53,12 @@ def one_of_each(cases: Sequence[Case], kinds: Callable[[Case], set[Hashable]]) -
 
 
 def examples(most: int) -> int:
-    """How many random examples a property is tried on."""
+    """Return the number of random examples for a property."""
     return most if EVERYTHING else max(most // SPARSE, 20)
 
 
 def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """The tests that do not run, because a sample is enough."""
+    """Return the tests that are not in the sample."""
     if EVERYTHING:
         return []
     items = list(items)

@@ -1,7 +1,7 @@
-"""A small Python environment for checks that run behind the wall: the pytest of this test run, and little else.
+"""A small Python environment for checks that run in the sandbox: the pytest of this test run, and little else.
 
-Hundreds of checks start it, and each pays for all that it loads. The environment that runs the tests holds plugins
-that every pytest there would load by itself, and often an interpreter that was not built for speed.
+Hundreds of checks start it, so it must load little. The environment that runs the tests contains plugins, which every
+pytest there would load, and often a slow interpreter.
 """
 
 import os
@@ -19,7 +19,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def toolbox(box: Path) -> Path:
-    """A virtual environment with the pytest of this test run and nothing that it would load by itself."""
+    """Make a virtual environment with the pytest of this test run and without plugins."""
     subprocess.run([quick_interpreter(), "-m", "venv", "--without-pip", box], check=True)
     theirs, ours = Path(pytest.__file__).parents[1], next(box.glob("lib/python*/site-packages"))
     for name in PACKAGES:
@@ -27,7 +27,7 @@ def toolbox(box: Path) -> Path:
         for facts in theirs.glob(f"{name}-*.dist-info"):
             shutil.copytree(facts, ours / facts.name)
     shutil.copy(theirs / "py.py", ours)
-    # Hundreds of short runs: none lives long enough for the collector to be worth its time, or for compiling anew.
+    # Hundreds of short runs: the garbage collector and repeated compilation would cost more than they save.
     (ours / "short-lived.pth").write_text("import gc; gc.disable()\n")
     subprocess.run([box / "bin" / "python", "-m", "compileall", "-q", ours], check=True)
     program(box / "bin" / "pytest", f"#!{box}/bin/python\nimport pytest\nraise SystemExit(pytest.main())\n")
@@ -38,7 +38,7 @@ def toolbox(box: Path) -> Path:
 
 
 def quick_interpreter() -> str:
-    """The system's Python where it is new enough: distributions build theirs optimised, version managers do not."""
+    """Return the system's Python if it is new enough: distributions build it optimised, version managers do not."""
     asks = [SYSTEM_PYTHON, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 11))"]
     there = os.access(SYSTEM_PYTHON, os.X_OK) and subprocess.run(asks, capture_output=True, check=False).returncode == 0
     return SYSTEM_PYTHON if there else sys.executable

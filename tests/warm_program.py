@@ -1,11 +1,11 @@
-"""The program without its start: one interpreter that has loaded it, and forks a process for every call.
+"""An interpreter that has already loaded the program and forks a process for every call.
 
     python warm_program.py DESCRIPTOR
 
-Most of what a call of `donewhen` costs is loading modules, the same ones every time. Each call is still a process of
-its own, with the arguments, directory, variables and descriptors that it was given. What is not the same: modules are
-there before they are asked for, and are not taken apart at the end; variables that an interpreter reads when it starts
-come too late. `program.py` knows when that matters, and where the real thing is called.
+Most of the cost of a call of `donewhen` is to load modules, the same ones every time. Each call still has its own
+process, arguments, directory, variables and descriptors. There are three differences: modules are loaded beforehand,
+they are not unloaded at the end, and variables that an interpreter reads at its start have no effect. `program.py`
+decides when that matters and starts the real program then.
 
 Requests come over a socket: a file with JSON, the descriptors 0 to 2, and a socket for the answers, which are the
 process id at once and the wait status at the end.
@@ -32,7 +32,7 @@ from donewhen.cli import app
 
 DESCRIPTORS = 5
 TOO_HEAVY = "donewhen.model.wires.pydantic"
-"""Takes as long to load as all the others, and few calls need it."""
+"""Takes as long to load as all others together, and few calls need it."""
 
 
 def load() -> None:
@@ -45,7 +45,7 @@ def load() -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """One call, as it came."""
+    """One received call."""
 
     told: dict[str, Any]
     standard: list[int]
@@ -60,12 +60,12 @@ class Request:
         return cls(told, standard, socket.socket(fileno=answers))
 
     def become(self) -> None:
-        """Turn this process, a fork, into the one that was asked for."""
+        """Turn this forked process into the requested one."""
         for number, descriptor in enumerate(self.standard):
             os.dup2(descriptor, number)
         self.let_go()
         self.answers.close()
-        # The old ones remember what kind of file they were made for.
+        # The old objects depend on the kind of file that they were made for.
         sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
         sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
         sys.stderr = sys.__stderr__ = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
@@ -80,14 +80,14 @@ class Request:
 
 
 class Forks:
-    """The calls that are under way, by a descriptor of their process."""
+    """The running calls, by a descriptor of their process."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._running: dict[int, tuple[int, Request]] = {}
 
     def serve(self) -> bool:
-        """Fork for every request; True in each fork, and False when nobody is there any more who would ask."""
+        """Fork for every request. Return True in each fork, and False when the control socket is closed."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._control, selectors.EVENT_READ)
             while True:
@@ -119,11 +119,11 @@ class Forks:
         os.close(process)
         pid, request = self._running.pop(process)
         _, status = os.waitpid(pid, 0)
-        with request.answers, contextlib.suppress(BrokenPipeError):  # whoever asked may have given up
+        with request.answers, contextlib.suppress(BrokenPipeError):  # the caller may have given up
             request.answers.sendall(b"%d\n" % status)
 
     def _forget(self) -> None:
-        """In a fork: what belongs to the others."""
+        """Close, in a fork, what belongs to other calls."""
         self._control.close()
         for process, (_, request) in self._running.items():
             os.close(process)
@@ -131,10 +131,10 @@ class Forks:
 
 
 def run() -> None:
-    """The program, up to the point where an interpreter would let go of all that it has loaded.
+    """Run the program, but exit before the interpreter would unload its modules.
 
-    A fork shares those pages with the others, and would have to copy each of them in order to do that. Threads are over
-    by then. Where the program ends by anything but an exit code, or its output cannot be written, nothing is left out.
+    A fork shares those pages with the others and would have to copy each of them. All threads have ended then. If the
+    program does not end with an exit code, or its output cannot be written, the interpreter ends as usual.
     """
     try:
         app.main()
@@ -146,7 +146,7 @@ def run() -> None:
 
 def leave(code: int) -> None:
     atexit.unregister(leave)
-    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] # those of before, whose turn would come after this
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] # those registered before, which would run after this
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -154,7 +154,7 @@ def leave(code: int) -> None:
 
 
 if __name__ == "__main__":
-    del sys.path[0]  # this directory, which the program knows nothing of
+    del sys.path[0]  # this directory, which the program does not have
     load()
     if Forks(socket.socket(fileno=int(sys.argv[1]))).serve():
         run()

@@ -1,4 +1,4 @@
-"""A server that gives each caller the next word: what a check can ask so that two runs of it differ, on purpose."""
+"""A server that sends each caller the next word, so that two runs of a check can differ on purpose."""
 
 import socket
 import threading
@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def answering(*words: str) -> Generator[int]:
-    """The port that it listens on, for as long as the block lasts."""
+    """Start the server for the time of the block, and return its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             for word in words:
-                with suppress(OSError):  # a caller that hung up, or nobody who called before the end of the block
+                with suppress(OSError):  # the caller hung up, or none called before the end of the block
                     caller, _ = server.accept()
                     with caller:
                         caller.sendall(word.encode())
