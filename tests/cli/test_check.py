@@ -378,7 +378,7 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
 def test_what_is_odd_about_a_contract_is_said_and_judged_all_the_same(tmp_path: Path) -> None:
     answer = check(scene(tmp_path, shell("false || true")))
     assert answer.code == 0
-    assert "swallows the failure" in answer.one_line
+    assert "hides the failure" in answer.one_line
 
 
 def test_what_governs_the_checks_cannot_be_written_while_one_runs(tmp_path: Path) -> None:
@@ -419,7 +419,7 @@ def test_without_a_contract_and_anything_to_propose_the_lines_to_type_are_shown(
     answer = check(repository(tmp_path / "repo"))
     assert answer.code == 2
     assert "[[check]]" in answer.out
-    assert "no tests were found" in answer.one_line
+    assert "no tests found" in answer.one_line
 
 
 def test_a_tool_that_is_another_one_inside_the_sandbox_is_infra(tmp_path: Path, home: Path) -> None:

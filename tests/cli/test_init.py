@@ -116,7 +116,7 @@ def test_a_make_target_without_its_program_cannot_start_and_nothing_is_written(m
     needs("make")
     root = make({"Makefile": "test:\n\t./missing --all\n"})
     answer = init(root)
-    assert answer.code == 2 and "no tests can start here, so nothing was written" in answer.err
+    assert answer.code == 2 and "no tests can start here; nothing was written" in answer.err
     assert not (root / "donewhen.toml").exists()
 
 
@@ -134,7 +134,7 @@ def test_an_environment_without_the_runner_is_told_and_nothing_is_written(make: 
 def test_nothing_found_ends_with_2_and_the_lines_to_type(make: Make) -> None:
     root = make({"README.md": "hello\n"})
     answer = init(root)
-    assert answer.code == 2 and f"no tests were found in {root}" in answer.one_line
+    assert answer.code == 2 and f"no tests found in {root}" in answer.one_line
     assert tomllib.loads(answer.out)["check"][0]["name"] == "tests"
     assert not (root / "donewhen.toml").exists()
 

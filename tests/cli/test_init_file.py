@@ -95,7 +95,7 @@ def test_a_file_that_changed_meanwhile_is_left_to_its_writer(tmp_path: Path) -> 
     file = tmp_path / "donewhen.toml"
     file.write_text("# mine\n")
     for before in (None, b"# older\n"):
-        with pytest.raises(BadInput, match="changed meanwhile"):
+        with pytest.raises(BadInput, match="was changed in the meantime"):
             write(plan(file, before))
     assert file.read_text() == "# mine\n"
     assert list(tmp_path.iterdir()) == [file]

@@ -102,7 +102,7 @@ def test_base_chooses_the_commit_of_the_tree(root: Path) -> None:
 
 def test_the_time_limit_ends_it_with_124_and_a_reason(root: Path) -> None:
     answer = sandbox(root, "--timeout", "0.3", "--", "sleep 600")
-    assert answer.code == 124 and "time was up" in answer.one_line
+    assert answer.code == 124 and "time limit reached" in answer.one_line
 
 
 def test_variables_of_the_tree_are_unique_and_ports_are_its_own(root: Path) -> None:

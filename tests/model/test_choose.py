@@ -71,9 +71,9 @@ def test_an_address_from_the_environment_counts_and_a_configured_one_wins(
         ("google:m", {}, "set GOOGLE_API_KEY or GEMINI_API_KEY"),
         ("openai:m", {"OPENAI_API_KEY": "secret\nkey"}, "OPENAI_API_KEY contains characters that no key has"),
         ("openai:m", {"OPENAI_API_KEY": "sécret"}, "OPENAI_API_KEY contains characters that no key has"),
-        ("openai:m", {"OPENAI_BASE_URL": "ftp://h"}, "OPENAI_BASE_URL: not an address"),
-        ("openai:m", {"OPENAI_BASE_URL": "http://h:99999"}, "OPENAI_BASE_URL: not an address"),
-        ("ollama:m", {"OLLAMA_HOST": "h:port"}, "OLLAMA_HOST: not an address"),
+        ("openai:m", {"OPENAI_BASE_URL": "ftp://h"}, "OPENAI_BASE_URL: not an http or https address"),
+        ("openai:m", {"OPENAI_BASE_URL": "http://h:99999"}, "OPENAI_BASE_URL: not an http or https address"),
+        ("ollama:m", {"OLLAMA_HOST": "h:port"}, "OLLAMA_HOST: not an http or https address"),
     ],
 )
 def test_what_cannot_be_opened_is_one_line_without_any_key(

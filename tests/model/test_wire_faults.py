@@ -122,7 +122,7 @@ async def test_an_overloaded_server_is_given_up_after_the_budget_of_the_turn(wir
     ended, requests = await outcome(wire, Refuses(529), world=world, retry=RetryBudget(per_turn=3), again=True)
     assert isinstance(ended, ModelFailed)
     assert (ended.kind, ended.final, requests, len(world.pauses)) == ("overloaded", False, 4, 3)
-    assert "asked 4 times" in str(ended)
+    assert "tried 4 times" in str(ended)
 
 
 async def test_the_budget_of_a_run_counts_over_its_turns() -> None:

@@ -203,7 +203,7 @@ def test_another_host_is_out_of_reach_and_the_attempt_is_told(repo: Path, place:
     denied = ran.of("policy_denied")
     assert [event["rule"] for event in denied] == ["network", "network"]
     assert "attacker.example" in denied[0]["command"]
-    assert "not among the hosts" in denied[0]["reason"]
+    assert "is not a host that this agent may reach" in denied[0]["reason"]
 
 
 @pytest.mark.promise("external.mcp-url")
@@ -273,7 +273,7 @@ def test_settings_that_leave_the_tree_by_a_link_and_come_back_do_not_configure_i
     ran = run_with(repo, claude(place, [{"shell": "cat .mcp.json"}, RIGHT]))
     assert ran.code != 0
     assert "servers of the tree" not in json.dumps(ran.of("tool_result"))
-    assert "remove that link" in ran.one("session_finished")["reason"], ran.one("session_finished")
+    assert "through this link; remove it" in ran.one("session_finished")["reason"], ran.one("session_finished")
 
 
 # -- leave --

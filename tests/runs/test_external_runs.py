@@ -236,7 +236,7 @@ def test_an_address_of_an_mcp_server_that_is_none_is_refused_and_nothing_is_star
     answer = called(repo, "run", "x", "--engine", "external")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.count("\n") == 1
-    assert "external.mcp_url: not an address" in answer.err
+    assert "external.mcp_url: not an http or https address" in answer.err
 
 
 # -- it can be stopped, and nothing is lost --

@@ -109,7 +109,7 @@ def test_the_patch_that_is_shown_again_says_nothing_of_held_out_checks(tmp_path:
     tries = [shell(deed), *puts("a"), *puts("a")]
     ran = foreman(repo, crew(planned("a", "b"), a=tries, b=puts("b")))
     assert (ended(ran), attempts(ran, "a")) == ((0, "verified"), [1, 3])
-    assert "This was that patch" in notes(ran.session, "a#3")
+    assert "The patch of that attempt" in notes(ran.session, "a#3")
     assert "sesame" not in notes(ran.session, "a#")
 
 

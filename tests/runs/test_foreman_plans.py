@@ -146,7 +146,7 @@ def test_without_a_plan_that_stands_nothing_waits_and_nothing_is_built(repo: Pat
     ran = plan(repo, *[say("I would rather not")] * 3)
     assert ended(ran) != (0, "verified")
     assert (ran.code, ran.of("gate_opened"), ran.of("subtask_started")) == (4, [], [])
-    assert "holds no JSON object" in ran.last["reason"]
+    assert "contains no readable JSON object" in ran.last["reason"]
 
 
 @pytest.mark.parametrize(

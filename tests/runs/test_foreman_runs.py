@@ -299,7 +299,7 @@ def test_a_held_out_check_that_turned_is_not_shown_to_who_is_offered_its_subtask
     plan = planned("a", subtask("b", "b.txt", "told.txt"))
     ran = foreman(repo, crew(plan), engine="foreman:hand")
     assert (ended(ran), attempts(ran, "b")) == (DONE, [1, 3])
-    why, _, _ = landed(repo, ran.session, "told.txt").partition("This was that patch")
+    why, _, _ = landed(repo, ran.session, "told.txt").partition("The patch of that attempt")
     assert [word for word in ("sesame", "barley", "open", "cat b.txt") if word in why] == []
 
 
@@ -323,7 +323,7 @@ def test_a_check_whose_name_contains_that_of_a_held_out_check_is_shown_to_who_is
     plan = planned("a", subtask("b", "b.txt", "told.txt"))
     ran = foreman(repo, crew(plan), engine="foreman:hand")
     assert (ended(ran), attempts(ran, "b")) == (DONE, [1, 3])
-    why, _, _ = landed(repo, ran.session, "told.txt").partition("This was that patch")
+    why, _, _ = landed(repo, ran.session, "told.txt").partition("The patch of that attempt")
     assert "barley" in why
     assert "held-out" not in why
 
@@ -353,7 +353,7 @@ INVENTIONS = (
 @pytest.mark.parametrize(
     ("replies", "detail"),
     [
-        pytest.param([say("let me think")] * 3, "holds no JSON object", id="words"),
+        pytest.param([say("let me think")] * 3, "contains no readable JSON object", id="words"),
         pytest.param([say("")] * 3, "the reply is empty", id="empty", marks=pytest.mark.promise("replies.empty")),
         pytest.param([say('{"steps": []}')] * 3, "has no 'subtasks'", id="another-object"),
         pytest.param([CLASH] * 3, "'a' and 'b' both write shop.py: total", id="clash"),

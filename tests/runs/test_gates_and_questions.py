@@ -214,4 +214,4 @@ def test_a_question_survives_the_death_of_its_process_and_is_answered_later(repo
 def test_an_answer_without_a_question_is_one_clear_line(repo: Path) -> None:
     ran = run(repo, RIGHT)
     answer = called(repo, "answer", ran.session, "hello")
-    assert (answer.code, "no question waits" in answer.one_line) == (2, True)
+    assert (answer.code, "no question is pending" in answer.one_line) == (2, True)

@@ -271,7 +271,7 @@ def test_a_damaged_memory_is_set_aside_and_the_session_goes_on(repo: Path) -> No
     database().write_bytes(b"this is no database " * 500)
     ran = run(repo, RIGHT)
     assert (ran.code, ran.of("hint_recalled")) == (0, [])
-    assert (ran.one("error")["kind"], "begins anew" in ran.one("error")["message"]) == ("memory", True)
+    assert (ran.one("error")["kind"], "the memory is empty now" in ran.one("error")["message"]) == ("memory", True)
     assert database().with_name("memory.db.damaged-1").exists()
     assert [known["session"] for known in repairs(repo)] == [ran.session]
 

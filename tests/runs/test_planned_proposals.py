@@ -159,7 +159,7 @@ def test_an_answer_without_words_is_one_line_and_the_proposal_still_waits(repo: 
     [
         ([planned(*DRAFT, contract_markdown="the same in other words")], "the planner changed no checks"),
         ([say("I would rather not")] * 3, "JSON"),
-        ([planned(check("done", "true"))] * 3, "asserts nothing"),
+        ([planned(check("done", "true"))] * 3, "proves nothing"),
         ([{"error": "boom"}] * 3, "boom"),
     ],
     ids=["prose only", "no plan", "weaker", "no answer"],
@@ -284,13 +284,13 @@ def test_a_thin_intent_is_answered_with_what_is_missing(repo: Path, verb: list[s
 
 
 WEAK: dict[str, Entry] = {
-    "asserts nothing": check("done", "echo right"),
+    "proves nothing": check("done", "echo right"),
     "prints a version": check("done", "git --version"),
-    "swallows the failure": check("done", f"{DONE} || true"),
+    "hides the failure": check("done", f"{DONE} || true"),
     "cannot fail": check("done", f"{DONE} && echo yes || echo no"),
     "placeholder": check("short-name", DONE),
     "for a person to decide": check("done", DONE, allow_skips=True),
-    "unknown key 'check[0].": check("done", DONE, editable=["x"]),
+    "unknown key 'checks[0].": check("done", DONE, editable=["x"]),
 }
 
 

@@ -143,7 +143,7 @@ def test_what_is_odd_is_told_with_file_line_and_key(tmp_path: Path) -> None:
 def test_a_pattern_that_leads_out_is_told_with_file_and_key(tmp_path: Path, key: str) -> None:
     with pytest.raises(BadInput) as error:
         contract(tmp_path, f"[contract]\n{key} = ['../x']\n")
-    assert str(error.value).startswith(f"{tmp_path}/donewhen.toml: 'contract.{key}': '../x' is no pattern")
+    assert str(error.value).startswith(f"{tmp_path}/donewhen.toml: 'contract.{key}': '../x' is not a pattern")
 
 
 @pytest.mark.parametrize("text", [b"[[check]]\nname = ", b"\xff", b"check = 'x'\n[["])

@@ -36,15 +36,15 @@ def test_what_a_draft_may_say_becomes_a_check() -> None:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        ({"name": "a", "command": "true"}, "asserts nothing"),
-        ({"name": "a", "command": "pytest -q || true"}, "swallows the failure"),
+        ({"name": "a", "command": "true"}, "proves nothing"),
+        ({"name": "a", "command": "pytest -q || true"}, "hides the failure"),
         ({"name": "a", "command": "pytest -q; true"}, "always succeeds"),
         ({"name": "a", "command": "pytest -q &"}, "in the background"),
         ({"name": "a", "command": "pytest -q | tee log"}, "only the last program of a pipe"),
         ({"name": "a", "command": "python3 --version"}, "prints a version"),
-        ({"name": "a", "command": "grep -q x f && echo yes || echo no"}, "swallows the failure"),
+        ({"name": "a", "command": "grep -q x f && echo yes || echo no"}, "hides the failure"),
         ({"name": "a", "command": "…"}, "is a placeholder"),
-        ({"name": "short-name", "command": "pytest -q"}, "is the placeholder of the form"),
+        ({"name": "short-name", "command": "pytest -q"}, "is a placeholder, not a name"),
         ({"name": "a b", "command": "pytest -q"}, "checks[0].name"),
         ({"name": "a", "command": " "}, "needs a name and a command"),
         ({"name": "a", "command": "pytest -q", "dir": "../x"}, "checks[0].dir"),
@@ -58,7 +58,7 @@ def test_what_a_draft_may_say_becomes_a_check() -> None:
         ({"name": "a", "command": "pytest -q", "quarantine": {"reason": "x"}}, "is for a person to decide"),
         ({"name": "a", "command": "pytest -q", "allow_skips": True}, "is for a person to decide"),
         ({"name": "a", "command": "pytest -q", "min_tests": 0}, "is for a person to decide"),
-        ({"name": "a", "command": "pytest -q", "color": "red"}, "unknown key 'check[0].color'"),
+        ({"name": "a", "command": "pytest -q", "color": "red"}, "unknown key 'checks[0].color'"),
     ],
 )
 def test_a_check_that_could_hardly_fail_or_is_none_is_refused_by_name(entry: dict[str, Any], why: str) -> None:

@@ -12,7 +12,7 @@ def test_a_share_ends_where_the_others_begin_and_what_is_not_spent_is_there_for_
     budget = Budget(Allowance(tokens=100), SessionState())
     greedy, modest = Share(budget, 4), Share(budget, 4)
     greedy.spent(Usage(input=25, output=0), None)
-    with pytest.raises(OutOfBudget, match="used 25, lent 25"):
+    with pytest.raises(OutOfBudget, match="used 25, share 25"):
         greedy.require()
     modest.spent(Usage(input=5, output=0), None)
     modest.require()
@@ -27,7 +27,7 @@ def test_dollars_are_shared_as_tokens_are() -> None:
     budget = Budget(Allowance(usd=1.0), SessionState())
     one = Share(budget, 2)
     one.spent(Usage(), 0.5)
-    with pytest.raises(OutOfBudget, match=r"lent 0\.5"):
+    with pytest.raises(OutOfBudget, match=r"share 0\.5"):
         one.require()
     Share(budget, 1).require()
 

@@ -102,7 +102,7 @@ def test_a_session_is_found_by_the_beginning_of_its_id(place: Place) -> None:
 def test_an_id_is_given_once_and_must_be_a_plain_word(place: Place) -> None:
     archive = place.open()
     archive.create("a", "/r", "title")
-    with pytest.raises(BadInput, match=r"^there is a"):
+    with pytest.raises(BadInput, match=r"^session a already"):
         archive.create("a", "/r", "title")
     for name in ("", "../a", "a/b", ".a", "a" * 101, "a\n"):
         with pytest.raises(BadInput, match="is not a valid session id"):

@@ -97,4 +97,4 @@ def test_odd_names_are_answered_and_found_nowhere(index: Index, symbol: str) -> 
 
 def test_a_file_without_a_grammar_or_too_long_for_one_says_so(index: Index) -> None:
     assert index.find("notes.txt", "hello").answer == "no grammar"
-    assert "more than a parser" in index.find("big.py", "f").why
+    assert "more than the parser" in index.find("big.py", "f").why

@@ -43,7 +43,7 @@ async def test_a_file_without_a_grammar_has_no_language() -> None:
 
 async def test_what_is_too_large_for_a_parser_is_unreadable() -> None:
     ((told,), _) = await answers(ParserRequest("change", "a.py", {"before": None, "after": b"x = 1\n" * 400_000}))
-    assert "more than a parser is given" in told["unreadable"]
+    assert "more than the parser accepts" in told["unreadable"]
 
 
 def trapped(deed: str) -> str:

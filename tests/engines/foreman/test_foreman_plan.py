@@ -74,7 +74,7 @@ def test_a_plan_is_found_whatever_stands_around_it(reply: str) -> None:
     [
         ("", "the reply is empty"),
         (" \n\t", "the reply is empty"),
-        ("I cannot do that.", "holds no JSON object"),
+        ("I cannot do that.", "contains no readable JSON object"),
         ('{"tasks": [{"id": "a"}]}', "has no 'subtasks'"),
         (GOOD[:-30], "is broken"),
         ('{"subtasks": [{"id": "a" "prompt": "x"}]}', "Expecting ',' delimiter in line 1, column 26"),
@@ -83,7 +83,7 @@ def test_a_plan_is_found_whatever_stands_around_it(reply: str) -> None:
         ('{"subtasks": []}', "at least one entry"),
         ('{"subtasks": {"id": "a"}}', "must be a list"),
         ('{"subtasks": ' + "9" * 10_000 + "}", "must be a list"),
-        ('{"' * 400_000, "holds no JSON object"),
+        ('{"' * 400_000, "contains no readable JSON object"),
         ("x" * 4_000_001, "longer than"),
     ],
     ids=lambda value: value[:25],

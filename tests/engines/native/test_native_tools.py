@@ -256,12 +256,12 @@ async def test_an_edit_that_does_not_fit_shows_what_comes_nearest(root: Path) ->
         blanks = await shop.refused("edit_file", path="f.py", old="def one(a):\n  return a", new="")
         assert "only whitespace differs" in blanks
         assert "     5|     return a" in blanks
-        assert "nor anything like it" in await shop.refused("edit_file", path="f.py", old="§§§§§§", new="")
+        assert "and nothing like it" in await shop.refused("edit_file", path="f.py", old="§§§§§§", new="")
         await put(shop, "mixed", "a\r\nb\nc\n")
         assert "only the line ends differ" in await shop.refused("edit_file", path="mixed", old="a\nb", new="")
         assert "old is empty" in await shop.refused("edit_file", path="f.py", old="", new="x")
         assert "are the same" in await shop.refused("edit_file", path="f.py", old="a", new="a")
-        assert "made by write_file" in await shop.refused("edit_file", path="g.py", old="a", new="b")
+        assert "to create a file use write_file" in await shop.refused("edit_file", path="g.py", old="a", new="b")
 
 
 # -- commands --

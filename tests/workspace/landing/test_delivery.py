@@ -207,7 +207,7 @@ async def test_a_damaged_object_of_the_user_s_is_told_and_not_overwritten(tmp_pa
     async with store_of(root, tmp_path / "state") as store:
         made = commit_of(store, await work(store, {b"b": b"b\n"}))
         write(root, {f".git/objects/{made[:2]}/{made[2:]}": b""})
-        with pytest.raises(MachineryBroke, match=f"damaged object where {made} should be"):
+        with pytest.raises(MachineryBroke, match=f"object {made} is damaged in the repository"):
             await deliver(store, store.repo, made)
     assert (root / ".git" / "objects" / made[:2] / made[2:]).read_bytes() == b""
 
