@@ -71,7 +71,7 @@ def test_a_red_check_is_written_and_said_to_be_red(make: Make) -> None:
     root = make({"test_it.py": RED})
     answer = init(root)
     assert answer.code == 0 and "tests: fail" in answer.out
-    assert "tests is not green on the code as it is" in answer.err
+    assert "tests is not green on the current code" in answer.err
     assert checks(root) == [{"name": "tests", "command": COMMAND}]
 
 
@@ -108,7 +108,7 @@ def test_a_check_that_cannot_start_is_named_and_not_written(make: Make) -> None:
     needs("npm")
     answer = init(root)
     assert answer.code == 0
-    assert "note: tests-web is left out, for it cannot start here" in answer.err
+    assert "note: tests-web is left out because it cannot start here" in answer.err
     assert checks(root) == [{"name": "tests", "command": COMMAND}]
 
 

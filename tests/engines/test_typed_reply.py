@@ -105,7 +105,7 @@ def test_line_ends_inside_of_strings_are_tolerated() -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (f"{GOOD} {OPPOSITE}", "2 answers that differ"),
+        (f"{GOOD} {OPPOSITE}", "2 different answers"),
         (f'{{"verdict": "fail", "why": "it printed "{GOOD}" and"}}', "broken JSON next to complete JSON"),
         (f'{{"why": "it printed "{GOOD}" and", "verdict": "fail"}}', "broken JSON next to complete JSON"),
         (f'{{"why": "a brace }} and "{GOOD}" and', "broken JSON next to complete JSON"),

@@ -84,7 +84,7 @@ def test_an_imported_repair_is_foreign_whatever_it_claims(taught: Path, tmp_path
     (known,) = repairs(taught)
     assert known["learnt_here"] is False
     assert f"[imported or older: {taught}]" in called(taught, "memory", "list").out
-    assert "source    imported, or older than this field" in called(taught, "memory", "show", known["id"]).out
+    assert "source    imported, or from an older version" in called(taught, "memory", "show", known["id"]).out
     assert run(taught, UP, *ONE_ROUND, env=ACROSS).one("hint_recalled")["source"] == str(taught)
     assert run(taught, RIGHT).code == 0  # learnt here as well: a repair of its own
     assert run(taught, UP, *ONE_ROUND).one("hint_recalled")["source"] == ""

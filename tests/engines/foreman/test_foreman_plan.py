@@ -115,7 +115,7 @@ def test_a_reply_without_a_plan_says_in_one_line_what_is_wrong(reply: str, words
         (subtask("a"), "'a': has neither 'files' nor 'writes'"),
         (subtask("a", files="a.py"), "'files' must be a list, not 'a.py'"),
         (subtask("a", "a.py") | {"writes": {"file": "a.py"}}, "'writes' must be a list, not an object"),
-        (subtask("a", "a.py") | {"reads": [3]}, "'reads' holds a number"),
+        (subtask("a", "a.py") | {"reads": [3]}, "'reads' contains a number"),
         (subtask("a", "a.py") | {"reads": [{"symbol": "f"}]}, "'reads' contains nothing, which is not the path"),
         (subtask("a") | {"writes": [{"file": "a.py", "symbol": ["f"]}]}, "a 'symbol' in 'writes' is a list"),
         (subtask("a", "a.py: f\n\x1b[31m"), "which is not a name"),
@@ -235,7 +235,7 @@ def test_subtasks_that_wait_for_each_other_are_an_issue_that_names_the_ring_alon
         subtask("b", "b.py: g", reads=("c.py",)),
         subtask("c", "c.py", reads=("a.py: x", "f.py")),
     )
-    assert issue.endswith("in a ring: a → b → c → a")
+    assert issue.endswith("in a cycle: a → b → c → a")
 
 
 def test_no_ring_is_made_up_of_two_subtasks_that_share_a_name() -> None:

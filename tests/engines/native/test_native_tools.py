@@ -38,7 +38,7 @@ async def put(shop: Workshop, path: str, content: str | bytes) -> None:
         ("write_file", {"path": "x", "content": "\udc80"}, "content is not valid text"),
         ("write_file", {"path": "\ud800", "content": ""}, "is not a valid path"),
         ("edit_file", {"path": "a.txt", "old": "one", "new": "\udc80"}, "new is not valid text"),
-        ("grep_files", {"pattern": "\ud800"}, "no text"),
+        ("grep_files", {"pattern": "\ud800"}, "not valid text"),
         ("shell", {"command": "echo \ud800"}, ""),
         ("report_no_change", {"kind": "bored", "summary": "s", "evidence": "e"}, "kind must be one of premise_wrong"),
         ("report_no_change", {"kind": "premise_wrong", "summary": " ", "evidence": "e"}, "summary is empty"),
@@ -98,7 +98,7 @@ async def test_a_line_that_is_too_long_is_cut_and_says_so(root: Path) -> None:
         part = await shop.said("read_file", path="minified.js")
         assert len(part.encode()) <= MOST_BYTES
         assert "lines 1-1 of 2" in part
-        assert "line 1 goes on" in part
+        assert "line 1 continues" in part
 
 
 async def test_a_huge_file_says_its_size_and_is_read_in_parts(root: Path) -> None:

@@ -46,7 +46,7 @@ async def test_an_edit_leaves_encoding_and_line_ends_as_they_are(
 async def test_letters_of_utf8_are_not_mixed_into_a_file_of_another_encoding(root: Path) -> None:
     async with workshop(root) as shop:
         await put(shop, "latin", b"caf\xe9 one\n")
-        assert "latin is not in UTF-8" in await shop.refused("edit_file", path="latin", old="one", new="zw\u00f6lf")
+        assert "latin is not UTF-8" in await shop.refused("edit_file", path="latin", old="one", new="zw\u00f6lf")
         assert content(shop, "latin") == b"caf\xe9 one\n"
 
 

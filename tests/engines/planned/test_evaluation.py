@@ -156,7 +156,7 @@ def test_every_failed_rule_is_told_after_the_summary() -> None:
         (json.dumps(GOOD)[:-1], "is broken"),
         ('{"verdict": ' + "[" * 100_000, "nested too deeply"),
         ("x" * 10_000_000, "longer than"),
-        (json.dumps(GOOD) + json.dumps(GOOD | {"verdict": "fail"}), "2 answers that differ"),
+        (json.dumps(GOOD) + json.dumps(GOOD | {"verdict": "fail"}), "2 different answers"),
         ('{"verdict": "fail", "summary": "it says "' + json.dumps(GOOD) + '"', "broken JSON next to complete JSON"),
     ],
     ids=lambda value: value[:20],
