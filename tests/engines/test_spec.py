@@ -35,16 +35,16 @@ def test_a_name_is_read_by_its_role(text: str, role: Role, spec: EngineSpec) -> 
 @pytest.mark.parametrize(
     ("text", "role", "named"),
     [
-        ("", "engine", "'' is not an engine; known are auto, native, external, foreman, planned"),
-        ("claude", "engine", "'claude' is not an engine"),
-        ("native:x", "engine", "'native:x' is not an engine"),
-        ("auto:", "engine", "'auto:' is not an engine"),
-        ("external:", "engine", "'external:' is not an engine"),
-        ("planned:planned", "engine", "'planned' is no builder; known are native, external, foreman and every agent"),
-        ("planned:native:x", "engine", "'native:x' is no builder"),
-        ("foreman:native:x", "engine", "'native:x' is no worker; known are native, external and every agent"),
-        ("foreman:foreman", "builder", "'foreman' is no worker"),
-        ("auto", "worker", "'auto' is no worker"),
+        ("", "engine", "unknown engine ''; use auto, native, external, foreman, planned"),
+        ("claude", "engine", "unknown engine 'claude'"),
+        ("native:x", "engine", "unknown engine 'native:x'"),
+        ("auto:", "engine", "unknown engine 'auto:'"),
+        ("external:", "engine", "unknown engine 'external:'"),
+        ("planned:planned", "engine", "unknown builder 'planned'; use native, auto, external, foreman or an agent"),
+        ("planned:native:x", "engine", "unknown builder 'native:x'"),
+        ("foreman:native:x", "engine", "unknown worker 'native:x'; use native, external or an agent"),
+        ("foreman:foreman", "builder", "unknown worker 'foreman'"),
+        ("auto", "worker", "unknown worker 'auto'"),
     ],
 )
 def test_a_name_that_cannot_stand_there_is_one_clear_line(text: str, role: Role, named: str) -> None:

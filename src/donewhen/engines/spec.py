@@ -96,7 +96,7 @@ _KINDS = {
     "worker": (EngineKind.NATIVE, EngineKind.EXTERNAL),
 }
 _UNKNOWN = {
-    "engine": f"'{{}}' is not an engine; known are {', '.join(EngineKind)}",
-    "builder": "'{}' is no builder; known are native, external, foreman and every agent",
-    "worker": "'{}' is no worker; known are native, external and every agent",
+    "engine": f"unknown engine '{{}}'; use {', '.join(EngineKind)}",
+    "builder": "unknown builder '{}'; use native, auto, external, foreman or an agent",
+    "worker": "unknown worker '{}'; use native, external or an agent",
 }

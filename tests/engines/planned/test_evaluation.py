@@ -249,7 +249,7 @@ def test_risks_and_required_updates_may_be_missing_but_are_lists(key: str) -> No
 
 @pytest.mark.parametrize("key", ["findings", "unmet_contract_items", "residual_risks", "required_tracker_updates"])
 def test_more_than_anybody_reads_is_malformed(key: str) -> None:
-    assert "at most 100 are taken" in issue_with(**{key: [LOW] * (MOST_ENTRIES + 1)})
+    assert "at most 100 are allowed" in issue_with(**{key: [LOW] * (MOST_ENTRIES + 1)})
 
 
 def test_every_reason_is_told_at_once() -> None:

@@ -36,7 +36,9 @@ def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json:
     from donewhen.session.verbs.check import CheckWatcher
 
     if head and as_is:
-        raise BadInput("--head and --as-is exclude each other: one leaves the working tree out, the other takes all")
+        raise BadInput(
+            "--head and --as-is exclude each other: --head ignores the working tree, --as-is judges all of it"
+        )
     request = CheckRequest(subject="head" if head else "as-is" if as_is else "working", fresh=fresh)
     watch = CheckWatcher(say=say, judging=partial(audience, as_json), accepts=_accepts)
     try:
@@ -53,4 +55,4 @@ def _accepts(proposal: "ContractProposal") -> bool:
 
     say("there is no contract yet; `donewhen init` would write this one:")
     contract_lines.show(proposal, err=True)
-    return sys.stdin.isatty() and click.confirm("Judge by it now?", default=False, err=True)
+    return sys.stdin.isatty() and click.confirm("Judge with it now?", default=False, err=True)

@@ -44,4 +44,4 @@ def _allows(wider: Mapping[str, tuple[str, ...]]) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     keys = ", ".join(f"{key} = {list(values)}" for key, values in wider.items())
-    return click.confirm(one_line(f"Let the checks have [workspace] {keys}?"), default=False)
+    return click.confirm(one_line(f"Allow the checks [workspace] {keys}?"), default=False)

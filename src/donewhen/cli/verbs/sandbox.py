@@ -13,10 +13,15 @@ from donewhen.server import methods
 
 
 @click.command("sandbox", context_settings={"allow_interspersed_args": False})
-@click.option("--repo", type=click.Path(path_type=Path), default=None, help="Repository, instead of this one.")
-@click.option("--base", default="", help="Commit the tree starts from; HEAD unless given.")
-@click.option("--dirty", is_flag=True, help="Start from a snapshot of the uncommitted changes as well.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=None, help="Seconds; exit 124 then.")
+@click.option("--repo", type=click.Path(path_type=Path), default=None, help="The repository; default: here.")
+@click.option("--base", default="", help="The commit to start from; default: HEAD.")
+@click.option("--dirty", is_flag=True, help="Start from HEAD with your uncommitted changes.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=None,
+    help="Time limit in seconds; exit 124 when it is reached.",
+)
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...")
 def command(repo: Path | None, base: str, dirty: bool, timeout: float | None, words: tuple[str, ...]) -> int:
     """Run one command exactly as an engine's command would run; its exit code.

@@ -136,7 +136,7 @@ def _baseline(event: events.BaselineCompleted) -> str:
 
 
 def _declined(event: events.EngineDeclined) -> str:
-    return f"engine {event.engine} gave up ({event.reason}: {short(event.detail)}); next is {event.next}"
+    return f"engine {event.engine} stopped ({event.reason}: {short(event.detail)}); next is {event.next}"
 
 
 def _protected(event: events.ProtectedEdit) -> str:
@@ -188,7 +188,7 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     events.HintRecalled: _hint,
     events.QuestionAsked: _question,
     events.QuestionAnswered: lambda event: f"answered: {short(event.answer)}",
-    events.QuestionExpired: lambda _: "nobody answered in time",
+    events.QuestionExpired: lambda _: "no answer in time",
     events.GateOpened: lambda event: f"waits for a person ({event.gate}): {short(event.reason)}",
     events.GateDecided: lambda event: f"{event.gate}: {event.decision}",
     events.PlanningStarted: lambda _: "planning",

@@ -169,7 +169,7 @@ class LiveState:
             case events.QuestionAsked() | events.GateOpened():
                 self._do(_STATES["waiting"], now)
             case events.QuestionAnswered() | events.QuestionExpired() | events.GateDecided():
-                self._do("going on", now)
+                self._do("continuing", now)
             case _:
                 pass
 
@@ -189,7 +189,7 @@ _STEPS: dict[type[Event], str] = {
     events.PlanningCompleted: "preparing the subtasks",
     events.EvaluationStarted: "evaluating",
     events.EvaluationCompleted: "thinking",
-    events.SubtasksFarmed: "putting the patches together",
+    events.SubtasksFarmed: "combining the patches",
     events.DiffReady: "finishing",
 }
 _STATES = {"running": "thinking", "judging": "judging", "waiting": "waiting for a person", "finished": "finishing"}

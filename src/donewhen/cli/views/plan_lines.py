@@ -18,7 +18,7 @@ def proposed_lines(event: events.ContractProposed) -> Iterator[str]:
     if event.revised is False:
         yield f"the contract was not revised: {short(event.reason)}"
     else:
-        heading = "the contract was revised" if event.revised else "there is no contract yet; proposed is"
+        heading = "the contract was revised" if event.revised else "no contract yet; proposed"
         yield f"{heading}: {said}"
     yield from _listed("not verified by this contract", event.not_verified)
 

@@ -40,9 +40,9 @@ def propose(root: Path, programs: Programs) -> Proposal:
     found = [one for one in everything if isinstance(one, FoundCheck)]
     found += _only_called(seen, called, everything, programs)
     hints = [one.text for one in everything if isinstance(one, Hint)]
-    hints += [f"{path} cannot be read as what its name says, and was left out" for path in sorted(seen.broken)]
+    hints += [f"{path} cannot be parsed and is ignored" for path in sorted(seen.broken)]
     if not seen.complete:
-        hints.append("the repository is large; what lies deep in it was not looked at")
+        hints.append("the repository is large; its deepest directories were not searched")
     chosen = select.choose(found)
     wanted = services.services(seen)
     if not any(one.kind == "tests" for one in chosen):

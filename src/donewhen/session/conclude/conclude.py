@@ -203,7 +203,7 @@ class Conclusion:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
         story = self._recorder.story
         if any(gate.kind == GateKind.LANDING and gate.decision == Decision.DENIED for gate in story.gates.values()):
-            return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=plan.tree)
+            return await self._ending.finish(Outcome.REJECTED, "a person denied the landing", tree=plan.tree)
         if story.gate is not None and story.gate.kind == GateKind.LANDING:
             self._gates.decide(True, "the session continues")
         return await self._land(plan)
@@ -229,7 +229,7 @@ class Conclusion:
             return self._ending.wait(reason=f"{GateKind.LANDING.reason}: {why}")
         if decision is Decision.APPROVED:
             return await self._land(plan)
-        return await self._ending.finish(Outcome.REJECTED, "a person refused the landing", tree=plan.tree)
+        return await self._ending.finish(Outcome.REJECTED, "a person denied the landing", tree=plan.tree)
 
     async def _judge_as_is(self, candidate: str) -> Verdict:
         base, emit = self._opened.base, self._recorder.emit
@@ -240,7 +240,7 @@ class Conclusion:
 
 def _refusal(story: SessionState, stop: Stop) -> str:
     summary = next((one.opinion.summary for one in reversed(story.rounds) if one.opinion), "")
-    return summary if stop.kind == "rejected" or not stop.reason else f"{summary}; and then: {stop.reason}"
+    return summary if stop.kind == "rejected" or not stop.reason else f"{summary}; then: {stop.reason}"
 
 
 def results_at_end(story: SessionState) -> tuple[CheckResult, ...]:

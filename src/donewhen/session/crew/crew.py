@@ -95,7 +95,7 @@ def _require_agents(settings: Settings, spec: EngineSpec) -> None:
 
     known = agent_list.known(settings) if spec.agent else {}
     if spec.agent and spec.agent not in known:
-        raise BadInput(f"'{spec.agent}' is not an agent; known are {', '.join(known)}")
+        raise BadInput(f"unknown agent '{spec.agent}'; use {', '.join(known)}")
     if spec.inner is not None:
         _require_agents(settings, spec.inner)
 
@@ -234,12 +234,12 @@ async def _foreman(place: Workplace, spec: EngineSpec, chosen: _Chosen, before: 
     has_agents = worker.kind is EngineKind.EXTERNAL
     agents = await _external(place, worker.agent or before, asked=True) if has_agents else []
     if isinstance(chosen, BadInput):
-        reason = "a planner needs a model, and there is none"
+        reason = "a planner needs a model, and none is ready"
         return [LadderStep(kind=EngineKind.FOREMAN, engine=None, reason=reason, declines="not_ready"), *agents]
     works = agents[0] if agents else _native_rung(place, spec.kind, chosen[0])
     if works.engine is None:
         return [replace(works, kind=EngineKind.FOREMAN)]
-    why = "the intent looks complex" if spec.kind is EngineKind.AUTO else "it was asked for"
+    why = "the intent looks complex" if spec.kind is EngineKind.AUTO else "you asked for it"
     return [_foreman_rung(place, works, works.engine, chosen[0], why), *agents]
 
 
@@ -280,7 +280,7 @@ def _external_rung(place: Workplace, hired: "AgentLaunchSpec", reason: str) -> L
 
 def _native_rung(place: Workplace, wanted: EngineKind, model: Model) -> LadderStep:
     settings = place.settings
-    reasons = {EngineKind.NATIVE: "it was asked for", EngineKind.AUTO: "a model is configured"}
+    reasons = {EngineKind.NATIVE: "you asked for it", EngineKind.AUTO: "a model is configured"}
     return LadderStep(
         kind=EngineKind.NATIVE,
         engine=_native(place, settings, model),

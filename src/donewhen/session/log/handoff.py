@@ -77,7 +77,7 @@ def _evaluation(session: str, story: SessionState) -> Iterator[str]:
     """Yield the evaluations, the states of the plan items, and the paths of the complete files."""
     opinions = [one.opinion for one in story.rounds if one.opinion is not None]
     if opinions:
-        yield from ("", "## What was said about green work", "")
+        yield from ("", "## What evaluators wrote about green work", "")
         yield from (f"{number}. {one.status}: {_in_a_line(one.summary)}" for number, one in enumerate(opinions, 1))
     if story.proposals:
         from donewhen.session.log import plan_files  # loaded on use: only planned sessions have these files

@@ -37,7 +37,7 @@ def of_verdict(verdict: Verdict, contract: Contract) -> str:
 
 def of_refusal(reason: str, paths: Sequence[RefusedPath] = ()) -> str:
     """Return the feedback for a tree that cannot be captured as a candidate."""
-    words = f"Your work could not be judged, because it holds something that cannot be part of it: {reason}"
+    words = f"Your work could not be judged, because it contains something that cannot be part of it: {reason}"
     return "\n".join([words, *(f"- {one.path} {one.reason}" for one in paths)])
 
 

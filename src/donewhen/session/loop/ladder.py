@@ -54,7 +54,7 @@ async def _on(bench: RoundContext, rung: LadderStep, evaluate: Evaluate | None, 
         return Stop("declined", rung.reason, word=rung.declines)
     story = bench.recorder.story
     if rung.kind.needs_clean_tree and _last(story, rung) is None and await _holds_work_of_others(bench, rung):
-        return Stop("declined", "somebody else's work is in the tree already; it is gone on with", word="under_way")
+        return Stop("declined", "the tree already contains another engine's work; continuing from it", word="under_way")
     if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
         return Stop("declined", "no rounds left", word="red")
     try:

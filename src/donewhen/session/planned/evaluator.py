@@ -111,8 +111,8 @@ class Evaluator:
         unproven = Opinion(
             n=current.n,
             status="unproven",
-            summary=f"the contract is green, but what the items promise is not: {', '.join(red)}",
-            feedback=f"The contract is green. What the items of the plan promise is not there yet.\n\n{told}",
+            summary=f"the contract is green, but plan item checks fail: {', '.join(red)}",
+            feedback=f"The contract is green, but checks of the plan items fail.\n\n{told}",
             results=check_results(verdict),
         )
         self._write(unproven)

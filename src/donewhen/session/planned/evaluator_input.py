@@ -42,7 +42,7 @@ async def case_of(bench: RoundContext, current: Round, results: Sequence[CheckRe
 
 def _warnings(story: SessionState, judged: Judged, plan: Plan, held_out: frozenset[str]) -> Iterator[str]:
     for edit in judged.edits or ():
-        yield f"{edit.path} ({edit.action}) was edited and is not graded: {edit.reason}"
+        yield f"{edit.path} ({edit.action}) was changed and is not graded: {edit.reason}"
     yield from judged.notes_without(held_out)
     if judged.discriminating is False:
         yield "no check of the contract is red without the change"

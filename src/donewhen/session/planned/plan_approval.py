@@ -100,7 +100,7 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
         return None
     foreman = next((rung for rung in rungs if isinstance(rung.engine, ForemanEngine)), None)
     if foreman is None:
-        why = next((rung.reason for rung in rungs if rung.kind is EngineKind.FOREMAN), "nobody can plan")
+        why = next((rung.reason for rung in rungs if rung.kind is EngineKind.FOREMAN), "there is no planner")
         return Stop("declined", why)
     assert isinstance(foreman.engine, ForemanEngine)
     decision: Decision | None = Decision.CHANGED
@@ -118,7 +118,7 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
     if decision is None:
         return Stop("waits", GateKind.PLAN.reason)
     if decision is Decision.DENIED:
-        return Stop("refused", "the plan was refused")
+        return Stop("refused", "a person denied the plan")
     StepNotebook(bench.recorder, EngineKind.FOREMAN).write(Note(APPROVED, {}))
     return None
 

@@ -56,7 +56,7 @@ async def check(request: CheckRequest, receipt: Path | None, watch: CheckWatcher
         took = round((time.monotonic() - began) * 1000)
         changed = [place.repo.files.place(edit.path) for edit in verdict.edits if edit.action == "modified"]
         if str(place.settings.file) in changed:
-            watch.say("note: the contract is the working tree's; HEAD has another donewhen.toml")
+            watch.say("note: the contract is read from the working tree; donewhen.toml is different in HEAD")
         if receipt is not None:
             from donewhen.session.check import receipts  # loaded on use: most checks write none
 

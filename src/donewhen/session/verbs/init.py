@@ -47,7 +47,7 @@ async def init(watch: InitWatcher) -> ContractProposal:
         view.show(verdict)
         for result in verdict.results:
             if reason := init_contract.unable(result):
-                watch.say(f"note: {result.name} is left out, for it cannot start here: {reason}")
+                watch.say(f"note: {result.name} is left out because it cannot start here: {reason}")
         plan = init_contract.settled(plan, verdict)
         if not plan.has_tests:
             raise BadInput("no tests can start here, so nothing was written")

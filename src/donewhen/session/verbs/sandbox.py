@@ -37,7 +37,7 @@ async def run(options: SandboxOptions, say: Say, stdout: Write, stderr: Write) -
             say(f"note: {note}")
         if place.probe.level is not Level.BUBBLEWRAP:
             name = place.probe.level.value
-            say(f"note: the isolation of this run is '{name}'; `donewhen doctor` says what that costs")
+            say(f"note: the isolation level is '{name}'; `donewhen doctor` explains what that costs")
         commit = await place.maker_base(await _base(place, options, say))
         async with place.tree("throwaway", commit) as tree:
             finished = await place.room(tree).run(line, stdout=stdout, stderr=stderr)
@@ -46,13 +46,13 @@ async def run(options: SandboxOptions, say: Say, stdout: Write, stderr: Write) -
 
 def _require_sense(options: SandboxOptions) -> None:
     if options.base and options.dirty:
-        raise BadInput("--base and --dirty exclude each other: a snapshot stands on HEAD")
+        raise BadInput("--dirty and --base exclude each other: --dirty always starts from HEAD")
     if options.timeout_secs is not None and not math.isfinite(options.timeout_secs):
         raise BadInput(f"--timeout must be a finite number above 0, not {options.timeout_secs:g}")
     if not options.command.strip():
         raise BadInput("sandbox: the command is empty")
     if "\0" in options.command:
-        raise BadInput("sandbox: the command holds a NUL byte")
+        raise BadInput("sandbox: the command contains a NUL byte")
 
 
 async def _base(place: Workplace, options: SandboxOptions, say: Say) -> str:
@@ -69,7 +69,7 @@ async def _base(place: Workplace, options: SandboxOptions, say: Say) -> str:
 
 def _exit_code(finished: Finished, say: Say) -> int:
     if finished.end is End.TIMED_OUT:
-        say("donewhen: the command was stopped: its time was up")
+        say("donewhen: the command was stopped: time limit reached")
         return TIMED_OUT
     if finished.end is End.LIMIT:
         say(f"donewhen: the command was stopped: {finished.reason}")

@@ -116,7 +116,7 @@ class Combined:
     def summary(self) -> str:
         united = self.united
         counts = f"{len(united.kept)} of {len(united.gated)} are in"
-        searched = f"; {united.runs} judgements and {united.confirmations} confirmations" if united.runs else ""
+        searched = f"; {united.runs} verdicts and {united.confirmations} confirmations" if united.runs else ""
         branch = f"; branch {self.branch} ({self.commit[:12]})" if self.branch else "; no branch was made"
         return counts + searched + branch
 
