@@ -162,7 +162,7 @@ async def session_follow(session: str) -> AsyncGenerator[Record]:
 def session_answer(session: str, text: str) -> dict[str, Any]:
     """Answer the pending question. `live` in the result is True if a process is working on the session now."""
     request = {"do": "answer", "text": text}
-    return _send_or_record(session, request, lambda log: offline.answer(log, text), "no question waits for an answer")
+    return _send_or_record(session, request, lambda log: offline.answer(log, text), "no question is pending")
 
 
 def session_decide(session: str, approved: bool) -> dict[str, Any]:

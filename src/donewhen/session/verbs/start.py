@@ -185,7 +185,7 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
         session = archive.find(prefix)
         story = told(archive.records(session))
         if not story.opened:
-            raise BadInput(f"session {session} was never opened completely; there is nothing to go on with")
+            raise BadInput(f"session {session} never started and cannot be resumed")
         if (result := _final_result(session, story)) is not None:
             return result
         if story.lost:

@@ -149,7 +149,7 @@ async def combine(place: Workplace, contract: Contract, base: str, words: Sequen
     gate = PatchGate(store=store, base=tree, reader=reader, judging=judging, allowed=editable(contract))
     united = await Combiner(gate, integration, judging, emit).combine_all(patches)
     moved = [patch.id for patch in patches if patch.origin and await _has_moved(place, patch)]
-    note = f"moved since, and judged as they were before: {', '.join(moved)}" if moved else ""
+    note = f"moved during the run; judged at their earlier commits: {', '.join(moved)}" if moved else ""
     branch, commit = await _land(place, base, united, integration) if united.kept else ("", "")
     if branch:
         emit(Landed(branch=branch, commit=commit, note=note))
