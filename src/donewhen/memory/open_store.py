@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from donewhen.errors import BadInput, MachineryBroke
+from donewhen.errors import MachineryBroke
 from donewhen.memory.repair_store import RepairStore
 from donewhen.memory.schema import MEMORY
 from donewhen.storage.connection import Connection, Damaged
 from donewhen.storage.disposable_db import connect, set_aside
 from donewhen.storage.migrations import migrate
+from donewhen.storage.open_server import connect_server
 
 T = TypeVar("T")
 FILE = "memory.db"
@@ -79,10 +80,5 @@ class RepairStoreHandle:
         return self._on_server()
 
     def _on_server(self) -> Connection:
-        if self._server is None:
-            try:
-                from donewhen.storage.postgres import PostgresConnection
-            except ImportError as error:
-                raise BadInput("storage.url needs the PostgreSQL driver: install donewhen[postgres]") from error
-            self._server = PostgresConnection(self._url, self._patience)
+        self._server = self._server or connect_server(self._url, self._patience)
         return self._server

@@ -17,6 +17,7 @@ from donewhen.storage.db_lock import DatabaseLock
 from donewhen.storage.lease import Lease, now
 from donewhen.storage.log_file import LogFile, LogHeader
 from donewhen.storage.migrations import migrate
+from donewhen.storage.open_server import connect_server
 from donewhen.storage.owner import Owned, Owner
 from donewhen.storage.read_records import read
 from donewhen.storage.rebuild import ensure_sound, make_private
@@ -161,14 +162,8 @@ def _unknown(session: str) -> BadInput:
 
 
 def _on_server(url: str, patience: float) -> Archive:
-    if not url.startswith(("postgresql://", "postgres://")):
-        raise BadInput("storage.url must start with postgresql://")
-    try:
-        from donewhen.storage.postgres import PostgresConnection
-    except ImportError as error:
-        raise BadInput("storage.url needs the PostgreSQL driver: install donewhen[postgres]") from error
     with ExitStack() as unless_opened:
-        connection = PostgresConnection(url, patience)
+        connection = connect_server(url, patience)
         unless_opened.callback(connection.close)
         migrate(connection)
         unless_opened.pop_all()
