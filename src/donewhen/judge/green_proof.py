@@ -21,6 +21,7 @@ from donewhen.judge.judge_host import JudgeEnvironment
 from donewhen.judge.verdict import CheckStatus, Phase, VerdictNote
 from donewhen.records import frozen
 from donewhen.workspace.git.objects import raw
+from donewhen.workspace.git.store import edit_tree
 
 MANY = 2.0
 """More runnable processes per CPU than this mean an overloaded machine."""
@@ -166,8 +167,6 @@ class GreenProof:
 
         New test files may add tests. They may not help other tests to pass.
         """
-        from donewhen.workspace.git.store import edit_tree
-
         store, base = self.runs.host.store, self.runs.base_tree
         added = [change.path for change in await store.diff(base, self.judged.control) if change.old is None]
         alone = await edit_tree.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})

@@ -28,7 +28,7 @@ from donewhen.session.settings.trust import TrustBook
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.git.objects import FILE, TreeEntry, raw, text
 from donewhen.workspace.git.repo import Repo, open_repo
-from donewhen.workspace.git.store import Store
+from donewhen.workspace.git.store import Store, edit_tree
 from donewhen.workspace.process.command import Finished
 from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox import level
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from donewhen.workspace.sandbox.relay import RelayService
     from donewhen.workspace.sandbox.sandbox import SandboxTree, TreeSandbox
 
-# `sandbox.sandbox` and `store.edit_tree` are loaded on use: a caller that runs no command and edits no tree needs
-# neither.
+# `sandbox.sandbox` is loaded on use: a caller that runs no command does not need it.
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIDY_SECS = 86_400
@@ -95,8 +94,6 @@ class Workplace:
         """Return the commit that a maker starts from: this one, or a copy that does not reveal held-out checks."""
         if not self.holds_out:
             return commit
-        from donewhen.workspace.git.store import edit_tree
-
         tree = await self.store.tree_of(commit)
         shown = await self._without_held_out(tree)
         return commit if shown == tree else await edit_tree.commit_like(self.store.bare, commit, shown)
@@ -107,8 +104,6 @@ class Workplace:
 
     async def candidate_of(self, made: str, base: str) -> str:
         """Return what a maker made as a tree over the real base. What was hidden from the maker is there again."""
-        from donewhen.workspace.git.store import edit_tree
-
         shown = await self.maker_base(base)
         if shown == base:
             return made
@@ -117,8 +112,6 @@ class Workplace:
         return await edit_tree.with_changes(self.store.bare, await self.store.tree_of(base), entries)
 
     async def _without_held_out(self, tree: str) -> str:
-        from donewhen.workspace.git.store import edit_tree
-
         for file in (self.settings.file, *self.settings.also):
             if file is None or not file.is_relative_to(self.repo.root):
                 continue
@@ -158,8 +151,6 @@ class Workplace:
         before = dict(await setup_inputs(self.store, commit))
         if dict(inputs) == before:
             return ""
-        from donewhen.workspace.git.store import edit_tree
-
         changed = {path: blob for path, blob in inputs if before.get(path) != blob}
         entries: dict[bytes, TreeEntry | None] = {raw(path): TreeEntry(FILE, blob) for path, blob in changed.items()}
         entries.update({raw(path): None for path in before.keys() - dict(inputs).keys()})

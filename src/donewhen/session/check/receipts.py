@@ -24,6 +24,7 @@ from donewhen.session.settings.settings import FILE_NAME, checked
 from donewhen.session.workplace import Workplace
 from donewhen.toml import BadToml, parse_toml
 from donewhen.workspace.files import write_atomically
+from donewhen.workspace.git.store import edit_tree
 from donewhen.workspace.sandbox.level import Level
 
 DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
@@ -168,8 +169,6 @@ async def _foreign_contract(place: Workplace, found: Receipt, start: Path) -> st
 
 async def _contract_file(place: Workplace, commit: str, start: Path) -> tuple[Path, bytes | None]:
     """Return the nearest donewhen.toml of a commit from a directory upward, as it is searched in a working tree."""
-    from donewhen.workspace.git.store import edit_tree  # loaded on use: `check` writes receipts and does not need it
-
     tree, here = await place.store.tree_of(commit), start.resolve().relative_to(place.repo.root)
     for directory in (here, *here.parents):
         file = directory / FILE_NAME

@@ -28,7 +28,7 @@ from donewhen.union.oracle import Members
 from donewhen.union.parser_client import ParserClient
 from donewhen.union.patch import Patch
 from donewhen.workspace.git.objects import TreeEntry, raw
-from donewhen.workspace.git.store import Store
+from donewhen.workspace.git.store import Store, edit_tree
 from donewhen.workspace.git.store.bare import LARGEST_SHOWN
 from donewhen.workspace.trees import orphans
 from donewhen.workspace.trees.maker import Maker
@@ -160,7 +160,6 @@ def _tell_of(recorder: LogWriter, subtask: str, event: Event) -> None:
 async def _without_leavings(bench: RoundContext, tree: str) -> str:
     """Return a tree without new files that tools leave behind when they run."""
     from donewhen.judge.protect import Guard
-    from donewhen.workspace.git.store import edit_tree
 
     place, base = bench.place, bench.opened.base
     files = await place.trees.layers.root_of(base)
