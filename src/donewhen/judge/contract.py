@@ -105,7 +105,7 @@ def require_sound(checks: Sequence[Check]) -> None:
         if "\0" in check.command:
             raise BadInput(f"'{at}.command' of check '{check.name}' contains a NUL byte")
         if (size := len(check.command.encode("utf-8", "surrogatepass"))) > LONGEST_COMMAND:
-            problem = f"has {size} bytes; at most {LONGEST_COMMAND} can be run: put it into a script"
+            problem = f"has {size} bytes; at most {LONGEST_COMMAND} are possible: put it into a script"
             raise BadInput(f"'{at}.command' of check '{check.name}' {problem}")
         parts = PurePosixPath(check.dir).parts
         if check.dir == "" or check.dir.startswith("/") or ".." in parts or "\0" in check.dir:

@@ -168,7 +168,9 @@ class RepairStore:
             raise BadInput(f"there is no repair {prefix!r}; see: donewhen memory list")
         if len(found) > 1:
             shown = ", ".join(found[:SHOWN_IDS])
-            raise BadInput(f"{prefix!r} may be any of these repairs: {shown}{', …' if len(found) > SHOWN_IDS else ''}")
+            raise BadInput(
+                f"{prefix!r} is ambiguous; it matches these repairs: {shown}{', …' if len(found) > SHOWN_IDS else ''}"
+            )
         return self._known_repair(
             self._connection.run(f"SELECT id, {_COLUMNS} FROM donewhen_repairs WHERE id = ?", *found)[0]
         )

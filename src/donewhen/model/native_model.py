@@ -99,7 +99,7 @@ class NativeModel:
             await self.transport.ask(HttpRequest(self.endpoint.url + wire.path, headers, body), listener)
             return listener.draft()
         except BrokenStream as error:
-            failure = RequestError(f"the answer is broken: {error}", "malformed", retry=True)
+            failure = RequestError(f"the response is broken: {error}", "malformed", retry=True)
             failure.usage = listener.usage or Usage()
             raise failure from error
         except RequestError as failure:
@@ -126,7 +126,7 @@ class NativeModel:
         if error.waits == "sign_in" and self.endpoint.about_key:
             error.message += f"; {self.endpoint.about_key}"
         elif error.kind == "not_found":
-            error.message += f"; asked was {host_and_path(self.endpoint.url + wire.path)}"
+            error.message += f"; the request went to {host_and_path(self.endpoint.url + wire.path)}"
         return False
 
     def _change_request(self, error: RequestError, wire: Wire, conversation: WireConversation) -> bool:

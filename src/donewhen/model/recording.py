@@ -106,7 +106,7 @@ class Replay:
     async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         recorded = self.turns.get(turn.role, ())
         if turn.number >= len(recorded):
-            message = f"{self.name} has {len(recorded)} turns of {turn.role}, and turn {turn.number + 1} was asked for"
+            message = f"{self.name} has {len(recorded)} turns of {turn.role}, but turn {turn.number + 1} was requested"
             raise ModelFailed(message, kind="script", final=True)
         found = recorded[turn.number]
         if not isinstance(found, Reply):

@@ -55,7 +55,7 @@ class Retries:
             return ModelWaits(error.message, error.waits, _utc(error.reset_at))
         if error.kind == "rate_limited" and error.after is not None and error.after > self._left(turn):
             return ModelWaits(error.message, "quota", _utc(self.clock.now() + error.after))
-        times = f", asked {turn.times + 1} times" if turn.times else ""
+        times = f", tried {turn.times + 1} times" if turn.times else ""
         return ModelFailed(f"{error.message}{times}", error.kind, error.final)
 
 

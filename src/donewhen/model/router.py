@@ -71,7 +71,7 @@ def choose(
             f"the only configured model{note}" if others == list(configured) else f"the only model left{note}",
         )
     if not rows:
-        return Choice(among[0], f"the first of {len(among)} that are configured; none has a history{note}")
+        return Choice(among[0], f"the first of {len(among)} configured models; none has a history{note}")
     return _draw(among, rows, random.Random(seed), note)
 
 

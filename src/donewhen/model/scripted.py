@@ -48,7 +48,7 @@ class Scripted:
         steps = self.steps.get(turn.role, ())
         if turn.number >= len(steps):
             count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
-            message = f"the script has {count} for {turn.role}, and turn {turn.number + 1} was asked for"
+            message = f"the script has {count} for {turn.role}, but turn {turn.number + 1} was requested"
             raise ModelFailed(message, kind="script", final=True)
         step = steps[turn.number]
         if step.delay:

@@ -88,11 +88,11 @@ class Transport:
         with anyio.move_on_after(limits.total) as total, reader.watch, _as_request_errors(request.url):
             await self._exchange(request, reader)
         if total.cancelled_caught:
-            raise RequestError(f"the answer took longer than {limits.total:g} seconds", "timeout", retry=True)
+            raise RequestError(f"the response took longer than {limits.total:g} seconds", "timeout", retry=True)
         if reader.watch.cancelled_caught and reader.began:
-            raise RequestError(f"the answer stopped for {limits.silence:g} seconds", "timeout", retry=True)
+            raise RequestError(f"the response stopped for {limits.silence:g} seconds", "timeout", retry=True)
         if reader.watch.cancelled_caught:
-            raise RequestError(f"no answer began within {limits.first_event:g} seconds", "timeout", retry=True)
+            raise RequestError(f"no response started within {limits.first_event:g} seconds", "timeout", retry=True)
 
     async def _exchange(self, request: HttpRequest, reader: _AnswerReader) -> None:
         client = self._open_client(request.url)
@@ -147,7 +147,7 @@ def _as_request_errors(url: str) -> Generator[None]:
     except BrokenStream as error:
         raise RequestError(f"the response is broken: {error}", "malformed", retry=True) from error
     except httpx2.ConnectTimeout as error:
-        message = f"no connection to {_host(url)} within the time for it"
+        message = f"no connection to {_host(url)} in time"
         raise RequestError(message, "timeout", retry=True) from error
     except httpx2.ProxyError as error:
         raise RequestError(f"the proxy rejected it: {error}", "proxy") from error

@@ -54,7 +54,7 @@ class Archive:
     def create(self, session: str, repo: str, title: str, owner: Owner | None = None) -> Lease:
         """Create a session, owned by this process unless `owner` is given."""
         if not _ID.fullmatch(session):
-            raise BadInput(f"{session!r} cannot be the id of a session")
+            raise BadInput(f"{session!r} is not a valid session id")
         if (log_file := self._log_file(session)) and log_file.path.exists():
             raise BadInput(f"there is a log of a session {session} already: {log_file.path}")
         self._distrust()

@@ -70,8 +70,8 @@ class Lease:
         if numbers is None:
             now_held = holder_of(self._connection, self.session)
             owner = Owner.read(now_held[1]) if now_held else None
-            why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was given up"
-            raise LeaseLost(f"session {self.session} {why}; nothing more can be written to it from here")
+            why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was released"
+            raise LeaseLost(f"session {self.session} {why}; this process cannot write to it any more")
         position, seq, at = numbers[0] - batch.records, numbers[1] - batch.events, numbers[2]
         notes = batch.records - batch.events
         return [

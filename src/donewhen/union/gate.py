@@ -102,7 +102,7 @@ class PatchGate:
         files = [change for change in facts.changes if _is_text(change.new)]
         scanned = [c for c in files if max(sizes[c.old], sizes[c.new]) <= LARGEST_SCANNED]
         if len(scanned) < len(files):
-            facts.notes.append(f"{len(files) - len(scanned)} files are too large to look for secrets in")
+            facts.notes.append(f"{len(files) - len(scanned)} files are too large to be searched for secrets")
         texts = await self._texts(scanned)
         for change in scanned:
             found += patch_rules.secrets(change.path, texts[change.old], texts[change.new])
@@ -129,7 +129,7 @@ class PatchGate:
             ]
             return facts.result("inconclusive", reasons, judgement)
         if not judgement.has_evidence:
-            words = "no check was green on the base, and nothing could be built: nothing shows that it breaks nothing"
+            words = "no check was green on the base, and nothing could be built: nothing proves that it is harmless"
             return facts.result("inconclusive", [Reason("no_evidence", words)], judgement)
         return facts.result("accepted", [], judgement)
 
@@ -218,7 +218,7 @@ def _stray_changes(facts: PatchFacts) -> list[Reason]:
         if change.path not in footprint.files
     ]
     found += [
-        Reason("outside_footprint", "is or was a link, in which no symbol can be", change.path)
+        Reason("outside_footprint", "is or was a link, which cannot contain a symbol", change.path)
         for change in facts.changes
         if patch_rules.is_link(change) and footprint.symbols_of(change.path)
     ]

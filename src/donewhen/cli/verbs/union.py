@@ -62,7 +62,7 @@ def _show(combined: "Combined") -> None:
     for path, how in united.together.reconciled:
         click.echo(one_line(f"merged by syntax: {path} ({how})"))
     for name in united.flaky:
-        click.echo(one_line(f"flaky: {name} gave two answers for one tree"))
+        click.echo(one_line(f"flaky: {name} gave different results for the same tree"))
     for leg in united.judgement.deltas if united.judgement else ():
         if leg.kind == "open":
             click.echo(one_line(f"does not decide: {leg.name} ({leg.detail})"))

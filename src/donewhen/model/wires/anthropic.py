@@ -162,7 +162,7 @@ class AnthropicListener:
                 raise of_stream_error(fields(received.get("error")))
             case "message_start":
                 if self.usage is not None:
-                    raise BrokenStream("it began twice")
+                    raise BrokenStream("it started twice")
                 self.usage = usage_of(fields(fields(received.get("message")).get("usage")))
             case "content_block_start":
                 self._begin(count(received.get("index")), fields(received.get("content_block")))

@@ -158,9 +158,9 @@ class OtherModel:
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         reason = response.finish_reason
         if reason == "content_filter":
-            raise RequestError("the provider's filter stopped the answer", "refused")
+            raise RequestError("the provider's filter stopped the response", "refused")
         if reason not in STOPS and (calls or reason is not None):
-            raise RequestError(f"the answer finished for an unknown reason, {reason!r}", "malformed", retry=True)
+            raise RequestError(f"the response finished for an unknown reason, {reason!r}", "malformed", retry=True)
         stop: Stop = "length" if reason == "length" else "calls" if calls else "done"
         return PartialReply(text, calls, _usage(response.usage), stop, _raw(response))
 

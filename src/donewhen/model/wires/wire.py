@@ -19,7 +19,7 @@ from donewhen.records import frozen
 
 LONGEST_ID = 40
 NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
-NO_TEXT = "(nothing said)"
+NO_TEXT = "(no text)"
 """Replaces an empty text, which some providers refuse."""
 END = b"]}"
 DEEPEST_EVENT = 200

@@ -56,7 +56,7 @@ def reason_against(parts: Iterable[tuple[Tree, Version, Version, Version]]) -> s
     for name in sorted({*by_ours.declared, *by_theirs.declared, *by_result.declared}):
         mine, other, found = by_ours.declared[name], by_theirs.declared[name], by_result.declared[name]
         if found != (mine if mine == other else mine + other):
-            return f"the merged text would not declare {_shown(name)} as the sides do"
+            return f"the merged text would not declare {_shown(name)} as both sides do"
     return _reason_against_imports(by_ours.bound, by_theirs.bound)
 
 

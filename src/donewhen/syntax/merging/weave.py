@@ -56,7 +56,7 @@ class Weaving:
         if level >= MOST_LEVELS:
             raise Clash("it is nested too deeply")
         if ours.kind != theirs.kind or (base and base.kind != ours.kind):
-            raise Clash("both sides changed it into something else")
+            raise Clash("both sides changed it in different ways")
         split = base.split() if base else None, ours.split(), theirs.split()
         match split:
             case (Items() | None as b, Items() as o, Items() as t) if (b is None) == (base is None):
@@ -117,7 +117,7 @@ class Weaving:
             item = source.items[at or 0]
             return Placed(source, at or 0, item.gap, item.lead, item.core.text, item.rest)
         if b is None and o.texts != t.texts and not (o.core.addable and o.lead == t.lead and o.rest == t.rest):
-            raise Clash(f"both sides add {_shown(o.key)}, each its own", o.core.start)
+            raise Clash(f"both sides add a different {_shown(o.key)}", o.core.start)
         below = (*where, _shown(o.key)) if o.named and o.core.kind != "import" else where
         core = self.merge_piece(b.core if b else None, o.core, t.core, below, level + 1)
         gap = _one_sided(b.gap if b else None, o.gap, t.gap)

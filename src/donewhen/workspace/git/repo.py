@@ -113,7 +113,7 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         # A git directory outside the working tree must name this working tree (a submodule's does), or the user must.
         apart = git_dir == common_dir and root not in git_dir.parents and not _last(of_work_tree, "core.worktree")
         if apart and not _is_declared_safe(root, scopes.outside):
-            where = f"{shown(str(git_dir))} does not say that {shown(str(root))} is its working tree"
+            where = f"{shown(str(git_dir))} does not name {shown(str(root))} as its working tree"
             raise BadInput(f"{where}; to use it: {_safe_directory_hint(root)}")
         content = refs.read(git, "HEAD")
         head = refs.follow(content, common)
@@ -173,7 +173,7 @@ def _git_dir(pointer: Path) -> Path | None:
     content = _content(pointer, POINTER_BYTES + 1)
     path = content.removeprefix(b"gitdir: ").rstrip(b"\r\n")
     if len(content) > POINTER_BYTES or not content.startswith(b"gitdir: ") or not path or b"\0" in path:
-        raise BadInput(f"{shown(str(pointer))} does not say where the git directory is")
+        raise BadInput(f"{shown(str(pointer))} does not name a git directory")
     real = Path(os.path.realpath(os.path.join(pointer.parent, os.fsdecode(path))))
     if not _is_git_dir(real):
         raise BadInput(f"{shown(str(pointer))} points to {shown(str(real))}, which is not a git directory")

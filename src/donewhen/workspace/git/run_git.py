@@ -142,4 +142,4 @@ def _complaint(finished: Finished) -> str:
     if finished.end is End.TIMED_OUT:
         return f"it took longer than {TIMEOUT_SECS:.0f} seconds"
     text = finished.stderr.whole().decode("utf-8", "replace")
-    return text if text.strip() else f"it ended with {finished.exit_code}"
+    return text if text.strip() else f"it exited with {finished.exit_code}"

@@ -121,7 +121,7 @@ def unfit_reason(command: Command) -> str:
             try:
                 _bytes(text)
             except UnicodeEncodeError:
-                return f"{what} is no text: {text[:80]!r}"
+                return f"{what} is not valid text: {text[:80]!r}"
     if command.confinement.sandbox and any(len(_bytes(word)) >= LONGEST_WORD for word in command.argv):
         return f"Argument list too long: {command.argv[0]}"
     unnamed = [name for name in command.env if not name or "=" in name]

@@ -95,7 +95,7 @@ class TreeSandbox:
 
     def with_guest(self, guest: Guest) -> "TreeSandbox":
         if self._probe.level is not Level.BUBBLEWRAP:
-            raise MachineryBroke("an agent can be confined only by bubblewrap, which this machine does not allow")
+            raise MachineryBroke("an agent can be confined only by bubblewrap, which does not work on this machine")
         layers = (self._add_layer(guest.beneath, layer) for layer in self._tree.layers)
         place = replace(self._tree, layers=(*layers, *guest.binds))
         return TreeSandbox(self._launcher, self._probe, place, replace(self._config, network=False), guest)

@@ -38,7 +38,7 @@ STAGE = "donewhen-landing"
 
 async def apply_to_checkout(store: Store, repo: Repo, from_tree: str, to_tree: str) -> None:
     """Bring files and index to `to_tree`. They must be those of `from_tree`, or already those of `to_tree`."""
-    with explain_errors("the checkout cannot be brought up to date"), lockfile.hold_lock(repo.git, "index.lock"):
+    with explain_errors("the checkout cannot be updated"), lockfile.hold_lock(repo.git, "index.lock"):
         journal = _Journal.of(store, repo, from_tree, to_tree)
         if not journal.is_open and await _is_applied(store, repo, to_tree):
             return
@@ -56,7 +56,7 @@ async def apply_to_checkout(store: Store, repo: Repo, from_tree: str, to_tree: s
 
 async def refuse_to_apply(store: Store, repo: Repo, from_tree: str, to_tree: str) -> None:
     """Raise if `apply_to_checkout` would be refused now. Nothing is changed."""
-    with explain_errors("the checkout cannot be looked at"):
+    with explain_errors("the checkout cannot be read"):
         journal = _Journal.of(store, repo, from_tree, to_tree)
         if journal.is_open or not await _is_applied(store, repo, to_tree):
             await refuse_unclean(await _checkout_state(store, repo, from_tree, to_tree, journal.is_open))

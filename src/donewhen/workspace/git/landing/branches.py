@@ -53,9 +53,9 @@ def tip(repo: Repo, name: str) -> str | None:
         named = refs.target(content)
         if not named:
             raise NotLanded(f"{shown(path)} {LINK}")
-        raise NotLanded(f"the branch {shown(name)} only points to {shown(named)}; name that one")
+        raise NotLanded(f"the branch {shown(name)} is a symbolic reference to {shown(named)}; use that name")
     if content and not refs.id_in(content):
-        raise NotLanded(f"the branch {shown(name)} is damaged: {shown(path)} holds no commit")
+        raise NotLanded(f"the branch {shown(name)} is damaged: {shown(path)} contains no commit")
     return refs.id_in(content) or refs.packed_refs(repo.common).get(raw(ref))
 
 

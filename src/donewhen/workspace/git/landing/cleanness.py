@@ -54,7 +54,7 @@ async def refuse_unclean(state: CheckoutState) -> None:
     _refuse_unfit(state)
     changed = [path for path, record in (await _status(state)).items() if not _is_fine(state, path, record)]
     if changed:
-        raise NotClean("the checkout has changes that are not committed", sorted(changed))
+        raise NotClean("the checkout has uncommitted changes", sorted(changed))
     hidden = await _hidden(state)
     if hidden:
         raise NotClean(
@@ -63,7 +63,7 @@ async def refuse_unclean(state: CheckoutState) -> None:
     matching = await _matching(state, state.new()) if state.half_way else set[bytes]()
     obstacles = sorted(set(_obstacles(state, matching)))
     if obstacles:
-        raise NotClean("files that are not tracked would be overwritten", obstacles)
+        raise NotClean("untracked files would be overwritten", obstacles)
     if state.half_way:
         await _refuse_edited(state, matching)
 
@@ -73,10 +73,10 @@ def _refuse_unfit(state: CheckoutState) -> None:
         if state.repo.git.status(name):
             raise NotLanded(f"{line} in the checkout")
     if is_true(state.repo.setting("core.sparsecheckout")):
-        raise NotLanded("the checkout is sparse, so its files cannot be brought up to date here")
+        raise NotLanded("the checkout is sparse, so its files cannot be updated here")
     modules = [path for path, entry in (*state.old().items(), *state.new().items()) if entry.mode == GITLINK]
     if modules:
-        raise NotClean("submodules are not brought up to date here", sorted(set(modules)))
+        raise NotClean("submodules are not updated here", sorted(set(modules)))
     _refuse_traps(state)
 
 

@@ -51,7 +51,7 @@ def _append(root: Root, log: bytes, line: bytes) -> None:
                 file.write(line)
                 return
         _unshare_file(root, log, status)
-    raise OSError(errno.EMLINK, "has another name, and others write to it", root.place(log))
+    raise OSError(errno.EMLINK, "has a second hard link, and another process writes to it", root.place(log))
 
 
 def _unshare_file(root: Root, log: bytes, status: os.stat_result) -> None:

@@ -61,7 +61,7 @@ async def snapshot(bare: Bare, repo: Repo) -> str:
         included = [change for change in changes if change.kind != "nested"]
         unmerged = [shown(change.path) for change in changes if change.kind == "unmerged"]
         if unmerged:
-            raise BadInput(f"{unmerged[0]} is unmerged: resolve it first, or leave uncommitted changes out")
+            raise BadInput(f"{unmerged[0]} is unmerged: resolve it first, or leave out uncommitted changes")
         if not included:
             return repo.head
         await _stage(bare, repo, place, included)
