@@ -1,8 +1,11 @@
 """Providers without a wire of ours go through pydantic-ai, with the same replies and the same kinds of failure."""
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from talking import TWO_CALLS, World, after, first_turn
@@ -11,6 +14,7 @@ from donewhen.errors import BadInput
 from donewhen.model.deadlines import Deadlines
 from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, Usage, close_model
 from donewhen.model.open_model import ModelConfig, open_model
+from repositories import repository
 from wire_server import Act, Answer, Cuts, Refuses, Says, Silent, Stalls, WireServer, serving
 
 pytestmark = pytest.mark.anyio
@@ -123,3 +127,20 @@ def test_a_provider_that_is_unknown_or_not_usable_is_one_line(monkeypatch: pytes
     with pytest.raises(BadInput, match=name) as wrong:
         open_model(name, ModelConfig(), {})
     assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "library", "remedy"),
+    [
+        ("google-cloud:gemini-2.5-pro", "google.genai", "install donewhen[google]"),
+        ("bedrock:nova", "boto3", "install pydantic-ai-slim[bedrock]"),
+    ],
+)
+def test_a_library_that_is_not_installed_is_named_in_one_line(
+    tmp_path: Path, model: str, library: str, remedy: str
+) -> None:
+    repo = repository(tmp_path / "repo", {"a.txt": "a\n"})
+    without = f"import sys; sys.modules[{library!r}] = None; from donewhen.cli.app import main; main()"
+    words = ["run", "make a.txt longer", "--model", model, "--check", "longer=grep aa a.txt"]
+    ran = subprocess.run([sys.executable, "-c", without, *words], cwd=repo, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (2, f"donewhen: --model: {model}: {remedy}\n")

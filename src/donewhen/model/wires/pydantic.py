@@ -5,6 +5,7 @@ kinds are those of donewhen. The library itself reads keys from the environment,
 """
 
 import json
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,9 @@ from donewhen.model.wires.pydantic_address import provider_at, secrets_at
 from donewhen.model.wires.wire import arguments_of, own_items, wire_id, wire_name
 
 TAG = "pydantic"
+EXTRA = re.compile(r"pydantic-ai-slim\[([a-z-]+)\]")
+OWN_EXTRAS = ("anthropic", "google")
+"""Extras of the library that are extras of donewhen too."""
 STOPS: Mapping[str, Stop] = {"stop": "done", "tool_call": "calls", "length": "length"}
 
 
@@ -61,10 +65,20 @@ def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries)
         raise BadInput(f"{name}: unknown provider '{provider}'; see: donewhen models") from None
     try:
         library = infer_model(name, provider_at(base_url))
-    except (ImportError, exceptions.UserError, OpenAIError, ValueError) as error:
+    except ImportError as error:
+        raise BadInput(f"{name}: {_missing(str(error))}") from error
+    except (exceptions.UserError, OpenAIError, ValueError) as error:
         message = remove_secrets(secrets_at(base_url), " ".join(str(error).split()))
         raise BadInput(f"{name}: {message[:LONGEST_MESSAGE]}") from error
     return OtherModel(name, library, deadlines, retries, secrets_at(base_url, library))
+
+
+def _missing(told: str) -> str:
+    """Return what to install, from the library's words about a missing package."""
+    found = EXTRA.search(told)
+    if found is None:
+        return " ".join(told.split())[:LONGEST_MESSAGE]
+    return f"install {'donewhen' if found[1] in OWN_EXTRAS else 'pydantic-ai-slim'}[{found[1]}]"
 
 
 @dataclass(slots=True)
