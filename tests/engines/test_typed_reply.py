@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from donewhen.engines.typed_reply import (
     LONGEST_REPLY,
     MOST_STARTS,
-    ReplyUnreadable,
+    InvalidReply,
     cleaned,
     cut,
     object_in,
@@ -26,14 +26,14 @@ FORM = 'one JSON object, {"verdict"}'
 
 
 def issue_in(reply: str, *wanted: str) -> str:
-    with pytest.raises(ReplyUnreadable) as unreadable:
+    with pytest.raises(InvalidReply) as unreadable:
         object_in(reply, wanted)
     (issue,) = unreadable.value.issues
     return issue
 
 
 def issue_in_the_only(reply: str) -> str:
-    with pytest.raises(ReplyUnreadable) as unreadable:
+    with pytest.raises(InvalidReply) as unreadable:
         only_object_in(reply, ["verdict"], FORM)
     (issue,) = unreadable.value.issues
     return issue
@@ -185,7 +185,7 @@ def test_whatever_text_comes_it_is_an_object_or_lines_that_say_why_not(reply: st
     for wanted in ([], ["verdict"]):
         try:
             assert object_in(reply, wanted)
-        except ReplyUnreadable as unreadable:
+        except InvalidReply as unreadable:
             assert unreadable.issues
             assert all(issue.isprintable() for issue in unreadable.issues)
 

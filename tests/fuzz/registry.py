@@ -20,11 +20,9 @@ from donewhen.engines.external.network.client_hello import NotTls
 from donewhen.engines.external.network.hosts import NoHost
 from donewhen.engines.external.network.http1 import BadHead
 from donewhen.engines.external.run.cli_agent import JsonLine, LineSplitter
-from donewhen.engines.foreman.subtask_plan import Unsound
 from donewhen.engines.planned.plan import one_item
-from donewhen.engines.planned.reply_reader import Malformed
 from donewhen.engines.planned.tracker import Tracker
-from donewhen.engines.typed_reply import ReplyUnreadable as UnreadableReply
+from donewhen.engines.typed_reply import InvalidReply
 from donewhen.errors import DonewhenError
 from donewhen.judge.detect.targets import RECIPE, TARGET
 from donewhen.judge.protect.commands.commands import NamedFile
@@ -48,8 +46,7 @@ PLACES = (
 """Packages and modules of `donewhen` that read what others wrote."""
 
 DOCUMENTED = (
-    BadHead, BadToml, BrokenStream, DonewhenError, Malformed, NoHost, NotTls, Unread, FileUnreadable, UnreadableReply,
-    Unsound,
+    BadHead, BadToml, BrokenStream, DonewhenError, InvalidReply, NoHost, NotTls, Unread, FileUnreadable,
 )  # fmt: skip
 """The errors with which these modules refuse a text."""
 

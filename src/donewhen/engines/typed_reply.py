@@ -27,8 +27,8 @@ LINE_END = re.compile("\r\n?|[\u2028\u2029]")
 HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
-class ReplyUnreadable(Exception):
-    """No object could be read from a reply. `issues` has one line per reason and is never empty."""
+class InvalidReply(Exception):
+    """A reply cannot be used. `issues` has one line per problem that tells a model what to fix; it is never empty."""
 
     def __init__(self, issues: Sequence[str]) -> None:
         super().__init__("; ".join(issues))
@@ -47,7 +47,7 @@ class ReplyObjects:
 
 
 def object_in(reply: str, wanted: Sequence[str] = (), form: str = "one JSON object") -> dict[str, Any]:
-    """Return the object with most of the wanted keys, the first on a tie. Raise `ReplyUnreadable` with what to fix."""
+    """Return the object with most of the wanted keys, the first on a tie. Raise `InvalidReply` with what to fix."""
     return _chosen(_found(reply, wanted, form), wanted, form)
 
 
@@ -60,30 +60,36 @@ def only_object_in(reply: str, wanted: Sequence[str], form: str) -> dict[str, An
     found = _found(reply, wanted, form)
     chosen = _chosen(found, wanted, form)
     if any(one != chosen for _, one in found.objects):
-        raise ReplyUnreadable(
+        raise InvalidReply(
             [f"the reply contains {len(found.objects)} different answers; answer with {form} and nothing else"]
         )
     before = reply[: found.objects[0][0]]
     if found.torn or before.count("{") > before.count("}"):
-        raise ReplyUnreadable([f"the reply contains broken JSON next to complete JSON; answer with {form} alone"])
+        raise InvalidReply([f"the reply contains broken JSON next to complete JSON; answer with {form} alone"])
     return chosen
+
+
+def few(issues: Sequence[str], most: int) -> list[str]:
+    """Return the first issues, and a line with the number of the others."""
+    rest = len(issues) - most
+    return [*issues[:most], f"and {rest} more"] if rest > 0 else list(issues)
 
 
 def _chosen(found: ReplyObjects, wanted: Sequence[str], form: str) -> dict[str, Any]:
     if found.objects:
         return max((one for _, one in found.objects), key=lambda one: sum(key in one for key in wanted))
     if found.broken:
-        raise ReplyUnreadable([f"the JSON of the reply is broken: {found.broken}"])
+        raise InvalidReply([f"the JSON of the reply is broken: {found.broken}"])
     lacking = " or ".join(f"'{key}'" for key in wanted)
     what = f"the reply's JSON has no {lacking}" if found.others else "the reply contains no readable JSON object"
-    raise ReplyUnreadable([f"{what}; answer with {form}"])
+    raise InvalidReply([f"{what}; answer with {form}"])
 
 
 def _found(reply: str, wanted: Sequence[str], form: str) -> ReplyObjects:
     if not reply.strip():
-        raise ReplyUnreadable([f"the reply is empty; answer with {form}"])
+        raise InvalidReply([f"the reply is empty; answer with {form}"])
     if len(reply) > LONGEST_REPLY:
-        raise ReplyUnreadable([f"the reply is longer than {LONGEST_REPLY} characters"])
+        raise InvalidReply([f"the reply is longer than {LONGEST_REPLY} characters"])
     # Line ends inside strings are a harmless mistake.
     decoder = json.JSONDecoder(strict=False, parse_int=_whole)
     objects: list[tuple[int, dict[str, Any]]] = []
@@ -100,7 +106,7 @@ def _found(reply: str, wanted: Sequence[str], form: str) -> ReplyObjects:
             if not broken and _names_any(reply[start:end], wanted):
                 broken = f"{error.msg} in line {error.lineno}, column {error.colno} of the reply"
         except RecursionError:
-            raise ReplyUnreadable([f"the JSON of the reply is nested too deeply; answer with {form}"]) from None
+            raise InvalidReply([f"the JSON of the reply is nested too deeply; answer with {form}"]) from None
         else:
             is_wanted = not wanted or any(key in one for key in wanted)
             objects += [(start, cast("dict[str, Any]", one))] if is_wanted else []

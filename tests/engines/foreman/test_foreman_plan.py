@@ -13,10 +13,10 @@ from donewhen.engines.foreman.subtask_plan import (
     MOST_TOLD,
     SubtaskPlan,
     SymbolRef,
-    Unsound,
     plan_in,
     plan_of,
 )
+from donewhen.engines.typed_reply import InvalidReply
 from donewhen.union.patch import Footprint
 from tiers import examples
 
@@ -36,13 +36,13 @@ def replied(*subtasks: Any) -> str:
 
 
 def issues_of(*subtasks: Any) -> tuple[str, ...]:
-    with pytest.raises(Unsound) as unsound:
+    with pytest.raises(InvalidReply) as unsound:
         plan_of(list(subtasks))
     return unsound.value.issues
 
 
 def issues_in(reply: str) -> tuple[str, ...]:
-    with pytest.raises(Unsound) as unsound:
+    with pytest.raises(InvalidReply) as unsound:
         plan_in(reply)
     return unsound.value.issues
 
@@ -334,7 +334,7 @@ sound = st.lists(plausible, min_size=1, max_size=5, unique_by=lambda one: str(on
 def plan_or_issues(reply: str) -> SubtaskPlan | tuple[str, ...]:
     try:
         return plan_in(reply)
-    except Unsound as unsound:
+    except InvalidReply as unsound:
         return unsound.issues
 
 
@@ -354,7 +354,7 @@ def test_whatever_text_comes_it_is_a_plan_or_lines_that_say_why_not(reply: str) 
 def test_whatever_data_comes_it_is_a_plan_or_lines_that_say_why_not(told: list[Any]) -> None:
     try:
         plan_of(told).rendered()
-    except Unsound as unsound:
+    except InvalidReply as unsound:
         assert is_told_well(unsound.issues)
 
 

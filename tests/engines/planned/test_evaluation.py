@@ -16,8 +16,8 @@ from donewhen.engines.planned.evaluation import (
     evaluation_in,
     evaluation_of,
 )
-from donewhen.engines.planned.plan import Malformed
 from donewhen.engines.planned.reply_reader import LONGEST_COMMAND
+from donewhen.engines.typed_reply import InvalidReply
 from tiers import examples
 
 GOOD: dict[str, Any] = {
@@ -38,7 +38,7 @@ def evaluated(**changed: Any) -> Evaluation:
 
 
 def issues_in(reply: str) -> tuple[str, ...]:
-    with pytest.raises(Malformed) as malformed:
+    with pytest.raises(InvalidReply) as malformed:
         evaluation_in(reply)
     assert all(len(issue.splitlines()) == 1 and issue.isprintable() for issue in malformed.value.issues)
     return malformed.value.issues
@@ -387,7 +387,7 @@ odd_replies = st.tuples(st.sampled_from(sorted(GOOD)), json_values).map(lambda o
 def test_whatever_comes_it_is_an_evaluation_that_can_be_kept_or_malformed(reply: str) -> None:
     try:
         evaluation = evaluation_in(reply)
-    except Malformed as malformed:
+    except InvalidReply as malformed:
         assert malformed.issues
         assert all(len(issue.splitlines()) == 1 for issue in malformed.issues)
         return

@@ -15,7 +15,6 @@ from donewhen.engines.planned.plan import (
     MOST_FILES,
     MOST_ITEMS,
     STOCK_OUTCOME,
-    Malformed,
     Plan,
     PlanItem,
     one_item,
@@ -24,6 +23,7 @@ from donewhen.engines.planned.plan import (
     uncovered,
 )
 from donewhen.engines.planned.reply_reader import LONGEST_COMMAND, MOST_COMMANDS, MOST_TOLD
+from donewhen.engines.typed_reply import InvalidReply
 from tiers import examples
 
 INTENT = "add paging to the list\n\nwith --page"
@@ -44,7 +44,7 @@ def planned(detected: list[str] = DETECTED, /, **changed: Any) -> Plan:
 
 def issues_of(told: Any) -> tuple[str, ...]:
     reply = told if isinstance(told, str) else json.dumps(told)
-    with pytest.raises(Malformed) as malformed:
+    with pytest.raises(InvalidReply) as malformed:
         plan_in(reply, INTENT, DETECTED)
     assert all(len(issue.splitlines()) == 1 and issue.isprintable() for issue in malformed.value.issues)
     return malformed.value.issues
@@ -412,7 +412,7 @@ def test_whatever_comes_it_is_a_plan_that_can_be_kept_or_lines_that_say_why_not(
 ) -> None:
     try:
         plan = plan_in(reply, intent, [detected])
-    except Malformed as malformed:
+    except InvalidReply as malformed:
         assert malformed.issues
         assert all(len(issue.splitlines()) == 1 for issue in malformed.issues)
         return

@@ -14,11 +14,12 @@ from typing import Any
 import anyio
 
 from donewhen.engines.foreman import prompts
-from donewhen.engines.foreman.plan_request import LimitReached, NoPlan, Planning
+from donewhen.engines.foreman.plan_request import Planning
 from donewhen.engines.foreman.progress import TRIES, Again, LevelResult, Progress, SubtaskAttempt
 from donewhen.engines.foreman.run_workers import Worker, WorkerPool
 from donewhen.engines.foreman.subtask_plan import SubtaskPlan
 from donewhen.engines.interface import Attempt, Engine, Job, Note, WorkerServices
+from donewhen.engines.planner import LimitReached, NoAnswer
 from donewhen.events import Emit, Event, PlanText, SubtaskGated, SubtasksFarmed
 from donewhen.records import frozen
 from donewhen.union.reasons import Reason
@@ -57,11 +58,11 @@ class ForemanEngine:
             return await _PlanRun(self, job, job.hands, plan).built()
         except LimitReached:
             return Attempt(stop="budget")
-        except NoPlan as none:
+        except NoAnswer as none:
             return _declines("plan_invalid", str(none))
 
     async def planned(self, job: Job, emit: Emit) -> SubtaskPlan:
-        """Return only the plan. Raise `NoPlan` if there is none."""
+        """Return only the plan. Raise `NoAnswer` if there is none, and `LimitReached` at a limit."""
         assert job.hands is not None
         return await Planning(self.planner, job, job.hands, self.config.plan_attempts, emit).plan()
 

@@ -9,23 +9,16 @@ from dataclasses import dataclass, replace
 
 from donewhen.engines.foreman import prompts
 from donewhen.engines.foreman.plan_check import ungrounded
-from donewhen.engines.foreman.subtask_plan import SubtaskPlan, Unsound, plan_in, plan_of
+from donewhen.engines.foreman.subtask_plan import SubtaskPlan, plan_in, plan_of
 from donewhen.engines.interface import Engine, Job, Note, WorkerServices
+from donewhen.engines.planner import MOST_TURNS, NoAnswer, answer_of, ask_until_valid
+from donewhen.engines.typed_reply import InvalidReply
 from donewhen.errors import BadInput
 from donewhen.events import Emit, PlanningCompleted, PlanningStarted
 
-PLANNED, UNSOUND, WISH = "planned", "unsound", "wish"
+PLANNED, UNSOUND, CHANGE_REQUEST = "planned", "unsound", "wish"
 """Note kinds: a valid plan; the issues of an invalid plan; a change request from a person."""
 PART = "planner"
-MOST_TURNS = 24
-
-
-class NoPlan(Exception):
-    """Control flow: there is no plan; the message says why."""
-
-
-class LimitReached(Exception):
-    """Control flow: a limit was reached during planning."""
 
 
 @dataclass(slots=True)
@@ -37,13 +30,16 @@ class Planning:
     emit: Emit
 
     async def plan(self) -> SubtaskPlan:
-        """Return the recorded plan, unless a person has sent a change request since; otherwise ask for a new plan."""
+        """Return the recorded plan, unless a person has sent a change request since; otherwise ask for a new plan.
+
+        Raise `NoAnswer` if there is none, and `LimitReached` at a limit.
+        """
         known = self._known()
         return known if known is not None else await self._asked()
 
     def _known(self) -> SubtaskPlan | None:
         for note in reversed(self.job.notebook.notes()):
-            if note.kind == WISH:
+            if note.kind == CHANGE_REQUEST:
                 return None
             if note.kind == PLANNED:
                 return plan_of(note.body["subtasks"])
@@ -56,27 +52,27 @@ class Planning:
             plan = plan_in(self._wish())  # written by a person; it is not compared with the repository
             self.job.notebook.write(Note(PLANNED, {"subtasks": plan.plain()}), completed(plan))
             return plan
-        issues = self._last_issues()
-        while len(issues) < self.attempts:
-            reply = await self._reply(issues[-1] if issues else ())
-            try:
-                return await self._taken(reply)
-            except Unsound as unsound:
-                body = {"round": self.job.iteration, "issues": list(unsound.issues)}
-                self.job.notebook.write(Note(UNSOUND, body))
-                issues.append(unsound.issues)
-        raise NoPlan("; ".join(issues[-1]) if issues else "plan_attempts allows no attempt")
+        asked = await ask_until_valid(
+            lambda: self.attempts - len(self._rejected()), self._reply, self._accept, self._reject
+        )
+        if asked is None:
+            issues = self._rejected()
+            raise NoAnswer("; ".join(issues[-1]) if issues else "plan_attempts allows no attempt")
+        return asked
 
-    async def _taken(self, reply: str) -> SubtaskPlan:
+    async def _accept(self, reply: str) -> SubtaskPlan:
         plan = plan_in(reply)
         issues = await ungrounded(plan, await self.hands.base(), self.hands.store, self.hands.reader)
         if issues:
-            raise Unsound(issues)
+            raise InvalidReply(issues)
         self.job.notebook.write(Note(PLANNED, {"subtasks": plan.plain()}), completed(plan))
         return plan
 
-    async def _reply(self, issues: Sequence[str]) -> str:
-        notes = self.job.notebook.notes()
+    def _reject(self, invalid: InvalidReply) -> None:
+        self.job.notebook.write(Note(UNSOUND, {"round": self.job.iteration, "issues": list(invalid.issues)}))
+
+    async def _reply(self) -> str:
+        notes, rejected = self.job.notebook.notes(), self._rejected()
         asked = sum(note.kind in (UNSOUND, PLANNED) for note in notes)
         job = replace(
             self.job,
@@ -84,33 +80,36 @@ class Planning:
             rules=prompts.PLANNER,
             role="planner",
             iteration=asked + 1,
-            feedback=prompts.unsound(issues) if issues else self._wish(),
+            feedback=prompts.unsound(rejected[-1]) if rejected else self._wish(),
             notebook=self.hands.notebook(PART),
             own=self.job.own / PART,
             asker=None,
             max_turns=MOST_TURNS,
             hands=None,
         )
-        attempt = await self.planner.attempt(job, self.emit)
-        if attempt.stop == "budget":
-            raise LimitReached
-        if attempt.stop == "model_failed":
-            before = f" (before that: {'; '.join(issues)})" if issues else ""
-            raise NoPlan(f"the planner gave no plan: {attempt.problem}{before}")
-        return attempt.said
+        try:
+            return await answer_of(self.planner, job, self.emit)
+        except NoAnswer as none:
+            before = f" (before that: {'; '.join(rejected[-1])})" if rejected else ""
+            raise NoAnswer(f"the planner gave no plan: {none}{before}") from None
 
     def _since_wish(self) -> list[Note]:
         notes = list(self.job.notebook.notes())
-        wishes = [number for number, note in enumerate(notes) if note.kind == WISH]
+        wishes = [number for number, note in enumerate(notes) if note.kind == CHANGE_REQUEST]
         return notes[wishes[-1] + 1 :] if wishes else notes
 
-    def _last_issues(self) -> list[Sequence[str]]:
-        """Return the issues of this round only: a session that is resumed after its end has all attempts again."""
+    def _rejected(self) -> list[Sequence[str]]:
+        """Return the issues of each rejected answer of this round.
+
+        A session that is resumed after its end has all attempts again.
+        """
         found = [note.body for note in self._since_wish() if note.kind == UNSOUND]
         return [body["issues"] for body in found if body["round"] == self.job.iteration]
 
     def _wish(self) -> str:
-        return next((str(note.body["text"]) for note in reversed(self.job.notebook.notes()) if note.kind == WISH), "")
+        return next(
+            (str(note.body["text"]) for note in reversed(self.job.notebook.notes()) if note.kind == CHANGE_REQUEST), ""
+        )
 
 
 def is_plan(text: str) -> bool:
@@ -123,9 +122,9 @@ def change_request(text: str) -> Note:
     if is_plan(text):
         try:
             plan_in(text)
-        except Unsound as unsound:
+        except InvalidReply as unsound:
             raise BadInput(f"the plan cannot be used: {'; '.join(unsound.issues)}") from unsound
-    return Note(WISH, {"text": text})
+    return Note(CHANGE_REQUEST, {"text": text})
 
 
 def completed(plan: SubtaskPlan) -> PlanningCompleted:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, cast
 
-from donewhen.engines.typed_reply import WIDTH, ReplyUnreadable, object_in, quoted
+from donewhen.engines.typed_reply import WIDTH, InvalidReply, few, object_in, quoted
 from donewhen.records import frozen
 from donewhen.union.patch import WHOLE_FILE, Footprint
 from donewhen.workspace.git.objects import shown
@@ -99,25 +99,13 @@ class SubtaskPlan:
             yield f"    waits for {', '.join(needed)}"
 
 
-class Unsound(Exception):
-    """A plan is invalid. `issues` has one line per problem and is never empty."""
-
-    def __init__(self, issues: Sequence[str]) -> None:
-        super().__init__("; ".join(issues))
-        self.issues = tuple(issues)
-
-
 def plan_in(reply: str) -> SubtaskPlan:
-    """Return the plan in a reply. Raise `Unsound` with its issues."""
-    try:
-        told = object_in(reply, ["subtasks"], WANTED)
-    except ReplyUnreadable as unreadable:
-        raise Unsound(unreadable.issues) from None
-    return plan_of(told["subtasks"])
+    """Return the plan in a reply. Raise `InvalidReply` with its issues."""
+    return plan_of(object_in(reply, ["subtasks"], WANTED)["subtasks"])
 
 
 def plan_of(plain: object) -> SubtaskPlan:
-    """Return the plan for a list of subtasks in the form of `SubtaskPlan.plain`. Raise `Unsound` with its issues."""
+    """Return the plan for subtasks in the form of `SubtaskPlan.plain`. Raise `InvalidReply` with its issues."""
     issues: list[str] = []
     subtasks = _subtasks(plain, issues)
     writers = Writers(subtasks)
@@ -128,14 +116,8 @@ def plan_of(plain: object) -> SubtaskPlan:
     if ring and len(needs) == len(subtasks):  # with a duplicate id it is unclear which one waits for which
         issues.append(f"these subtasks read what the next one writes, in a cycle: {' → '.join([*ring, ring[0]])}")
     if issues:
-        raise Unsound(few(issues))
+        raise InvalidReply(few(issues, MOST_TOLD))
     return SubtaskPlan(tuple(subtasks), levels, needs)
-
-
-def few(issues: Sequence[str]) -> list[str]:
-    """Return the first issues, and a line with the number of the others."""
-    rest = len(issues) - MOST_TOLD
-    return [*issues[:MOST_TOLD], f"and {rest} more"] if rest > 0 else list(issues)
 
 
 # -- text --
@@ -161,10 +143,10 @@ def _counted(number: int, noun: str) -> str:
 
 def _subtasks(told: object, issues: list[str]) -> list[Subtask]:
     if not isinstance(told, list | tuple) or not told:
-        raise Unsound(["'subtasks' must be a list with at least one entry"])
+        raise InvalidReply(["'subtasks' must be a list with at least one entry"])
     entries = cast("Sequence[object]", told)
     if len(entries) > MOST_SUBTASKS:
-        raise Unsound([f"{len(entries)} subtasks are more than {MOST_SUBTASKS}; make fewer and larger ones"])
+        raise InvalidReply([f"{len(entries)} subtasks are more than {MOST_SUBTASKS}; make fewer and larger ones"])
     read = (_subtask(entry, number, issues) for number, entry in enumerate(entries))
     return [one for one in read if one is not None]
 

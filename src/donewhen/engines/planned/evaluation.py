@@ -7,8 +7,8 @@ fail. An opinion can stop a landing; it cannot turn a red contract green.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from donewhen.engines.planned.reply_reader import Malformed, ReplyReader, is_whole
-from donewhen.engines.typed_reply import ReplyUnreadable, cleaned, cut, one_line, only_object_in, quoted
+from donewhen.engines.planned.reply_reader import ReplyReader, is_whole
+from donewhen.engines.typed_reply import cleaned, cut, one_line, only_object_in, quoted
 from donewhen.records import frozen
 
 SCORES = ("contract_fidelity", "functionality", "code_quality", "verification_integrity")
@@ -130,12 +130,8 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
 
 
 def evaluation_in(reply: str) -> Evaluation:
-    """Return the evaluation in a reply. Raise `Malformed` with every reason why it is invalid."""
-    try:
-        told = only_object_in(reply, ["verdict", "scorecard"], WANTED)
-    except ReplyUnreadable as unreadable:
-        raise Malformed(unreadable.issues) from None
-    return _Evaluations().evaluation(told)
+    """Return the evaluation in a reply. Raise `InvalidReply` with every reason why it is invalid."""
+    return _Evaluations().evaluation(only_object_in(reply, ["verdict", "scorecard"], WANTED))
 
 
 class _Evaluations(ReplyReader):

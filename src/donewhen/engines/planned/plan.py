@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from donewhen.engines.planned.reply_reader import MOST_COMMANDS, Malformed, ReplyReader, is_whole
-from donewhen.engines.typed_reply import ReplyUnreadable, cleaned, cut, object_in, one_line, quoted
+from donewhen.engines.planned.reply_reader import MOST_COMMANDS, ReplyReader, is_whole
+from donewhen.engines.typed_reply import cleaned, cut, object_in, one_line, quoted
 from donewhen.records import frozen
 
 MOST_ITEMS = 40
@@ -89,12 +89,8 @@ def _item_of(plain: Mapping[str, Any]) -> PlanItem:
 
 
 def plan_in(reply: str, intent: str, detected: Sequence[str]) -> Plan:
-    """Return the plan in a reply, with missing parts filled in. Raise `Malformed` with every issue."""
-    try:
-        told = object_in(reply, KEYS, WANTED)
-    except ReplyUnreadable as unreadable:
-        raise Malformed(unreadable.issues) from None
-    return _Plans(intent, detected).plan(told)
+    """Return the plan in a reply, with missing parts filled in. Raise `InvalidReply` with every issue."""
+    return _Plans(intent, detected).plan(object_in(reply, KEYS, WANTED))
 
 
 def one_item(intent: str, detected: Sequence[str]) -> Plan:

@@ -3,25 +3,15 @@
 No I/O. It reads texts, lists and numbers. The modules `plan` and `evaluation` define what these must contain.
 """
 
-from collections.abc import Sequence
 from typing import TypeGuard, cast
 
-from donewhen.engines.typed_reply import cleaned, cut, quoted
+from donewhen.engines.typed_reply import InvalidReply, cleaned, cut, few, quoted
 
 MOST_TOLD = 40
 """How many issues are reported; a model that makes more of them has a more general misunderstanding."""
 MOST_COMMANDS = 20
 LONGEST_COMMAND = 4000
 """A longer command is an issue. A command is never cut: half of a command is a different command."""
-
-
-class Malformed(Exception):
-    """A reply is invalid. `issues` has one line per problem that tells a model what to fix; it is never empty."""
-
-    def __init__(self, issues: Sequence[str]) -> None:
-        rest = len(issues) - MOST_TOLD
-        self.issues = (*issues[:MOST_TOLD], f"and {rest} more") if rest > 0 else tuple(issues)
-        super().__init__("; ".join(self.issues))
 
 
 def is_whole(told: object) -> TypeGuard[int | float]:
@@ -38,7 +28,7 @@ class ReplyReader:
 
     def finish(self) -> None:
         if self.issues:
-            raise Malformed(self.issues)
+            raise InvalidReply(few(self.issues, MOST_TOLD))
 
     def fill(self, what: str, value: str) -> str:
         self.filled.append(what)

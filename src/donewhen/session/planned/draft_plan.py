@@ -15,10 +15,11 @@ import anyio
 
 from donewhen.engines.interface import Engine, Note
 from donewhen.engines.planned import prompts
-from donewhen.engines.planned.plan import Malformed, Plan, PlanItem, one_item, plan_in, plan_of, uncovered
+from donewhen.engines.planned.plan import Plan, PlanItem, one_item, plan_in, plan_of, uncovered
 from donewhen.engines.planned.tracker import Tracker
-from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
+from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer, ask_until_valid
 from donewhen.engines.spec import EngineKind
+from donewhen.engines.typed_reply import InvalidReply
 from donewhen.events import (
     BaselineCompleted,
     EngineSelected,
@@ -121,6 +122,15 @@ ATTEMPTS = 3
 NO_CONTRACT = "(none yet: you draft it)"
 
 
+class UnusablePlan(InvalidReply):
+    """A plan that could be read but cannot be used, or asks only for what is green already."""
+
+    def __init__(self, issues: Sequence[str], plan: Plan, green: bool = False) -> None:
+        super().__init__(issues)
+        self.plan = plan
+        self.green = green
+
+
 @dataclass
 class PlanDrafter:
     bench: RoundContext
@@ -151,16 +161,17 @@ class PlanDrafter:
         return Stop("budget", self.bench.budget.reached())
 
     async def _asked(self, planner: Engine) -> Stop | None:
-        while sum(not draft["green"] for draft in self._notes(DRAFT)) < ATTEMPTS:
-            try:
-                if await self._takes(await self._reply(planner)):
-                    return None
-            except WatchdogExpired:
-                raise
-            except NoAnswer as none:
-                self._spoil([f"the planner gave no plan: {none}"])
-                break
+        try:
+            if await ask_until_valid(self._left, lambda: self._reply(planner), self._accept, self._reject):
+                return None
+        except WatchdogExpired:
+            raise
+        except NoAnswer as none:
+            self._reject(InvalidReply([f"the planner gave no plan: {none}"]))
         return await self._without_planner()
+
+    def _left(self) -> int:
+        return ATTEMPTS - sum(not draft["green"] for draft in self._notes(DRAFT))
 
     async def _reply(self, planner: Engine) -> str:
         step = LadderStep(kind=EngineKind.PLANNED, engine=planner, reason="")
@@ -187,28 +198,24 @@ class PlanDrafter:
 
     # -- one answer --
 
-    async def _takes(self, reply: str) -> bool:
-        """Return True if the answer has become the proposal. If not, note what is wrong with it."""
-        try:
-            plan = await _plan_in(reply, self.bench.opened.intent, self._found)
-        except Malformed as malformed:
-            self._spoil(malformed.issues)
-            return False
+    async def _accept(self, reply: str) -> bool:
+        """Make the answer the proposal, and return True. Raise `InvalidReply` if it cannot be used."""
+        plan = await _plan_in(reply, self.bench.opened.intent, self._found)
         found = drafted(plan.checks) if self._drafts_contract else DraftedContract((), (), ())
         if issues := [*found.issues, *(await self._forbidden(plan)).values()]:
-            self._spoil(issues, plan)
-            return False
+            raise UnusablePlan(issues, plan)
         if not self._drafts_contract:
             self._proposing.take(plan, None, None)
             return True
         plan, checks = _with_checks(plan, found, self._found)
         if not checks:
-            self._spoil(["checks is empty, and no checks were found in the repository"], plan)
-            return False
+            raise UnusablePlan(["checks is empty, and no checks were found in the repository"], plan)
         if self.recorder.story.wish and checks == self.bench.opened.contract.checks:
             self._proposing.keep("the planner changed no checks", plan)
             return True
-        return await self._stands(plan, replace(self.bench.opened.contract, checks=checks))
+        contract = replace(self.bench.opened.contract, checks=checks)
+        self._proposing.take(plan, contract, await self._tried(plan, contract))
+        return True
 
     async def _forbidden(self, plan: Plan) -> dict[str, str]:
         """Return the commands that a model wants the runtime to run but the policy refuses, with the reasons."""
@@ -217,19 +224,16 @@ class PlanDrafter:
         wanted = [*drafts, *(command for item in plan.items for command in item.verify)]
         return await command_policy.refused(self.bench.place, [command for command in wanted if command not in theirs])
 
-    async def _stands(self, plan: Plan, contract: Contract) -> bool:
-        """Return True if a contract can be used: all of it starts here, and something of it is red."""
+    async def _tried(self, plan: Plan, contract: Contract) -> Verdict:
+        """Run a contract on the base. It can be used if all of it starts here, and something of it is red."""
         verdict = await self.judge(contract)
         stuck = [prompts.cannot_start(one.name, why) for one in verdict.results if (why := unable(one))]
         if stuck:
-            self._spoil(stuck, plan)
-            return False
+            raise UnusablePlan(stuck, plan)
         may_be_green = self.bench.opened.settings.flag("contract", "allow_green")
         if verdict.green and not may_be_green and not any(draft["green"] for draft in self._notes(DRAFT)):
-            self._spoil([prompts.all_green([one.name for one in verdict.results])], plan, green=True)
-            return False
-        self._proposing.take(plan, contract, verdict)
-        return True
+            raise UnusablePlan([prompts.all_green([one.name for one in verdict.results])], plan, green=True)
+        return verdict
 
     async def _without_planner(self) -> Stop | None:
         """Propose without the planner, after its last unusable answer."""
@@ -272,10 +276,10 @@ class PlanDrafter:
 
     # -- notes --
 
-    def _spoil(self, issues: Sequence[str], plan: Plan | None = None, green: bool = False) -> None:
-        body: dict[str, Any] = {"for": _number(self.recorder.story), "issues": list(issues), "green": green}
-        note = Note(DRAFT, {**body, "plan": plan.plain() if plan is not None else None})
-        StepNotebook(self.recorder, RUNG).write(note)
+    def _reject(self, invalid: InvalidReply) -> None:
+        plan, green = (invalid.plan.plain(), invalid.green) if isinstance(invalid, UnusablePlan) else (None, False)
+        body = {"for": _number(self.recorder.story), "issues": list(invalid.issues), "green": green, "plan": plan}
+        StepNotebook(self.recorder, RUNG).write(Note(DRAFT, body))
 
     def _notes(self, kind: str) -> list[Mapping[str, Any]]:
         """Return the notes of this kind for the current proposal."""

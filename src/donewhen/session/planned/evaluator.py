@@ -14,9 +14,9 @@ from donewhen.engines.interface import Engine, Job, Note, RunOnCopy
 from donewhen.engines.planned import prompts
 from donewhen.engines.planned.evaluation import Evaluation, evaluation_in
 from donewhen.engines.planned.plan import Plan
-from donewhen.engines.planned.reply_reader import Malformed
-from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer
+from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer, ask_until_valid
 from donewhen.engines.spec import EngineKind
+from donewhen.engines.typed_reply import InvalidReply
 from donewhen.events import CheckResult, EvaluationCompleted, EvaluationStarted, Event, RevisionStarted
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
@@ -139,22 +139,28 @@ class Evaluator:
         part = f"evaluator#{current.n}"
         async with hands.maker(part, tree) as maker:
             case = prompts.judging(await case_of(self.bench, current, results))
-            while len(self._unusable(current)) < TRIES:
+
+            async def ask() -> str:
                 job = replace(
                     self._job(case, current),
                     maker=maker,
                     notebook=hands.notebook(part),
                     probe=_probe(self.bench, tree),
                 )
-                try:
-                    return evaluation_in(await answer_in_time(self.bench, self.sceptic.engine, job))
-                except Malformed as malformed:
-                    self._spoil(current, malformed.issues)
-                except NoAnswer as none:
-                    self._spoil(current, [f"no evaluation: {none}"])
-                    break
-                except LimitReached:
-                    break
+                return await answer_in_time(self.bench, self.sceptic.engine, job)
+
+            async def read(reply: str) -> Evaluation:
+                return evaluation_in(reply)
+
+            def reject(invalid: InvalidReply) -> None:
+                self._spoil(current, invalid.issues)
+
+            try:
+                return await ask_until_valid(lambda: TRIES - len(self._unusable(current)), ask, read, reject)
+            except NoAnswer as none:
+                self._spoil(current, [f"no evaluation: {none}"])
+            except LimitReached:
+                pass
         return None
 
     def _job(self, case: str, current: Round) -> Job:

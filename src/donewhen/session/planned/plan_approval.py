@@ -8,8 +8,9 @@ the log before it counts.
 from collections.abc import Iterator, Sequence
 
 from donewhen.engines.foreman.engine import APPROVED, ForemanEngine
-from donewhen.engines.foreman.plan_request import PLANNED, LimitReached, NoPlan
+from donewhen.engines.foreman.plan_request import PLANNED
 from donewhen.engines.interface import Note
+from donewhen.engines.planner import LimitReached, NoAnswer
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.judge.receipt import contract_from
@@ -108,7 +109,7 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
         bench.recorder.move("running")
         try:
             plan = await foreman.engine.planned(job_to_plan(bench, foreman), bench.recorder.emit)
-        except NoPlan as none:
+        except NoAnswer as none:
             return Stop("declined", f"there is no plan: {none}", word="plan_invalid")
         except LimitReached:
             return Stop("budget", bench.budget.reached())
