@@ -121,13 +121,13 @@ def from_plain(data: Mapping[str, object]) -> Repair:
     """Return the repair from the data of `plain`; raise ValueError with a readable reason for anything else. The id in
     the data is ignored."""
     if data.get("v") != VERSION:
-        raise ValueError(f"version {_short_json(data.get('v'))} of a repair is not known")
+        raise ValueError(f"unknown version {_short_json(data.get('v'))} of a repair")
     signature = sanitise_signature(from_json(fields(data.get("signature"))))
     diff = sanitise(words(data.get("diff")), DIFF_BYTES).strip("\n")
     if not signature.failed or not signature.check:
         raise ValueError("it has no signature")
     if not 1 <= signature.v <= SIGNATURE_VERSION:
-        raise ValueError(f"version {_short_json(signature.v)} of a signature is not known")
+        raise ValueError(f"unknown version {_short_json(signature.v)} of a signature")
     if not diff:
         raise ValueError("it has no diff")
     approach = sanitise(words(data.get("approach")), APPROACH_BYTES).strip() or default_approach(signature)

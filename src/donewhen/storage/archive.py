@@ -56,7 +56,7 @@ class Archive:
         if not _ID.fullmatch(session):
             raise BadInput(f"{session!r} is not a valid session id")
         if (log_file := self._log_file(session)) and log_file.path.exists():
-            raise BadInput(f"there is a log of a session {session} already: {log_file.path}")
+            raise BadInput(f"session {session} already has a log: {log_file.path}")
         self._distrust()
         head = LogHeader(session, storable(repo), storable(title), now())
         if not add_session(self._connection, head, (owner or Owner.here()).text()):

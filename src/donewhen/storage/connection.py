@@ -156,7 +156,9 @@ class SqliteConnection(Connection):
                 return Busy(f"{self.path} has been locked by another process for {self._patience:g} s")
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 self.is_damaged = True
-                return Damaged(f"{self.path} is damaged ({message}); it is rebuilt when no other donewhen has it open")
+                return Damaged(
+                    f"{self.path} is damaged ({message}); it is rebuilt when no other donewhen process has it open"
+                )
             case sqlite3.SQLITE_FULL:
                 return MachineryBroke(f"the disk of {self.path} is full; nothing was written")
             case _:

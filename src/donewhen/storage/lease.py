@@ -124,7 +124,7 @@ class Lease:
         """Restore records that the database lost from the log file."""
         with self._connection.transaction():
             count = restore_records(self._connection, self.session, log_file.records(position))
-        self._warnings.append(f"{count} records of session {self.session} were taken back from {log_file.path}")
+        self._warnings.append(f"{count} records of session {self.session} were restored from {log_file.path}")
 
 
 def now() -> str:

@@ -88,7 +88,7 @@ class PatchGate:
         others = len(facts.changes) - len(in_a_language)
         if others:
             facts.notes.append(
-                f"{others} of {len(facts.changes)} changed files have no grammar; only checks judge them"
+                f"{others} of {len(facts.changes)} changed files have no grammar; only the checks cover them"
             )
         texts = await self._texts(readable)
         return [ParserRequest("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]

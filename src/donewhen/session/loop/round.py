@@ -46,7 +46,7 @@ async def run_attempt(context: RoundContext, rung: LadderStep, current: Round) -
     assert rung.engine is not None  # a step without an engine declines and never gets here
     context.memory.offered(current)
     attempt, stop = await _in_time(context, rung.engine, _job(context, rung, current))
-    silent = f"nothing was heard for {context.silence_secs:g} s"
+    silent = f"no activity for {context.silence_secs:g} s"
     attempted = Attempted(
         n=current.n,
         stop=stop,
