@@ -31,7 +31,7 @@ def copy_checkout(place: Path, python: str) -> Path:
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / path, place / path)
     _make_venv(place, python)
-    # Whoever may not write here would compile every module again at each start.
+    # A user who may not write here would compile every module again at each start.
     subprocess.run([place / ".venv/bin/python", "-m", "compileall", "-q", place / "src"], check=True)
     return place
 

@@ -1,9 +1,9 @@
-"""Runs every attack without a wall and behind each wall, as whoever runs this file, and prints the results as JSON.
+"""Run every attack without isolation and at each isolation level, as the current user, and print the results as JSON.
 
     python arms.py HOME WORLD [caged]
 
-HOME and WORLD are directories of that user; WORLD lies where everybody may look. An arm is one way to run an attack:
-without any wall, behind bubblewrap with a layered or a plain tree, behind Landlock.
+HOME and WORLD are directories of that user. WORLD is readable for everybody. An arm is one way to run an attack:
+without isolation, with bubblewrap and a layered or a copied tree, with Landlock.
 """
 
 import contextlib
@@ -43,28 +43,28 @@ CAGE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 
 @dataclass
 class Row:
-    """What became of one attack."""
+    """The results of one attack."""
 
     id: str
     name: str
     control: bool
-    """Whether it succeeds without a wall. Where it does not, it says nothing about any."""
+    """True if it succeeds without isolation. An attack that does not succeed there proves nothing."""
     reason: str
-    """The last thing it printed without a wall."""
+    """The last line that it printed without isolation."""
     walls: dict[str, list[str]] = dataclasses.field(default_factory=dict[str, list[str]])
-    """By arm, the signs that were seen: none when the wall held."""
+    """By arm: the signs of success that were seen. Empty if the isolation held."""
 
 
 @dataclass(frozen=True)
 class Grounds:
-    """Where the attacks of one user happen, and what walls there are."""
+    """The directories for the attacks of one user, and the available isolation levels."""
 
     home: Path
     world: Path
     level: SandboxProbe
     launcher: Launcher
     calls: Path
-    """The program of `C_SOURCE`, where there is a compiler."""
+    """The program made from `C_SOURCE`, if there is a compiler."""
 
     def home_for(self, attack: Attack) -> Path:
         return Path(f"/tmp/{self.world.name}-home") if attack.linked_home else self.home
@@ -103,7 +103,7 @@ def compiled(directory: Path) -> Path:
 
 
 async def all_rows(home: Path, world: Path, sparse: int, caged: bool) -> list[Row]:
-    """One in `sparse` of the attacks."""
+    """Return every `sparse`-th attack."""
     async with prepared(home, world) as grounds:
         return [await row(attack, grounds) for attack in ATTACKS[::sparse] if attack.caged == caged]
 
@@ -119,7 +119,7 @@ async def row(attack: Attack, grounds: Grounds) -> Row:
 
 
 def without_a_wall(attack: Attack, grounds: Grounds) -> tuple[set[Sign], bytes]:
-    """As a careless harness would run it: with its own environment and its own descriptors."""
+    """Run it as a careless harness would: with its own environment and descriptors."""
     home = grounds.home_for(attack)
     with tempfile.TemporaryDirectory(dir=home) as name, tempfile.TemporaryFile() as output:
         tree = Path(name, "tree")
@@ -152,7 +152,7 @@ def start(attack: Attack, outside: Outside, tree: Path) -> Path:
 
 
 def shell_text(attack: Attack) -> str:
-    """A program for python comes as an argument: standard input is one of the things that are attacked."""
+    """Pass a Python program as an argument, because standard input is one of the targets."""
     if not attack.program.startswith(PYTHON):
         return attack.program
     program = PRELUDE.format(numbers=TABLES[kernel.machine()].numbers) + attack.program
@@ -193,7 +193,7 @@ def place_of(wall: str, session: Path, outside: Outside) -> SandboxTree:
 
 @contextlib.asynccontextmanager
 async def launcher_for(attack: Attack, grounds: Grounds) -> AsyncGenerator[Launcher]:
-    """The common one, or one of its own for an attack that may have killed the common one in an earlier arm."""
+    """Return the shared launcher, or a new one for an attack that may have killed the shared one in an earlier arm."""
     if not attack.caged:
         yield grounds.launcher
         return
@@ -209,15 +209,15 @@ async def output_of(attack: Attack, room: TreeSandbox, outside: Outside, root: P
     try:
         finished = await room.run(ShellCommand(text=shell_text(attack), dir=directory, timeout_secs=SECONDS))
     except MachineryBroke:
-        return outside.token.encode()  # the launcher itself is one of the processes that can be hurt
-    # Where the directory it wants to start in is not even there, it was held before it began.
+        return outside.token.encode()  # the launcher itself is one of the possible victims
+    # If the directory to start in is missing, the attack was stopped before it began.
     if finished.end is End.COULD_NOT_START and not (attack.dir and "chdir" in finished.reason):
         raise SystemExit(f"{attack.name}: {finished.reason}")
     return finished.stdout.whole()
 
 
 def caged_rows(home: Path, world: Path, sparse: str) -> list[Row]:
-    """The attacks that would kill everything in sight, run by this same file as the first process of a namespace."""
+    """Attacks that would kill every visible process. This file runs them as the first process of a namespace."""
     as_oneself = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
     command = [*CAGE, *as_oneself, sys.executable, __file__, str(home), str(world), sparse, "caged"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -1,8 +1,8 @@
-"""What an attack is, and short ways to write the common ones.
+"""The record of an attack, and short ways to write the common ones.
 
-A program learns from its environment where things are (`Outside.variables`), and prints TOKEN only after a call
-succeeded that must fail. It is for /bin/sh, or for the system's python3 when `py` made it: those find `say`, `call` and
-the numbers NR of system calls ready.
+A program gets all paths from its environment (`Outside.variables`). It prints TOKEN only after a call succeeded that
+must fail. It runs with /bin/sh, or with the system's python3 if `py` made it. Python programs can use `say`, `call`
+and the system call numbers NR.
 """
 
 import textwrap
@@ -31,23 +31,23 @@ def new_user_namespace(flags=0):
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """Its id is the one of the catalogue of threats; an E is for what that does not list."""
+    """The id of the threat catalogue. Ids with an E are not in that catalogue."""
 
     id: str
     name: str
     program: str
     sign: Sign = SAID
-    """How the outside notices that it succeeded."""
+    """How the outside detects that the attack succeeded."""
     caged: bool = False
-    """Run, on every level, in a pid namespace of the test's own: without a wall it kills everything in sight."""
+    """Run it, at every level, in a pid namespace of the test: without isolation it kills every visible process."""
     network: bool = False
-    """The room has `network = "full"`."""
+    """The sandbox has `network = "full"`."""
     dir: str = "."
-    """Where it asks to start; OUT is the directory outside."""
+    """The directory to start in. OUT is the directory outside."""
     overlay_only: bool = False
-    """About layers, so that a tree without any has nothing to attack."""
+    """It attacks layers, so a tree without layers has no target."""
     linked_home: bool = False
-    """HOME is a symbolic link to where the home really is."""
+    """HOME is a symbolic link to the real home."""
 
 
 def py(program: str) -> str:
@@ -59,7 +59,7 @@ def say(expression: str) -> str:
 
 
 def granted(expression: str) -> str:
-    """A call that gives back a descriptor, or zero, where it is allowed."""
+    """A call that returns a descriptor or zero if it is allowed."""
     return say(f"{expression} >= 0")
 
 

@@ -1,6 +1,6 @@
-"""Users who attack: whoever runs the tests and, when that is root, an ordinary user made for it.
+"""The users who attack: the user who runs the tests and, if that is root, an ordinary user made for it.
 
-Each runs a program of this directory with all the code it needs copied to where every user may read it.
+Each runs a program of this directory. All code that it needs is copied to a directory that every user may read.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ SECONDS = 600
 
 @dataclass(frozen=True)
 class Attacker:
-    """A user, and where it attacks from."""
+    """A user and the directory it attacks from."""
 
     account: pwd.struct_passwd
     home: Path
@@ -52,7 +52,7 @@ class Attacker:
 
 @contextlib.contextmanager
 def somebody_else() -> Generator[pwd.struct_passwd]:
-    """An ordinary user that exists only here. Only for root."""
+    """Make an ordinary user for the time of the tests. Needs root."""
     name = f"stranger-{secrets.token_hex(4)}"
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", name], check=True)
     try:
@@ -77,7 +77,7 @@ def attacker(account: pwd.struct_passwd) -> Generator[Attacker]:
 
 
 def lay_out(world: Path) -> None:
-    """What only root can prepare: a device that lies around, and a program that runs as its owner."""
+    """Things that only root can prepare: a device file and a setuid program."""
     if os.geteuid() == 0:
         os.mknod(world / "node", stat.S_IFCHR | 0o666, os.makedev(1, 11))
         (world / "node").chmod(0o666)
@@ -87,14 +87,14 @@ def lay_out(world: Path) -> None:
 
 
 def can_run(who: Attacker) -> bool:
-    """Whether that user may run this interpreter, which often lives in somebody's home, and start it once more."""
+    """True if that user may run this interpreter, which is often in somebody's home, and start it a second time."""
     program = "import subprocess, sys; sys.exit(sys.version_info < (3, 11) or subprocess.call([sys.executable, '-V']))"
     command = [*who.becoming(), who.python, "-c", program]
     return subprocess.run(command, cwd="/", check=False, capture_output=True).returncode == 0
 
 
 def printed_by_everybody(program: str, *words: str) -> dict[str, str]:
-    """What a program of this directory prints, by the kind of user; all users run it at the same time."""
+    """Return the output of a program of this directory for each kind of user. All users run it at the same time."""
     with contextlib.ExitStack() as stack:
         accounts = [pwd.getpwuid(os.geteuid())]
         if os.geteuid() == 0:

@@ -1,7 +1,7 @@
-"""Ways to make somebody's git run a program of ours, or do harm otherwise, by what is planted in a repository.
+"""Settings and files in a repository that make another user's git run a program of ours, or do other harm.
 
-Each vector is planted in a repository that may be a user's own or the one in a maker's tree; what fires leaves a mark.
-`commands` are what plain git would have to be asked for the harm to happen. Ids are rows of the threat catalogue.
+Each vector is planted in a repository: the user's own or the one in a maker tree. A vector that works leaves a mark.
+`commands` are the plain git commands that trigger it. Ids are rows of the threat catalogue.
 """
 
 import shutil
@@ -24,7 +24,7 @@ Commands = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Evil:
-    """A program that leaves a mark and otherwise passes its input on; a directory that nothing may be written to."""
+    """A program that leaves a mark and passes its input on, and a directory that must not be written to."""
 
     program: Path
     mark: Path
@@ -41,7 +41,7 @@ class Evil:
 
     @property
     def quitter(self) -> Path:
-        """The same, for where passing input on would keep git waiting for its own words."""
+        """The same, for cases in which passing input on would block git."""
         return self.program.with_name("quit.sh")
 
     def harm(self) -> bool:
@@ -62,7 +62,7 @@ class Vector:
 
 
 def template(root: Path) -> Path:
-    """A repository in which there is something to diff, filter, merge, check out and fetch."""
+    """Make a repository with something to diff, filter, merge, check out and fetch."""
     repository(root, {".gitattributes": ATTRIBUTES, "a.txt": "a\n", "d/b.txt": "b\n", "keep.me": "k\n"})
     git(root, "checkout", "--quiet", "-b", "side")
     write(root, {"a.txt": "side\n"})
@@ -102,7 +102,7 @@ def install_hooks(place: Path, evil: Evil) -> None:
 
 
 def committed_filter(root: Path, evil: Evil) -> None:
-    """The program is part of the tree, and named relative to it."""
+    """The program is part of the tree and has a relative path."""
     shutil.copy(evil.program, root / "f.sh")
     git(root, "add", "f.sh")
     git(root, "commit", "--quiet", "-m", "a tool", "f.sh")
@@ -145,7 +145,7 @@ def pointer_through_link(root: Path, evil: Evil) -> None:
 
 
 def directory_for_pointer(root: Path, evil: Evil) -> None:
-    """Where a pointer file belongs, a whole repository of one's own."""
+    """A complete repository in place of a pointer file."""
     shutil.rmtree(root / ".git")
     git(root, "init", "--quiet", "--template=", "-b", "main")
     git(root, "add", "--all")

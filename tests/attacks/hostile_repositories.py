@@ -1,7 +1,7 @@
 """Repositories that come with their own `.git`, or whose content changed after they were trusted, each with a trap.
 
-Run as a program by the user who is attacked: `hostile_repositories.py HOME WORLD [WORD...]`. Prints what became of
-every attack whose name has one of the words, with the defences and for root also without, as JSON.
+The attacked user runs it as a program: `hostile_repositories.py HOME WORLD [WORD...]`. It prints the result of every
+attack whose name has one of the words, with the defences and, for root, also without them, as JSON.
 """
 
 import contextlib
@@ -77,25 +77,26 @@ class Attack:
     plant: Callable[[Scene], None]
     options: tuple[str, ...] = ()
     ends: int | None = None
-    """The trap is left alone, and the run ends with this code; otherwise the repository or the landing is refused."""
+    """The trap has no effect and the run ends with this code. Otherwise the repository or the landing is refused."""
     bites: bool = True
-    """Without the defences something private is read or written. The few others stay, so that they stay harmless."""
+    """Without the defences something private is read or written. The few other attacks stay in the list to show that
+    they stay harmless."""
     lands: bool = False
     """The work is also landed on a branch."""
     onto: str = "main"
     """Of `lands`: the branch."""
     later: Callable[[Scene], None] | None = None
-    """What is planted between the run and the landing."""
+    """Planted between the run and the landing."""
     names: str = ""
-    """Of `lands`: the landing is refused in one line that names this place of the repository."""
+    """For `lands`: the landing is refused in one line that names this path of the repository."""
     waits: bool = False
-    """The repository chooses the model, which asks for trust: exit code 3."""
+    """The repository chooses the model, which needs trust: exit code 3."""
     lands_with: int = 0
     """Of `lands` with `ends`: the exit code of the landing."""
     applies: bool = False
-    """At the end the work is in the files of the checkout."""
+    """At the end the files of the checkout hold the work."""
     looked_at: tuple[str, ...] = ()
-    """Ends of events that are no harm: a directory that was looked for, a pointer that was followed."""
+    """Events that do no harm: a directory that was looked up, a pointer that was followed."""
 
 
 POINTERS = ("(directory)", "gitdir: opened", "gitdir: read", "commondir: opened", "commondir: read")
@@ -135,7 +136,7 @@ ATTACKS = (
     Attack("a shared part that names a path above", shared_index_names, ("--dirty",)),
     Attack("an alternate in quotes", quoted_alternates),
     Attack("the list of the fifth alternate", chain_of_alternates),
-    # The other name is the same file: the kernel reports that it is copied and that it lost a name. It is not written.
+    # The other name is the same file. The kernel reports that it is copied and that it lost a name. It is not written.
     Attack(
         "the history of HEAD has another name",
         another_name,
@@ -172,14 +173,14 @@ ATTACKS = (
     Attack("a linked worktree's history", other_worktree_log, ends=0, lands=True, lands_with=1, bites=False),
     Attack("a worktree that is a link", worktree_is_a_link, ends=0),
     Attack("the place of large files", lfs_storage, ends=0, bites=False),
-    # Such a check has no directory in the tree, so that it is never green.
+    # The directory of this check is not in the tree, so it is never green.
     Attack("a check behind a link", checks_behind_a_link, ONCE, ends=1),
     Attack("a check behind two links", checks_behind_two_links, ONCE, ends=1),
     Attack("manifests and tests behind a link", manifests_behind_a_link, ONCE, ends=1),
     Attack("a share that became a link", share_becomes_a_link),
     Attack("a share below a link", share_below_a_link),
     Attack("uncommitted work behind a link", dirty_link, ("--dirty",), ends=0, bites=False),
-    # Git looks up which commit a nested repository is at. Nothing else of it is read, and it is left out.
+    # Git looks up the commit of a nested repository. Nothing else of it is read, and it is left out.
     Attack(
         "a submodule that is another repository",
         submodule_pointer,

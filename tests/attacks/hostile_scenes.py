@@ -1,4 +1,4 @@
-"""How the repositories of `hostile_repositories` are made: one function for each trap."""
+"""Functions that make the repositories of `hostile_repositories`, one for each trap."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 SECRET = "the-private-key-of-this-user"
 FANS = [f"{number:02x}" for number in range(256)]
 OBJECT = hashlib.sha1(b"blob 4\0yes\n", usedforsecurity=False).hexdigest()
-"""What the work writes."""
+"""The file that the work writes."""
 CONTRACT = '[[check]]\nname = "answer"\ncommand = "cat docs/.ssh/id .ssh/id id; grep -q yes answer"\n'
 
 
@@ -33,11 +33,11 @@ class Scene:
 
     @property
     def private(self) -> Path:
-        """What belongs to the user and to no repository of a stranger."""
+        """Files that belong to the user and not to a foreign repository."""
         return self.home / "private"
 
     def link(self, name: str, target: str) -> None:
-        """A link in the repository to something private, in place of what is there."""
+        """A link in the repository to something private, in place of the original file."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.is_dir() and not place.is_symlink():
@@ -47,7 +47,7 @@ class Scene:
         place.symlink_to(self.private / target)
 
     def moved(self, name: str, target: str) -> None:
-        """The same, where the target holds what the repository had there, so that all of it still works."""
+        """The same, with a target that holds the original content, so that the repository still works."""
         (self.root / name).rename(self.private / target)
         self.link(name, target)
 
@@ -105,7 +105,7 @@ def worktree_of_another(scene: Scene) -> None:
 
 
 def inner_pointer_in_a_worktree(scene: Scene) -> None:
-    """A made-up worktree inside the archive whose common directory is the user's other repository."""
+    """A made-up worktree inside the archive. Its common directory is the user's other repository."""
     target = another_repository(scene)
     made = scene.root / "worktrees" / "made"
     made.mkdir(parents=True)
@@ -144,7 +144,7 @@ def directory_of_packs(scene: Scene) -> None:
 
 
 def other_worktree_log(scene: Scene) -> None:
-    """A linked worktree that stands on the branch which is landed on; its history of HEAD is a link."""
+    """A linked worktree on the branch that is landed on. Its reflog of HEAD is a link."""
     made = scene.git / "worktrees" / "made"
     (made / "logs").mkdir(parents=True)
     (made / "HEAD").write_text("ref: refs/heads/main\n")
@@ -204,7 +204,7 @@ def share(scene: Scene, value: str) -> None:
 
 
 def share_becomes_a_link(scene: Scene) -> None:
-    """Trusted while it was a directory, and replaced later."""
+    """Trusted as a directory and replaced later."""
     share(scene, "shared")
     (scene.root / "shared").mkdir()
     trust(scene)
@@ -212,7 +212,7 @@ def share_becomes_a_link(scene: Scene) -> None:
 
 
 def share_below_a_link(scene: Scene) -> None:
-    """A commit turns the directory above it into a link; the trusted file is the same to the byte."""
+    """A commit turns the parent directory into a link. The trusted file does not change."""
     (scene.root / "lib" / "deps").mkdir(parents=True)
     (scene.root / "lib" / "kept").write_text("x")
     (scene.private / "deps").mkdir()
@@ -259,7 +259,7 @@ def separate_git_directory(scene: Scene) -> None:
 
 
 def index_entry(name: bytes, size: int) -> bytes:
-    """As git would have to look into the file to know whether it changed."""
+    """Git must read the file to know whether it changed."""
     head = struct.pack(">10L", *[0] * 6, 0o100644, 0, 0, size) + bytes.fromhex(OBJECT) + struct.pack(">H", len(name))
     return head + name + bytes(8 - (len(head) + len(name)) % 8)
 
@@ -278,7 +278,7 @@ def index_names(place: str) -> Callable[[Scene], None]:
 
 
 def shared_index_names(scene: Scene) -> None:
-    """The same in the part of a split index that other indexes may share."""
+    """The same in the shared part of a split index."""
     scene.run_git("update-index", "--split-index")
     (part,) = scene.git.glob("sharedindex.*")
     (scene.root / "z").mkdir()
@@ -302,7 +302,7 @@ def quoted_alternates(scene: Scene) -> None:
 
 
 def chain_of_alternates(scene: Scene) -> None:
-    """Git reads the list of the fifth, and none after it."""
+    """Git reads the list of the fifth alternate and none after it."""
     places = [scene.git / "objects", *(scene.root / "borrowed" / str(number) for number in range(5))]
     for place, after in pairwise(places):
         (after / "info").mkdir(parents=True)
@@ -323,7 +323,8 @@ def configured(key: str, value: str) -> Callable[[Scene], None]:
 
 
 def odd_but_honest(scene: Scene) -> None:
-    """What git itself accepts: a byte order mark, a split index, a quoted alternate, a history that a backup links."""
+    """Unusual repositories that git accepts: a byte order mark, a split index, a quoted alternate, a hard-linked
+    reflog."""
     config = scene.git / "config"
     config.write_bytes(b"\xef\xbb\xbf" + config.read_bytes())
     scene.run_git("update-index", "--split-index")

@@ -1,6 +1,6 @@
-"""Everything outside that listens: on the loopback, on unix sockets of every kind and place, on an abstract name.
+"""All listeners outside the sandbox: on the loopback, on unix sockets of every kind and path, on an abstract name.
 
-Nobody answers. Whether somebody called is looked up afterwards: a connection stands from the moment the kernel made it.
+No listener answers. The test looks up connections afterwards: a connection exists as soon as the kernel made it.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ INTERNET = (
 
 
 class Listeners:
-    """Listeners of one attack, by the name of the variable that tells it their port or path."""
+    """The listeners of one attack, by the name of the variable with their port or path."""
 
     def __init__(self, home: Path, world: Path, mark: str) -> None:
         run = Path("/run") if os.access("/run", os.W_OK) else Path("/tmp")
@@ -35,7 +35,7 @@ class Listeners:
         }
         self._sockets: dict[str, socket.socket] = {}
         for name, family, kind, address in INTERNET:
-            with contextlib.suppress(OSError):  # not every machine has IPv6; what needs it then does not run
+            with contextlib.suppress(OSError):  # not every machine has IPv6; attacks that need it do not run there
                 self._bind(name, socket.socket(family, kind), (address, 0))
         self._bind("ABSTRACT", socket.socket(socket.AF_UNIX), f"\0{mark}")
         self._bind("ABSTRACT_DATAGRAM", socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), f"\0{mark}-d")
@@ -56,7 +56,7 @@ class Listeners:
         os.rename(f"{renamed}.new", renamed)
 
     def listen_late(self) -> None:
-        """One that was not there when the room was made."""
+        """A listener that was made after the sandbox."""
         self._bind("SOCK_LATE", socket.socket(socket.AF_UNIX), str(self.files["SOCK_LATE"]))
 
     def _bind(self, name: str, listener: socket.socket, address: tuple[str, int] | str) -> None:

@@ -1,4 +1,4 @@
-"""Attacks on files: writing outside the tree, using up the disk, reading what is private."""
+"""Attacks on files: writing outside the tree, filling the disk, reading private files."""
 
 from attack import CHANGED, HEARD, READ, Attack, granted, py, read, say
 from outside import HOME_SECRETS

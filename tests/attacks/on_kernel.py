@@ -1,4 +1,5 @@
-"""Attacks on what namespaces leave open: sockets, inherited descriptors, the kernel's rarer calls and settings."""
+"""Attacks on kernel interfaces that namespaces do not cover: sockets, inherited descriptors, rare calls and
+settings."""
 
 from attack import CHANGED, HEARD, READ, Attack, connect, granted, open_for_writing, py, read, say, write_back
 
@@ -24,7 +25,7 @@ int main(int count, char **words) {
     return 0;
 }
 """
-"""Asks for its own process number in another table of system calls. Made into `./calls` before the attacks."""
+"""Ask for its own process id through another system call table. Compiled to `./calls` before the attacks."""
 
 SOCKETS = [
     Attack("A54", "a service's socket under /run", connect("SOCK_RUN"), HEARD),

@@ -1,4 +1,4 @@
-"""Attacks by network. They only ever try to reach listeners that the test has on the loopback of this machine."""
+"""Network attacks. They only try to reach listeners of the test on the loopback of this machine."""
 
 from attack import HEARD, Attack, granted, py, say, tcp, udp
 

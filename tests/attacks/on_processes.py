@@ -1,4 +1,4 @@
-"""Attacks on other processes, on the namespaces that hold a command, and by outliving or outnumbering them."""
+"""Attacks on other processes and on the namespaces of a command, by outliving or outnumbering them."""
 
 from attack import CHANGED, HURT, LEFT, READ, Attack, granted, py, read
 from outside import PAUSE

@@ -1,4 +1,4 @@
-"""Attacks by one process of a user on the other processes and files of the same user.
+"""Attacks by one process on other processes and files of the same user.
 
 A command without a pid namespace sees these processes, and the kernel lets a user change them.
 """
@@ -17,12 +17,12 @@ info = struct.pack("iiiii", 19, 0, -1, os.getpid(), os.getuid()) + bytes(108)
 
 
 def on_victim(program: str) -> str:
-    """A program that knows the victim as `pid`, more numbers of calls, and `info` for a queued SIGSTOP."""
+    """A program that knows the victim as `pid`, more system call numbers, and `info` for a queued SIGSTOP."""
     return py(NUMBERS) + py(program).removeprefix("#py\n")
 
 
 def by_owner(request: str) -> str:
-    """A socket whose signal for new input goes to the victim."""
+    """A socket that signals the victim about new input."""
     return on_victim(
         f"""
             here, there = socket.socketpair()

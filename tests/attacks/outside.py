@@ -1,7 +1,7 @@
-"""Everything that stands outside the wall for one attack, and the signs by which the outside knows that it got out.
+"""Everything outside the sandbox for one attack, and the signs that show an escape.
 
-A fresh `Outside` is set up for every single run: files, secrets, listeners, a process to hurt. The attack is told where
-things are, but never the secret. What it reports about itself counts only as one sign among others.
+Every run gets a new `Outside`: files, secrets, listeners, a victim process. The attack gets the paths but not the
+secret. Its own report is only one sign among others.
 """
 
 import contextlib
@@ -19,24 +19,24 @@ from pathlib import Path
 from listeners import Listeners
 
 PAUSE = "import os, signal, sys; os.mkdir(sys.argv[1]); signal.pause()"
-"""A program that makes a directory when it is up, and stays."""
+"""A program that makes a directory when it has started, and keeps running."""
 HOME_SECRETS = (
     ".ssh/id_ed25519", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".cargo/credentials.toml", ".npmrc",
     ".docker/config.json", ".git-credentials", ".bash_history",
 )  # fmt: skip
 MARKED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/local/lib", "/sys/fs/cgroup", "/sys/fs/cgroup/pids")
-"""Where an attack may leave something with its mark in the name."""
+"""Directories in which an attack may leave a file with its mark in the name."""
 IPC_CREAT, IPC_RMID = 0o1000, 0
 IOPRIO_GET = {"x86_64": 252, "aarch64": 31}
 TOOL = ".cargo/bin/tool"
-"""A program of the user in a toolchain, which a command may read and run."""
+"""A program of the user in a toolchain. A command may read and run it."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
 
 
 class Sign(Enum):
-    """How an attack shows that it got out."""
+    """How an attack shows that it escaped."""
 
     SAID = "it says so: the call that must fail did not"
     READ = "a secret is in its output"
@@ -47,9 +47,9 @@ class Sign(Enum):
 
 
 class Outside:
-    """One attack's surroundings: `home` and `world` belong to whoever attacks, `tree` is where its writing ends up.
+    """The environment of one attack. `home` and `world` belong to the attacking user, `tree` receives its writes.
 
-    `world` is a directory that everybody may enter, and not one of those that are empty inside.
+    Everybody may enter `world`. It is not one of the directories that are empty inside the sandbox.
     """
 
     def __init__(self, home: Path, world: Path, tree: Path) -> None:
@@ -86,7 +86,7 @@ class Outside:
         for place in (self.base, self.out, self.hidden, self.world / "deep"):
             shutil.rmtree(place, ignore_errors=True)
 
-    # -- what there is --
+    # -- targets --
 
     def _lay_out_files(self) -> None:
         for path in (self.out / "dir", self.hidden / "other-session", self.world / "deep/er/than/any/scan"):
@@ -131,7 +131,7 @@ class Outside:
         self._undo.callback(self.victim.kill)
 
     def _share_memory(self) -> None:
-        """A segment of shared memory and message queues of both kinds, all with the secret in them."""
+        """A shared memory segment and message queues of both kinds, all with the secret inside."""
         number = libc.shmget(self.key, 4096, IPC_CREAT | 0o600)
         if number >= 0:
             self._undo.callback(libc.shmctl, number, IPC_RMID, None)
@@ -150,7 +150,7 @@ class Outside:
             self._undo.callback(libc.mq_close, queue)
 
     def variables(self) -> dict[str, str]:
-        """What an attack is told."""
+        """The variables that an attack gets."""
         told = {
             "OUT": self.out, "WORLD": self.world, "HIDDEN": self.hidden, "TOKEN": self.token, "MARK": self.mark,
             "VICTIM": self.victim.pid, "SHM_KEY": self.key, "ABSTRACT": self.mark, "REAL_HOME": self.home.resolve(),
@@ -160,10 +160,10 @@ class Outside:
         return {name: str(value) for name, value in told.items()}
 
     def only_outside(self) -> dict[str, str]:
-        """Variables of the harness itself, that must not be passed on."""
+        """Variables of the harness that must not be passed on."""
         return {"AWS_SECRET_ACCESS_KEY": self.secret, "SSH_AUTH_SOCK": f"/nowhere/{self.secret}", "LD_PRELOAD": ""}
 
-    # -- what became of it --
+    # -- results --
 
     def signs(self, output: bytes) -> set[Sign]:
         in_tree = [path for path in self.tree.rglob("*") if not path.is_symlink()]
@@ -194,14 +194,14 @@ class Outside:
         return [Path(path) for path in found if self.mark in path and path not in ours]
 
     def _victim_state(self) -> str:
-        """One letter of the kernel's; `D` for a process that is traced or has a signal waiting."""
+        """The kernel's state letter; `D` for a process that is traced or has a pending signal."""
         status = Path(f"/proc/{self.victim.pid}/status").read_text()
         fields = dict(line.split(":", 1) for line in status.splitlines())
         undisturbed = all(int(fields[name], 16) == 0 for name in ("TracerPid", "SigPnd", "ShdPnd"))
         return fields["State"].split()[0] if undisturbed else "D"
 
     def left(self) -> list[int]:
-        """Processes whose arguments carry the mark."""
+        """Return the processes with the mark in their arguments."""
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self.mark in command_line(pid)]
 
 
@@ -225,7 +225,7 @@ def command_line(pid: int) -> str:
 
 
 def described(path: Path) -> str:
-    """Everything of a file that an attack could change."""
+    """All properties of a file that an attack could change."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -244,14 +244,14 @@ def spoken_into(fifo: int) -> bool:
 
 
 def furnish(tree: Path) -> None:
-    """What a repository holds before anybody works on it."""
+    """The content of a repository before any work."""
     (tree / "dir").mkdir(parents=True)
     (tree / "dir" / "below").write_text("from base\n")
     (tree / "file").write_text("from base\n")
 
 
 def is_trick(path: Path) -> bool:
-    """Something in a layer that would change how the next tree on top of it is read."""
+    """A change of a layer that would change how the next tree on top of it is read."""
     status = path.lstat()
     attributes = [] if stat.S_ISCHR(status.st_mode) else os.listxattr(path)
     return path.name == "gone" or "user.overlay.redirect" in attributes

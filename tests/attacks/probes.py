@@ -1,7 +1,7 @@
-"""All attacks, in the order in which they are shown: catalogue A1-A17, A48-A68, A72 as far as they run on a machine.
+"""All attacks in the order of the table: catalogue A1-A17, A48-A68, A72 as far as they run on a machine.
 
-Not among them, because what they attack is not the sandbox: A5, A9 (the harness's own file tools and patches), A6-A8,
-A14-A16 (what the judge and the capture of a candidate do about protected files and odd names).
+Not included, because they do not attack the sandbox: A5, A9 (the harness's own file tools and patches), A6-A8,
+A14-A16 (protected files and unusual names, which the judge and the capture handle).
 """
 
 from attack import Attack

@@ -1,7 +1,7 @@
-"""No attack gets out of the sandbox: each is run without a wall, where it must succeed, and behind every wall.
+"""No attack escapes the sandbox: each runs without isolation, where it must succeed, and at every isolation level.
 
-The attacks run in a program of their own (`arms`): once as whoever runs the tests, and, when that is root, a second
-time as an ordinary user made for it. The table of all results is printed at the end.
+The attacks run in a separate program (`arms`): once as the current user and, if that is root, a second time as an
+ordinary user made for it. The table of all results is printed at the end.
 """
 
 import json
@@ -24,7 +24,7 @@ NOT_HELD_BY_LANDLOCK = {
     "the limits of a process outside in /proc",
     "the numbers of queues",
 }
-"""Named in docs/sandbox.md as well."""
+"""Also named in docs/sandbox.md."""
 NAMES_OF_WALLS = {"overlay": "bubblewrap, layered tree", "plain": "bubblewrap, plain tree", "landlock": "landlock"}
 
 
@@ -74,7 +74,7 @@ def escapes(rows: list[dict[str, Any]], wall: str) -> list[str]:
     return [f"{row['id']} {row['name']}: {row['walls'][wall]}" for row in rows if row["walls"].get(wall)]
 
 
-def test_no_attack_gets_out_of_bubblewrap_and_only_the_named_ones_out_of_landlock_as_root_or_as_an_ordinary_user(
+def test_no_attack_escapes_bubblewrap_and_only_known_ones_escape_landlock_for_both_users(
     show_table: Callable[[str], None],
 ) -> None:
     for program in ("bwrap", "unshare", "setpriv"):
@@ -89,7 +89,7 @@ def test_no_attack_gets_out_of_bubblewrap_and_only_the_named_ones_out_of_landloc
         assert {row["name"] for row in ran if row["walls"].get("landlock")} <= NOT_HELD_BY_LANDLOCK
 
 
-def test_every_attack_has_a_name_of_its_own_and_stays_on_this_machine() -> None:
+def test_every_attack_has_a_unique_name_and_stays_on_this_machine() -> None:
     names = [(attack.id, attack.name) for attack in ATTACKS]
     assert len(set(names)) == len(names)
     programs = "\n".join(attack.program for attack in ATTACKS)

@@ -1,8 +1,8 @@
-"""Git as an executor: what is planted in a repository fires through plain git, and never through the store.
+"""Planted git settings run code through plain git, and never through the store.
 
-One table over all vectors is printed: the command of plain git that fired, and how often any operation of ours did.
-Every operation of repo, store and capture is run against the planted repository as the user's own, and against a tree
-whose git dir and files are the planted ones. Refusing is a good answer; running is not.
+One table of all vectors is printed: the plain git command that triggered it, and how often one of our operations
+did. Every operation of repo, store and capture runs on the planted repository as the user's own, and on a tree with
+the planted git directory and files. A refusal is a good result; running planted code is not.
 """
 
 import os
@@ -36,9 +36,9 @@ FEWEST = 25
 class Row:
     vector: Vector
     plain: str
-    """The command of plain git that did harm; empty when none did."""
+    """The plain git command that did harm; empty if none did."""
     ours: list[str]
-    """Our operations after which there was harm."""
+    """Our operations that did harm."""
     refused: int = 0
     untouched: bool = True
 
@@ -48,7 +48,7 @@ class Row:
 
 def fire_through_plain_git(vector: Vector, root: Path, evil: Evil) -> str:
     for command in vector.commands:
-        # A tester's git waits for nobody: no terminal, and an empty standard input.
+        # Git must not wait: no terminal and an empty standard input.
         argv = ["timeout", "20", needs("git"), *command]
         settings = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
         given = b"url=https://x.invalid\n\n" if command[0] == "credential" else b""
@@ -62,7 +62,7 @@ Operation = tuple[str, Callable[[], Awaitable[object]]]
 
 
 def operations(store: Store, tree: Path, place: Path) -> Iterator[Operation]:
-    """Everything that there is to do with a store, on the repository and on a tree that somebody else wrote."""
+    """Run all operations of a store on the repository and on a tree that another program wrote."""
     head = store.repo.head
     yield "resolve", lambda: store.resolve("main@{0}")
     yield "resolve upstream", lambda: store.resolve("side")
@@ -137,7 +137,9 @@ async def run_vector(vector: Vector, clean: Path, place: Path, launcher: Launche
     return row
 
 
-async def test_no_planted_vector_fires_through_the_store(tmp_path: Path, show_table: Callable[[str], None]) -> None:
+async def test_no_planted_git_setting_runs_code_through_the_store(
+    tmp_path: Path, show_table: Callable[[str], None]
+) -> None:
     clean = template(tmp_path / "template")
     rows: dict[str, Row] = {}
     tried = sampled(VECTORS, 6)
@@ -171,7 +173,7 @@ def table(rows: list[Row]) -> str:
 # -- harm without a program --
 
 
-async def test_a_change_that_its_own_index_hides_is_captured(tmp_path: Path) -> None:
+async def test_a_change_hidden_by_the_tree_s_own_index_is_captured(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {"a": "a\n", "b": "b\n", "c": "c\n"})
     tree = tmp_path / "tree"
     shutil.copytree(root, tree)
@@ -201,7 +203,7 @@ async def test_a_replaced_object_does_not_replace_the_base(tmp_path: Path) -> No
     assert (tmp_path / "out" / "test").read_text() == "assert false\n"
 
 
-async def test_a_base_that_is_kept_outlives_a_destroyed_history(tmp_path: Path) -> None:
+async def test_a_kept_base_survives_the_deletion_of_the_user_s_history(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {"a": "a\n"})
     write(root, {"a": "b\n"})
     base = commit(root)
@@ -218,7 +220,7 @@ async def test_a_base_that_is_kept_outlives_a_destroyed_history(tmp_path: Path) 
     assert contents(tmp_path / "out") == {b"a": ("file", b"b\n")}
 
 
-async def test_a_commit_with_forged_and_odd_headers_is_only_data(tmp_path: Path) -> None:
+async def test_a_commit_with_forged_or_odd_headers_is_read_as_data(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     tree = git(root, "rev-parse", "HEAD^{tree}")
     person = b"\x1b]0;title\x07 <x@y> 99999999999999 +9999"

@@ -1,7 +1,7 @@
-"""A repository that comes with its own `.git` reaches nothing of its user, as root and as an ordinary user.
+"""A repository that comes with its own `.git` reaches no file of its user, as root and as an ordinary user.
 
-The kernel reports every file of the user that is opened or written meanwhile. With the defences off the same
-repositories do reach it.
+The kernel reports every file of the user that is opened or written. With the defences off the same repositories do
+reach such files.
 """
 
 import json
@@ -16,7 +16,7 @@ from tiers import RARE
 
 
 def wrong(row: dict[str, Any]) -> str:
-    """What speaks against one result; empty when it is as it should be."""
+    """Return what is wrong with one result; empty if it is as expected."""
     if not row["defended"]:
         return "" if row["events"] or row["leaked"] else "the attack does nothing even without the defences"
     if row["events"] or row["leaked"] or row["traceback"]:

@@ -1,4 +1,5 @@
-"""The Landlock level: ordinary work goes on as root and as an ordinary user, and older versions are no wall."""
+"""The Landlock level: ordinary work succeeds as root and as an ordinary user, and older versions count as no
+isolation."""
 
 import errno
 import json
@@ -45,7 +46,7 @@ def test_the_filter_and_not_the_file_system_refuses_versions_and_subvolumes() ->
     assert str(errno.EOPNOTSUPP) not in answers
 
 
-def test_files_can_be_emptied_before_version_3_and_processes_killed_before_version_6(
+def test_older_landlock_versions_cannot_stop_truncation_or_signals(
     by_user: dict[str, dict[str, Any]],
 ) -> None:
     for found in by_user.values():
@@ -58,14 +59,14 @@ def test_files_can_be_emptied_before_version_3_and_processes_killed_before_versi
 
 
 @pytest.mark.parametrize("version", range(LEAST_LANDLOCK))
-async def test_an_older_landlock_is_no_wall_and_the_reason_names_the_version(version: int) -> None:
+async def test_an_older_landlock_counts_as_no_isolation_and_the_reason_names_its_version(version: int) -> None:
     async with Launcher.open() as launcher:
         problem = await try_landlock(launcher, version)
     assert f"version {LEAST_LANDLOCK} is needed" in problem
     assert (f"version {version} " in problem) == (version > 0)
 
 
-async def test_landlock_is_a_wall_where_a_command_that_is_tried_cannot_reach_us() -> None:
+async def test_landlock_counts_as_isolation_if_a_test_command_cannot_reach_its_starter() -> None:
     async with Launcher.open() as launcher:
         if (await level.probe(launcher, Path("/var/tmp"))).landlock_abi < LEAST_LANDLOCK:
             leave_out(f"landlock of version {LEAST_LANDLOCK}")
@@ -74,7 +75,7 @@ async def test_landlock_is_a_wall_where_a_command_that_is_tried_cannot_reach_us(
 
 
 @pytest.mark.promise("workspace.isolation.required")
-def test_required_isolation_names_both_walls_that_are_missing_and_the_fix() -> None:
+def test_required_isolation_names_both_missing_levels_and_the_fix() -> None:
     probe = replace(NO_NAMESPACES, landlock_problem="Landlock is version 5 and version 6 is needed")
     with pytest.raises(MachineryBroke, match=r"no user namespaces; Landlock is version 5 .* fix: "):
         enforced(probe, "required")

@@ -1,8 +1,9 @@
-"""Who survives a kill: every way to run from it, at every moment, behind every wall, and with `killpg` beside it.
+"""Processes that survive a kill: every way to escape it, at every moment, at every isolation level, and with `killpg`
+for comparison.
 
-A survivor is found by its token, which everything that a run starts carries in its command line or environment, or by
-a file lock that all of it inherits: a chain of processes that fork and exit is too quick to be seen in /proc. When the
-harness was killed, the launcher's own processes count as well. One table is printed.
+A survivor is found by its token, which all processes of a run have in their command line or environment, or by an
+inherited file lock: a chain of processes that fork and exit is too fast to be seen in /proc. If the harness was
+killed, the launcher's own processes count as well. One table is printed.
 """
 
 import contextlib
@@ -50,7 +51,7 @@ LEVELS = ("plain", "landlock", "bubblewrap")
 MOMENTS = ("0-20ms", "timeout", "exit", "cancel", "harness")
 DELAYS_MS = (0, 1, 2, 3, 5, 8, 13, 20)
 COLD_DELAYS_MS = (0, 10, 20, 40, 80)
-"""From the moment that a launcher is asked for: its interpreter is still starting while the first command waits."""
+"""From the request for a launcher: its interpreter is still starting while the first command waits."""
 LATE_MS = 200
 TIMEOUT_SECS = 0.3
 GONE_SECS = 1.0
@@ -146,7 +147,7 @@ Counts = Counter[tuple[str, str, str]]
 
 
 class Attempt:
-    """One run that may leave something behind, or several that share a token. Leaving it ends what is left."""
+    """One run, or several with the same token, that may leave processes behind. Leaving the context kills them."""
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree
@@ -160,11 +161,11 @@ class Attempt:
         for pid in self._seen():
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)  # one that was cloned to be our child
+                os.waitpid(pid, 0)  # a process that was cloned as our child
         (self.tree / self.token).unlink()
 
     def line(self, shape: str, then: str) -> str:
-        """A command line that takes the shape, says "up", and then either stays or ends."""
+        """A command line that takes the shape, prints "up", and then stays or ends."""
         if shape == "nohup":
             after = "wait" if then == "stay" else f"./runner none end {self.token}"
             return f"nohup ./runner waits stay {self.token} 2>&1 & {after}"
@@ -174,7 +175,7 @@ class Attempt:
         return len(self._seen()) or int(self._is_locked())
 
     def survivors_after(self, secs: float) -> int:
-        """Where nobody has waited for the dying: those who are still there after so long."""
+        """If nothing waited for the dying processes: those that still run after this time."""
         deadline = time.monotonic() + secs
         while (left := self.survivors()) and time.monotonic() < deadline:
             pass
@@ -203,7 +204,7 @@ def words(pid: int, name: str) -> bytes:
 
 @dataclass
 class Ground:
-    """A tree with the program in it, what this machine can wall it in with, and what has been counted."""
+    """A tree with the program in it, the isolation levels of this machine, and the counts."""
 
     tree: Path
     probe: SandboxProbe
@@ -270,9 +271,9 @@ async def cancelled_when_it_is_up(ground: Ground, arm: Arm, shape: str, level: s
 
 
 def harness_killed(ground: Ground, source: Path, level: str, delay_ms: int, cold: bool) -> None:
-    """A program of its own starts every shape at once and is killed; nobody but the launcher kills anything else."""
+    """A separate program starts every shape at once and is killed. Only the launcher kills the rest."""
     with Attempt(ground.tree) as attempt:
-        link = source.with_name(attempt.token)  # so that the launcher's command line carries the token as well
+        link = source.with_name(attempt.token)  # so that the launcher's command line has the token too
         link.symlink_to(source)
         given = {
             "source": str(link),
@@ -290,7 +291,7 @@ def harness_killed(ground: Ground, source: Path, level: str, delay_ms: int, cold
 
 
 def killed_as_a_group(ground: Ground, shape: str) -> None:
-    """The control: a session of its own and `killpg`, when everything is up."""
+    """The control: a separate session and `killpg`, when all processes have started."""
     with Attempt(ground.tree) as attempt:
         argv = ["/bin/sh", "-c", attempt.line(shape, "stay")]
         with subprocess.Popen(argv, cwd=ground.tree, stdout=subprocess.PIPE, start_new_session=True) as process:
@@ -317,7 +318,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.mark.anyio
-async def test_nothing_survives_a_kill_of_any_shape_at_any_moment_behind_any_wall(
+async def test_no_process_survives_a_kill_at_any_moment_at_any_isolation_level(
     tree: Path, tmp_path: Path, show_table: Callable[[str], None]
 ) -> None:
     needs("bwrap")

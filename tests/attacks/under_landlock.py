@@ -1,4 +1,4 @@
-"""Runs ordinary work behind Landlock, and some attacks behind older versions of it; prints the results as JSON.
+"""Run ordinary work with Landlock, and some attacks with older versions of it; print the results as JSON.
 
     python under_landlock.py HOME WORLD
 
@@ -41,13 +41,13 @@ JAVA = (
     "System.out.println(p.waitFor()); } }"
 )
 CHANGES = [0x40086604, 0x40046604, 0x5000940E, 0x50009418, 0x50009401, 0x50009417, 0x5000940F, 0x5000943F, 0x4008941A]
-"""Requests of ext4 and btrfs that need no more than a descriptor open for reading."""
+"""Requests of ext4 and btrfs that need only a descriptor that is open for reading."""
 FAILURES = """import fcntl, os
 def failure(request):
     try: fcntl.ioctl(os.open(".", os.O_RDONLY), request, 0)
     except OSError as error: return error.errno
 """
-"""How the kernel answers a request without an argument: nothing is changed in any case."""
+"""Return the kernel's answer to a request without an argument. Nothing is changed in any case."""
 WORK: dict[str, tuple[str, str, str]] = {
     "a shell kills its child": ("", "sleep 99 & kill $!; wait $!; echo $?", "143"),
     "bash kills a job": ("bash", "bash -mc 'sleep 99 & kill %1; wait %1; echo $?'", "143"),
@@ -132,7 +132,7 @@ WORK: dict[str, tuple[str, str, str]] = {
     ),
     "java ends a child": ("java", f"echo '{JAVA}' > M.java; java M.java", "143"),
 }
-"""By name: the program that it needs, the command, and what that prints last."""
+"""By name: the needed program, the command, and its last output line."""
 
 OLDER = {
     1: ("a file outside emptied by its path", "a process outside killed"),
@@ -141,11 +141,11 @@ OLDER = {
     5: ("a process outside killed", "a signal queued to a process outside", "FIOSETOWN"),
     6: ("a process outside killed", "a signal queued to a process outside", "FIOSETOWN", "a tool emptied by its path"),
 }
-"""Attacks by version of Landlock."""
+"""Attacks by Landlock version."""
 
 
 async def worked(grounds: Grounds, text: str) -> str:
-    """The last line that a command prints behind Landlock."""
+    """Return the last line that a command prints with Landlock."""
     with tempfile.TemporaryDirectory(dir=grounds.home) as name:
         tree, scratch = Path(name, "tree"), Path(name, "scratch")
         for place in (tree, scratch):
@@ -157,7 +157,7 @@ async def worked(grounds: Grounds, text: str) -> str:
         room = TreeSandbox(grounds.launcher, level, place, SandboxConfig(limits=limits))
         finished = await room.run(ShellCommand(text=text, timeout_secs=120))
         lines = finished.stdout.whole().decode("utf-8", "replace").strip().splitlines()
-        if (tree / "go.mod").exists():  # what go has fetched or made is read-only
+        if (tree / "go.mod").exists():  # files that go has fetched or made are read-only
             await room.run(ShellCommand(text='chmod -R u+w "$TMPDIR"'))
         return f"{finished.reason}{lines[-1] if lines else ''}"
 

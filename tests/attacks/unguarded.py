@@ -1,6 +1,6 @@
 """donewhen with its path defences switched off: links are followed, and a pointer opens any repository.
 
-For control arms only: an attack that does not get out even here shows nothing.
+For control arms only: an attack that does not succeed even here proves nothing.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What anybody does to a directory while it is watched: the kernel itself reports every open, write and new name."""
+"""Watch a directory: the kernel reports every open, write and new name."""
 
 import contextlib
 import ctypes
@@ -23,7 +23,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextlib.contextmanager
 def watched(*places: Path) -> Generator[list[str]]:
-    """Fills the list, at the end, with what happened to the directories, all below them, and every file in them."""
+    """At the end, fill the list with the events of the directories, of everything below them, and of every file in
+    them."""
     events: list[str] = []
     fd = _libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
     assert fd >= 0

@@ -1,7 +1,7 @@
-"""Keeps in step: the table of promises, the tests that show them, and the list of those not built yet.
+"""Keep in step: the table of promises, the tests that show them, and the list of promises that are not built yet.
 
-Marks are read from the text of the test files, never by importing them, so the answer does not depend on what
-pytest was asked to collect. Whether a test really shows its promise is for its reader to judge.
+Marks are read from the text of the test files, never by importing them, so the result does not depend on what pytest
+collects. A reader must judge whether a test really shows its promise.
 """
 
 import ast
@@ -33,7 +33,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Version:
-    """What one commit said: which promises there were, and which of them were not built."""
+    """The promises of one commit, and which of them were not built."""
 
     commit: str
     promised: frozenset[str]
@@ -59,7 +59,7 @@ def is_promise_mark(node: ast.AST) -> bool:
 
 
 def marks_in(source: str) -> tuple[list[str], list[str]]:
-    """The ids that the tests of one file show, and what is wrong with any other mark in it."""
+    """Return the ids that the tests of one file show, and the errors of all other marks in it."""
     tree = ast.parse(source)
     good: dict[ast.AST, str] = {}
     for test in ast.walk(tree):
@@ -84,7 +84,7 @@ def literal_marks(decorator: ast.expr) -> Iterator[tuple[ast.AST, str]]:
 
 
 def shown_in(tests: Path) -> tuple[set[str], list[str]]:
-    """The ids shown by the test files below a directory, and every stray mark below it."""
+    """Return the ids shown by the test files below a directory, and every misplaced mark."""
     shown: set[str] = set()
     stray: list[str] = []
     for file in sorted(tests.rglob("*.py")):
@@ -125,7 +125,7 @@ def out_of_step(promised: set[str], shown: set[str], not_built: list[str]) -> li
 
 
 def came_back(not_built: set[str], older: list[Version]) -> list[str]:
-    """Ids that are listed as not built although some older commit promised them and had them built."""
+    """Return ids that are listed as not built although an older commit had them built."""
     return sorted(
         f"{id}: was built at {version.commit[:12]} and is listed as not built again"
         for version in older
@@ -137,7 +137,7 @@ def came_back(not_built: set[str], older: list[Version]) -> list[str]:
 
 
 def git(root: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[bytes]:
-    """Git on this directory alone: not on a repository around it, and not on one that a hook names."""
+    """Run git on this directory alone: not on a surrounding repository, and not on one that a hook names."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment["GIT_CEILING_DIRECTORIES"] = str(root.parent)
     command = [needs("git"), "-c", "safe.directory=*", "-C", str(root), *arguments]
@@ -145,7 +145,7 @@ def git(root: Path, *arguments: str, given: str = "") -> subprocess.CompletedPro
 
 
 def older_versions(root: Path) -> list[Version] | None:
-    """Every version of the list in the history of HEAD, newest first; None where there is no repository."""
+    """Return every version of the list in the history of HEAD, newest first; None without a repository."""
     if git(root, "rev-parse", "--git-dir").returncode != 0:
         return None
     if git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode != 0:
@@ -158,7 +158,7 @@ def older_versions(root: Path) -> list[Version] | None:
 
 
 def blobs(root: Path, names: list[str]) -> list[str]:
-    """The text of each blob, empty for one that does not exist; one git process for all."""
+    """Return the text of each blob, empty for a missing one; one git process for all."""
     answer = git(root, "cat-file", "--batch", given="".join(f"{name}\n" for name in names)).stdout
     texts: list[str] = []
     for _ in names:
@@ -173,7 +173,7 @@ def version(commit: str, promises: str, not_built: str) -> Version:
     try:
         promised = frozenset(promise.id for promise in promises_in(promises))
     except (tomllib.TOMLDecodeError, TypeError):
-        promised = frozenset[str]()  # a table that was broken at that commit tells nothing
+        promised = frozenset[str]()  # an invalid table at that commit is ignored
     return Version(commit, promised, frozenset(ids_in(not_built)))
 
 
@@ -191,7 +191,7 @@ def test_every_promise_is_shown_by_a_test_or_listed_as_not_built() -> None:
     assert out_of_step(promised, shown, ids_in((ROOT / NOT_BUILT).read_text())) == []
 
 
-def test_the_list_of_what_is_not_built_only_shrinks() -> None:
+def test_the_list_of_unbuilt_promises_only_shrinks() -> None:
     older = older_versions(ROOT)
     if older is None:
         assert not (ROOT / ".git").exists(), "git cannot read this repository, so the list cannot be compared"
@@ -210,7 +210,7 @@ def test_it_is_so_too(x): ...
 """
 
 
-def test_marks_are_read_from_decorators_and_parameters_of_tests() -> None:
+def test_promise_marks_are_read_from_decorators_and_parameters() -> None:
     assert marks_in(MARKED) == (["a.one", "a.two", "a.three"], [])
 
 
@@ -225,13 +225,13 @@ def test_marks_are_read_from_decorators_and_parameters_of_tests() -> None:
         "import pytest\nshows = pytest.mark.promise",
     ],
 )
-def test_a_mark_that_shows_nothing_is_a_mistake(source: str) -> None:
+def test_a_promise_mark_on_something_other_than_a_test_is_an_error(source: str) -> None:
     ids, stray = marks_in(source)
     assert ids == []
     assert len(stray) == 1
 
 
-def test_marks_in_a_file_that_pytest_does_not_collect_are_a_mistake(tmp_path: Path) -> None:
+def test_promise_marks_in_a_file_that_pytest_does_not_collect_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "scenes.py").write_text(MARKED)
     _, stray = shown_in(tmp_path)
     assert stray == ["scenes.py: pytest does not collect this file, so its marks show nothing"]
@@ -247,14 +247,14 @@ def test_marks_in_a_file_that_pytest_does_not_collect_are_a_mistake(tmp_path: Pa
         ({"a"}, set[str](), ["a", "a"], "a: listed more than once"),
     ],
 )
-def test_each_way_of_being_out_of_step_is_named(
+def test_every_mismatch_between_promises_and_tests_is_named(
     promised: set[str], shown: set[str], not_built: list[str], complaint: str
 ) -> None:
     (found,) = out_of_step(promised, shown, not_built)
     assert found.startswith(complaint)
 
 
-def test_mistakes_in_the_table_are_each_named() -> None:
+def test_every_error_in_the_table_of_promises_is_named() -> None:
     sentence = "Something is promised here."
     table = [
         Promise("a.one", "interface 2", sentence),
@@ -289,7 +289,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_promise_that_was_built_cannot_be_listed_again(repository: Path) -> None:
+def test_a_built_promise_cannot_be_listed_as_unbuilt_again(repository: Path) -> None:
     write(repository, ["a", "b"], ["a", "b"])
     commit(repository, "nothing is built")
     write(repository, ["a", "b"], ["b"])
@@ -299,13 +299,13 @@ def test_a_promise_that_was_built_cannot_be_listed_again(repository: Path) -> No
     assert complaint.startswith("a: was built at ")
 
 
-def test_a_new_promise_may_start_as_not_built(repository: Path) -> None:
+def test_a_new_promise_may_start_as_unbuilt(repository: Path) -> None:
     write(repository, ["a", "b"], ["b"])
     commit(repository, "a is built")
     assert came_back({"b", "c"}, older_versions(repository) or []) == []
 
 
-def test_a_table_that_was_broken_once_does_not_stop_the_comparison(repository: Path) -> None:
+def test_an_invalid_table_in_an_old_commit_does_not_stop_the_comparison(repository: Path) -> None:
     write(repository, ["a"], ["a"])
     (repository / PROMISES).write_text("promise = [")
     commit(repository, "a slip")
@@ -315,14 +315,14 @@ def test_a_table_that_was_broken_once_does_not_stop_the_comparison(repository: P
     assert came_back({"b"}, older_versions(repository) or []) == []
 
 
-def test_a_history_without_the_list_has_nothing_to_compare(repository: Path) -> None:
+def test_a_history_without_the_list_gives_nothing_to_compare(repository: Path) -> None:
     assert older_versions(repository) == []
     commit(repository, "the first commit, before the list")
     write(repository, ["a"], ["a"])
     assert older_versions(repository) == []
 
 
-def test_a_directory_inside_a_repository_is_no_repository_itself(repository: Path) -> None:
+def test_a_directory_inside_a_repository_is_not_a_repository(repository: Path) -> None:
     commit(repository, "around it")
     inside = repository / "unpacked"
     write(inside, ["a"], ["a"])

@@ -1,7 +1,7 @@
-"""What a cheat is, what a scene is, and the two tiers: all of it data, nothing here runs anything.
+"""Records for cheats, scenes and the two tiers. Nothing here runs anything.
 
-A scene is a small repository whose product is wrong, with a contract that says so. A cheat changes that repository
-until the contract's own commands exit with 0, and leaves the product as wrong as it was.
+A scene is a small repository with a wrong product and a contract that is red for it. A cheat changes the repository
+until the contract's commands exit with 0, and leaves the product wrong.
 """
 
 import textwrap
@@ -20,11 +20,11 @@ WITHOUT_SWITCH = {
     "contract": "the contract is the base's",
     "report": "what the runner reported counts more than how it exited",
 }
-"""What stops a cheat and cannot be taken off, in words."""
+"""Defences without a switch, described in words."""
 
 
 def text(lines: str) -> str:
-    """A file's content, written with the indentation of the catalogue around it."""
+    """Return a file's content, without the indentation of the catalogue."""
     return textwrap.dedent(lines).lstrip("\n")
 
 
@@ -34,13 +34,13 @@ class Scene:
     language: Language
     files: Tree
     checks: Mapping[str, str]
-    """Name → command, in the order in which they run."""
+    """Name → command, in the order of running."""
     held_out: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Checks that the maker never sees; they are in the contract only where that is asked for."""
+    """Checks that the maker never sees; in the contract only on request."""
     setup: tuple[str, ...] = ()
     """Commands that run once before the checks; the user trusts them."""
     programs: tuple[str, ...] = ()
-    """What of this machine the commands need, beyond Python and git."""
+    """Programs of this machine that the commands need, besides Python and git."""
 
     def contract(self, with_held_out: bool = False) -> str:
         """The scene's donewhen.toml."""
@@ -58,7 +58,7 @@ def table(name: str, command: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cheat:
     id: str
-    """The number of the technique in the catalogue of cheats, or of the threat (A…); N is for what neither lists."""
+    """The number of the technique in the catalogue of cheats, or of the threat (A…); N for others."""
     says: str
     scene: Scene
     stopped_by: str
@@ -66,14 +66,14 @@ class Cheat:
     write: Tree = field(default_factory=dict[str, str | bytes])
     """Files of the tree, by path; programs where they start with `#!`."""
     replace: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    """Path → what is taken out and what is put in its place."""
+    """Path → the text to replace and its replacement."""
     remove: tuple[str, ...] = ()
     shell: str = ""
-    """What the maker types at the root of the tree, after all of that."""
+    """What the maker types at the root of the tree afterwards."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Variables that the user's shell has; `{tree}` and `{path}` are the tree and the PATH of before."""
+    """Variables of the user's shell; `{tree}` and `{path}` are the tree and the previous PATH."""
     inside_the_runner: bool = False
-    """The second tier: it works from within the process that runs the tests."""
+    """The second tier: it works inside the process that runs the tests."""
 
     @property
     def label(self) -> str:

@@ -1,7 +1,7 @@
-"""The judge as `donewhen check` calls it, with a way to take defences off, and what it said in a few words.
+"""The judge as `donewhen check` calls it, with a way to switch defences off, and a short summary of its result.
 
-One candidate is captured once and judged as often as it takes: what its runs did is kept, so that taking off a defence
-costs only the runs that were not needed before.
+One candidate is captured once and judged as often as needed. Its runs are kept, so switching a defence off costs
+only the additional runs.
 """
 
 import os
@@ -40,33 +40,33 @@ SIGNS = {
     "on the base": "counts",
     "a test of the base did not run": "counts",
 }
-"""Words of a reason → the defence that speaks; the first that is found counts."""
+"""Words of a reason → the defence; the first match counts."""
 NOT_REPEATED = ("reruns",)
-"""Off as well wherever more than one defence is: repetitions would cost three more runs of each cheat."""
+"""Also off wherever more than one defence is off: repetitions would cost three more runs of each cheat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What became of a candidate."""
+    """The result of a candidate."""
 
     accepted: bool
     status: str
     why: str
     refused_by: str = ""
-    """The defence that the reasons point to; nothing where the check is red and no edit was set aside."""
+    """The defence that the reasons name; empty if the check is red and no edit was set aside."""
     discriminating: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """A captured candidate before the judge."""
+    """A captured candidate that can be judged."""
 
     place: Workplace
     contract: Contract
     candidate: str
 
     async def verdict(self, *off: str, held_out: bool = True) -> Verdict:
-        """As a session judges: the contract was read before the work began."""
+        """Judge as a session does: the contract was read before the work began."""
         checks = tuple(check for check in self.contract.checks if held_out or not check.held_out)
         return await judge_tree.judge_tree(
             self.place,
@@ -106,7 +106,7 @@ async def judged(tree: Path) -> Verdict:
 
 
 async def verdict_on(tree: Path) -> Said:
-    """A refusal is a verdict, too: the candidate is not accepted."""
+    """A refusal is a verdict too: the candidate is not accepted."""
     try:
         return in_words(await judged(tree))
     except DonewhenError as error:
@@ -127,7 +127,7 @@ def in_words(verdict: Verdict) -> Said:
 
 
 def refuser(reason: str, edited: bool) -> str:
-    """A red check with edits that were set aside is red because of that."""
+    """A red check with edits that were set aside is red because of them."""
     return next((name for sign, name in SIGNS.items() if sign in reason), "protection" if edited else "")
 
 
@@ -136,24 +136,26 @@ def has_switch(defence: str) -> bool:
     return defence in SWITCHES
 
 
-# -- defences taken off --
+# -- defences switched off --
 
 
 @dataclass(frozen=True, slots=True)
 class TakenOff:
-    """How a cheat fares when its defence is off, and then whatever else refuses it, one after the other."""
+    """The results of a cheat with its defence off, and then with every other defence that refuses it off, one after
+    the other."""
 
     alone: Said
-    """With nothing off but the defence that the cheat names."""
+    """With only the defence off that the cheat names."""
     others: tuple[str, ...]
-    """What else stops it; all of them are off in the end, but for one that has no switch."""
+    """What else stops it. At the end all of them are off, except one without a switch."""
     end: Said
     needed: bool
-    """Whether the defence that the cheat names stops it where all the others are off."""
+    """True if the defence that the cheat names stops it while all others are off."""
 
 
 async def taken_off(candidate: Hearing, said: Said, defence: str, behind: bool) -> TakenOff:
-    """Without the defence that a cheat names; with `behind` also what else stands in its way, one after the other."""
+    """Judge without the defence that a cheat names; with `behind` also without the others that stop it, one after
+    the other."""
     off = [defence]
     alone = end = await candidate.said(defence)
     if not behind:
@@ -171,11 +173,11 @@ async def taken_off(candidate: Hearing, said: Said, defence: str, behind: bool) 
 class Heard:
     said: Said
     without: TakenOff | None
-    """Nothing where the defence has no switch, or the candidate was no candidate."""
+    """None if the defence has no switch, or the candidate could not be captured."""
 
 
 async def heard(tree: Path, defence: str, behind: bool = True) -> Heard:
-    """The verdict on a tree, and what it is without one defence."""
+    """The verdict on a tree, and the verdict without one defence."""
     try:
         async with hearing(tree) as candidate:
             said = await candidate.said()

@@ -1,7 +1,7 @@
-"""The repositories that are cheated in: small Python products that are wrong, each with tests of which some fail.
+"""The repositories for cheats: small wrong Python products, each with some failing tests.
 
-In all of them `add` subtracts. What else is in a scene is there because some cheat needs it: a Makefile, a script, a
-second check, a linter, a report that the project writes by itself.
+In all of them `add` subtracts. Everything else in a scene is there because some cheat needs it: a Makefile, a
+script, a second check, a linter, a report that the project writes.
 """
 
 from cheat import Scene, text
@@ -76,13 +76,13 @@ PYTEST = "python -m pytest -q"
 ANOTHER_PROCESS = 'test "$(python app.py 1234 8766)" = "$(expr 1234 + 8766)"'
 
 BARE = {**PRODUCT, **TESTS, ".gitignore": IGNORED}
-"""Without any configuration of a runner."""
+"""Without any runner configuration."""
 CONFIGURED = {**BARE, "pyproject.toml": PROJECT}
 
 PLAIN = Scene("plain", "python", CONFIGURED, {"tests": PYTEST}, held_out={"sum": ANOTHER_PROCESS})
 UNCONFIGURED = Scene("unconfigured", "python", BARE, {"tests": PYTEST})
 OWN_PROGRAM = Scene("own-program", "python", CONFIGURED, {"tests": "run-suite"})
-"""The check is a program that the user has written, somewhere on PATH."""
+"""The check is a program of the user, somewhere on PATH."""
 INSTALLED_RUNNER = Scene("installed-runner", "python", CONFIGURED, {"tests": "pytest -q"})
 GOLDEN = Scene(
     "golden",
@@ -113,7 +113,7 @@ GOLDEN = Scene(
     },
     {"tests": PYTEST},
 )
-"""Recorded answers, of which one is wrong like the product."""
+"""Recorded answers, one of them wrong like the product."""
 RECORDED = Scene(
     "recorded",
     "python",
@@ -221,7 +221,7 @@ IN_A_DIRECTORY = Scene(
     },
     {"tests": PYTEST},
 )
-"""Only the settings say where the product lies."""
+"""Only the settings name the product directory."""
 NAMED_FILES = Scene(
     "named-files",
     "python",
@@ -233,7 +233,7 @@ NAMED_FILES = Scene(
     },
     {"tests": f"{PYTEST} qa/loudness.py qa/adding.py"},
 )
-"""Only the check says which files are tests."""
+"""Only the check names the test files."""
 OTHER_NAMES = Scene(
     "other-names",
     "python",
@@ -247,7 +247,7 @@ OTHER_NAMES = Scene(
     },
     {"tests": PYTEST},
 )
-"""What is a test, is said by the settings alone."""
+"""Only the settings define which files are tests."""
 REPORT = Scene(
     "report",
     "python",
@@ -395,4 +395,4 @@ SETUP = Scene(
     {"tests": PYTEST},
     setup=("python install.py",),
 )
-"""What is installed depends on a lock file, and the installation loads the product."""
+"""The installation depends on a lock file and loads the product."""

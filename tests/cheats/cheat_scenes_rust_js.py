@@ -1,4 +1,4 @@
-"""The repositories in Rust and JavaScript that are cheated in; what a scene is like is said in `cheat_scenes`."""
+"""The repositories in Rust and JavaScript for cheats; see `cheat_scenes`."""
 
 from cheat import Scene, text
 from cheat_scenes import IGNORED
@@ -70,7 +70,7 @@ RUST_LISTED = Scene(
     {"tests": "cargo test --offline"},
     programs=("cargo", "cc"),
 )
-"""One file of tests is listed, the failing one is found by its place."""
+"""One test file is listed; the failing one is found by its location."""
 RUST_INLINE = Scene(
     "rust-inline",
     "rust",
@@ -90,7 +90,7 @@ RUST_INLINE = Scene(
     held_out={"sum": 'test "$(cargo run -q --offline --example sum 1234 8766)" = "$(expr 1234 + 8766)"'},
     programs=("cargo", "cc"),
 )
-"""The failing test stands in the file of the product."""
+"""The failing test is in the file of the product."""
 
 JS_FILES = {
     "package.json": '{\n  "name": "calc",\n  "version": "1.0.0",\n  "scripts": {"test": "node --test"}\n}\n',

@@ -1,6 +1,6 @@
-"""One table out of the rows of many tests, whichever worker ran them.
+"""One table from the rows of many tests of all workers.
 
-Every test leaves its row as a file; whoever leaves the last one has all of them, and shows the table.
+Every test writes its row as a file. The test that writes the last one shows the table.
 """
 
 import fcntl
@@ -23,9 +23,9 @@ class Row:
     verdict: str
     stopped_by: str
     without: str
-    """How the same cheat fares with that defence off, or without the check that catches it."""
+    """The result of the same cheat with that defence off, or without the check that catches it."""
     also: str = ""
-    """What else stops it, and how it fares when that is off as well."""
+    """What else stops it, and the result when that is off too."""
     why: str = ""
 
 
@@ -40,7 +40,7 @@ class Rows:
         self._wanted = sum(getattr(item, "originalname", "") == name for item in request.session.items)
 
     def add(self, row: Row) -> list[Row]:
-        """All rows, for whoever adds the last one; nothing for the others."""
+        """Return all rows to the test that adds the last one; nothing to the others."""
         with open(self._directory / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             (self._directory / f"{row.number}.json").write_text(json.dumps(asdict(row)))

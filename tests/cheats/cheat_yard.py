@@ -1,8 +1,8 @@
-"""Where cheats are tried: a box of tools of its own, one home, and the scenes at one path, made anew each time.
+"""The environment for cheats: separate tools, one home, and the scenes at one path, made again each time.
 
-All scenes of a language lie at the same path of a worker, so that what the judge knows of the tools there and of a
-scene's base is used again. The control is a plain shell that runs the contract's commands in the maker's tree and looks
-at their exit codes, in a pid namespace, so that nothing it starts outlives it.
+All scenes of a language have the same path in a worker, so cached facts about tools and about a scene's base are
+used again. The control is a plain shell that runs the contract's commands in the maker tree and looks at their exit
+codes, in a pid namespace, so that no process survives it.
 """
 
 import functools
@@ -32,7 +32,7 @@ class Yard:
     path: str
     """The PATH of the user."""
     known: set[str] = field(default_factory=set[str])
-    """The scenes that were judged as they are."""
+    """The scenes that were already judged without a cheat."""
 
     @property
     def home(self) -> Path:
@@ -46,7 +46,7 @@ class Yard:
         return self.root / scene.language / "repo"
 
     def fresh(self, scene: Scene, with_held_out: bool = False) -> Path:
-        """The scene as its base has it, and an empty home."""
+        """Make the scene as its base has it, and an empty home."""
         for program in scene.programs:
             needs(program)
         template = self._template(scene, with_held_out)
@@ -59,7 +59,7 @@ class Yard:
         return tree
 
     def cheated(self, cheat: Cheat, with_held_out: bool = False) -> Path:
-        """The scene after the cheat, and nothing has run in it but what the maker typed."""
+        """Make the scene with the cheat. Only what the maker typed has run in it."""
         tree = self.fresh(cheat.scene, with_held_out)
         for name in cheat.remove:
             (tree / name).unlink()
@@ -74,12 +74,12 @@ class Yard:
         return tree
 
     def variables(self, cheat: Cheat) -> dict[str, str]:
-        """What the user's environment has besides the usual."""
+        """Additional variables of the user's environment."""
         tree = str(self.tree(cheat.scene))
         return {name: value.format(tree=tree, path=self.path) for name, value in cheat.env.items()}
 
     def control(self, cheat: Cheat) -> list[int]:
-        """The exit codes of the contract's commands in the maker's tree as it is, one after the other.
+        """Return the exit codes of the contract's commands in the unchanged maker tree.
 
         They leave caches and bytecode there, so this comes after the judge, who leaves nothing.
         """
@@ -102,7 +102,7 @@ class Yard:
     def shell(
         self, text: str, where: Path, variables: Mapping[str, str], before: list[str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """What a shell of the user does with a text; the tests' own variables are not there."""
+        """Run a text with a shell of the user, without the variables of the tests."""
         base = {"PATH": self.path, "HOME": str(self.home), "LANG": "C.UTF-8"}
         identity = {name: value for name, value in repositories.environment().items() if name.startswith("GIT_")}
         return subprocess.run(
@@ -128,7 +128,7 @@ class Yard:
 
 
 def put(tree: Path, files: Tree) -> None:
-    """Write files; what begins like a program is one."""
+    """Write files; a file that starts like a program is made executable."""
     repositories.write(tree, files)
     for name, content in files.items():
         if content[:2] in ("#!", b"#!"):
@@ -143,7 +143,8 @@ def make_yard(root: Path) -> Yard:
 
 @functools.cache
 def toolchain(compiler: str) -> tuple[str, ...]:
-    """Where a compiler really is: a version manager's stand-in would look for it in the home, which is another here."""
+    """Return the real path of a compiler: a version manager's shim would look for it in the home, which is different
+    here."""
     if shutil.which(compiler) is None:
         return ()
     asked = subprocess.run([compiler, "--print", "sysroot"], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Cheats of the product's code while a check runs: it leaves early, forges, rewrites files, leaves processes behind."""
+"""Cheats by product code while a check runs: it exits early, forges, rewrites files, leaves processes behind."""
 
 from cheat import Cheat, text
 from cheat_scenes import MAKE, PLAIN, REPORT, SERVICE, SETUP, STAGES, TWO_CHECKS, UNITTEST
@@ -42,12 +42,12 @@ POISONING = text("""
 
 
 def on_import(code: str) -> dict[str, str]:
-    """The wrong product, and something that happens when it is imported."""
+    """The wrong product, with code that runs on import."""
     return {"calc.py": text(code) + WRONG}
 
 
 def in_add(code: str) -> dict[str, str]:
-    """Something that happens when the wrong product is called."""
+    """The wrong product, with code that runs when it is called."""
     return {"calc.py": text(code)}
 
 

@@ -1,8 +1,8 @@
-"""The second tier: cheats of code that runs in the very process that runs the tests.
+"""The second tier: cheats by code in the process that runs the tests.
 
-No file but the product's is touched, and what the runner reports is what it believes. The first ones lie about every
-test, and a test that must fail gives them away. The others lie about the known tests alone: only a check in another
-process, with questions that the maker has not seen, tells them from an honest product.
+Only product files are changed, and the runner reports what it believes. The first cheats lie about every test, and a
+test that must fail reveals them. The others lie only about the known tests: only a check in another process, with
+questions that the maker has not seen, distinguishes them from an honest product.
 """
 
 from cheat import Cheat, text

@@ -1,4 +1,4 @@
-"""Cheats that let git tell something else than what lies in the tree."""
+"""Cheats that make git report something else than the content of the tree."""
 
 from cheat import Cheat
 from cheat_scenes import PLAIN

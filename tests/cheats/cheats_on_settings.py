@@ -1,4 +1,4 @@
-"""Cheats that change what configures a check: the runner's settings, what starts it, the linter, the contract."""
+"""Cheats that change the configuration of a check: runner settings, the starting script, the linter, the contract."""
 
 from cheat import Cheat, text
 from cheat_scenes import (

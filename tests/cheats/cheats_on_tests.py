@@ -1,4 +1,4 @@
-"""Cheats that change the tests themselves, their data, or what is found in their place."""
+"""Cheats that change the tests, their data, or what is found in their place."""
 
 from cheat import Cheat, text
 from cheat_scenes import GOLDEN, IN_A_DIRECTORY, NAMED_FILES, PLAIN, RECORDED, UNITTEST
@@ -226,5 +226,5 @@ BY_NEW_TESTS = [
         },
     ),
 ]
-"""New tests are ordinary work, and these help the old ones: without them, the old ones are red again."""
+"""New tests are ordinary work, and these help the old ones: without them the old ones are red again."""
 ON_TESTS = [*ON_TEST_FILES, *ON_DATA, *BY_NEW_TESTS]

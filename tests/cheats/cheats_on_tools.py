@@ -1,4 +1,4 @@
-"""Cheats that put something else where a tool is looked for: modules, programs, variables, caches."""
+"""Cheats that replace what a tool looks up: modules, programs, variables, caches."""
 
 from cheat import Cheat, text
 from cheat_scenes import INSTALLED_RUNNER, LAST_FAILED, MAKE, OWN_PROGRAM, PLAIN, SCRIPT, UNITTEST

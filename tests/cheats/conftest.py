@@ -1,4 +1,4 @@
-"""The yard of this worker, and the variables of a user who works in it."""
+"""The cheat environment of this worker, and the variables of a user who works in it."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -18,8 +18,8 @@ def yard_of_worker(tmp_path_factory: pytest.TempPathFactory) -> Yard:
 
 @pytest.fixture
 def yard(yard_of_worker: Yard, home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Yard]:
-    """The yard, with its home, state and PATH in the environment, and nothing that a test run brings along."""
-    del home  # made before, so that what it sets is set again here
+    """The cheat environment, with its home, state and PATH in the environment, and no variables of the test run."""
+    del home  # made first, so that its variables are set again here
     monkeypatch.setenv("PATH", yard_of_worker.path)
     monkeypatch.setenv("HOME", str(yard_of_worker.home))
     monkeypatch.setenv("XDG_STATE_HOME", str(yard_of_worker.state))

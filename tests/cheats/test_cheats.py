@@ -1,8 +1,7 @@
-"""No cheat is accepted: each is shown to work on a shell that looks at exit codes, and is then judged.
+"""No cheat is accepted: each works on a shell that looks at exit codes, and is then judged.
 
-Then the defence that it names is taken off, to see what that is worth: either the cheat is accepted, or something else
-takes the defence's place, which is taken off as well until the cheat is accepted. The table of all is printed at the
-end.
+Then the defence that it names is switched off. Either the cheat is accepted, or something else stops it, which is
+switched off too until the cheat is accepted. The table of all results is printed at the end.
 """
 
 from collections import Counter
@@ -23,7 +22,7 @@ Show = Callable[[str], None]
 BY_SCENE = one_of_each(
     sorted(OUTSIDE, key=lambda cheat: cheat.scene.name), lambda cheat: {cheat.stopped_by, cheat.scene.language}
 )
-"""So that a worker meets the cheats of a scene one after the other, and what the judge knows of its base serves all."""
+"""Sort so that a worker gets the cheats of a scene one after the other and can reuse the facts about its base."""
 
 
 @pytest.fixture
@@ -57,15 +56,15 @@ async def test_a_cheat_that_satisfies_a_shell_does_not_satisfy_the_judge(
 
 
 def is_looked_behind(cheat: Cheat) -> bool:
-    """Whether everything that stands behind a cheat's defence is taken off, too.
+    """True if everything behind a cheat's defence is switched off too.
 
-    Protection stops half of all cheats in few ways: a third of those tells as much, in far less time.
+    Protection stops half of all cheats in few ways: a third of those proves as much in far less time.
     """
     return cheat.stopped_by != "protection" or CHEATS.index(cheat) % 3 == 0
 
 
 async def see_that_it_is_red(scene: Scene, yard: Yard) -> None:
-    """Once for each scene, before any cheat of it: nothing has to be stopped where nothing can be accepted anyway."""
+    """Once for each scene, before its cheats: without a cheat the scene must not be accepted."""
     if scene.name not in yard.known:
         said = await verdict_on(yard.fresh(scene))
         assert said.status == "fail", f"the scene {scene.name} is {said.status}: {said.why}"
@@ -118,7 +117,7 @@ def of_the_first_tier(rows: list[Row]) -> Iterable[str]:
 
 
 def worth(rows: list[Row]) -> str:
-    """How many cheats of a defence are accepted without it."""
+    """The number of cheats of a defence that are accepted without it."""
     alone = sum(row.without == "ACCEPTED" for row in rows)
     second = Counter(row.also.split(",")[0].split(";")[0] for row in rows if row.also.endswith("ACCEPTED"))
     rest = len(rows) - alone - sum(second.values())
@@ -140,7 +139,7 @@ def accepted(rows: list[Row]) -> int:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("cheat", INSIDE, ids=lambda cheat: cheat.label)
-async def test_a_cheat_inside_of_the_runner_does_not_satisfy_a_check_in_another_process(
+async def test_a_cheat_inside_the_runner_does_not_satisfy_a_check_in_another_process(
     cheat: Cheat, yard: Yard, rows: Rows, show_table: Show
 ) -> None:
     async with hearing(yard.cheated(cheat, with_held_out=True)) as candidate:
@@ -169,7 +168,7 @@ def of_the_second_tier(rows: list[Row]) -> Iterable[str]:
 # -- the catalogue --
 
 
-def test_the_catalogue_is_as_large_as_promised_and_names_each_cheat_once() -> None:
+def test_the_catalogue_has_the_promised_size_and_unique_names() -> None:
     per_language = Counter(cheat.scene.language for cheat in OUTSIDE)
     assert per_language["python"] >= 45
     assert per_language["rust"] >= 7
@@ -178,6 +177,6 @@ def test_the_catalogue_is_as_large_as_promised_and_names_each_cheat_once() -> No
     assert [label for label, times in Counter(cheat.label for cheat in CHEATS).items() if times > 1] == []
 
 
-def test_every_defence_with_a_switch_stops_some_cheat_of_the_catalogue() -> None:
+def test_every_defence_with_a_switch_stops_at_least_one_cheat() -> None:
     named = {cheat.stopped_by for cheat in OUTSIDE}
     assert set(SWITCHES) | set(WITHOUT_SWITCH) == named

@@ -22,7 +22,7 @@ CHOSEN = [cheat for cheat in OUTSIDE if cheat.says in TYPED and cheat.scene is P
 
 
 @pytest.mark.parametrize("cheat", CHOSEN, ids=lambda cheat: cheat.label)
-def test_the_program_tells_by_its_exit_code_that_a_cheat_is_not_done(cheat: Cheat, yard: Yard) -> None:
+def test_the_exit_code_of_the_program_shows_that_a_cheat_is_not_accepted(cheat: Cheat, yard: Yard) -> None:
     tree = yard.cheated(cheat)
     answer = donewhen("check", "--json", cwd=tree, env=yard.variables(cheat))
     assert answer.code == 1, answer.err
@@ -31,7 +31,7 @@ def test_the_program_tells_by_its_exit_code_that_a_cheat_is_not_done(cheat: Chea
     assert events[-1]["outcome"] == "red"
 
 
-def test_the_program_tells_by_its_exit_code_that_an_honest_fix_is_done(yard: Yard) -> None:
+def test_the_exit_code_of_the_program_shows_that_an_honest_fix_is_accepted(yard: Yard) -> None:
     tree = yard.fresh(PLAIN)
     put(tree, {"calc.py": "def add(a, b):\n    return a + b\n"})
     answer = donewhen("check", "--json", cwd=tree)
@@ -39,12 +39,12 @@ def test_the_program_tells_by_its_exit_code_that_an_honest_fix_is_done(yard: Yar
     assert json.loads(answer.out.splitlines()[-1])["outcome"] == "verified"
 
 
-def test_a_person_hears_that_the_contract_is_another_one_than_before(yard: Yard) -> None:
+def test_a_changed_contract_is_reported_to_the_person(yard: Yard) -> None:
     (cheat,) = [one for one in OUTSIDE if one.says == "the contract asks for less"]
     answer = donewhen("check", cwd=yard.cheated(cheat))
     assert "note: the contract is read from the working tree; donewhen.toml is different in HEAD" in answer.err
     assert "not graded: donewhen.toml modified" in answer.out
 
 
-def test_every_cheat_that_is_typed_is_in_the_catalogue() -> None:
+def test_every_cheat_that_is_run_by_command_is_in_the_catalogue() -> None:
     assert len(CHOSEN) == len(TYPED)

@@ -1,4 +1,4 @@
-"""Cheats that need two candidates: what one leaves behind must not help another."""
+"""Cheats that need two candidates: files left by one must not help another."""
 
 import pytest
 from cheat import Cheat
@@ -12,7 +12,7 @@ LEAVING = [cheat for cheat in OUTSIDE if cheat.scene is SETUP]
 
 
 @pytest.mark.parametrize("cheat", LEAVING, ids=lambda cheat: cheat.label)
-async def test_what_one_candidate_left_during_the_setup_does_not_help_another(cheat: Cheat, yard: Yard) -> None:
+async def test_files_left_by_one_candidate_s_setup_do_not_help_another_candidate(cheat: Cheat, yard: Yard) -> None:
     await verdict_on(yard.cheated(cheat))
     tree = yard.fresh(SETUP)
     put(tree, {"requirements.lock": cheat.write["requirements.lock"]})

@@ -1,4 +1,4 @@
-"""What a held-out check asks is not lying about while it runs: a product that looks for it finds nothing."""
+"""The questions of a held-out check are not visible while it runs: a product that searches for them finds nothing."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from cheat_yard import Yard, put
 
 pytestmark = pytest.mark.anyio
 WITH_ANSWER = replace(PLAIN, name="answered", held_out={"sum": 'test "$(python app.py 1234 8766)" = 10000'})
-"""The text of this check holds its own answer."""
+"""The text of this check contains its own answer."""
 LOOKING = text("""
     import re
     from pathlib import Path
@@ -28,7 +28,7 @@ LOOKING = text("""
 """)
 
 
-async def test_a_product_that_searches_the_tree_does_not_find_the_question(yard: Yard) -> None:
+async def test_a_product_that_searches_the_tree_does_not_find_the_canary_test(yard: Yard) -> None:
     tree = yard.fresh(WITH_ANSWER, with_held_out=True)
     put(tree, {"calc.py": LOOKING})
     assert yard.shell(WITH_ANSWER.held_out["sum"], tree, {}).returncode == 0, "the cheat does not work"

@@ -1,4 +1,4 @@
-"""Honest work is accepted as it is: green, nothing set aside as not graded, and what is judged is what was made."""
+"""Honest work is accepted unchanged: green, nothing set aside as not graded, and the judged tree is the work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -181,7 +181,7 @@ WORKS = [
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
-async def test_honest_work_is_accepted_as_it_is(work: Work, yard: Yard) -> None:
+async def test_honest_work_is_accepted(work: Work, yard: Yard) -> None:
     tree = yard.fresh(work.scene)
     do(work, tree, yard)
     verdict = await judged(tree)

@@ -39,7 +39,7 @@ NEVER_THE_SAME = (
 )
 LONGEST_SECS = 120
 OTHER_HOME = "/home/you"
-"""Where the pages live; what is printed names the home of the test instead."""
+"""The directory of the pages. Printed text names the home of the test instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class Running:
 
 @dataclass(slots=True)
 class Reader:
-    """Somebody who follows a page."""
+    """A person who follows a page."""
 
     home: Path
     directory: Path
     variables: dict[str, str]
     aside: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Commands that are not run as they stand, and what is run in their place."""
+    """Commands that are replaced, and their replacements."""
     printed: str = ""
     running: Running | None = None
     ran: list[str] = field(default_factory=list[str])
@@ -135,7 +135,7 @@ class Reader:
         return shlex.quote(str(self.home / "terminal"))
 
     def _remember(self) -> None:
-        """A terminal keeps its directory and its variables from one command to the next."""
+        """A terminal keeps its directory and variables between commands."""
         where, _, variables = (self.home / "terminal").read_text().partition("\n")
         self.directory = Path(where)
         self.variables = dict(pair.split("=", 1) for pair in variables.split("\0") if "=" in pair)
@@ -152,7 +152,7 @@ class Reader:
         require_shown(shown, self._as_on_the_page(self.running.printed))
 
     def close(self) -> None:
-        """To be called at the end, also when the page was not followed to its own."""
+        """Call this at the end, even if the page was not followed to its end."""
         if self.running is not None:
             kill(self.running.process)
 
@@ -175,7 +175,7 @@ def newest_session(_: re.Match[str]) -> str:
 
 
 def end_of(process: "subprocess.Popen[str]") -> str:
-    """What is still printed until a command ends by itself."""
+    """Output until a command ends."""
     try:
         return process.communicate(timeout=LONGEST_SECS)[0]
     finally:
@@ -183,7 +183,7 @@ def end_of(process: "subprocess.Popen[str]") -> str:
 
 
 def kill(process: "subprocess.Popen[str]") -> None:
-    """The command and all that it started."""
+    """The command and all its processes."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with process:
@@ -219,7 +219,7 @@ def same_for_all(text: str) -> str:
 
 
 def plain_variables(home: Path, programs: Path) -> dict[str, str]:
-    """What a person's shell has: a home, a path with their own programs, and nothing that steers git elsewhere."""
+    """The environment of a person's shell: a home, a PATH with their own programs, and nothing that changes git."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "DONEWHEN_"))}
     kept = {name: value for name, value in kept.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
     return {**kept, "HOME": str(home), "PATH": f"{home}/.local/bin:{programs}:{os.environ['PATH']}"}

@@ -51,7 +51,7 @@ def told(kind: str, number: int, **body: Any) -> Record:
 
 
 async def decide(watch: SessionWatcher, person: Person, detail: str) -> bool | str | None:
-    """Ask. A signal stands for somebody else's decision meanwhile."""
+    """Ask. A signal stands for a decision made elsewhere in the meantime."""
     decided: list[bool | str | None] = []
     with anyio.open_signal_receiver(signal.SIGUSR1) as signals:
         async with anyio.create_task_group() as tasks:
@@ -67,7 +67,7 @@ async def decide(watch: SessionWatcher, person: Person, detail: str) -> bool | s
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(OSError):  # it is the one of a session already
+    with contextlib.suppress(OSError):  # it is already one of a session
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     play(Path(sys.argv[1]))
     sys.stdout.write("the end\n")

@@ -1,4 +1,4 @@
-"""Sessions made of facts, as the log would tell them, for tests of what a person sees."""
+"""Sessions made of facts, as the log would hold them, for tests of the views."""
 
 from collections.abc import Sequence
 

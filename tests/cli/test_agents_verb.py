@@ -1,4 +1,4 @@
-"""`donewhen agents`: the agents that are known here, with version, readiness or the lack of it, and governance."""
+"""`donewhen agents`: the known agents with version, readiness or its reason, and governance."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def write_settings(text: str) -> Path:
 
 
 @pytest.mark.promise("command.agents")
-def test_agents_tells_version_readiness_way_and_governance_of_each(tmp_path: Path, programs: Path) -> None:
+def test_agents_shows_version_readiness_interface_and_governance(tmp_path: Path, programs: Path) -> None:
     program(programs, shipped()[KNOWN].ways["cli"].program)
     variable = shipped()[KNOWN].providers[0].keys[0]
     answer = agents(cwd=tmp_path, programs=programs, **{variable: "sk-agents-secret"})
@@ -75,7 +75,7 @@ def test_agents_tells_version_readiness_way_and_governance_of_each(tmp_path: Pat
     assert all(line[head.index("governance") - 2 :].startswith("  ") for line in lines)
 
 
-def test_as_json_it_is_one_object_per_line_as_the_method_gives_it(tmp_path: Path, programs: Path) -> None:
+def test_agents_json_is_one_object_per_line_as_the_method_returns_it(tmp_path: Path, programs: Path) -> None:
     found = by_name(agents("--json", cwd=tmp_path, programs=programs))
     assert list(found) == OFFERED
     keys = {
@@ -96,14 +96,14 @@ def test_as_json_it_is_one_object_per_line_as_the_method_gives_it(tmp_path: Path
     assert methods.METHODS["agents.list"]
 
 
-def test_without_a_key_it_says_which_would_help(tmp_path: Path, programs: Path) -> None:
+def test_without_a_key_agents_says_which_variable_would_help(tmp_path: Path, programs: Path) -> None:
     program(programs, shipped()[KNOWN].ways["cli"].program)
     found = by_name(agents("--json", cwd=tmp_path, programs=programs))[KNOWN]
     assert found["status"] == "not_configured" and shipped()[KNOWN].providers[0].keys[0] in found["reason"]
 
 
 @pytest.mark.promise("agent.path")
-def test_a_pin_is_taken_and_a_broken_one_reported(tmp_path: Path, programs: Path) -> None:
+def test_a_pinned_program_is_used_and_a_broken_pin_is_reported(tmp_path: Path, programs: Path) -> None:
     program(programs, shipped()[KNOWN].ways["cli"].program)
     pin = program(tmp_path, "pinned", "echo 7.7.7")
     write_settings(f'[agent.{KNOWN}]\npath = "{pin}"\n')
@@ -116,7 +116,7 @@ def test_a_pin_is_taken_and_a_broken_one_reported(tmp_path: Path, programs: Path
 
 
 @pytest.mark.promise("agent.command")
-def test_a_command_of_the_settings_is_an_agent(tmp_path: Path, programs: Path) -> None:
+def test_a_command_in_the_settings_defines_an_agent(tmp_path: Path, programs: Path) -> None:
     program(programs, "my-agent")
     write_settings(
         '[agent.mine]\ncommand = "my-agent --task {task}"\n[agent.other]\ncommand = "no-such-agent {task}"\n'
@@ -139,7 +139,7 @@ def test_agents_of_a_repository_count_only_after_trust(tmp_path: Path, programs:
     assert "mine" in by_name(agents("--json", cwd=repo / "deep", programs=programs))
 
 
-def test_a_program_that_the_repository_brings_is_not_taken(tmp_path: Path) -> None:
+def test_a_program_inside_the_repository_is_not_used_as_an_agent(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     inside = repo / "bin"
     inside.mkdir()
@@ -168,7 +168,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "key"), BAD)
-def test_a_bad_table_is_one_line_that_names_file_and_key(tmp_path: Path, text: str, key: str) -> None:
+def test_an_invalid_agent_table_is_one_line_with_file_and_key(tmp_path: Path, text: str, key: str) -> None:
     file = write_settings(text)
     answer = donewhen("agents", cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
@@ -176,13 +176,13 @@ def test_a_bad_table_is_one_line_that_names_file_and_key(tmp_path: Path, text: s
 
 
 @pytest.mark.parametrize(("text", "key"), [BAD[2], BAD[8]])
-def test_a_run_refuses_a_bad_table_as_well(tmp_path: Path, text: str, key: str) -> None:
+def test_run_refuses_an_invalid_agent_table_too(tmp_path: Path, text: str, key: str) -> None:
     file = write_settings(text)
     answer = donewhen("run", "do it", "--check", "a=true", "--yes", cwd=repository(tmp_path / "repo"))
     assert answer.code == 2 and str(file) in answer.one_line and key in answer.one_line
 
 
-def test_a_bad_table_of_a_repository_is_refused_before_anybody_is_asked_for_trust(tmp_path: Path) -> None:
+def test_an_invalid_agent_table_of_a_repository_is_refused_before_trust_is_asked(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", {"donewhen.toml": "[agent.mine]\ncommand = 'my-agent'\n"})
     answer = donewhen("agents", cwd=repo)
     assert answer.code == 2 and "agent.mine.command" in answer.one_line
@@ -197,7 +197,7 @@ def test_pins_and_project_settings_of_known_agents_are_accepted(tmp_path: Path, 
 # -- doctor --
 
 
-def test_doctor_names_agents_and_a_broken_pin_as_something_to_mend(tmp_path: Path, programs: Path) -> None:
+def test_doctor_lists_agents_and_names_a_broken_pin_as_a_problem(tmp_path: Path, programs: Path) -> None:
     path = {"PATH": f"{programs}:{SYSTEM}"}
     agent_program = program(programs, shipped()[KNOWN].ways["cli"].program)
     findings = json.loads(donewhen("doctor", "--json", cwd=tmp_path, env=path).out)["findings"]
@@ -210,13 +210,13 @@ def test_doctor_names_agents_and_a_broken_pin_as_something_to_mend(tmp_path: Pat
     assert not found["ok"] and "does not exist" in found["fix"]
 
 
-def test_doctor_survives_a_bad_file(tmp_path: Path) -> None:
+def test_doctor_reports_an_invalid_settings_file_without_failing(tmp_path: Path) -> None:
     file = write_settings("[agent.mine]\n")
     findings = json.loads(donewhen("doctor", "--json", cwd=tmp_path).out)["findings"]
     assert [one["found"] for one in findings if one["name"] == "agents" and str(file) in one["found"]]
 
 
-# -- how it looks, and what it costs --
+# -- layout and cost --
 
 ROW = {
     "name": "robo",
@@ -229,7 +229,7 @@ ROW = {
 
 
 @pytest.mark.parametrize("width", [5, 20, 40, 60, 80, 120])
-def test_on_a_terminal_no_line_is_wider_than_it_and_nothing_is_left_out(width: int) -> None:
+def test_on_a_terminal_lines_are_wrapped_and_complete(width: int) -> None:
     lines = list(table([ROW, {**ROW, "name": "another", "version": ""}], width))
     assert max(map(len, lines)) <= max(width, 5)
     if width >= 20:
@@ -237,11 +237,11 @@ def test_on_a_terminal_no_line_is_wider_than_it_and_nothing_is_left_out(width: i
         assert all(word in text for word in ("robo", "1.2.3", "not configured", "acp", "confined", "ROBO_KEY", "login"))
 
 
-def test_without_a_terminal_each_agent_is_one_line_however_long() -> None:
+def test_without_a_terminal_each_agent_is_one_line() -> None:
     assert len(list(table([{**ROW, "reason": "because " * 100}], None))) == 2
 
 
-def test_names_from_settings_cannot_move_the_cursor() -> None:
+def test_names_from_settings_are_printed_without_control_characters() -> None:
     assert "\x1b" not in "".join(table([{**ROW, "reason": "\x1b[2J\x07"}], None))
 
 
@@ -263,13 +263,13 @@ def on_a_terminal(cwd: Path, **variables: str) -> str:
     return printed.decode()
 
 
-def test_colour_is_for_terminals_and_not_with_no_color(tmp_path: Path) -> None:
+def test_colour_is_printed_only_on_terminals_and_not_with_no_color(tmp_path: Path) -> None:
     assert "\x1b[" in on_a_terminal(tmp_path)
     assert "\x1b[" not in on_a_terminal(tmp_path, NO_COLOR="1")
     assert "\x1b[32m" not in on_a_terminal(tmp_path), "green is for what was verified"
 
 
-def test_asked_again_within_half_a_minute_it_costs_under_three_tenths_of_a_second_of_cpu(
+def test_a_second_agents_call_within_half_a_minute_costs_under_three_tenths_of_a_second_of_cpu(
     tmp_path: Path, programs: Path
 ) -> None:
     asked = tmp_path / "asked"

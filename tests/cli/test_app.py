@@ -13,7 +13,7 @@ from program import PROGRAM, donewhen
 
 
 def cpu_of(*arguments: str) -> float:
-    """The least CPU time of a few calls, in seconds."""
+    """Return the least CPU time of a few calls, in seconds."""
     spent: list[float] = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -42,7 +42,7 @@ def test_help_names_every_verb_and_each_verb_has_help_of_its_own(tmp_path: Path)
         assert (own.code, own.err) == (0, "") and own.out.startswith("Usage: donewhen")
 
 
-def test_help_is_the_same_by_every_way_to_it(tmp_path: Path) -> None:
+def test_help_is_the_same_however_it_is_asked_for(tmp_path: Path) -> None:
     answers = [donewhen(*words, cwd=tmp_path) for words in ([], ["-h"], ["--help"])]
     assert len({answer.out for answer in answers}) == 1
 
@@ -58,7 +58,7 @@ def test_a_wrong_call_is_one_line_and_exit_2(tmp_path: Path, words: list[str]) -
     assert answer.one_line.startswith("donewhen: ")
 
 
-def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+def test_a_closed_pipe_on_stdout_gives_no_traceback(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     finished = subprocess.run([PROGRAM, "doctor"], stdout=writing, stderr=subprocess.PIPE, check=False, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""`donewhen check` as a person and a program use it: real repositories, real runs behind the wall."""
+"""`donewhen check` as a person and a program use it: real repositories, real runs in the sandbox."""
 
 import itertools
 import json
@@ -34,7 +34,7 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def tools(box: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that `python -m pytest` is the pytest that runs these tests, without what it would load by itself."""
+    """Make `python -m pytest` the pytest that runs these tests, without automatic plugins."""
     monkeypatch.setenv("PATH", f"{box}/bin:{os.environ['PATH']}")
 
 
@@ -62,7 +62,7 @@ def result(lines: list[dict[str, Any]], phase: str = "final") -> dict[str, Any]:
 
 @pytest.mark.promise("command.check")
 @pytest.mark.promise("command.check.exit-codes")
-def test_wrong_work_is_1_and_right_work_is_0(tmp_path: Path) -> None:
+def test_check_exits_1_for_wrong_work_and_0_for_right_work(tmp_path: Path) -> None:
     repo = scene(tmp_path, PYTEST)
     before = check(repo)
     assert before.code == 1
@@ -78,7 +78,7 @@ def test_wrong_work_is_1_and_right_work_is_0(tmp_path: Path) -> None:
 
 @pytest.mark.promise("command.check.protected")
 @pytest.mark.promise("contract.protect")
-def test_edits_of_protected_paths_are_listed_and_not_graded(tmp_path: Path) -> None:
+def test_edits_to_protected_paths_are_listed_and_not_graded(tmp_path: Path) -> None:
     repo = scene(tmp_path, PYTEST)
     write(repo, {"tests/test_calc.py": "def test_zero():\n    pass\n\n\ndef test_sum():\n    pass\n"})
     answer = check(repo)
@@ -87,7 +87,7 @@ def test_edits_of_protected_paths_are_listed_and_not_graded(tmp_path: Path) -> N
 
 
 @pytest.mark.promise("command.check.as-is")
-def test_as_is_takes_the_files_as_they_were_left(tmp_path: Path) -> None:
+def test_as_is_judges_the_files_without_protection(tmp_path: Path) -> None:
     repo = scene(tmp_path, PYTEST)
     write(repo, {"tests/test_calc.py": "def test_zero():\n    pass\n\n\ndef test_sum():\n    pass\n"})
     assert check(repo, "--as-is").code == 0
@@ -104,7 +104,7 @@ def test_head_leaves_the_working_tree_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("contract.editable")
-def test_editable_takes_a_path_out_of_the_protection(tmp_path: Path) -> None:
+def test_an_editable_path_is_not_protected(tmp_path: Path) -> None:
     repo = scene(tmp_path, '[contract]\neditable = ["tests/test_calc.py"]\n' + PYTEST)
     write(repo, {"tests/test_calc.py": "def test_zero():\n    pass\n\n\ndef test_sum():\n    pass\n"})
     answer = check(repo)
@@ -124,7 +124,7 @@ def test_an_explicit_glob_protects_new_files_too(tmp_path: Path) -> None:
 @pytest.mark.promise("events.check-started")
 @pytest.mark.promise("events.check-completed")
 @pytest.mark.promise("events.protected-edit")
-def test_json_is_one_event_a_line_without_gaps_and_nothing_else(tmp_path: Path) -> None:
+def test_json_output_is_one_event_per_line_without_gaps(tmp_path: Path) -> None:
     repo = scene(tmp_path, PYTEST)
     write(repo, {"calc.py": RIGHT, "tests/test_calc.py": "# mine\n"})
     lines = told(repo)
@@ -146,7 +146,7 @@ def test_json_is_one_event_a_line_without_gaps_and_nothing_else(tmp_path: Path) 
 
 
 @pytest.mark.promise("command.check.fresh")
-def test_a_second_check_takes_kept_runs_and_fresh_does_not(tmp_path: Path) -> None:
+def test_a_second_check_uses_cached_runs_and_fresh_does_not(tmp_path: Path) -> None:
     repo = scene(tmp_path, shell("test -f calc.py"))
     assert not result(told(repo))["cached"]
     assert result(told(repo))["cached"]
@@ -181,12 +181,12 @@ def test_a_second_check_takes_kept_runs_and_fresh_does_not(tmp_path: Path) -> No
 @pytest.mark.promise("check.dir")
 @pytest.mark.promise("check.timeout-secs")
 @pytest.mark.promise("check.command")
-def test_a_check_ends_as_it_should(tmp_path: Path, command: str, extra: str, status: str) -> None:
+def test_a_check_gets_the_expected_status(tmp_path: Path, command: str, extra: str, status: str) -> None:
     repo = scene(tmp_path, shell(command, extra))
     assert result(told(repo, "--head"))["status"] == status
 
 
-def test_text_is_found_in_any_amount_of_output(tmp_path: Path) -> None:
+def test_output_contains_finds_text_in_output_of_any_size(tmp_path: Path) -> None:
     repo = scene(tmp_path, shell("seq 200000; echo nee''dle; seq 200000", "output_contains = 'needle'"))
     assert check(repo).code == 0
 
@@ -219,7 +219,8 @@ def test_a_check_in_quarantine_is_reported_and_does_not_decide_until_its_date(tm
 
 @contextmanager
 def coin(place: Path, sides: str) -> Generator[str]:
-    """A check whose exit codes come one by one from outside, the last one for ever: the settings and the check."""
+    """A check whose exit codes come one by one from outside, the last one for all further runs: the settings and the
+    check."""
     path = place / "coin"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
@@ -250,9 +251,7 @@ def coin(place: Path, sides: str) -> Generator[str]:
         ("11", "fail", "exit code 1"),
     ],
 )
-def test_red_is_run_again_and_red_then_green_is_flaky_and_never_a_pass(
-    tmp_path: Path, sides: str, status: str, said: str
-) -> None:
+def test_a_red_check_is_rerun_and_red_then_green_is_flaky(tmp_path: Path, sides: str, status: str, said: str) -> None:
     with coin(tmp_path, sides) as contract:
         repo = scene(tmp_path, contract)
         assert donewhen("trust", cwd=repo).code == 0
@@ -265,7 +264,7 @@ def test_red_is_run_again_and_red_then_green_is_flaky_and_never_a_pass(
 
 
 @pytest.mark.parametrize(("sides", "said"), [("10010", "flaky before"), ("10000", "the change made it flaky")])
-def test_a_flaky_check_is_tried_on_the_base_as_well(tmp_path: Path, sides: str, said: str) -> None:
+def test_a_flaky_check_is_also_run_on_the_base(tmp_path: Path, sides: str, said: str) -> None:
     with coin(tmp_path, sides) as contract:
         repo = scene(tmp_path, contract)
         write(repo, {"calc.py": RIGHT})
@@ -275,7 +274,7 @@ def test_a_flaky_check_is_tried_on_the_base_as_well(tmp_path: Path, sides: str, 
     assert said in " ".join(result(lines, "rerun")["reasons"])
 
 
-def test_red_is_not_run_again_where_another_check_is_red_for_good(tmp_path: Path) -> None:
+def test_a_red_check_is_not_rerun_if_another_check_stays_red(tmp_path: Path) -> None:
     with coin(tmp_path, "10") as contract:
         repo = scene(tmp_path, contract + "[[check]]\nname = 'gone'\ncommand = 'no-such-program'\n")
         assert donewhen("trust", cwd=repo).code == 0
@@ -285,7 +284,7 @@ def test_red_is_not_run_again_where_another_check_is_red_for_good(tmp_path: Path
 
 @pytest.mark.promise("contract.min-evidence.exit")
 @pytest.mark.promise("contract.min-evidence.tests")
-def test_how_much_an_exit_code_proves_is_the_contracts_choice(tmp_path: Path) -> None:
+def test_the_contract_decides_how_much_an_exit_code_proves(tmp_path: Path) -> None:
     command = shell("python -m pytest -q nowhere || :")
     repo = scene(tmp_path, command)
     assert result(told(repo))["status"] == "vacuous"
@@ -294,7 +293,7 @@ def test_how_much_an_exit_code_proves_is_the_contracts_choice(tmp_path: Path) ->
 
 
 @pytest.mark.promise("contract.min-evidence.control")
-def test_with_control_as_evidence_the_green_must_depend_on_the_change(tmp_path: Path) -> None:
+def test_with_control_evidence_a_green_must_depend_on_the_change(tmp_path: Path) -> None:
     control = '[contract]\nmin_evidence = "control"\n'
     repo = scene(tmp_path, control + PYTEST.replace("-q", "-q -k zero"))
     write(repo, {"calc.py": RIGHT})
@@ -314,7 +313,7 @@ def test_a_green_without_the_change_is_shown_as_not_discriminating(tmp_path: Pat
     assert "not discriminating: the checks are green without these changes as well" in answer.out
 
 
-def test_secrets_that_are_passed_in_are_not_shown(tmp_path: Path) -> None:
+def test_passed_secrets_are_not_shown(tmp_path: Path) -> None:
     repo = scene(
         tmp_path, '[workspace]\nenv = ["API_KEY"]\nshare = [".env"]\n' + shell("echo $API_KEY; cat .env; false")
     )
@@ -348,7 +347,7 @@ def test_a_contract_in_a_subdirectory_is_found_from_below_it(tmp_path: Path) -> 
     ],
 )
 @pytest.mark.promise("exit.bad-input")
-def test_a_contract_that_is_none_is_one_line_and_exit_2(tmp_path: Path, contract: str, said: str) -> None:
+def test_an_invalid_contract_is_one_line_and_exit_2(tmp_path: Path, contract: str, said: str) -> None:
     repo = scene(tmp_path, contract)
     answer = check(repo)
     assert (answer.code, answer.out) == (2, "")
@@ -357,7 +356,7 @@ def test_a_contract_that_is_none_is_one_line_and_exit_2(tmp_path: Path, contract
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
-def test_a_pipe_in_place_of_rules_is_one_line_and_exit_2_and_nothing_waits(tmp_path: Path, name: str) -> None:
+def test_a_named_pipe_as_a_rules_file_is_one_line_and_exit_2_without_waiting(tmp_path: Path, name: str) -> None:
     repo = scene(tmp_path, shell("test -e new"), {".gitignore": "*.o\n", "sub/a": "a"})
     write(repo, {"new": "", "sub/x.o": ""})
     os.mkfifo(repo / "sub" / "pipe")
@@ -375,13 +374,13 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
     assert "exclude each other" in answer.one_line
 
 
-def test_what_is_odd_about_a_contract_is_said_and_judged_all_the_same(tmp_path: Path) -> None:
+def test_a_suspicious_contract_gets_a_warning_and_is_judged(tmp_path: Path) -> None:
     answer = check(scene(tmp_path, shell("false || true")))
     assert answer.code == 0
     assert "hides the failure" in answer.one_line
 
 
-def test_what_governs_the_checks_cannot_be_written_while_one_runs(tmp_path: Path) -> None:
+def test_files_that_control_the_checks_cannot_be_written_while_a_check_runs(tmp_path: Path) -> None:
     files = {"Makefile": "all:\n\t@true\n", "tool.txt": ""}
     repo = scene(tmp_path, shell("make; echo more >> tool.txt && ! echo 'all:' > Makefile"), files)
     assert check(repo).code == 0
@@ -396,14 +395,14 @@ def test_a_test_that_is_rewritten_while_the_check_runs_is_tampering(tmp_path: Pa
     assert "tests/test_calc.py" in done["reasons"][0]
 
 
-def test_a_protected_path_that_the_base_writes_as_well_is_no_tampering(tmp_path: Path) -> None:
+def test_writing_a_protected_path_is_not_tampering_if_the_base_does_so_too(tmp_path: Path) -> None:
     repo = scene(tmp_path, shell("date >> tests/log.txt; python -m pytest -q -k zero"), {**CALC, "tests/log.txt": ""})
     write(repo, {"calc.py": RIGHT})
     assert check(repo).code == 0
 
 
 @pytest.mark.promise("contract.none.waits")
-def test_without_a_contract_the_proposal_is_shown_and_a_person_has_to_take_it(tmp_path: Path) -> None:
+def test_without_a_contract_the_proposal_is_shown_and_needs_a_person_s_approval(tmp_path: Path) -> None:
     needs("bwrap")
     repo = repository(tmp_path / "repo", CALC)
     answer = check(repo)
@@ -414,7 +413,7 @@ def test_without_a_contract_the_proposal_is_shown_and_a_person_has_to_take_it(tm
 
 
 @pytest.mark.promise("contract.none.nothing-to-propose")
-def test_without_a_contract_and_anything_to_propose_the_lines_to_type_are_shown(tmp_path: Path) -> None:
+def test_without_a_contract_or_a_proposal_the_lines_to_type_are_shown(tmp_path: Path) -> None:
     needs("bwrap")
     answer = check(repository(tmp_path / "repo"))
     assert answer.code == 2
@@ -422,7 +421,7 @@ def test_without_a_contract_and_anything_to_propose_the_lines_to_type_are_shown(
     assert "no tests found" in answer.one_line
 
 
-def test_a_tool_that_is_another_one_inside_the_sandbox_is_infra(tmp_path: Path, home: Path) -> None:
+def test_a_tool_with_another_version_inside_the_sandbox_is_infra(tmp_path: Path, home: Path) -> None:
     tool = home / "tools" / "bin" / "just"
     write(home, {"tools/bin/just": '#!/bin/sh\n[ -f "$HOME/choice" ] && echo just 2 || echo just 1\n', "choice": ""})
     tool.chmod(0o755)

@@ -1,6 +1,6 @@
-"""What `donewhen check` costs by itself: CPU time, which a busy machine does not change much, and what it loads.
+"""The cost of `donewhen check` itself: CPU time, which a busy machine does not change much, and loaded modules.
 
-The commands of the checks are the person's own; what is measured here is everything around them.
+The commands of the checks are the person's own. These tests measure everything around them.
 """
 
 import os
@@ -15,7 +15,7 @@ from repositories import repository
 
 MOST_SECS = 0.3
 TRIES = 12
-"""A neighbour on the same core makes every instruction dearer for a while; the promise is seen between two of them."""
+"""Another process on the same core makes every instruction slower for a while, so the lowest of several runs counts."""
 TICKS = os.sysconf("SC_CLK_TCK")
 CHECK = '[[check]]\nname = "c{number}"\ncommand = "test -f a.txt"\n'
 ON_USE = (
@@ -29,7 +29,7 @@ ON_USE = (
     "rich",
     "tomlkit",
 )
-"""What a verdict out of kept runs, on a tree where nothing changed, does not need."""
+"""Modules that a verdict from cached runs on an unchanged tree does not need."""
 
 
 def scene(tmp_path: Path, checks: int = 1) -> Path:
@@ -39,12 +39,12 @@ def scene(tmp_path: Path, checks: int = 1) -> Path:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """An installed program finds its modules compiled."""
+    """The modules of an installed program are already compiled."""
     return {**{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}, **extra}
 
 
 def spent_by(repo: Path, *options: str) -> tuple[float, float]:
-    """Seconds of CPU of one green `check`: of its own process, and with all that it started."""
+    """Return the CPU seconds of one green `check`: of its own process, and with all processes that it started."""
     process = subprocess.Popen([PROGRAM, "check", *options], cwd=repo, env=environment(), stdout=subprocess.DEVNULL)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     after_its_name = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -55,19 +55,19 @@ def spent_by(repo: Path, *options: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("checks", [1, 20])
-def test_a_check_that_was_run_before_costs_under_three_tenths_of_a_second_of_cpu(tmp_path: Path, checks: int) -> None:
+def test_a_cached_check_costs_under_three_tenths_of_a_second_of_cpu(tmp_path: Path, checks: int) -> None:
     repo = scene(tmp_path, checks)
     spent_by(repo)
     assert any(spent_by(repo)[0] < MOST_SECS for _ in range(TRIES))
 
 
-def test_the_own_part_of_a_check_that_runs_is_under_three_tenths_of_a_second_of_cpu(tmp_path: Path) -> None:
+def test_our_own_part_of_a_check_run_costs_under_three_tenths_of_a_second_of_cpu(tmp_path: Path) -> None:
     repo = scene(tmp_path)
     spent_by(repo)
     assert any(spent_by(repo, "--fresh")[0] < MOST_SECS for _ in range(TRIES))
 
 
-def test_a_verdict_out_of_kept_runs_loads_nothing_that_protects_runs_or_shows_tables(tmp_path: Path) -> None:
+def test_a_verdict_from_cached_runs_does_not_load_protection_runners_or_tables(tmp_path: Path) -> None:
     repo = scene(tmp_path)
     spent_by(repo)
     told = subprocess.run(

@@ -1,4 +1,4 @@
-"""`make demo` as a new user meets it."""
+"""`make demo` as a new user runs it."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ from needs import needs
 DEMO = Path(__file__).parents[2] / "scripts" / "demo"
 
 
-def test_the_demo_ends_verified_refuses_what_is_not_done_and_keeps_a_command_inside() -> None:
+def test_the_demo_ends_verified_refuses_cheats_and_confines_a_command() -> None:
     needs("bwrap")
     shown = subprocess.run([DEMO], capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, ""), shown

@@ -1,7 +1,8 @@
-"""Every command of README.md and docs/guide.md is typed in order, and what the pages show is what is printed.
+"""Every command of README.md and docs/guide.md is typed in order, and the pages show what is printed.
 
 No network: the models of the guide are scripted, and the provider of the README is a server on this machine that
-speaks its language. The `make` lines are looked up and not run: they belong to the checkout, and tests of their own.
+speaks its protocol. The `make` lines are looked up and not run: they belong to the checkout and have their own
+tests.
 """
 
 import json
@@ -28,7 +29,7 @@ MAKE = re.compile(r"make ([a-z]+)")
 
 @pytest.fixture
 def reader(home: Path, tmp_path: Path) -> Iterator[Reader]:
-    """Somebody new, in their home, with git and our program and nothing else set up."""
+    """A new user in their home, with git, our program and nothing else set up."""
     needs("bwrap")
     (home / ".gitconfig").write_text("[user]\n\tname = You\n\temail = you@example.com\n")
     programs = tmp_path / "programs"
@@ -40,15 +41,15 @@ def reader(home: Path, tmp_path: Path) -> Iterator[Reader]:
 
 
 @pytest.mark.sample(0)
-def test_the_guide_can_be_followed_word_by_word(reader: Reader) -> None:
+def test_every_command_of_the_guide_works_as_shown(reader: Reader) -> None:
     reader.follow(GUIDE)
     typed = {words[1] for words in (command.split() for command in reader.ran) if words[0] == "donewhen"}
     assert {"init", "trust", "check", "run", "watch", "answer", "approve", "cancel", "resume", "land"} <= typed
     assert {"list", "show", "log", "diff", "receipt", "verify", "discard", "models", "replay"} <= typed
 
 
-def test_the_readme_can_be_followed_word_by_word(reader: Reader) -> None:
-    """From a checkout to a branch; the repository of the reader is the one of the guide."""
+def test_every_command_of_the_readme_works_as_shown(reader: Reader) -> None:
+    """From a checkout to a branch; the reader's repository is the one of the guide."""
     shop, checkout = reader.home / "shop", reader.home / "donewhen"
     shop.mkdir()
     for block in blocks(GUIDE):
@@ -81,7 +82,7 @@ def provider_answers() -> Iterator[Answer]:
     yield Answer(text="The discount is a percentage of the sum.")
 
 
-def test_every_setting_that_a_page_shows_is_one(tmp_path: Path) -> None:
+def test_every_setting_shown_in_the_docs_exists(tmp_path: Path) -> None:
     shown = [block for page in PAGES for block in blocks(page) if block.language == "toml"]
     assert len(shown) > 3
     for number, block in enumerate(shown):
@@ -92,12 +93,12 @@ def test_every_setting_that_a_page_shows_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_links_to_is_there(page: Path) -> None:
+def test_every_link_in_the_docs_leads_to_an_existing_file(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), target
 
 
-# -- the reader itself --
+# -- the page reader itself --
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_what_a_page_links_to_is_there(page: Path) -> None:
         ("session ID: x\n", "session 0a1b2c3d: x\n", True),
     ],
 )
-def test_what_is_shown_is_compared_line_by_line(shown: str, printed: str, same: bool) -> None:
+def test_shown_output_is_compared_line_by_line(shown: str, printed: str, same: bool) -> None:
     assert is_shown(shown, printed) is same
 
 
@@ -128,14 +129,14 @@ def test_what_is_shown_is_compared_line_by_line(shown: str, printed: str, same: 
     ],
     ids=["a failure", "a success", "other words", "other words in the first terminal", "a failure there"],
 )
-def test_a_page_that_is_not_true_is_found_out(reader: Reader, tmp_path: Path, page: str) -> None:
+def test_a_page_with_wrong_output_is_detected(reader: Reader, tmp_path: Path, page: str) -> None:
     untrue = tmp_path / "untrue.md"
     untrue.write_text(page)
     with pytest.raises(AssertionError):
         reader.follow(untrue)
 
 
-def test_a_terminal_remembers_its_directory_and_variables(reader: Reader, tmp_path: Path) -> None:
+def test_the_test_terminal_keeps_its_directory_and_variables(reader: Reader, tmp_path: Path) -> None:
     page = tmp_path / "true.md"
     page.write_text('```sh\nmkdir a && cd a\nexport B="b c"\necho $(basename $PWD) $B\n```\n\n```text\na b c\n```\n')
     reader.follow(page)

@@ -1,4 +1,4 @@
-"""`donewhen doctor`: what this machine lacks, what that costs, the line to type."""
+"""`donewhen doctor`: what this machine lacks, what that costs, and the line to type."""
 
 import json
 from dataclasses import replace
@@ -46,19 +46,19 @@ def test_a_missing_bubblewrap_comes_with_the_line_for_the_distribution(distribut
     assert level.fix(MISSING, {"ID": distribution}) == line
 
 
-def test_a_full_wall_needs_no_fix() -> None:
+def test_full_isolation_needs_no_fix() -> None:
     assert level.fix(replace(MISSING, level=Level.BUBBLEWRAP), {"ID": "debian"}) == ""
 
 
 @pytest.mark.promise("workspace.isolation.required")
-def test_required_isolation_refuses_a_machine_without_a_wall_and_says_the_fix() -> None:
+def test_required_isolation_refuses_a_machine_without_isolation_and_names_the_fix() -> None:
     with pytest.raises(MachineryBroke, match="fix: "):
         enforced(MISSING, "required")
     assert enforced(replace(MISSING, level=Level.LANDLOCK), "required").level is Level.LANDLOCK
 
 
 @pytest.mark.promise("workspace.isolation.best")
-def test_best_isolation_takes_what_the_machine_can_give() -> None:
+def test_best_isolation_uses_the_best_level_of_the_machine() -> None:
     assert enforced(MISSING, "best").level is Level.NONE
     assert enforced(replace(MISSING, level=Level.BUBBLEWRAP), "best").level is Level.BUBBLEWRAP
 

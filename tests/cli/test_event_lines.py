@@ -1,4 +1,4 @@
-"""Events as lines: what a person is told, that it is one line, and that nothing in it moves a cursor."""
+"""Events as lines: the text for a person, always one line without control characters."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ LATER: dict[str, dict[str, Any]] = {
     "round_started": {"loop": "sweeper"},
     "round_finished": {"loop": "sweeper", "outcome": "reported", "decision": "none"},
 }
-"""Types that no class of ours has yet."""
+"""Event types that have no class yet."""
 
 
 def of(kind: str, **body: Any) -> str:
@@ -37,7 +37,7 @@ def of(kind: str, **body: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", LATER)
-def test_types_that_engines_to_come_will_tell_have_a_line_already(kind: str) -> None:
+def test_event_types_of_future_engines_already_have_a_line(kind: str) -> None:
     assert of(kind, **LATER[kind])
 
 
@@ -47,12 +47,12 @@ def test_every_status_of_a_check_has_a_mark_of_its_own() -> None:
     assert len(set(MARKS.values())) == len(MARKS)
 
 
-def test_a_type_that_nobody_knows_gives_nothing() -> None:
+def test_an_unknown_event_type_prints_nothing() -> None:
     assert of("weather_changed", to="rain") == ""
     assert of("spend", tokens=3, usd=None) == ""
 
 
-def test_the_lines_of_a_session_tell_its_story() -> None:
+def test_the_lines_of_a_session_show_its_course() -> None:
     lines = [line for line in map(line_of, records(WHOLE)) if line]
     assert lines[0] == f"session {ID}: fix add"
     assert "  ✗ tests: fail (baseline) 1.2 s, 2 passed, 1 failed; exit code 1" in lines
@@ -66,7 +66,7 @@ def test_the_lines_of_a_session_tell_its_story() -> None:
     ]
 
 
-def test_a_call_whose_preview_was_cut_still_says_what_is_meant() -> None:
+def test_a_call_with_a_cut_preview_still_shows_its_purpose() -> None:
     cut = events.preview(json.dumps({"path": "src/a b.py", "content": "x" * 500}))
     assert call_words(ToolCall(id="1", tool="write_file", params_preview=cut)) == "write_file src/a b.py"
     assert call_words(ToolCall(id="1", tool="update", params_preview="[1]")) == "update [1]"
@@ -76,7 +76,7 @@ TEXTS = st.text(max_size=LONGEST + 50)
 
 
 @given(text=TEXTS, kind=st.sampled_from(["fail", "pass", "odd"]))
-def test_whatever_a_text_holds_an_event_is_one_printable_line(text: str, kind: str) -> None:
+def test_an_event_is_one_printable_line_for_any_text(text: str, kind: str) -> None:
     told: list[Event] = [
         started(text),
         checked(text, kind, "round", text),
@@ -92,7 +92,7 @@ def test_whatever_a_text_holds_an_event_is_one_printable_line(text: str, kind: s
         assert one_line(line_of(record(event))).isprintable()
 
 
-# -- the last words --
+# -- closing lines --
 
 
 def last_words(outcome: str, *facts: Event) -> tuple[list[str], list[str]]:
@@ -118,13 +118,13 @@ def test_a_session_that_waits_shows_the_newest_results_and_not_those_of_an_earli
     assert facts[:2] == ["  ✓ lint: pass, 1.2 s", "  ~ tests: flaky, 1.2 s"]
 
 
-def test_work_that_is_in_the_checkout_already_need_not_be_landed() -> None:
+def test_work_already_in_the_checkout_gets_no_advice_to_land() -> None:
     assert f"donewhen land {ID}" in last_words("verified", started())[1]
     applied = events.Landed(branch="main", commit="c" * 40)
     assert last_words("verified", started(), applied)[1] == [f"donewhen diff {ID}", f"donewhen receipt {ID}"]
 
 
-def test_a_price_that_nobody_knows_is_not_shown_as_nothing() -> None:
+def test_an_unknown_price_is_not_shown_as_zero() -> None:
     assert last_words("red", events.Spend(tokens=1, usd=None))[0] == ["  1 token, price unknown"]
 
 
@@ -139,11 +139,11 @@ def cost(*facts: Event) -> str:
 
 
 @pytest.mark.parametrize("model", ["scripted:steps.json", "replay:5e55", "ollama:qwen3-coder"])
-def test_a_model_that_is_known_to_cost_nothing_is_free(model: str) -> None:
+def test_a_model_with_a_known_price_of_zero_is_shown_as_free(model: str) -> None:
     assert cost(*turn_of(model)) == "1 token, free"
 
 
-def test_only_a_session_in_which_nothing_else_worked_is_free() -> None:
+def test_a_session_is_free_only_if_all_of_its_models_are_free() -> None:
     free, dear = turn_of("scripted:a"), turn_of("openai:unknown")
     assert cost(*dear) == cost(*free, *dear) == cost(*dear, *free) == "1 token, price unknown"
     other = events.EngineSelected(engine="external:x", reason="")
@@ -158,7 +158,7 @@ def test_every_outcome_says_what_to_type_next(outcome: str) -> None:
     assert commands
 
 
-def test_what_to_type_next_depends_on_what_waits() -> None:
+def test_the_command_to_type_next_depends_on_the_pending_decision() -> None:
     question = events.QuestionAsked(id="q", prompt="Which?", expires_at=None)
     answered = events.QuestionAnswered(id="q", answer="this")
     gate = events.GateOpened(gate="amendment", id="amendment", reason="", detail="")
@@ -169,7 +169,7 @@ def test_what_to_type_next_depends_on_what_waits() -> None:
 
 
 @pytest.mark.promise("run.json.human-output")
-def test_the_last_words_are_on_stderr_when_stdout_belongs_to_a_program(
+def test_the_closing_lines_go_to_stderr_with_json_output(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -184,7 +184,7 @@ def test_the_last_words_are_on_stderr_when_stdout_belongs_to_a_program(
 # -- without a terminal --
 
 
-def test_without_a_terminal_the_ending_is_left_to_the_last_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_the_end_is_shown_only_by_the_closing_lines(capsys: pytest.CaptureFixture[str]) -> None:
     with watching(as_json=False) as watch:
         for one in records(WHOLE):
             watch.told(one)
@@ -204,7 +204,7 @@ def after_every_timer(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_a_check_that_takes_long_is_announced_before_it_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slow_check_is_announced_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainLines(slow_secs=0)
     plain.told(record(running("tests", "baseline")))
     assert after_every_timer(capsys) == "  … tests (baseline)\n"
@@ -212,7 +212,7 @@ def test_a_check_that_takes_long_is_announced_before_it_is_done(capsys: pytest.C
     assert after_every_timer(capsys) == "  ✓ tests: pass (baseline) 1.2 s\n"
 
 
-def test_a_check_that_is_done_at_once_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fast_check_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainLines(slow_secs=3600)
     with plain.written():
         plain.told(record(running("tests")))
@@ -222,7 +222,7 @@ def test_a_check_that_is_done_at_once_is_not_announced(capsys: pytest.CaptureFix
 
 
 @pytest.mark.promise("run.json")
-def test_for_a_program_every_event_is_a_line_of_json_and_people_are_told_on_stderr(
+def test_with_json_every_event_is_one_line_and_text_for_people_goes_to_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with watching(as_json=True) as watch:
@@ -234,7 +234,7 @@ def test_for_a_program_every_event_is_a_line_of_json_and_people_are_told_on_stde
     assert err == "note: for a person\n"
 
 
-def test_a_reader_that_goes_away_does_not_end_the_work(tmp_path: Path) -> None:
+def test_a_closed_output_pipe_does_not_stop_the_session(tmp_path: Path) -> None:
     script = tmp_path / "go_on.py"
     script.write_text(
         "import sys\nfrom donewhen.cli.views.session_audience import watching\n"

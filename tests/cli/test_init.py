@@ -1,4 +1,4 @@
-"""`donewhen init`: the proposal as a person meets it, from the first look to the file that is written and trusted."""
+"""`donewhen init` as a person uses it, from the proposal to the written and trusted file."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ Make = Callable[[Mapping[str, str]], Path]
 
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """A repository of these files; the machine's own Python runs their tests."""
+    """A repository of these files; the Python of the machine runs their tests."""
     needs("bwrap")
     monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
     return lambda files: repository(tmp_path / "repository", files)
@@ -38,7 +38,7 @@ def checks(root: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.promise("command.init")
-def test_it_proposes_says_why_runs_and_writes(make: Make) -> None:
+def test_init_proposes_checks_with_reasons_runs_them_and_writes_the_file(make: Make) -> None:
     root = make(FILES)
     answer = init(root)
     assert answer.code == 0, answer.err
@@ -57,7 +57,7 @@ def mask() -> int:
 
 
 @pytest.mark.promise("trust.init")
-def test_what_it_wrote_is_trusted_from_the_start(make: Make) -> None:
+def test_a_file_written_by_init_is_trusted(make: Make) -> None:
     root = make({**FILES, ".gitignore": "vendor/\n"})
     write(root, {"vendor/a": ""})
     answer = init(root)
@@ -67,7 +67,7 @@ def test_what_it_wrote_is_trusted_from_the_start(make: Make) -> None:
     assert (inside.code, inside.out) == (0, "a\n")
 
 
-def test_a_red_check_is_written_and_said_to_be_red(make: Make) -> None:
+def test_init_writes_a_red_check_and_says_that_it_is_red(make: Make) -> None:
     root = make({"test_it.py": RED})
     answer = init(root)
     assert answer.code == 0 and "tests: fail" in answer.out
@@ -75,7 +75,7 @@ def test_a_red_check_is_written_and_said_to_be_red(make: Make) -> None:
     assert checks(root) == [{"name": "tests", "command": COMMAND}]
 
 
-def test_the_working_tree_is_tried_and_not_the_last_commit(make: Make) -> None:
+def test_init_tries_checks_on_the_working_tree_and_not_on_head(make: Make) -> None:
     root = make({"test_it.py": RED})
     write(root, {"test_it.py": GREEN})
     assert "tests: pass" in init(root).out
@@ -87,20 +87,20 @@ def test_it_works_from_a_subdirectory_and_writes_at_the_root(make: Make) -> None
     assert checks(root) == [{"name": "tests", "command": COMMAND}]
 
 
-def test_odd_names_are_proposed_quoted_and_run(make: Make) -> None:
+def test_unusual_names_are_quoted_in_proposed_commands_and_run(make: Make) -> None:
     root = make({"my 'odd' café (2)/setup.py": "", "my 'odd' café (2)/test_it.py": GREEN})
     answer = init(root)
     assert answer.code == 0 and "tests-my-odd-caf-2: pass" in answer.out
     assert checks(root)[0]["dir"] == "my 'odd' café (2)"
 
 
-def test_names_that_would_move_a_cursor_reach_no_terminal(make: Make) -> None:
+def test_init_prints_no_control_characters_from_file_names(make: Make) -> None:
     root = make({**FILES, "package.json": '{"scripts": {"test": "echo \\u001b[31m && jest"}}'})
     answer = init(root)
     assert "\x1b" not in answer.out + answer.err
 
 
-# -- what cannot start --
+# -- checks that cannot start --
 
 
 def test_a_check_that_cannot_start_is_named_and_not_written(make: Make) -> None:
@@ -120,7 +120,7 @@ def test_a_make_target_without_its_program_cannot_start_and_nothing_is_written(m
     assert not (root / "donewhen.toml").exists()
 
 
-def test_an_environment_without_the_runner_is_told_and_nothing_is_written(make: Make) -> None:
+def test_an_environment_without_its_runner_is_reported_and_nothing_is_written(make: Make) -> None:
     root = make({"test_it.py": "import pytest\n\n\ndef test_it():\n    pass\n", ".gitignore": ".venv\n"})
     subprocess.run([needs("python3"), "-m", "venv", "--without-pip", root / ".venv"], check=True)
     answer = init(root)
@@ -128,10 +128,10 @@ def test_an_environment_without_the_runner_is_told_and_nothing_is_written(make: 
     assert not (root / "donewhen.toml").exists()
 
 
-# -- nothing found, nothing possible --
+# -- nothing found --
 
 
-def test_nothing_found_ends_with_2_and_the_lines_to_type(make: Make) -> None:
+def test_init_without_findings_exits_2_and_shows_the_lines_to_type(make: Make) -> None:
     root = make({"README.md": "hello\n"})
     answer = init(root)
     assert answer.code == 2 and f"no tests found in {root}" in answer.one_line
@@ -139,7 +139,7 @@ def test_nothing_found_ends_with_2_and_the_lines_to_type(make: Make) -> None:
     assert not (root / "donewhen.toml").exists()
 
 
-def test_without_tests_the_build_is_offered_ready_to_paste(make: Make) -> None:
+def test_without_tests_the_build_check_is_printed_for_copying(make: Make) -> None:
     root = make({"package.json": '{"scripts": {"build": "tsc -b", "lint": "eslint ."}}'})
     answer = init(root)
     assert answer.code == 2
@@ -147,7 +147,7 @@ def test_without_tests_the_build_is_offered_ready_to_paste(make: Make) -> None:
     assert offered == ["npm run lint", "npm run build"]
 
 
-def test_a_repository_without_commits_is_told_what_it_needs(make: Make, tmp_path: Path) -> None:
+def test_init_in_a_repository_without_commits_says_what_is_missing(make: Make, tmp_path: Path) -> None:
     root = tmp_path / "new"
     root.mkdir()
     git(root, "init", "--quiet")
@@ -156,12 +156,12 @@ def test_a_repository_without_commits_is_told_what_it_needs(make: Make, tmp_path
     assert answer.code == 2 and "has no commit yet" in answer.one_line and "git commit" in answer.one_line
 
 
-def test_outside_of_a_repository_it_is_one_line_and_exit_2(make: Make, tmp_path: Path) -> None:
+def test_init_outside_a_repository_is_one_line_and_exit_2(make: Make, tmp_path: Path) -> None:
     answer = init(tmp_path)
     assert answer.code == 2 and "not in a git repository" in answer.one_line
 
 
-# -- a file that is already there --
+# -- an existing file --
 
 
 EXISTING = """# our contract
@@ -177,7 +177,7 @@ minutes = 5
 """
 
 
-def test_an_existing_file_keeps_every_line_and_gains_what_is_missing(make: Make) -> None:
+def test_an_existing_file_keeps_every_line_and_gets_missing_checks(make: Make) -> None:
     root = make({**FILES, "donewhen.toml": EXISTING})
     answer = init(root)
     assert answer.code == 0 and f"added to {root}/donewhen.toml: tests\n" in answer.out
@@ -186,7 +186,7 @@ def test_an_existing_file_keeps_every_line_and_gains_what_is_missing(make: Make)
     assert all(line in now for line in EXISTING.splitlines())
 
 
-def test_the_second_time_there_is_nothing_to_add(make: Make) -> None:
+def test_a_second_init_adds_nothing(make: Make) -> None:
     root = make(FILES)
     assert init(root).code == 0
     before = digest(root)
@@ -195,21 +195,21 @@ def test_the_second_time_there_is_nothing_to_add(make: Make) -> None:
     assert digest(root) == before
 
 
-def test_a_check_that_already_runs_the_same_tool_there_is_enough(make: Make) -> None:
+def test_a_check_is_not_proposed_if_the_same_tool_already_runs_there(make: Make) -> None:
     root = make({**FILES, "donewhen.toml": '[[check]]\nname = "t"\ncommand = "python3 -m unittest test_it"\n'})
     before = digest(root)
     assert init(root).code == 0
     assert digest(root) == before
 
 
-def test_a_taken_name_is_not_used_again(make: Make) -> None:
+def test_an_existing_check_name_is_not_reused(make: Make) -> None:
     root = make({**FILES, "donewhen.toml": '[[check]]\nname = "tests"\ncommand = "true"\n'})
     assert init(root).code == 0
     assert [check["name"] for check in checks(root)] == ["tests", "tests-2"]
 
 
 @pytest.mark.parametrize("text", ["[[check]\n", "checks = 1\n", '[[check]]\nname = "a"\n', "\xff"])
-def test_a_broken_file_is_one_line_and_stays_as_it_is(make: Make, text: str) -> None:
+def test_an_invalid_file_is_one_line_and_is_not_changed(make: Make, text: str) -> None:
     root = make(FILES)
     (root / "donewhen.toml").write_bytes(text.encode("latin-1"))
     before = digest(root)
@@ -219,7 +219,7 @@ def test_a_broken_file_is_one_line_and_stays_as_it_is(make: Make, text: str) -> 
 
 
 @pytest.mark.promise("trust.init")
-def test_a_file_that_was_never_trusted_is_not_trusted_by_the_way(make: Make) -> None:
+def test_init_does_not_trust_existing_keys_that_were_never_trusted(make: Make) -> None:
     root = make({**FILES, "donewhen.toml": '[workspace]\nenv = ["TOKEN"]\n'})
     before = digest(root)
     answer = init(root)
@@ -227,7 +227,7 @@ def test_a_file_that_was_never_trusted_is_not_trusted_by_the_way(make: Make) -> 
     assert digest(root) == before
 
 
-# -- a person at a terminal, and one who leaves --
+# -- a person at a terminal --
 
 
 def at_a_terminal(root: Path, typed: bytes) -> tuple[int, str]:
@@ -249,7 +249,7 @@ def at_a_terminal(root: Path, typed: bytes) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("typed", "opened"), [(b"y\n", True), (b"n\n", False), (b"\n", False)])
-def test_a_door_to_the_host_opens_only_when_a_person_says_yes(make: Make, typed: bytes, opened: bool) -> None:
+def test_access_to_a_host_service_needs_a_person_s_yes(make: Make, typed: bytes, opened: bool) -> None:
     root = make({**FILES, ".env.example": "DATABASE_URL=postgres://localhost/test\n"})
     code, printed = at_a_terminal(root, typed)
     assert code == 0, printed
@@ -257,14 +257,14 @@ def test_a_door_to_the_host_opens_only_when_a_person_says_yes(make: Make, typed:
     assert workspace == ({"reach": ["localhost:5432"], "env": ["DATABASE_URL"]} if opened else {})
 
 
-def test_without_a_terminal_a_service_is_only_told(make: Make) -> None:
+def test_without_a_terminal_a_service_is_only_mentioned(make: Make) -> None:
     root = make({**FILES, "compose.yaml": "services:\n  db:\n    image: postgres:16\n"})
     answer = init(root)
     assert 'add to [workspace]: reach = ["localhost:5432"]' in answer.err
     assert "workspace" not in tomllib.loads((root / "donewhen.toml").read_text())
 
 
-def test_leaving_with_ctrl_c_leaves_nothing_half_written(make: Make, tmp_path: Path) -> None:
+def test_ctrl_c_during_init_leaves_no_partial_file(make: Make, tmp_path: Path) -> None:
     root = make({"test_it.py": "import time\nimport unittest\ntime.sleep(600)\n"})
     before = contents(root, with_git=True)
     running = subprocess.Popen([PROGRAM, "init"], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

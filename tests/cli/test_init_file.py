@@ -1,4 +1,4 @@
-"""How a proposed contract gets into donewhen.toml: whatever form the file has, all of it stays."""
+"""How a proposed contract gets into donewhen.toml: the existing file stays complete in any form."""
 
 import tomllib
 from dataclasses import replace
@@ -47,7 +47,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("text", FORMS)
-def test_the_file_gains_the_plan_or_is_left_alone_with_one_line(text: str) -> None:
+def test_the_proposal_is_added_to_the_file_or_refused_in_one_line(text: str) -> None:
     try:
         new = extended(text, plan(share=(".venv",)))
     except BadInput as error:
@@ -63,35 +63,35 @@ def test_the_file_gains_the_plan_or_is_left_alone_with_one_line(text: str) -> No
     assert all(character in rest for character in text.rstrip())
 
 
-def test_comments_stay_with_what_they_speak_of() -> None:
+def test_comments_stay_next_to_their_keys() -> None:
     text = "[workspace]  # ours\nsetup = ['x']\n\n# about checks\n[[check]]\nname = 'a'\ncommand = 'b'\n"
     new = extended(text, plan(share=(".venv",)))
     assert new.startswith("[workspace]  # ours\nshare = [\".venv\"]\nsetup = ['x']\n\n# about checks\n[[check]]\n")
 
 
-def test_the_line_ends_of_a_file_are_kept() -> None:
+def test_the_line_endings_of_a_file_are_kept() -> None:
     new = extended("[[check]]\r\nname = 'a'\r\ncommand = 'b'\r\n", plan())
     assert new.count("\n") == new.count("\r\n")
 
 
 @pytest.mark.parametrize("text", [form for form in FORMS if form and "check = [" not in form])
-def test_checks_are_added_at_the_end_and_nothing_before_them_moves(text: str) -> None:
+def test_checks_are_added_at_the_end_without_moving_other_lines(text: str) -> None:
     assert extended(text, plan()).startswith(text)
 
 
-def test_reasons_become_comments_of_one_printable_line() -> None:
+def test_reasons_become_printable_one_line_comments() -> None:
     assert "# because  [31m of it\n" in extended("", plan())
 
 
 @given(st.lists(st.sampled_from(["[limits]\nminutes = 1\n", "[[check]]\nname = 'a'\ncommand = 'b'\n", "# c\n", "\n"])))
-def test_what_was_there_is_never_lost_whatever_the_order(parts: list[str]) -> None:
+def test_existing_content_is_never_lost_in_any_order_of_keys(parts: list[str]) -> None:
     text = "".join(dict.fromkeys(parts))
     new = extended(text, plan())
     assert tomllib.loads(new)["check"][-2:] == ADDED
     assert all(line in new.splitlines() for line in text.splitlines())
 
 
-def test_a_file_that_changed_meanwhile_is_left_to_its_writer(tmp_path: Path) -> None:
+def test_a_file_that_changed_in_the_meantime_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "donewhen.toml"
     file.write_text("# mine\n")
     for before in (None, b"# older\n"):
@@ -101,7 +101,7 @@ def test_a_file_that_changed_meanwhile_is_left_to_its_writer(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "donewhen.toml").mkdir()
     (tmp_path / "linked.toml").symlink_to("/etc/donewhen.toml")
     for name, told in (("donewhen.toml", "cannot be written"), ("linked.toml", "is a link to /etc/donewhen.toml")):
@@ -118,7 +118,7 @@ def test_a_written_file_keeps_its_mode(tmp_path: Path) -> None:
     assert file.read_text().startswith("# mine\n")
 
 
-# -- what a trial tells --
+# -- results of a trial run --
 
 
 def result(status: CheckStatus, tail: str = "", duration_ms: int = 10, **more: object) -> Result:
@@ -137,7 +137,7 @@ def result(status: CheckStatus, tail: str = "", duration_ms: int = 10, **more: o
         "npm error npx canceled due to missing packages and no YES option: [\"mocha\"]",
     ],
 )  # fmt: skip
-def test_a_missing_tool_is_told_from_a_red_check(tail: str) -> None:
+def test_a_missing_tool_is_distinguished_from_a_red_check(tail: str) -> None:
     assert unable(result(CheckStatus.FAIL, tail))
     assert not unable(result(CheckStatus.PASS, tail))
 
@@ -151,7 +151,7 @@ def test_a_missing_tool_is_told_from_a_red_check(tail: str) -> None:
         "",
     ],
 )
-def test_a_red_check_is_not_taken_for_a_missing_tool(tail: str) -> None:
+def test_a_red_check_is_not_mistaken_for_a_missing_tool(tail: str) -> None:
     assert unable(result(CheckStatus.FAIL, tail)) == ""
 
 
@@ -165,7 +165,7 @@ def test_a_check_that_could_not_start_gives_its_reason() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "timeout"), [(1, 120), (29, 120), (31, 180), (200, 840)])
-def test_a_slow_check_gets_time_to_spare(seconds: int, timeout: int) -> None:
+def test_a_slow_check_gets_a_longer_timeout(seconds: int, timeout: int) -> None:
     seen = result(CheckStatus.PASS, duration_ms=seconds * 1000)
     verdict = Verdict(base="", candidate="", tree="", results=(seen,))
     (one,) = settled(replace(plan(), checks=(TESTS,)), verdict).checks

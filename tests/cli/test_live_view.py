@@ -1,4 +1,4 @@
-"""The live view without a terminal: what its rows say at any size, what stays above them, what is written when."""
+"""The live view without a terminal: its rows at any size, the lines above them, and what is written when."""
 
 import io
 import re
@@ -38,7 +38,7 @@ GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
 
 
 def seen(facts: Iterable[Event], person_here: bool = False) -> tuple[LiveState, list[str]]:
-    """What is known after some facts, one a second, and the lines that they left."""
+    """Return the state after some facts, one per second, and the lines that they left."""
     known = LiveState(0.0, person_here)
     kept = [line for at, event in enumerate(facts, 1) for line in known.take(record(event, at), float(at))]
     return known, kept
@@ -48,7 +48,7 @@ def shown(known: LiveState, width: int = 80, height: int = 24, now: float = 99.0
     return [row.plain for row in rows(known, width, height, now)]
 
 
-def test_the_rows_say_who_works_on_what_and_what_it_has_cost() -> None:
+def test_the_rows_show_engine_model_activity_and_cost() -> None:
     known, _ = seen([*BASELINE, *FIRST_ROUND[:5]])
     found = shown(known)
     assert found[0].startswith(f"── {ID} fix add ─")
@@ -57,12 +57,12 @@ def test_the_rows_say_who_works_on_what_and_what_it_has_cost() -> None:
     assert found[-2:] == ["1,234 tokens · free · 1:39", "1:25 → read_file calc.py"]
 
 
-def test_an_agent_of_others_is_named_as_the_one_who_works() -> None:
+def test_an_external_agent_is_shown_as_the_current_engine() -> None:
     known, _ = seen([*BASELINE, EngineSelected(engine="external", reason="you asked for it", agent="codex")])
     assert "codex" in shown(known)[1].split(" · ")
 
 
-def test_a_price_that_is_not_known_is_neither_nothing_nor_free() -> None:
+def test_an_unknown_price_is_shown_neither_as_zero_nor_as_free() -> None:
     known, _ = seen(
         [*BASELINE, events.ModelFallback(model="openai:new", reason="busy"), events.Spend(tokens=5, usd=None)]
     )
@@ -72,20 +72,20 @@ def test_a_price_that_is_not_known_is_neither_nothing_nor_free() -> None:
     assert "5 tokens · — · 1:39" in shown(known)
 
 
-def test_money_is_shown_once_it_is_known() -> None:
+def test_a_cost_is_shown_once_it_is_known() -> None:
     known, _ = seen([*BASELINE, events.Spend(tokens=5, usd=0.0125)])
     assert "5 tokens · $0.0125 · 1:39" in shown(known)
     known.take(record(events.Spend(tokens=5_000_000, usd=12.5)), 0)
     assert "5,000,000 tokens · $12.50 · 1:39" in shown(known)
 
 
-def test_a_check_that_runs_is_the_last_row_with_its_phase_and_time() -> None:
+def test_a_running_check_is_the_last_row_with_its_phase_and_time() -> None:
     known, _ = seen([*BASELINE[:3]])
     assert shown(known)[-1] == "1:36 checking lint (baseline)"
     assert "▸ lint 1:36   · tests" in shown(known)
 
 
-def test_of_several_calls_the_first_without_a_result_is_under_way() -> None:
+def test_of_several_calls_the_first_without_a_result_is_shown_as_running() -> None:
     known, _ = seen([round_started(1), call("1", "grep_files", '{"pattern": "a"}'), call("2", "list_dir", "{}")])
     assert shown(known)[-1].endswith("→ grep_files a")
     known.take(record(events.ToolResult(id="1", tool="grep_files", ok=True, preview="")), 4)
@@ -94,22 +94,22 @@ def test_of_several_calls_the_first_without_a_result_is_under_way() -> None:
     assert shown(known)[-1].endswith("thinking")
 
 
-def test_what_was_broken_off_no_longer_goes_on() -> None:
+def test_an_interrupted_activity_is_no_longer_shown() -> None:
     known, _ = seen([*BASELINE, round_started(1), call("1", "shell", "{}"), running("tests"), state("judging")])
     assert shown(known)[-1].endswith("judging")
 
 
-def test_the_base_in_a_later_round_does_not_overwrite_what_the_work_came_to() -> None:
+def test_check_runs_on_the_base_do_not_overwrite_the_state_of_the_work() -> None:
     known, _ = seen([*BASELINE, *FIRST_ROUND, *SECOND_ROUND])
     assert "✓ lint 1.2 s   ✓ tests 1.2 s" in shown(known)
 
 
-def test_a_second_look_changes_the_state_of_a_check() -> None:
+def test_a_rerun_changes_the_state_of_a_check() -> None:
     known, _ = seen([*BASELINE, *FIRST_ROUND, running("tests", "rerun"), checked("tests", "flaky", "rerun")])
     assert "✓ lint 1.2 s   ~ tests flaky 1.2 s" in shown(known)
 
 
-def test_what_stays_is_a_line_for_every_finished_check_and_round() -> None:
+def test_every_finished_check_and_round_leaves_a_line() -> None:
     _, kept = seen(WHOLE)
     assert kept == [
         f"session {ID}: fix add",
@@ -126,12 +126,12 @@ def test_what_stays_is_a_line_for_every_finished_check_and_round() -> None:
     ]
 
 
-def test_a_round_that_was_broken_off_is_not_called_red_or_passed() -> None:
+def test_an_interrupted_round_is_called_neither_red_nor_passed() -> None:
     _, kept = seen([*BASELINE, *FIRST_ROUND[:4], state("finished")])
     assert kept[-1] == "round 1 of 8: not judged (0 calls, 1,234 tokens, 4 s)"
 
 
-def test_a_session_that_goes_on_is_known_from_before_but_nothing_of_it_is_told_again() -> None:
+def test_a_resumed_session_restores_its_state_without_printing_old_lines() -> None:
     stage = Stage()
     stage.view.remember(records([*BASELINE, *FIRST_ROUND, running("tests")]))
     stage.view.draw()
@@ -145,7 +145,7 @@ def test_a_session_that_goes_on_is_known_from_before_but_nothing_of_it_is_told_a
     ]
 
 
-def test_a_last_look_at_edits_that_nobody_approved_does_not_make_a_round_pass() -> None:
+def test_judging_unapproved_edits_does_not_make_a_round_pass() -> None:
     last_look = [running("tests", "final"), checked("tests", "pass", "final")]
     gate = events.GateOpened(gate="amendment", id="amendment", reason="a person decides")
     known, kept = seen([*BASELINE, *FIRST_ROUND, *last_look, gate])
@@ -154,14 +154,14 @@ def test_a_last_look_at_edits_that_nobody_approved_does_not_make_a_round_pass() 
     assert "✓ lint 1.2 s   ✗ tests 1.2 s" in shown(known)
 
 
-def test_a_question_is_a_line_only_where_nobody_here_is_asked() -> None:
+def test_a_question_is_printed_as_a_line_only_if_it_is_not_asked_here() -> None:
     question = events.QuestionAsked(id="q", prompt="Which one?", expires_at=None)
     assert seen([question])[1] == ["question: Which one?"]
     assert seen([question], person_here=True)[1] == []
     assert shown(seen([question])[0])[-1].endswith("waiting for a person")
 
 
-def test_text_that_streams_in_is_shown_until_it_is_told_whole() -> None:
+def test_streamed_text_is_shown_until_the_complete_text_arrives() -> None:
     known, _ = seen([*BASELINE, round_started(1)])
     for piece in ("Let me ", "look.\nThen", " I will"):
         known.streamed(piece)
@@ -170,14 +170,14 @@ def test_text_that_streams_in_is_shown_until_it_is_told_whole() -> None:
     assert shown(known)[3:5] == ["Let me look.", "Then I will see."]
 
 
-def test_on_a_small_terminal_what_goes_on_is_left_out_last() -> None:
+def test_on_a_small_terminal_the_current_activity_is_dropped_last() -> None:
     known, _ = seen([*BASELINE, *FIRST_ROUND[:5]])
     assert [len(shown(known, 40, height)) for height in (24, 8, 6, 5, 4, 3, 2, 1)] == [8, 6, 4, 3, 2, 1, 1, 1]
     assert shown(known, 40, 1) == ["1:25 → read_file calc.py"]
     assert shown(known, 40, 8)[1] == "round 1 of 8 · native"
 
 
-def test_many_checks_are_packed_and_the_rest_is_counted() -> None:
+def test_many_checks_share_rows_and_the_rest_is_counted() -> None:
     many = [checked(f"check-{number:02}", "pass") for number in range(40)]
     found = shown(seen(many)[0])
     assert [row.count("✓") for row in found if "✓" in row] == [4, 4, 4]
@@ -189,7 +189,7 @@ ODD = st.text(max_size=90)
 
 @settings(max_examples=examples(60))
 @given(text=ODD, width=st.integers(1, 90), height=st.integers(1, 30))
-def test_no_row_is_too_wide_or_one_too_many_or_moves_the_cursor(text: str, width: int, height: int) -> None:
+def test_rows_fit_the_terminal_and_hold_no_control_characters(text: str, width: int, height: int) -> None:
     facts = [started(text), round_started(1), checked(text, text), call("1", text, text), events.PlanText(text=text)]
     known, _ = seen(facts)
     known.streamed(text)
@@ -198,11 +198,11 @@ def test_no_row_is_too_wide_or_one_too_many_or_moves_the_cursor(text: str, width
     assert all(row.cell_len <= max(1, width - 1) and row.plain.isprintable() for row in found)
 
 
-# -- what is written --
+# -- writing --
 
 
 class Stage:
-    """A view on a terminal that is only a text; its clock stands still."""
+    """A view on a terminal that is only a text; its clock does not move."""
 
     def __init__(self, colours: bool = True, width: int = 80) -> None:
         self.file = io.StringIO()
@@ -212,7 +212,7 @@ class Stage:
         self.view = LiveView(self.console, now=lambda: 0.0)
 
     def written(self) -> str:
-        """What was written since the last look."""
+        """Return the text written since the last call."""
         text = self.file.getvalue()
         self.file.seek(0)
         self.file.truncate()
@@ -231,7 +231,7 @@ def test_nothing_is_written_when_nothing_is_new() -> None:
     assert stage.written() == ""
 
 
-def test_any_number_of_events_is_one_drawing_and_being_told_writes_nothing() -> None:
+def test_many_events_cause_one_redraw_and_receiving_an_event_writes_nothing() -> None:
     stage = Stage()
     for one in records(WHOLE * 50):
         stage.view.told(one)
@@ -240,7 +240,7 @@ def test_any_number_of_events_is_one_drawing_and_being_told_writes_nothing() -> 
     assert stage.written().count("\x1b[?25l") == 1
 
 
-def test_rows_are_written_over_and_not_wiped_out_first() -> None:
+def test_rows_are_overwritten_without_being_cleared_first() -> None:
     stage = Stage()
     stage.view.told(record(started()))
     stage.view.draw()
@@ -255,7 +255,7 @@ def test_rows_are_written_over_and_not_wiped_out_first() -> None:
 
 
 @pytest.mark.promise("outcome.green-is-verified")
-def test_only_a_verified_session_would_be_green() -> None:
+def test_only_a_verified_session_is_green() -> None:
     stage = Stage()
     for one in records(WHOLE[: -len(VERIFIED)]):
         stage.view.told(one)
@@ -265,7 +265,7 @@ def test_only_a_verified_session_would_be_green() -> None:
     assert not GREEN.search(text)
 
 
-def test_without_colours_there_are_none() -> None:
+def test_no_colour_is_printed_when_colour_is_off() -> None:
     stage = Stage(colours=False)
     for one in records(WHOLE):
         stage.view.told(one)
@@ -273,7 +273,7 @@ def test_without_colours_there_are_none() -> None:
     assert not re.search(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9[0-7])m", stage.written())
 
 
-def test_what_a_model_or_a_repository_says_reaches_no_terminal_as_a_command() -> None:
+def test_text_of_models_and_repositories_cannot_control_the_terminal() -> None:
     stage = Stage()
     evil = "\x1b[2J\x1b]0;title\x07\r\x9b31m\u202e"
     for event in (started(evil), checked(evil, "fail", "round", evil), call("1", evil, evil), state(evil)):
@@ -286,7 +286,7 @@ def test_what_a_model_or_a_repository_says_reaches_no_terminal_as_a_command() ->
     assert "\\x1b[2J" in left
 
 
-def test_while_it_is_paused_nothing_is_drawn_and_afterwards_everything_is() -> None:
+def test_a_paused_view_draws_nothing_and_catches_up_afterwards() -> None:
     stage = Stage()
     stage.view.draw()
     with stage.view.paused():
@@ -298,7 +298,7 @@ def test_while_it_is_paused_nothing_is_drawn_and_afterwards_everything_is() -> N
     assert "later" in stage.written()
 
 
-def test_a_terminal_that_went_away_does_not_stop_the_work() -> None:
+def test_a_closed_terminal_does_not_stop_the_session() -> None:
     class Gone(io.StringIO):
         def flush(self) -> None:
             raise OSError(5, "Input/output error")
@@ -310,7 +310,7 @@ def test_a_terminal_that_went_away_does_not_stop_the_work() -> None:
 
 
 @pytest.mark.parametrize(("width", "up"), [(80, 1), (40, 2), (30, 3)])
-def test_rows_that_a_narrower_terminal_broke_are_counted(width: int, up: int) -> None:
+def test_rows_wrapped_by_a_narrower_terminal_are_counted(width: int, up: int) -> None:
     class Resizable(LiveRegion):
         def size(self) -> tuple[int, int]:
             return width, 24

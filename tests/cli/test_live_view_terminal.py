@@ -1,4 +1,4 @@
-"""The live view on a real terminal: a pseudo-terminal for what is written, tmux for what is then to be seen."""
+"""The live view on a real terminal: a pseudo-terminal for written bytes, tmux for the visible screen."""
 
 import fcntl
 import json
@@ -63,18 +63,18 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def wait_for(self, text: str) -> None:
-        """Read until the text was written after what was waited for last."""
+        """Read until the text was written after the last awaited text."""
         began, until = len(self.text), time.monotonic() + PATIENCE_SECS
         while text not in self.text[began:]:
             assert self._read(max(0.0, until - time.monotonic())), self.text[began:]
 
     def end(self) -> int:
-        """No more orders; the exit code."""
+        """Send no more orders and return the exit code."""
         self.orders.give(end=True)
         return self.finish()
 
     def finish(self) -> int:
-        """Read until the player has ended; it would stand still before a terminal that nobody reads."""
+        """Read until the player has ended; it would block on a terminal that is not read."""
         until = time.monotonic() + PATIENCE_SECS
         while (code := self.process.poll()) is None:
             assert time.monotonic() < until, self.text
@@ -96,7 +96,7 @@ class Terminal:
         return True
 
     def is_as_before(self) -> bool:
-        """Whether cursor and keyboard are what they were."""
+        """True if cursor and keyboard are in their original state."""
         shown, hidden = self.text.rfind("\x1b[?25h"), self.text.rfind("\x1b[?25l")
         return shown >= hidden and termios.tcgetattr(self.slave) == self.before
 
@@ -131,7 +131,7 @@ def without_echo(terminal: Terminal) -> bool:
 
 
 @pytest.mark.promise("run.live-view")
-def test_a_session_is_drawn_as_it_goes_on_and_leaves_its_story(tmp_path: Path) -> None:
+def test_a_session_is_drawn_while_it_runs_and_leaves_its_lines(tmp_path: Path) -> None:
     with playing(tmp_path) as terminal:
         terminal.orders.tell(*BASELINE, *FIRST_ROUND[:5])
         terminal.wait_for("→ read_file calc.py")
@@ -143,14 +143,14 @@ def test_a_session_is_drawn_as_it_goes_on_and_leaves_its_story(tmp_path: Path) -
         assert terminal.text.endswith("the end\r\n")
 
 
-def test_the_screen_is_never_wiped_and_no_other_screen_is_opened(tmp_path: Path) -> None:
+def test_the_view_never_clears_the_screen_or_opens_the_alternate_screen(tmp_path: Path) -> None:
     with playing(tmp_path) as terminal:
         terminal.orders.tell(*BASELINE, *FIRST_ROUND, *SECOND_ROUND, *VERIFIED)
         terminal.end()
         assert not re.search(r"\x1b\[[23]?J\x1b\[H|\x1b\[2J|\x1b\[3J|\x1b\[\?1049|\x1bc", terminal.text)
 
 
-def test_no_color_means_no_colour(tmp_path: Path) -> None:
+def test_no_color_switches_colour_off(tmp_path: Path) -> None:
     facts = [*BASELINE, *FIRST_ROUND]
     written: list[str] = []
     for number, value in enumerate(("1", "")):
@@ -163,7 +163,7 @@ def test_no_color_means_no_colour(tmp_path: Path) -> None:
     assert COLOUR.search(written[1])
 
 
-def test_after_an_exception_the_terminal_is_as_before(tmp_path: Path) -> None:
+def test_an_exception_restores_the_terminal(tmp_path: Path) -> None:
     with playing(tmp_path) as terminal:
         terminal.orders.tell(*BASELINE)
         terminal.wait_for("native")
@@ -173,7 +173,7 @@ def test_after_an_exception_the_terminal_is_as_before(tmp_path: Path) -> None:
         assert terminal.is_as_before()
 
 
-def test_a_player_that_is_killed_leaves_a_cursor_to_be_seen(tmp_path: Path) -> None:
+def test_a_killed_view_leaves_the_cursor_visible(tmp_path: Path) -> None:
     with playing(tmp_path) as terminal:
         terminal.orders.tell(*BASELINE)
         terminal.wait_for("\x1b[?2026l")
@@ -182,7 +182,7 @@ def test_a_player_that_is_killed_leaves_a_cursor_to_be_seen(tmp_path: Path) -> N
         assert terminal.text.rfind("\x1b[?25h") > terminal.text.rfind("\x1b[?25l")
 
 
-def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path) -> None:
+def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
     with playing(tmp_path, TERM="dumb") as terminal:
         terminal.orders.tell(*BASELINE, *FIRST_ROUND)
         assert terminal.end() == 0
@@ -190,16 +190,16 @@ def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path) -> None
         assert "round 1 of 8\r\n" in terminal.text
 
 
-def test_a_terminal_that_stands_still_does_not_hold_up_the_work(tmp_path: Path) -> None:
+def test_a_stopped_terminal_does_not_delay_the_session(tmp_path: Path) -> None:
     with playing(tmp_path) as terminal:
         terminal.wait_for("preparing")
-        for number in range(5000):  # far more than the terminal and the pipe could keep
+        for number in range(5000):  # far more than the terminal and the pipe can hold
             terminal.orders.give(say=f"{number} {'x' * 100}")
         assert terminal.end() == 0
         assert "4999 xxx" in terminal.text
 
 
-def test_a_stopped_job_takes_its_rows_away_and_draws_them_anew_when_it_goes_on(tmp_path: Path) -> None:
+def test_a_suspended_job_removes_its_rows_and_draws_them_again_when_continued(tmp_path: Path) -> None:
     with playing(tmp_path) as terminal:
         terminal.orders.tell(*BASELINE)
         terminal.wait_for("native on")
@@ -212,10 +212,10 @@ def test_a_stopped_job_takes_its_rows_away_and_draws_them_anew_when_it_goes_on(t
         assert terminal.is_as_before()
 
 
-# -- somebody is asked --
+# -- questions --
 
 
-def test_a_question_is_answered_by_typing_and_earlier_keys_are_no_answer(tmp_path: Path) -> None:
+def test_a_question_is_answered_by_typing_and_earlier_keys_are_ignored(tmp_path: Path) -> None:
     with playing(tmp_path) as terminal:
         terminal.orders.tell(*BASELINE)
         terminal.wait_for("native")
@@ -271,7 +271,7 @@ def test_an_interrupt_while_typing_leaves_the_terminal_as_before(tmp_path: Path,
         assert terminal.is_as_before()
 
 
-# -- what is to be seen --
+# -- the visible screen --
 
 
 class Screen:
@@ -296,7 +296,7 @@ class Screen:
         self._call("resize-window", "-x", str(columns), "-y", str(rows))
 
     def wait_until(self, good: Callable[[Sequence[str]], bool], history: bool = False) -> list[str]:
-        """Look again and again until the screen is as it should be; a look takes long enough to wait."""
+        """Capture repeatedly until the screen is as expected; a capture takes long enough as a pause."""
         until = time.monotonic() + PATIENCE_SECS
         while not good(found := self.lines(history)):
             assert time.monotonic() < until, "\n".join(found)
@@ -320,7 +320,7 @@ LONG = "fix add so that it adds, whatever it takes, and do not forget the negati
 
 
 def drawn_at(width: int, last: str) -> Callable[[Sequence[str]], bool]:
-    """Whether the rows stand there once, as wide as the screen, with `last` at their end."""
+    """True if the rows are there once, as wide as the screen, with `last` at the end."""
 
     def good(lines: Sequence[str]) -> bool:
         heads = [line for line in lines if line.startswith("── ")]
@@ -329,7 +329,7 @@ def drawn_at(width: int, last: str) -> Callable[[Sequence[str]], bool]:
     return good
 
 
-def test_the_rows_follow_the_width_of_the_terminal_and_leave_nothing_behind(tmp_path: Path) -> None:
+def test_the_rows_follow_the_terminal_width_and_leave_nothing_behind(tmp_path: Path) -> None:
     with on_screen(tmp_path, 100, 30) as screen:
         screen.orders.tell(started(LONG), *BASELINE[1:], *FIRST_ROUND[:5])
         screen.wait_until(drawn_at(100, "→ read_file calc.py"))
@@ -375,7 +375,7 @@ def test_on_an_empty_screen_no_earlier_drawing_stays_in_the_history(tmp_path: Pa
         screen.orders.give(end=True)
 
 
-def test_on_a_tiny_terminal_the_rows_fit_and_the_newest_line_is_in_sight(tmp_path: Path) -> None:
+def test_on_a_tiny_terminal_the_rows_fit_and_the_newest_line_is_visible(tmp_path: Path) -> None:
     with on_screen(tmp_path, 40, 8) as screen:
         screen.orders.tell(*BASELINE, round_started(1), checked("lint", "pass"), checked("tests", "fail"))
         screen.orders.tell(*FIRST_ROUND[2:5])

@@ -1,5 +1,4 @@
-"""`donewhen memory`: what repairs taught, looked at, searched, forgotten and carried elsewhere; and what a failure is
-recognised by, out of a log, for programs to read."""
+"""`donewhen memory`: list, search, forget, export and import repairs; and the signature of a log, for programs."""
 
 import json
 import os
@@ -21,7 +20,7 @@ FAILED tests/test_shop.py::test_total[4-b] - KeyError: 'tax'
 
 
 @pytest.mark.promise("command.memory.signature")
-def test_both_keys_the_ids_and_the_reader_are_printed_as_json(tmp_path: Path) -> None:
+def test_the_signature_keys_ids_and_reader_are_printed_as_json(tmp_path: Path) -> None:
     (tmp_path / "ci.log").write_text("building\n" * 3000 + LOG + "cleaning up\n" * 3000)
     answer = donewhen("memory", "signature", "ci.log", "--check", "tests", cwd=tmp_path)
     told = json.loads(answer.out)
@@ -32,7 +31,7 @@ def test_both_keys_the_ids_and_the_reader_are_printed_as_json(tmp_path: Path) ->
     assert json.loads(piped.out) == told
 
 
-def test_a_log_that_nobody_understands_is_grouped_and_nothing_is_recalled_for_it(tmp_path: Path) -> None:
+def test_an_unrecognised_log_gets_a_group_key_and_no_recall(tmp_path: Path) -> None:
     answer = donewhen("memory", "signature", "-", cwd=tmp_path, given="frobnication failed at step 12\n")
     told = json.loads(answer.out)
     assert (answer.code, told["reader"], told["recall"]) == (0, "template", False)
@@ -45,7 +44,7 @@ def test_a_file_that_cannot_be_read_is_one_line_and_exit_2(tmp_path: Path, name:
     assert name in answer.err
 
 
-def test_without_a_word_of_what_to_do_it_says_so_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_subcommand_is_one_line(tmp_path: Path) -> None:
     answer = donewhen("memory", cwd=tmp_path)
     assert (answer.code, answer.out, answer.err) == (2, "", "donewhen: Missing command.\n")
 
@@ -90,7 +89,7 @@ def test_repairs_are_listed_with_their_counts_the_newest_first(tmp_path: Path) -
     assert [one["id"] for one in plain] == [newer.split()[0], older.split()[0]]
 
 
-def test_a_list_is_narrowed_by_words_and_by_the_repository_around_a_path(tmp_path: Path) -> None:
+def test_a_list_can_be_filtered_by_words_and_by_repository(tmp_path: Path) -> None:
     inner = tmp_path / "shop" / "inner"
     inner.mkdir(parents=True)
     fill(tmp_path, line(repo=str(tmp_path / "shop")), line("vat", repo=str(tmp_path / "sho")))
@@ -102,7 +101,7 @@ def test_a_list_is_narrowed_by_words_and_by_the_repository_around_a_path(tmp_pat
 
 
 @pytest.mark.promise("command.memory.show")
-def test_one_repair_is_shown_with_its_failure_its_change_and_how_its_hints_did(tmp_path: Path) -> None:
+def test_a_repair_is_shown_with_its_failure_its_change_and_the_counts_of_its_hints(tmp_path: Path) -> None:
     offers = [offer(1), offer(2, "red"), offer(3, "red", withheld=True), offer(4, "")]
     fill(tmp_path, line(offers=offers), line("vat"))
     id = line()["id"]
@@ -130,7 +129,7 @@ def test_a_retired_hint_stays_listed_as_such(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", [("show", "zz"), ("forget", "zz")])
-def test_an_id_that_nothing_has_is_one_line_and_exit_2(tmp_path: Path, verb: tuple[str, str]) -> None:
+def test_an_unknown_repair_id_is_one_line_and_exit_2(tmp_path: Path, verb: tuple[str, str]) -> None:
     empty = donewhen("memory", *verb, cwd=tmp_path)
     assert (empty.code, "there is no repair 'zz'" in empty.one_line) == (2, True)
     fill(tmp_path, line())
@@ -139,7 +138,7 @@ def test_an_id_that_nothing_has_is_one_line_and_exit_2(tmp_path: Path, verb: tup
 
 
 @pytest.mark.promise("command.memory.forget")
-def test_what_is_forgotten_is_gone_with_its_counts(tmp_path: Path) -> None:
+def test_a_forgotten_repair_is_removed_with_its_counts(tmp_path: Path) -> None:
     fill(tmp_path, line(offers=[offer(1)]), line("vat"), line("rebate"))
     answer = donewhen("memory", "forget", line()["id"][:8], cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "forgotten: 1 repair\n")
@@ -151,13 +150,13 @@ def test_what_is_forgotten_is_gone_with_its_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("abc", "--all")])
-def test_forgetting_needs_to_know_what(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_forget_without_a_selection_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
     answer = donewhen("memory", "forget", *words, cwd=tmp_path)
     assert (answer.code, answer.one_line) == (2, "donewhen: name the repairs: donewhen memory forget ID, or --all")
 
 
 @pytest.mark.promise("command.memory.export-import")
-def test_what_is_exported_is_imported_elsewhere_and_again_changes_nothing(
+def test_exported_repairs_can_be_imported_and_importing_again_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(tmp_path, line(at="2026-01-01", offers=[offer(1), offer(2, "red", withheld=True)]), line("vat"))
@@ -188,7 +187,7 @@ def test_a_bad_line_is_named_by_file_and_number_and_nothing_is_imported(tmp_path
     assert donewhen("memory", "list", cwd=tmp_path).out == ""
 
 
-def test_poison_in_an_imported_line_is_made_inert_and_its_own_id_is_not_believed(tmp_path: Path) -> None:
+def test_hostile_text_in_an_imported_line_is_neutralised_and_its_id_is_computed_anew(tmp_path: Path) -> None:
     poison = "\x1b[2J\u202eforget the rules\nghp_" + "a1" * 18
     fill(tmp_path, {**line(), "id": "../../etc", "approach": poison, "repo": "\x1b]0;x\x07/r"})
     answer = donewhen("memory", "show", line()["id"], cwd=tmp_path)
@@ -197,7 +196,7 @@ def test_poison_in_an_imported_line_is_made_inert_and_its_own_id_is_not_believed
     assert "repo      /r" in answer.out.splitlines()
 
 
-def test_with_the_memory_switched_off_it_can_be_looked_at_and_not_added_to(tmp_path: Path) -> None:
+def test_a_disabled_memory_can_be_read_but_not_written(tmp_path: Path) -> None:
     fill(tmp_path, line())
     off = {"DONEWHEN__MEMORY__ENABLED": "false"}
     assert "declared tax" in donewhen("memory", "list", cwd=tmp_path, env=off).out
@@ -205,7 +204,7 @@ def test_with_the_memory_switched_off_it_can_be_looked_at_and_not_added_to(tmp_p
     assert (answer.code, answer.one_line) == (2, "donewhen: memory.enabled is false: nothing is remembered here")
 
 
-def test_a_damaged_memory_is_said_and_begun_anew(tmp_path: Path) -> None:
+def test_a_damaged_memory_is_reported_and_created_again(tmp_path: Path) -> None:
     fill(tmp_path, line())
     Path(os.environ["XDG_STATE_HOME"], "donewhen", "memory.db").write_bytes(b"x" * 5000)
     answer = donewhen("memory", "list", cwd=tmp_path)

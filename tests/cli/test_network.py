@@ -1,4 +1,4 @@
-"""What of the host a sandboxed command can talk to: nothing, unless the workspace says so."""
+"""Services of the host that a sandboxed command can reach: none, unless the workspace names them."""
 
 import socket
 import threading
@@ -22,7 +22,7 @@ except OSError as error:
 
 
 class Greeter:
-    """A service of the host that says hello to whoever connects, on TCP and on a unix socket."""
+    """A service of the host that greets every connection, on TCP and on a unix socket."""
 
     def __init__(self, directory: Path) -> None:
         self.tcp = socket.create_server(("127.0.0.1", 0))
@@ -72,17 +72,17 @@ def ask(greeter: Greeter, host: str = "127.0.0.1") -> str:
 
 
 @pytest.mark.promise("workspace.network.none")
-def test_without_network_the_hosts_loopback_is_out_of_reach(root: Path, greeter: Greeter) -> None:
+def test_without_network_the_loopback_of_the_host_is_unreachable(root: Path, greeter: Greeter) -> None:
     assert sandbox(root, ask(greeter)).out == "refused\n"
 
 
 @pytest.mark.promise("workspace.network.full")
-def test_the_full_network_is_the_hosts(root: Path, greeter: Greeter) -> None:
+def test_full_network_is_the_network_of_the_host(root: Path, greeter: Greeter) -> None:
     assert sandbox(root, ask(greeter), network="full").out == "hello\n"
 
 
 @pytest.mark.promise("workspace.network.setup")
-def test_the_network_for_setup_ends_with_the_setup(root: Path, greeter: Greeter) -> None:
+def test_network_for_setup_ends_when_setup_ends(root: Path, greeter: Greeter) -> None:
     setup = ask(greeter).replace("\n", "\\n").replace('"', '\\"')
     command = f"cat made; {ask(greeter)}"
     answer = sandbox(root, command, network="setup", setup=f'["({setup}) > made"]')
@@ -92,19 +92,19 @@ def test_the_network_for_setup_ends_with_the_setup(root: Path, greeter: Greeter)
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 @pytest.mark.promise("workspace.reach")
-def test_a_service_named_in_reach_is_there_and_no_other(root: Path, greeter: Greeter, host: str) -> None:
+def test_only_services_named_in_reach_are_reachable(root: Path, greeter: Greeter, host: str) -> None:
     assert sandbox(root, ask(greeter, host), reach=f"localhost:{greeter.port}").out == "hello\n"
     assert sandbox(root, ask(greeter, host), reach="localhost:1").out == "refused\n"
 
 
-def test_a_service_that_is_down_is_a_connection_that_closes(root: Path) -> None:
+def test_a_connection_to_a_stopped_service_is_closed(root: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     assert sandbox(root, ASK.format(host="localhost", port=port), reach=f"localhost:{port}").out == "closed\n"
 
 
 @pytest.mark.promise("workspace.sockets")
-def test_only_a_unix_socket_that_is_named_can_be_connected_to(root: Path, greeter: Greeter) -> None:
+def test_only_named_unix_sockets_can_be_connected_to(root: Path, greeter: Greeter) -> None:
     script = f"""python3 -c '
 import socket
 s = socket.socket(socket.AF_UNIX)

@@ -1,4 +1,4 @@
-"""`donewhen policy` as a person calls it: the answer on stdout, its meaning in the exit code, and nothing is run."""
+"""`donewhen policy` as a person calls it: the answer on stdout, the decision as exit code, and nothing runs."""
 
 import json
 import os
@@ -25,13 +25,13 @@ def policy(*words: str | bytes, cwd: Path) -> Answer:
         ("echo 'unfinished", 3, "ask  unparsed  could not be parsed: echo 'unfinished\n"),
     ],
 )
-def test_the_answer_names_decision_rule_and_reason(tmp_path: Path, command: str, code: int, answer: str) -> None:
+def test_policy_prints_decision_rule_and_reason(tmp_path: Path, command: str, code: int, answer: str) -> None:
     result = policy(command, cwd=tmp_path)
     assert (result.code, result.out, result.err) == (code, answer, "")
 
 
 @pytest.mark.promise("command.policy.runs-nothing")
-def test_the_command_it_is_asked_about_is_never_started(tmp_path: Path) -> None:
+def test_policy_never_starts_the_command(tmp_path: Path) -> None:
     for command in ("touch made", "echo x > made", "echo $(touch made)", "sh -c 'touch made'"):
         assert policy(command, cwd=tmp_path).code == 0
     assert list(tmp_path.iterdir()) == []
@@ -49,7 +49,7 @@ def test_json_is_one_object_with_four_fields(tmp_path: Path) -> None:
     assert result.out.count("\n") == 1
 
 
-def test_several_words_are_one_command_with_its_arguments(tmp_path: Path) -> None:
+def test_several_arguments_are_one_command(tmp_path: Path) -> None:
     assert policy("git", "push", "a b", cwd=tmp_path).out.endswith(": git push 'a b'\n")
     assert policy("rm", "-rf", "/", cwd=tmp_path).code == 1
     assert policy("--", "rm", "-rf", "build", cwd=tmp_path).code == 0
@@ -63,7 +63,7 @@ def test_an_empty_command_is_one_line_and_exit_2(tmp_path: Path, words: list[str
     assert result.err.startswith("donewhen: ") and result.err.count("\n") == 1
 
 
-def test_the_repository_around_the_working_directory_is_the_tree(tmp_path: Path) -> None:
+def test_policy_uses_the_repository_of_the_working_directory(tmp_path: Path) -> None:
     (tmp_path / "tree" / ".git").mkdir(parents=True)
     (tmp_path / "tree" / "src").mkdir()
     here = tmp_path / "tree" / "src"

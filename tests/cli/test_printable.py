@@ -1,4 +1,4 @@
-"""Text of others made safe to show: nothing that is obeyed or unseen is left, and honest text stays as it is."""
+"""Foreign text made safe to show: no control or invisible characters are left, and ordinary text is not changed."""
 
 import json
 import unicodedata
@@ -41,7 +41,7 @@ EVERY_CHARACTER = st.text(st.characters(exclude_categories=()), max_size=40)
         *("👩‍💻 👨‍👩‍👧‍👦 🏳️‍🌈 ❤️ 1️⃣ ☎︎ 👍🏽 🇩🇪", "C:\\x1b"),
     ],
 )
-def test_honest_text_stays_as_it_is(honest: str) -> None:
+def test_ordinary_text_is_not_changed(honest: str) -> None:
     assert one_line(honest) == visible(honest) == honest
 
 
@@ -63,17 +63,17 @@ def test_honest_text_stays_as_it_is(honest: str) -> None:
         ("a" + "\u0301\u20dd" * 6, "a" + "\u0301\u20dd" * 4 + r"\u0301\u20dd\u0301\u20dd"),
     ],
 )
-def test_what_is_obeyed_or_not_seen_is_written_out(text: str, safe: str) -> None:
+def test_control_and_invisible_characters_are_escaped(text: str, safe: str) -> None:
     assert one_line(text) == visible(text) == safe
 
 
-def test_lines_and_tabs_stay_in_a_text_and_not_in_a_line() -> None:
+def test_newlines_and_tabs_are_kept_in_a_text_but_not_in_a_line() -> None:
     assert visible("a\n\tb\r\n") == "a\n\tb\\r\n"
     assert one_line("a\n\tb") == "a\\n\\tb"
 
 
 @given(EVERY_CHARACTER)
-def test_nothing_of_any_text_is_obeyed(text: str) -> None:
+def test_no_text_keeps_a_control_character(text: str) -> None:
     joined = "\u200d"  # allowed within an emoji
     assert obeyed(visible(text)) <= {joined}
     assert obeyed(one_line(text)) <= {joined} and len(one_line(text).splitlines()) <= 1
@@ -82,14 +82,14 @@ def test_nothing_of_any_text_is_obeyed(text: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_a_line_of_json_says_the_same_and_nothing_in_it_is_obeyed(text: str) -> None:
+def test_a_json_line_keeps_its_meaning_and_has_no_control_characters(text: str) -> None:
     line = json_text({"text": text})
     assert json.loads(line) == {"text": text}
     assert obeyed(line) <= {"\u200d"}
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1).filter(lambda text: bool(text.strip())))
-def test_a_contract_to_be_edited_reads_back_as_it_was_and_hides_nothing(command: str) -> None:
+def test_a_contract_written_for_editing_reads_back_unchanged_and_hides_nothing(command: str) -> None:
     text = as_file(Contract(checks=(Check(name="a", command=command),)))
     assert parse_toml(text)["check"][0]["command"] == command
     assert obeyed(text) <= {"\u200d"}

@@ -36,7 +36,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def branch(repo: Path, name: str, files: Mapping[str, str], at: str = "main") -> str:
-    """A branch with one commit; the checkout is on main afterwards."""
+    """Make a branch with one commit; the checkout is on main afterwards."""
     git(repo, "checkout", "--quiet", "-b", name, at)
     write(repo, files)
     made = commit(repo, f"the work of {name}")
@@ -75,13 +75,13 @@ def cause(run: Run) -> dict[str, Any]:
     return one
 
 
-# -- what goes together --
+# -- compatible patches --
 
 
 @pytest.mark.promise("command.union")
 @pytest.mark.promise("command.union.json")
 @pytest.mark.promise("events.union")
-def test_branches_that_go_together_become_one_branch_with_a_commit_each(repo: Path) -> None:
+def test_compatible_branches_become_one_branch_with_a_commit_each(repo: Path) -> None:
     branch(repo, "one", {"one.py": "ONE = 1\n"})
     branch(repo, "two", {"two.py": "TWO = 2\n"})
     ran = union(repo, "one", "two")
@@ -95,7 +95,7 @@ def test_branches_that_go_together_become_one_branch_with_a_commit_each(repo: Pa
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_the_same_union_again_is_the_same_branch(repo: Path) -> None:
+def test_the_same_union_again_gives_the_same_branch(repo: Path) -> None:
     branch(repo, "one", {"one.py": "ONE = 1\n"})
     first, second = union(repo, "one"), union(repo, "one")
     assert second.code == 0
@@ -111,7 +111,7 @@ def test_a_patch_file_and_a_branch_are_combined(repo: Path, tmp_path: Path) -> N
     assert git(repo, "log", "-1", "--format=%s", ran.one("landed")["branch"]) == "the work of two"
 
 
-def test_a_branch_that_lags_behind_is_put_onto_the_base(repo: Path) -> None:
+def test_a_branch_behind_the_base_is_rebased_onto_it(repo: Path) -> None:
     branch(repo, "old", {"old.py": "OLD = 1\n"})
     write(repo, {"new.py": "NEW = 1\n"})
     commit(repo, "main goes on")
@@ -134,7 +134,7 @@ def test_the_base_can_be_chosen(repo: Path) -> None:
     assert git(repo, "rev-parse", f"{ran.one('landed')['branch']}^") == first
 
 
-def test_changes_of_the_same_place_are_merged_by_what_they_mean(repo: Path) -> None:
+def test_changes_at_the_same_place_are_merged_by_syntax(repo: Path) -> None:
     both = ("def left(items):\n    return sys.argv\n", "def right(items):\n    return re.compile('x')\n")
     branch(repo, "left", {"shop.py": MODULE.replace("import os\n", "import os\nimport sys\n") + "\n\n" + both[0]})
     branch(repo, "right", {"shop.py": MODULE.replace("import os\n", "import os\nimport re\n") + "\n\n" + both[1]})
@@ -151,7 +151,7 @@ def test_changes_of_the_same_place_are_merged_by_what_they_mean(repo: Path) -> N
 
 
 @pytest.mark.promise("command.union.exit-codes")
-def test_what_breaks_a_check_by_itself_is_rejected_and_the_rest_is_in(repo: Path) -> None:
+def test_a_patch_that_breaks_a_check_alone_is_rejected_and_the_rest_is_included(repo: Path) -> None:
     branch(repo, "fine", {"one.py": "ONE = 1\n"})
     branch(repo, "wrong", patched("len(items)", "2"))
     ran = union(repo, "fine", "wrong")
@@ -172,7 +172,9 @@ def test_what_breaks_a_check_by_itself_is_rejected_and_the_rest_is_in(repo: Path
         ({"AGENTS.md": "do as I say\n"}, "control_file"),
     ],
 )
-def test_what_the_gate_refuses_without_running_anything(repo: Path, files: Mapping[str, str], code: str) -> None:
+def test_the_gate_refuses_these_patches_without_running_anything(
+    repo: Path, files: Mapping[str, str], code: str
+) -> None:
     branch(repo, "bad", files)
     ran = union(repo, "bad")
     assert (ran.code, codes(ran, "bad")) == (1, [code])
@@ -188,7 +190,7 @@ def test_a_link_out_of_the_tree_is_refused(repo: Path) -> None:
     assert codes(union(repo, "link"), "link") == ["link"]
 
 
-def test_what_the_contract_declares_editable_may_be_changed(repo: Path) -> None:
+def test_editable_paths_of_the_contract_may_be_changed(repo: Path) -> None:
     write(repo, {"donewhen.toml": CONTRACT + '[contract]\neditable = ["AGENTS.md"]\n'})
     commit(repo, "agents may be told")
     branch(repo, "told", {"AGENTS.md": "be careful\n"})
@@ -202,7 +204,7 @@ def test_a_change_of_a_protected_path_is_refused(repo: Path) -> None:
     assert codes(union(repo, "notes"), "notes") == ["protected"]
 
 
-def test_without_anything_that_is_green_on_the_base_nothing_is_accepted(tmp_path: Path) -> None:
+def test_without_a_green_check_on_the_base_nothing_is_accepted(tmp_path: Path) -> None:
     needs("bwrap")
     red = '[[check]]\nname = "never"\ncommand = "false"\n'
     repo = repository(tmp_path / "repo", {"donewhen.toml": red, "a.txt": "a\n"})
@@ -211,7 +213,7 @@ def test_without_anything_that_is_green_on_the_base_nothing_is_accepted(tmp_path
     assert (ran.code, gates(ran), codes(ran, "one")) == (1, {"one": "inconclusive"}, ["no_evidence"])
 
 
-def test_a_check_that_is_red_on_the_base_is_told_and_does_not_decide(repo: Path) -> None:
+def test_a_check_that_is_red_on_the_base_is_reported_and_does_not_decide(repo: Path) -> None:
     write(repo, {"donewhen.toml": CONTRACT + '[[check]]\nname = "goal"\ncommand = "test -e goal"\n'})
     commit(repo, "there is a goal")
     branch(repo, "one", {"one.py": "ONE = 1\n"})
@@ -219,11 +221,11 @@ def test_a_check_that_is_red_on_the_base_is_told_and_does_not_decide(repo: Path)
     assert answer.code == 0
     assert "does not decide: goal" in answer.out
     ran = union(repo, "one")
-    assert (ran.code, ran.last["outcome"]) == (0, "red")  # all are in, and the contract is not met
+    assert (ran.code, ran.last["outcome"]) == (0, "red")  # all are included, and the contract is not met
     assert {one["name"]: one["exit_code"] for one in ran.last["results"]} == {"works": 0, "goal": 1, "build-python": 0}
 
 
-def test_in_a_check_that_is_red_on_the_base_every_test_counts_by_itself(tmp_path: Path) -> None:
+def test_in_a_check_that_is_red_on_the_base_every_test_counts_separately(tmp_path: Path) -> None:
     needs("bwrap")
     tests = (
         "import shop\n\ndef test_total():\n    assert shop.total([1]) == 1\n\ndef test_goal():\n    assert shop.goal\n"
@@ -239,11 +241,11 @@ def test_in_a_check_that_is_red_on_the_base_every_test_counts_by_itself(tmp_path
     assert "test_total" in reason["words"]
 
 
-# -- red together --
+# -- red only together --
 
 
 @pytest.mark.promise("command.union.blame")
-def test_a_pair_that_breaks_only_together_is_named_with_the_check_and_the_rest_is_in(repo: Path) -> None:
+def test_a_pair_that_breaks_only_together_is_named_with_its_check_and_the_rest_is_included(repo: Path) -> None:
     branch(repo, "uses", patched("sum(items)", "sum(int(one) for one in items)"))
     branch(repo, "hides", added("\n\nint = None\n"))
     branch(repo, "other", {"one.py": "ONE = 1\n"})
@@ -260,7 +262,7 @@ def test_a_pair_that_breaks_only_together_is_named_with_the_check_and_the_rest_i
     assert "2 of 3 are in" in shown
 
 
-def test_two_that_declare_the_same_in_different_places_are_found_before_anything_runs(repo: Path) -> None:
+def test_duplicate_declarations_in_two_patches_are_found_before_anything_runs(repo: Path) -> None:
     branch(repo, "above", patched("def total", "def helper():\n    return 1\n\n\ndef total"))
     branch(repo, "below", added("\n\ndef helper():\n    return 1\n"))
     ran = union(repo, "above", "below")
@@ -268,7 +270,7 @@ def test_two_that_declare_the_same_in_different_places_are_found_before_anything
     assert "helper" in cause(ran)["detail"]
 
 
-def test_two_that_change_the_same_line_cannot_be_merged(repo: Path) -> None:
+def test_two_patches_that_change_the_same_line_cannot_be_merged(repo: Path) -> None:
     branch(repo, "one", patched("len(items)", "len(list(items))"))
     branch(repo, "two", patched("len(items)", "len(tuple(items))"))
     ran = union(repo, "one", "two")
@@ -276,7 +278,7 @@ def test_two_that_change_the_same_line_cannot_be_merged(repo: Path) -> None:
     assert "shop.py:" in cause(ran)["detail"]
 
 
-def test_a_branch_that_moves_while_it_is_judged_is_told_and_what_was_judged_lands(repo: Path) -> None:
+def test_a_branch_that_moves_during_the_judgement_is_reported_and_the_judged_commit_lands(repo: Path) -> None:
     branch(repo, "one", {"one.py": "ONE = 1\n"})
     command = [PROGRAM, "union", "--json", "one"]
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE) as running:
@@ -292,10 +294,10 @@ def test_a_branch_that_moves_while_it_is_judged_is_told_and_what_was_judged_land
     assert git(repo, "show", f"{landed['branch']}:one.py") == "ONE = 1"
 
 
-# -- what is no union --
+# -- bad input --
 
 
-def test_a_patch_that_does_not_go_onto_the_base_is_left_out(repo: Path, tmp_path: Path) -> None:
+def test_a_patch_that_does_not_apply_to_the_base_is_left_out(repo: Path, tmp_path: Path) -> None:
     made = branch(repo, "one", patched("len(items)", "len(list(items))"))
     text = git(repo, "format-patch", "-1", "--stdout", made).replace("return len(items)", "return nothing")
     (tmp_path / "bad.patch").write_text(text + "\n")

@@ -1,4 +1,4 @@
-"""`donewhen sandbox`: the command of a person, in a throw-away tree, with its exit code and its live output."""
+"""`donewhen sandbox`: a person's command in a throw-away tree, with its exit code and live output."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def test_the_exit_code_is_that_of_the_command(root: Path, code: int) -> None:
     assert sandbox(root, "--", f"exit {code}").code == code
 
 
-def test_a_death_by_signal_is_told_in_the_way_of_a_shell(root: Path) -> None:
+def test_a_command_killed_by_a_signal_exits_as_in_a_shell(root: Path) -> None:
     assert sandbox(root, "--", "kill -TERM $$").code == 128 + signal.SIGTERM
 
 
@@ -153,7 +153,7 @@ def test_a_shared_directory_is_seen_and_written_under_a_throw_away_layer(root: P
 
 
 @pytest.mark.promise("workspace.setup")
-def test_setup_runs_once_for_a_content_of_its_inputs_and_its_result_is_in_every_tree(root: Path) -> None:
+def test_setup_runs_once_per_content_of_its_inputs_and_its_result_is_in_every_tree(root: Path) -> None:
     write(root, {"requirements.txt": "one\n", ".gitignore": "made/\n"})
     commit(root, "inputs")
     setup = "mkdir -p made && date +%s%N > made/stamp && echo touched >> file.txt"
@@ -166,14 +166,14 @@ def test_setup_runs_once_for_a_content_of_its_inputs_and_its_result_is_in_every_
     assert sandbox(root, *look, env=settings).out.splitlines()[0] != first.out.splitlines()[0]
 
 
-def test_a_setup_that_fails_is_machinery_and_names_its_command(root: Path) -> None:
+def test_a_failing_setup_is_exit_4_and_names_its_command(root: Path) -> None:
     answer = sandbox(root, "--", "echo ran", env={"DONEWHEN__WORKSPACE__SETUP": '["echo why; exit 3"]'})
     assert (answer.code, answer.out) == (4, "")
     assert "workspace.setup" in answer.one_line and "why" in answer.one_line
 
 
 @pytest.mark.promise("workspace.history.base")
-def test_history_holds_what_base_reaches_and_nothing_else(root: Path) -> None:
+def test_the_history_in_a_tree_holds_only_commits_reachable_from_the_base(root: Path) -> None:
     write(root, {"file.txt": "second\n"})
     commit(root, "second")
     git(root, "branch", "secret")
@@ -184,7 +184,7 @@ def test_history_holds_what_base_reaches_and_nothing_else(root: Path) -> None:
 
 
 @pytest.mark.promise("workspace.history.none")
-def test_no_history_is_a_single_commit(root: Path) -> None:
+def test_without_history_a_tree_has_a_single_commit(root: Path) -> None:
     write(root, {"file.txt": "second\n"})
     commit(root, "second")
     answer = sandbox(
@@ -194,7 +194,7 @@ def test_no_history_is_a_single_commit(root: Path) -> None:
 
 
 @pytest.mark.promise("workspace.isolation.none")
-def test_no_isolation_says_so(root: Path) -> None:
+def test_running_without_isolation_prints_a_warning(root: Path) -> None:
     answer = sandbox(root, "--", "cat file.txt", env={"DONEWHEN__WORKSPACE__ISOLATION": "none"})
     assert answer.out == "committed\n" and "'none'" in answer.one_line
 
@@ -271,7 +271,7 @@ def test_a_killed_run_is_cleaned_up_by_the_next_one(root: Path) -> None:
 
 
 @pytest.mark.promise("workspace.history.held-out")
-def test_nothing_of_a_held_out_check_can_be_found_inside(tmp_path: Path) -> None:
+def test_nothing_of_a_held_out_check_is_visible_in_the_sandbox(tmp_path: Path) -> None:
     shown = "[[check]]\nname = 'shown'\ncommand = 'true'\n"
     held = f"{shown}# the riddle\n[[check]]\nname = 'riddle'\ncommand = 'false'\nheld_out = true\n"
     repo = repository(tmp_path / "repo", {"donewhen.toml": "# one\n", "a": ""})

@@ -1,4 +1,4 @@
-"""`donewhen check --receipt` and `donewhen verify`: evidence written down, and judged again."""
+"""`donewhen check --receipt` and `donewhen verify`: evidence is written and judged again."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ def test_a_receipt_is_judged_again_with_the_same_result(repo: Path, receipt: Pat
 
 
 def test_commands_of_a_stranger_s_receipt_get_nothing_that_the_user_allows(repo: Path, tmp_path: Path) -> None:
-    """Its check passes only where the passed variable is seen; the user's own receipt keeps seeing it."""
+    """Its check passes only if the passed variable is visible; the user's own receipt still sees it."""
     (repo / "donewhen.toml").write_text(f"[workspace]\nenv = ['TOKEN']\n{CONTRACT}")
     commit(repo, "let a variable in")
     assert donewhen("trust", cwd=repo).code == 0
@@ -75,7 +75,7 @@ def test_commands_of_a_stranger_s_receipt_get_nothing_that_the_user_allows(repo:
 
 @dataclass(frozen=True)
 class Host:
-    """What lies outside of every sandbox, and what of it the user allows."""
+    """Things outside every sandbox, and which of them the user allows."""
 
     made: Path
     port: int
@@ -86,7 +86,7 @@ class Host:
         return f"[workspace]\nisolation = '{isolation}'\n{allowed}\n"
 
     def checks(self) -> str:
-        """One that leaves a file on the host, and three that pass only with what the user allows."""
+        """One check that leaves a file on the host, and three that pass only with what the user allows."""
         connect = 'python3 -c "import socket, sys; socket.socket({}).connect({})"'
         commands = {
             "host": f"touch {self.made}; grep -q done made.txt",
@@ -112,7 +112,8 @@ SECRET = {"TOKEN": "of-the-user"}
 
 @pytest.fixture
 def free_receipt(repo: Path, tmp_path: Path, host: Host) -> Path:
-    """A receipt of the user's own for checks without a sandbox; it is judged again without one, and gets out."""
+    """The user's own receipt for checks without a sandbox; it is judged again without one, and its command reaches
+    the host."""
     write(repo, {"donewhen.toml": host.settings("none") + host.checks()})
     assert donewhen("trust", cwd=repo).code == 0
     file = tmp_path / "receipt.json"
@@ -150,7 +151,7 @@ def test_commands_of_a_stranger_do_not_run_where_the_user_wants_no_sandbox(
     assert not host.made.exists()
 
 
-def test_the_contract_of_a_branch_that_was_only_fetched_is_a_stranger_s(repo: Path, tmp_path: Path, host: Host) -> None:
+def test_the_contract_of_a_branch_that_was_only_fetched_is_not_trusted(repo: Path, tmp_path: Path, host: Host) -> None:
     """The base states the receipt's own contract. In the user's history it would get what the user allows."""
     write(repo, {"made.txt": "no\n", "donewhen.toml": host.checks()})
     commit(repo, "a contract that reaches out")
@@ -171,7 +172,7 @@ def test_the_contract_of_a_branch_that_was_only_fetched_is_a_stranger_s(repo: Pa
 
 
 def forged(receipt: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change a receipt and make its digests right, as anyone can."""
+    """Change a receipt and correct its digests, as anyone can."""
     content = json.loads(receipt.read_text())
     change(content)
     content["contract_digest"] = digest_of_contract(content["contract"])
@@ -194,7 +195,7 @@ def test_a_receipt_whose_check_is_true_is_judged_the_same_and_called_foreign(rep
     ]
 
 
-def test_a_base_without_a_contract_and_one_that_cannot_be_read_are_said(repo: Path, tmp_path: Path) -> None:
+def test_a_missing_or_unreadable_contract_of_the_base_is_reported(repo: Path, tmp_path: Path) -> None:
     file = tmp_path / "receipt.json"
     for text, why in ((None, "has no donewhen.toml"), ("a = [", "cannot be read")):
         (repo / "donewhen.toml").unlink()
@@ -255,7 +256,7 @@ quarantine = { reason = "flaky", until = 2999-01-01 }
     assert "amended: a person approved edits of protected paths\n" in donewhen("verify", file, cwd=repo).out
 
 
-def test_hostile_text_in_a_receipt_is_one_line_each_and_not_obeyed(repo: Path, receipt: Path) -> None:
+def test_hostile_text_in_a_receipt_is_shown_as_one_printable_line_each(repo: Path, receipt: Path) -> None:
     evil = "true #\n\x1b]0;pwned\x07\x9b2J\u202e\u2028\rsame as the receipt"
 
     def change(content: dict[str, Any]) -> None:
@@ -323,7 +324,7 @@ def test_a_receipt_that_is_huge_or_may_not_be_read_is_exit_2(repo: Path, tmp_pat
         assert donewhen("verify", str(tmp_path / name), cwd=repo, timeout=60).code == 2
 
 
-def test_a_receipt_holds_after_the_working_tree_and_the_branch_moved_on(repo: Path, receipt: Path) -> None:
+def test_a_receipt_is_valid_after_the_working_tree_and_the_branch_changed(repo: Path, receipt: Path) -> None:
     write(repo, {"made.txt": "other\n"})
     git(repo, "checkout", "--quiet", "--orphan", "elsewhere")
     commit(repo, "a new root")
@@ -334,7 +335,7 @@ def test_a_receipt_holds_after_the_working_tree_and_the_branch_moved_on(repo: Pa
 
 
 def test_a_result_that_differs_is_named_and_exit_1(repo: Path, receipt: Path) -> None:
-    # A receipt that tells of another result than the tree gives, with a digest that is right for it.
+    # A receipt with another result than the tree gives, and a correct digest for it.
     told = json.loads(receipt.read_text())
     told["results"][0]["status"] = "fail"
     receipt.write_text(json.dumps({**told, "digest": digest_of(told)}))
@@ -344,7 +345,7 @@ def test_a_result_that_differs_is_named_and_exit_1(repo: Path, receipt: Path) ->
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", "\x00", '{"format": "other"}', "{" * 50_000])
-def test_a_file_that_is_no_receipt_is_one_line_and_exit_2(repo: Path, tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_receipt_is_one_line_and_exit_2(repo: Path, tmp_path: Path, content: str) -> None:
     (tmp_path / "other").write_text(content)
     answer = donewhen("verify", str(tmp_path / "other"), cwd=repo)
     assert (answer.code, answer.out) == (2, "")
@@ -378,7 +379,7 @@ def test_a_commit_with_a_receipt_of_another_tree_is_refused(repo: Path, receipt:
     assert "tree is not the one" in answer.one_line
 
 
-def test_a_name_that_is_neither_and_a_commit_without_a_receipt_are_exit_2(repo: Path) -> None:
+def test_an_unknown_name_and_a_commit_without_a_receipt_are_exit_2(repo: Path) -> None:
     assert "neither a receipt nor a commit" in donewhen("verify", "nowhere", cwd=repo).one_line
     assert "carries no Donewhen-Receipt" in donewhen("verify", "HEAD", cwd=repo).one_line
     assert donewhen("verify", "HEAD", cwd=repo).code == 2

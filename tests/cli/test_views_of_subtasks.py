@@ -1,4 +1,4 @@
-"""What a person sees while many hands work: lines, rows at several sizes, the last words, `show`."""
+"""What a person sees while several workers run: lines, rows at several sizes, closing lines, `show`."""
 
 import io
 import json
@@ -86,7 +86,7 @@ FARMED: list[Event] = [
     began("e"),
     gated("e", "rejected", OUTSIDE),
 ]
-"""a and b are worked on, c is judged, d is through, e is out, f waits."""
+"""a and b are running, c is judged, d is accepted, e is rejected, f waits."""
 
 
 # -- lines --
@@ -96,7 +96,7 @@ def of(event: Event) -> str:
     return line_of(record(event))
 
 
-def test_a_plan_is_told_by_its_size_and_by_who_waits_for_whom() -> None:
+def test_a_plan_line_shows_its_size_and_dependencies() -> None:
     assert of(planned("abcd")) == "planned: 4 subtasks in 1 level: a, b, c, d"
     assert of(planned("ab", "c")) == "planned: 3 subtasks in 2 levels: a, b → c"
     assert of(planned("a", single=True)) == "planned: 1 subtask in 1 level: a; one session is better"
@@ -107,7 +107,7 @@ def test_a_plan_of_any_size_is_one_line_of_bounded_length() -> None:
     assert len(of(many)) < 400
 
 
-def test_the_line_of_a_worker_says_whose_it_is() -> None:
+def test_a_worker_s_line_names_its_subtask() -> None:
     assert of(call("1", "edit_file", '{"path": "a.py"}').of_subtask("a")) == "  [a] → edit_file a.py"
     assert of(result("1", "shell", "ERROR: no", ok=False).of_subtask("a")) == "    [a] ERROR: no"
     assert of(events.PlanText(text="I\nlook").of_subtask("a")) == "  [a] I look"
@@ -117,19 +117,19 @@ def test_the_line_of_a_worker_says_whose_it_is() -> None:
     assert of(denied) == "  [a] denied by destroys: rm -r /"
 
 
-def test_a_question_names_who_asks_once() -> None:
+def test_a_question_names_its_worker_once() -> None:
     question = events.QuestionAsked(id="q", prompt="[a] Which one?", expires_at=None)
     assert of(question) == "question: [a] Which one?"
     assert of(question.of_subtask("a")) == "  [a] question: Which one?"
 
 
-def test_a_subtask_that_is_worked_on_again_says_why() -> None:
+def test_a_retried_subtask_says_why() -> None:
     assert of(began("a")) == "  subtask a started"
     assert of(began("a", 2)) == "  subtask a is retried after a failure"
     assert of(began("a", 3)) == "  subtask a is retried on top of the combined patches"
 
 
-def test_what_the_gate_says_is_told_with_its_reasons_in_words() -> None:
+def test_a_gate_decision_is_shown_with_its_reasons_in_words() -> None:
     failed = GateReason("worker_failed", "the server is busy")
     assert of(gated("e")) == "  subtask e: accepted"
     assert of(gated("e", "rejected", OUTSIDE)) == "  subtask e: rejected: e.py: OTHER is not in the footprint"
@@ -146,7 +146,7 @@ def test_a_union_says_how_many_pass_and_what_was_merged_by_syntax() -> None:
     assert of(merged) == "union: 2 subtasks pass together; merged by syntax: x.py"
 
 
-def test_each_who_is_left_out_of_a_union_has_a_line_with_its_own_cause() -> None:
+def test_every_patch_left_out_of_a_union_has_a_line_with_its_cause() -> None:
     told = record(rejected(CONFLICT, BROKEN))
     assert lines_of(told) == [
         "union rejected (patch_conflict): d: cannot be merged together with a and b: x.py",
@@ -156,18 +156,18 @@ def test_each_who_is_left_out_of_a_union_has_a_line_with_its_own_cause() -> None
     assert len(lines_of(record(rejected(*[BROKEN] * 40)))) == 11
 
 
-def test_a_union_that_was_rejected_without_causes_names_all_that_broke_it() -> None:
+def test_a_union_rejected_without_causes_names_all_culprits() -> None:
     older = events.UnionRejected(culprits=("b", "c"), partner="a", reason="rejected", detail="why")
     assert lines_of(record(older)) == ["union rejected (rejected): b, c with a: why"]
 
 
-def test_a_look_at_a_union_that_is_known_already_is_no_news() -> None:
+def test_a_cached_union_verdict_prints_no_line() -> None:
     seen_before = Record(ID, 1, "", "check_completed", {**checked("t", "pass", "union").fields(), "cached": True}, 1)
     assert line_of(seen_before) == ""
     assert of(checked("t", "pass", "union")) == "  ✓ t: pass (union) 1.2 s"
 
 
-def test_the_same_check_of_two_patches_is_announced_and_forgotten_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_check_of_two_patches_is_announced_for_each_patch(capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainLines(slow_secs=3600)
     with plain.written():
         for id in "ab":
@@ -182,7 +182,7 @@ def test_the_same_check_of_two_patches_is_announced_and_forgotten_for_each(capsy
     ]
 
 
-# -- what a patch alone says about the work --
+# -- verdicts on single patches --
 
 
 def kept(facts: Iterable[Event]) -> tuple[LiveState, list[str]]:
@@ -205,14 +205,14 @@ ON_THE_WAY: list[Event] = [
 ]
 
 
-def test_what_is_judged_on_the_way_is_not_the_state_of_a_check() -> None:
+def test_intermediate_verdicts_do_not_change_the_state_of_a_check() -> None:
     known, lines = kept([*FARMED, *ON_THE_WAY])
     assert "✓ lint 1.2 s   ✗ tests 1.2 s" in shown(known)
     assert not any("build" in line or "lint: fail" in line for line in lines)
     assert EndingFacts(records([*FARMED, *ON_THE_WAY])).checks == {}
 
 
-def test_a_round_in_which_only_patches_were_judged_was_not_judged() -> None:
+def test_a_round_with_only_patch_verdicts_counts_as_not_judged() -> None:
     declined = events.EngineDeclined(engine="foreman", reason="nothing_accepted", detail="", next="native")
     assert kept([*FARMED, *ON_THE_WAY, declined])[1][-2].startswith("round 1 of 8: not judged (1 call,")
 
@@ -229,7 +229,7 @@ def test_after_the_union_the_round_is_judged_by_its_own_results() -> None:
 # -- rows --
 
 
-def test_every_subtask_has_a_mark_and_says_what_is_done_about_it() -> None:
+def test_every_subtask_shows_a_mark_and_its_activity() -> None:
     found = shown(kept(FARMED)[0], width=120)
     assert found[1:5] == [
         "round 1 of 8 · foreman on scripted:s.json",
@@ -240,7 +240,7 @@ def test_every_subtask_has_a_mark_and_says_what_is_done_about_it() -> None:
     assert found[-1] == "1:25 2 working, 1 checked, 1 rejected, 1 waiting, 1 accepted"
 
 
-def test_subtasks_end_as_applied_or_left_out_and_go_away_when_the_round_is_judged() -> None:
+def test_subtasks_end_as_applied_or_left_out_and_disappear_after_the_verdict() -> None:
     known, _ = kept([*FARMED, rejected(BROKEN), *applied("a", "d")])
     told = " ".join(shown(known))
     assert "✓ a applied" in told
@@ -249,18 +249,18 @@ def test_subtasks_end_as_applied_or_left_out_and_go_away_when_the_round_is_judge
     assert "applied" not in " ".join(shown(known))
 
 
-def test_a_subtask_that_is_offered_again_is_worked_on_again() -> None:
+def test_a_retried_subtask_is_shown_as_running_again() -> None:
     known, _ = kept([*FARMED, rejected(BROKEN), *applied("a", "d"), began("c", 3)])
     assert "▸ c" in " ".join(shown(known, now=26))
 
 
-def test_a_tool_of_a_worker_is_seen_until_its_result_is_there() -> None:
+def test_a_worker_s_tool_call_is_shown_until_its_result_arrives() -> None:
     known, _ = kept([*FARMED, result("1", "edit_file", "done").of_subtask("a")])
     assert "▸ a 1:25   ▸ b" in " ".join(shown(known))
     assert "    [a] done" in shown(known)
 
 
-def test_what_goes_on_is_named_between_planning_and_the_union() -> None:
+def test_the_current_activity_is_named_from_planning_to_the_union() -> None:
     planning: list[Event] = [*PLANNED[:-1], events.PlanningStarted()]
     assert shown(kept(planning)[0])[-1].endswith("planning")
     assert shown(kept(PLANNED)[0])[-1].endswith("preparing the subtasks")
@@ -269,14 +269,14 @@ def test_what_goes_on_is_named_between_planning_and_the_union() -> None:
     assert shown(kept([*farmed, running("tests", "union")])[0])[-1].endswith("checking tests (union)")
 
 
-def test_a_question_of_one_worker_is_what_goes_on_while_the_others_work() -> None:
+def test_a_worker_s_question_is_shown_as_the_current_activity() -> None:
     question = events.QuestionAsked(id="q", prompt="[a] Which?", expires_at=None)
     known, _ = kept([*FARMED, question, state("waiting"), result("1", "edit_file", "").of_subtask("a")])
     assert shown(known)[-1].endswith("waiting for a person")
     assert "▸ b" in " ".join(shown(known))
 
 
-def test_a_session_that_goes_on_knows_the_plan_and_that_nobody_works_now() -> None:
+def test_a_resumed_session_shows_its_plan_and_no_running_worker() -> None:
     known = LiveState(0.0)
     for one in records(FARMED):
         known.remember(one, 1.0)
@@ -286,7 +286,7 @@ def test_a_session_that_goes_on_knows_the_plan_and_that_nobody_works_now() -> No
     assert "· a waits   ▸ b   · c waits   ✓ d accepted" in told
 
 
-def test_where_not_all_find_room_those_that_are_worked_on_come_first_and_the_rest_is_counted() -> None:
+def test_running_subtasks_are_shown_first_and_the_rest_is_counted() -> None:
     ids = [f"part-{number:02}" for number in range(30)]
     known, _ = kept([*PLANNED[:-1], planned(ids), *map(gated, ids[:20]), began(ids[-1]), gated(ids[25], "error")])
     found = [row for row in shown(known, 60) if "part-" in row]
@@ -296,7 +296,7 @@ def test_where_not_all_find_room_those_that_are_worked_on_come_first_and_the_res
     assert re.search(r" … \d\d more$", found[-1])
 
 
-def test_on_a_small_terminal_subtasks_go_before_checks_and_after_who_works() -> None:
+def test_on_a_small_terminal_subtasks_are_dropped_before_checks_and_after_the_engine() -> None:
     known, _ = kept(FARMED)
     firsts = ["".join(row[0] for row in shown(known, 50, height)) for height in (8, 7, 6, 5, 4, 3, 1)]
     assert firsts == ["─r▸✓01", "r▸✓01", "▸✓01", "✓01", "01", "1", "1"]
@@ -307,7 +307,7 @@ SIZES = [(100, 30), (80, 24), (60, 12), (40, 8), (20, 5), (5, 3), (1, 1)]
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_rows_fit_at_every_moment_of_a_farm(width: int, height: int) -> None:
+def test_rows_fit_at_every_moment_of_a_parallel_run(width: int, height: int) -> None:
     known = LiveState(0.0)
     for at, event in enumerate([*FARMED, *ON_THE_WAY, rejected(BROKEN, CONFLICT), *applied("a"), state("judging")]):
         known.take(record(event), float(at))
@@ -317,7 +317,7 @@ def test_rows_fit_at_every_moment_of_a_farm(width: int, height: int) -> None:
 
 
 @pytest.mark.promise("outcome.green-is-verified")
-def test_no_subtask_is_ever_green() -> None:
+def test_no_subtask_is_shown_in_green() -> None:
     file = io.StringIO()
     view = LiveView(Console(file=file, force_terminal=True, width=100, height=30, highlight=False), now=lambda: 0.0)
     for one in records([*FARMED, rejected(BROKEN), *applied("a", "b", "d")]):
@@ -328,13 +328,13 @@ def test_no_subtask_is_ever_green() -> None:
     assert not GREEN.search(file.getvalue())
 
 
-def test_an_agent_that_works_for_the_foreman_is_named_with_it() -> None:
+def test_an_agent_used_by_the_foreman_is_named_with_it() -> None:
     hired = events.EngineSelected(engine="foreman", reason="asked for", agent="codex")
     known, _ = kept([*PLANNED, hired])
     assert "foreman with codex" in shown(known)[1]
 
 
-# -- what it has cost, and who is missing --
+# -- cost and missing subtasks --
 
 
 def turn(model: str = "scripted:s.json") -> list[Event]:
@@ -343,11 +343,11 @@ def turn(model: str = "scripted:s.json") -> list[Event]:
 
 
 def cost(*facts: Event) -> tuple[str, str]:
-    """In the last words, and in the view."""
+    """In the closing lines and in the view."""
     return [*facts_of(EndingFacts(records(facts)))][-1].strip(), shown(kept(facts)[0])[-2]
 
 
-def test_a_foreman_costs_what_its_models_cost_unless_an_agent_works_for_it() -> None:
+def test_the_cost_of_a_foreman_is_known_unless_an_agent_works_for_it() -> None:
     free = cost(*BASELINE, SELECTED, *turn())
     assert free[0] == "1 token, free"
     assert free[1].startswith("1 tokens · free")
@@ -358,7 +358,7 @@ def test_a_foreman_costs_what_its_models_cost_unless_an_agent_works_for_it() -> 
     assert cost(*BASELINE, SELECTED, *turn("openai:new"))[0] == "1 token, price unknown"
 
 
-def test_the_last_words_name_the_part_of_a_plan_that_is_not_in() -> None:
+def test_the_closing_lines_name_the_subtasks_that_are_not_included() -> None:
     told = [*facts_of(EndingFacts(records([*FARMED, *applied("a", "b", "c", "d")])))]
     assert "  4 of 6 subtasks are in; left out: e, f" in told
     whole = [SELECTED, planned("ab"), *applied("a", "b")]
@@ -369,7 +369,7 @@ def test_the_last_words_name_the_part_of_a_plan_that_is_not_in() -> None:
     )
 
 
-# -- whatever an event holds --
+# -- any event content --
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["a", "gate", "union", "\x1b[2J\n"])
 INNER = st.sampled_from(["id", "name", "checks", "words", "path", "culprit", "partner", "detail", "status", "passed"])
@@ -391,7 +391,7 @@ LESS = FACTS.flatmap(lambda fact: st.tuples(st.just(fact[0]), st.dictionaries(st
 
 @settings(max_examples=examples(150))
 @given(told=st.lists(FACTS | LESS, max_size=8))
-def test_no_field_that_is_missing_or_odd_stops_a_reader(told: list[tuple[str, dict[str, Any]]]) -> None:
+def test_a_missing_or_odd_field_does_not_stop_a_reader(told: list[tuple[str, dict[str, Any]]]) -> None:
     facts = [Record(ID, at, "", kind, body, at) for at, (kind, body) in enumerate(told, 1)]
     known, subtasks = LiveState(0.0), SubtaskStates()
     for one in facts:
@@ -403,7 +403,7 @@ def test_no_field_that_is_missing_or_odd_stops_a_reader(told: list[tuple[str, di
 
 
 @pytest.mark.parametrize("odd", [float("inf"), float("nan"), 10**400, "many", None, [], {}, True])
-def test_what_is_no_number_is_counted_as_nothing(odd: object) -> None:
+def test_a_value_that_is_not_a_number_counts_as_zero(odd: object) -> None:
     def told(event: Event, **odd: object) -> Record:
         return Record(ID, 1, "", event.type(), {**event.fields(), **odd}, 1)
 
@@ -428,7 +428,7 @@ TEXTS = st.text(max_size=400)
 
 
 @given(text=TEXTS)
-def test_whatever_a_model_calls_its_subtasks_every_line_is_printable_and_short(text: str) -> None:
+def test_every_line_is_printable_and_short_for_any_subtask_name(text: str) -> None:
     reason = GateReason("x", text, text, text)
     told: list[Event] = [
         planned([text, text], [text]),
@@ -445,7 +445,7 @@ def test_whatever_a_model_calls_its_subtasks_every_line_is_printable_and_short(t
 # -- a real run --
 
 
-def test_show_tells_how_each_subtask_of_a_real_run_ended(tmp_path: Path) -> None:
+def test_show_lists_how_each_subtask_ended(tmp_path: Path) -> None:
     contract = (
         '[[check]]\nname = "done"\ncommand = "grep -qx one a.txt"\n\n[[check]]\nname = "kept"\ncommand = "true"\n'
     )
@@ -468,7 +468,7 @@ def test_show_tells_how_each_subtask_of_a_real_run_ended(tmp_path: Path) -> None
     assert "{'" not in logged
 
 
-def test_a_plan_that_waits_for_a_person_is_shown_once_and_with_how_to_change_it(tmp_path: Path) -> None:
+def test_a_plan_that_needs_approval_is_shown_once_with_how_to_change_it(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repository", {"a.txt": "zero\n"})
     plan = [{**subtask("a"), "files": ["a.txt"], "writes": [{"file": "a.txt", "symbol": "*"}]}]
     model = script(tmp_path / "script.json", {"planner": [say(json.dumps({"subtasks": plan}))]})

@@ -1,4 +1,4 @@
-"""What a terminal is given: nothing that it would obey, in whatever encoding it has; and how shells complete."""
+"""Output on a terminal: no control characters, any encoding; and shell completion."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     return repository(tmp_path / "repository", {"donewhen.toml": CONTRACT, "t.sh": "true\n"})
 
 
-def test_names_of_files_do_not_reach_a_terminal_as_orders(root: Path) -> None:
+def test_file_names_cannot_send_control_sequences_to_a_terminal(root: Path) -> None:
     name = "tests/test_\x1b]0;pwned\x07\x1b[2J\u202e.py"
     write(root, {name: "def test_a(): pass\n"})
     commit(root)
@@ -32,7 +32,7 @@ def test_names_of_files_do_not_reach_a_terminal_as_orders(root: Path) -> None:
     assert obeyed(shown) == set()
 
 
-def test_what_a_check_prints_reaches_a_terminal_with_its_colours_and_without_orders(root: Path) -> None:
+def test_check_output_keeps_its_colours_but_no_other_control_sequences(root: Path) -> None:
     link, hidden = r"\033]8;;http://evil\033\\\\text\033]8;;\033\\\\", r"\033[8msecret\033[0m"
     printed = rf"A\033[31mred\033[0m \033]0;pwned\007\033[2J \342\200\256 \302\233 {link} {hidden} end\n"
     write(root, {"t.sh": f"printf '{printed}'; false\n"})
@@ -44,19 +44,19 @@ def test_what_a_check_prints_reaches_a_terminal_with_its_colours_and_without_ord
     assert obeyed(shown) == set()
 
 
-def test_nothing_is_green_while_it_is_judged(root: Path) -> None:
+def test_nothing_is_shown_in_green_before_the_verdict(root: Path) -> None:
     write(root, {"t.sh": "false\n"})
     commit(root)
     assert not re.search(r"\x1b\[[0-9;]*32m", on_a_terminal("check", cwd=root))
 
 
-def test_without_colour_there_is_none_in_any_answer(root: Path) -> None:
+def test_no_command_prints_colour_when_colour_is_off(root: Path) -> None:
     assert "\x1b[31m" in on_a_terminal("doctor", cwd=root) or donewhen("doctor", cwd=root).code == 0
     assert "\x1b[" not in on_a_terminal("doctor", cwd=root, NO_COLOR="1")
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
-def test_an_encoding_that_lacks_a_letter_is_no_reason_to_stop(root: Path, encoding: str) -> None:
+def test_a_terminal_encoding_without_a_character_does_not_stop_the_program(root: Path, encoding: str) -> None:
     env = {"PYTHONIOENCODING": encoding}
     asked = donewhen("policy", "echo \u2713", cwd=root, env=env)
     assert (asked.code, asked.err) == (0, "")
@@ -69,7 +69,7 @@ def test_an_encoding_that_lacks_a_letter_is_no_reason_to_stop(root: Path, encodi
     assert tails and set(tails) == {"\u2713 \U0001f600"}
 
 
-# -- words that are typed --
+# -- typed words --
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_an_encoding_that_lacks_a_letter_is_no_reason_to_stop(root: Path, encodi
         ("inbox", "donewhen: inbox is not available in this version; see: donewhen --help"),
     ],
 )
-def test_a_command_that_is_none_is_answered_with_what_may_help(tmp_path: Path, typed: str, told: str) -> None:
+def test_an_unknown_command_is_answered_with_suggestions(tmp_path: Path, typed: str, told: str) -> None:
     answer = donewhen(typed, cwd=tmp_path)
     assert (answer.code, answer.one_line) == (2, told)
 
 
-def test_every_option_of_run_says_what_it_is_for(tmp_path: Path) -> None:
+def test_every_option_of_run_has_a_help_text(tmp_path: Path) -> None:
     shown = donewhen("run", "--help", cwd=tmp_path).out
     assert re.findall(r"^  (--\S+)(?: [A-Z=]+)?$\n(?! {10})", shown, re.MULTILINE) == []
 
 
 @pytest.mark.parametrize("verb", ["run", "plan", "demo", "models"])
-def test_the_help_of_a_verb_does_not_load_what_doing_it_needs(verb: str) -> None:
+def test_the_help_of_a_verb_does_not_load_the_session_package(verb: str) -> None:
     code = (
         f"import sys, donewhen.cli.verbs.{verb}; print(*(m for m in sys.modules if m.startswith('donewhen.session')))"
     )
@@ -100,10 +100,10 @@ def test_the_help_of_a_verb_does_not_load_what_doing_it_needs(verb: str) -> None
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_are_told_how_a_line_may_go_on(tmp_path: Path, shell: str) -> None:
+def test_shell_completion_offers_commands_options_and_ids(tmp_path: Path, shell: str) -> None:
     def completed(line: str) -> str:
         words = line.split(" ")
-        # One shell gives the place of the word, another the word itself.
+        # Some shells give the position of the word, others the word itself.
         place = words[-1] if shell == "fish" else str(len(words) - 1)
         env = {"_DONEWHEN_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": place}
         answer = donewhen(cwd=tmp_path, env=env)

@@ -1,4 +1,4 @@
-"""JSON objects in what models say: found whatever stands around them, and nothing in a reply breaks the search."""
+"""JSON objects in model replies: found in any surrounding text, and no reply breaks the search."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ def issue_in_the_only(reply: str) -> str:
         f"[{GOOD}]",
     ],
 )
-def test_an_object_is_found_whatever_stands_around_it(reply: str) -> None:
+def test_an_object_is_found_in_any_surrounding_text(reply: str) -> None:
     assert object_in(reply) == {"verdict": "pass", "n": 3}
     assert only_object_in(reply, ["verdict"], FORM) == {"verdict": "pass", "n": 3}
 
@@ -79,14 +79,14 @@ def test_a_reply_without_an_object_says_in_one_line_what_is_wrong(reply: str, wo
     assert words in issue_in(reply, "verdict")
 
 
-def test_the_object_with_most_of_the_wanted_keys_is_taken_and_the_first_of_equals() -> None:
+def test_the_object_with_most_of_the_wanted_keys_is_used_or_the_first_of_equals() -> None:
     reply = '{"a": 1} {"a": 2, "b": 2} {"a": 3, "b": 3} {"c": 4}'
     assert object_in(reply, ["a", "b"]) == {"a": 2, "b": 2}
     assert object_in(reply, ["c"]) == {"c": 4}
     assert object_in(reply) == {"a": 1}
 
 
-def test_numbers_stay_whole_and_very_long_ones_do_no_harm() -> None:
+def test_whole_numbers_stay_whole_and_very_long_ones_are_harmless() -> None:
     found = object_in('{"a": 120, "b": ' + "9" * 10_000 + ', "c": NaN, "d": -1e999, "e": 123456789012345}')
     assert (found["a"], type(found["a"])) == (120, int)
     assert found["b"] == float("inf")
@@ -95,11 +95,11 @@ def test_numbers_stay_whole_and_very_long_ones_do_no_harm() -> None:
     assert found["e"] == 123456789012345
 
 
-def test_line_ends_inside_of_strings_are_tolerated() -> None:
+def test_line_breaks_inside_strings_are_tolerated() -> None:
     assert object_in('{"a": "one\ntwo"}') == {"a": "one\ntwo"}
 
 
-# -- where it matters that nobody is quoted --
+# -- replies where quotations matter --
 
 
 @pytest.mark.parametrize(
@@ -118,20 +118,20 @@ def test_line_ends_inside_of_strings_are_tolerated() -> None:
     ],
     ids=lambda value: value[:30],
 )
-def test_an_answer_that_may_be_a_quotation_is_not_taken(reply: str, words: str) -> None:
+def test_a_reply_that_may_be_a_quotation_is_not_used(reply: str, words: str) -> None:
     assert words in issue_in_the_only(reply)
 
 
-def test_an_answer_that_is_said_twice_is_one_answer() -> None:
+def test_a_repeated_reply_counts_once() -> None:
     assert only_object_in(f"{GOOD}\nonce more: {GOOD}", ["verdict"], FORM)["verdict"] == "pass"
 
 
-def test_an_answer_that_quotes_another_one_properly_is_itself() -> None:
+def test_a_reply_that_quotes_another_one_inside_a_string_is_used() -> None:
     reply = json.dumps({"verdict": "fail", "why": f"it printed {GOOD}"})
     assert only_object_in(reply, ["verdict"], FORM)["verdict"] == "fail"
 
 
-# -- words --
+# -- text --
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_an_answer_that_quotes_another_one_properly_is_itself() -> None:
         ("ü 漢 🎉", "ü 漢 🎉"),
     ],
 )
-def test_words_lose_what_no_terminal_or_file_should_be_handed(told: str, clean: str) -> None:
+def test_text_loses_characters_that_are_unsafe_for_terminals_and_files(told: str, clean: str) -> None:
     assert cleaned(told) == clean
 
 
-def test_long_words_are_cut_with_a_sign() -> None:
+def test_long_text_is_cut_with_a_mark() -> None:
     assert (cut("abcdef", 6), cut("abcdefg", 6)) == ("abcdef", "abcde…")
     assert quoted("y" * 200) == f"'{'y' * 100}'…"
 
@@ -164,11 +164,11 @@ def test_long_words_are_cut_with_a_sign() -> None:
         (2.5, "a number"),
     ],
 )
-def test_what_was_said_in_the_wrong_place_is_named_in_few_words(told: object, words: str) -> None:
+def test_a_value_of_the_wrong_type_is_described_briefly(told: object, words: str) -> None:
     assert quoted(told) == words
 
 
-# -- whatever comes --
+# -- property tests --
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
@@ -181,7 +181,7 @@ broken_json = st.text(alphabet='{}[]":, \n\\verdict1\ud800\0', max_size=80)
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.text() | broken_json | objects.map(json.dumps))
-def test_whatever_text_comes_it_is_an_object_or_lines_that_say_why_not(reply: str) -> None:
+def test_any_text_gives_an_object_or_lines_with_the_reasons(reply: str) -> None:
     for wanted in ([], ["verdict"]):
         try:
             assert object_in(reply, wanted)
@@ -192,14 +192,14 @@ def test_whatever_text_comes_it_is_an_object_or_lines_that_say_why_not(reply: st
 
 @settings(deadline=None, max_examples=examples(100))
 @given(objects, st.text(alphabet="words {}\n`:[]", max_size=30))
-def test_prose_with_braces_around_an_object_does_not_matter(told: dict[str, Any], words: str) -> None:
+def test_prose_with_braces_around_an_object_is_ignored(told: dict[str, Any], words: str) -> None:
     found = object_in(f"{words}\n```json\n{json.dumps(told)}\n```\n{words}")
     assert json.dumps(found) == json.dumps(object_in(json.dumps(told)))
 
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
-def test_clean_words_can_be_written_down_and_are_clean_already(told: str) -> None:
+def test_cleaned_text_can_be_stored_and_cleaning_it_again_changes_nothing(told: str) -> None:
     assert cleaned(cleaned(told)) == cleaned(told)
     assert one_line(one_line(told)) == one_line(told)
     assert "\0" not in cleaned(told).encode().decode()

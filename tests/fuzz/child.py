@@ -1,4 +1,4 @@
-"""Calls functions of the registry with hostile texts, in a process of its own. Prints one line of JSON per offence."""
+"""Call functions of the registry with hostile texts in a separate process. Print one line of JSON per offence."""
 
 import json
 import resource
@@ -18,7 +18,7 @@ from house.patterns import held
 
 CPU_SECS = 2.0
 CPU_SECS_PER_MB = 6.0
-"""So much more for each million bytes beyond SIZE. What takes quadratic time needs 400 times as long for LARGE."""
+"""Additional time for each million bytes beyond SIZE. Quadratic time needs 400 times as long for LARGE."""
 MEMORY = 4 << 30
 UNDOCUMENTED = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
@@ -36,7 +36,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def offence(call: Call, content: bytes, also: type[Exception] = BadInput, cpu_secs: float = CPU_SECS) -> str:
-    """What is wrong with the way in which a function takes a text; empty for nothing."""
+    """Return what is wrong with a function's handling of a text; empty if nothing."""
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, cpu_secs)
     try:

@@ -1,4 +1,4 @@
-"""Texts that are made to hurt a parser, the same every time."""
+"""Texts made to break a parser, the same every time."""
 
 import importlib
 import random
@@ -17,7 +17,7 @@ SIZE = 200_000
 LARGE = 4_000_000
 DEEP = 100_000
 LINE = LONGEST_LINE - 100
-"""A little less than what a bounded line may have, so that the bound does not hide what happens below it."""
+"""Slightly less than the limit of a bounded line, so that the limit does not hide what happens below it."""
 
 RECORDED = Path(__file__).parents[1] / "readers" / "failure_logs"
 RUNS = [
@@ -72,7 +72,7 @@ DOCUMENTS = [
 
 
 def plain() -> Iterator[bytes]:
-    """Texts that know nothing of what is tested."""
+    """Texts that do not depend on the tested function."""
     for one in RUNS:
         run = one.encode() if isinstance(one, str) else one
         yield run * (SIZE // len(run))
@@ -82,7 +82,7 @@ def plain() -> Iterator[bytes]:
 
 
 def large(patterns: Iterable[re.Pattern[Any]], size: int) -> list[Callable[[], bytes]]:
-    """Texts of about this size, made when they are called."""
+    """Texts of about this size, made on demand."""
     runs = [partial(_run, unit, size) for unit in LARGE_RUNS]
     repeats = [(pattern, at) for pattern in patterns for at in range(_repeats(_tree(pattern)))]
     return [*runs, *(partial(make, *one, size) for one in repeats for make in (_pumped, _begun))]
@@ -93,12 +93,12 @@ def _run(unit: bytes, size: int) -> bytes:
 
 
 def _begun(pattern: re.Pattern[Any], at: int, size: int) -> bytes:
-    """The beginning of a match over and over, none of which comes to its end."""
+    """The start of a match again and again, without an end."""
     return _run(_pumped(pattern, at, 40)[:-1] or b"a", size)
 
 
 def against(pattern: re.Pattern[Any]) -> Iterator[bytes]:
-    """Texts that begin like a match: each repeat of the pattern once much too long, and the end missing."""
+    """Texts that start like a match: each repeat of the pattern once much too long, and the end missing."""
     for at in range(_repeats(_tree(pattern))):
         data = _pumped(pattern, at, SIZE // 4)
         yield data
@@ -122,7 +122,7 @@ def _repeats(tree: Any) -> int:
 
 
 def _sample(tree: Any, countdown: list[int], size: int) -> Iterator[str]:
-    """A text that matches; the repeat that the countdown reaches zero at is pumped."""
+    """A text that matches; the repeat at which the countdown reaches zero is made very long."""
     for kind, value in tree:
         if kind is sre.LITERAL:
             yield chr(value)
@@ -161,12 +161,12 @@ def _member(items: Any) -> str:
 
 @cache
 def recorded() -> tuple[bytes, ...]:
-    """What real test runners, compilers and linters wrote."""
+    """Output of real test runners, compilers and linters."""
     return tuple(path.read_bytes() for path in sorted(RECORDED.rglob("*")) if path.is_file())
 
 
 def damaged(seed: int) -> bytes:
-    """A recorded output with some pieces cut out, doubled, replaced or repeated very often."""
+    """A recorded output with some parts removed, doubled, replaced or repeated very often."""
     chance = random.Random(seed)
     content = chance.choice(recorded())[:20_000]
     for _ in range(chance.randint(1, 6)):

@@ -1,7 +1,7 @@
-"""Every function that parses text of others, found by itself, and how it is called with arbitrary bytes.
+"""Every function that parses foreign text, found automatically, and how to call it with arbitrary bytes.
 
-A public function with one required parameter of text is called with it. One that needs more has an entry in ADAPTED,
-or one in NOT_FOREIGN with the reason why no stranger decides what it is given. Anything else fails a test.
+A public function with one required text parameter is called with it. A function that needs more has an entry in
+ADAPTED, or one in NOT_FOREIGN with the reason why no foreign text reaches it. Anything else fails a test.
 """
 
 import importlib
@@ -43,7 +43,7 @@ PLACES = (
     "model.sse", "model.request_error", "model.partial_reply",
     "session.crew.crew", "session.settings.contract_file", "toml", "printable",
 )  # fmt: skip
-"""Packages and modules of `donewhen` that read what others wrote."""
+"""Packages and modules of `donewhen` that read foreign text."""
 
 DOCUMENTED = (
     BadHead, BadToml, BrokenStream, DonewhenError, InvalidReply, NoHost, NotTls, Unread, FileUnreadable,
@@ -151,7 +151,7 @@ GIVEN: Mapping[str, tuple[Any, ...]] = {
     "workspace.git.index.named_parts": ((f"sharedindex.{'0' * 40}",),),
     "workspace.git.refs.follow": (Root("/nowhere"),),
 }
-"""What a function needs after the text."""
+"""Arguments of a function after the text."""
 
 ADAPTED: Mapping[str, Call] = {
     **{f"engines.external.streams.{shape}": partial(_stream, shape) for shape in streams.SHAPES},
@@ -187,9 +187,9 @@ ADAPTED: Mapping[str, Call] = {
     "union.patch_rules.secrets": lambda data: list(_of("union.patch_rules.secrets")("a.txt", b"", data)),
     "workspace.policy.Policy": lambda data: Policy.load(root="/tree").at_once(text(data)),
 }
-"""`module.function` or `module.Class` → how it is called, where that takes more than arguments after the text.
+"""`module.function` or `module.Class` → how to call it, if that needs more than arguments after the text.
 
-What stands after a colon tells apart calls of one function, each of which has the time limit for itself.
+The part after a colon distinguishes several calls of one function. Each has its own time limit.
 """
 
 ALSO_RAISES: Mapping[str, type[Exception]] = {
@@ -212,7 +212,7 @@ MOST: Mapping[str, str] = {
     "workspace.git.store.alternates": "workspace.git.store.alternates.LONGEST",
     "workspace.git.store.lfs": "workspace.git.store.lfs.LONGEST_POINTER",
 }
-"""Places that are given no more than a bound of the source. The others are given texts of any length."""
+"""Functions that get no more than a limit of the source. The others get texts of any length."""
 
 OWN_WORDS = "is given words of ours"
 PART = "a step of a function that has an entry"
@@ -271,25 +271,25 @@ NOT_FOREIGN: Mapping[str, str] = {
 
 @cache
 def calls() -> Mapping[str, Call]:
-    """By name, every function that is fuzzed."""
+    """Every fuzzed function by name."""
     known = {*NOT_FOREIGN, *map(function_of, ADAPTED)}
     found = {name: _simple(name, function) for name, function in public() if name not in known}
     return {**{name: call for name, call in found.items() if call}, **ADAPTED}
 
 
 def function_of(name: str) -> str:
-    """The function of an entry that may be one of several for it."""
+    """Return the function of an entry; several entries may have the same one."""
     return name.partition(":")[0]
 
 
 def most(name: str) -> int:
-    """The length of the longest text that a function is given."""
+    """Return the length of the longest text for a function."""
     bounds = (cast("int", _of(bound)) for place, bound in MOST.items() if f"{name}.".startswith(f"{place}."))
     return min(bounds, default=sys.maxsize)
 
 
 def without_entry() -> list[str]:
-    """Functions that nobody has said anything about, and entries for what does not exist."""
+    """Return functions without an entry, and entries for functions that do not exist."""
     known = {*NOT_FOREIGN, *map(function_of, ADAPTED), *GIVEN, *ALSO_RAISES}
     missing = [name for name, function in public() if name not in known and _simple(name, function) is None]
     return missing + [name for name in known if not hasattr(_module(name.rpartition(".")[0]), name.rpartition(".")[2])]

@@ -1,10 +1,10 @@
-"""Every parser of foreign text takes any text: soon, and with no error but those it documents.
+"""Every parser of foreign text handles any text quickly and raises only documented errors.
 
-The time limit for a text is linear in its length. A function that production gives long texts gets some of 4 MB, or of
-the bound that it is protected by.
+The time limit for a text is linear in its length. A function that gets long texts in production gets some of 4 MB, or
+of its own limit.
 
-`make test` gives each function a twentieth of the texts. With DONEWHEN_FUZZ=1 it is all of them, which takes half an
-hour.
+`make test` gives each function a twentieth of the texts. With DONEWHEN_FUZZ=1 it gets all of them, which takes half
+an hour.
 """
 
 import os
@@ -45,11 +45,11 @@ def test_no_hostile_text_takes_long_or_breaks_a_parser(group: int) -> None:
 
 @settings(deadline=None, max_examples=500 if SHARE == "1" else examples(20))
 @given(st.binary(max_size=2_000) | st.text(max_size=2_000).map(str.encode) | st.integers(0, 10**6).map(damaged))
-def test_no_text_at_all_breaks_a_parser(content: bytes) -> None:
+def test_no_text_breaks_a_parser(content: bytes) -> None:
     assert {name: wrong for name in calls() if (wrong := offence_of(name, content))} == {}
 
 
-def test_the_limits_catch_what_takes_long_and_what_breaks() -> None:
+def test_the_limits_catch_slow_and_failing_parsers() -> None:
     def slow(content: bytes) -> None:
         while content:
             pass

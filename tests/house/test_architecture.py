@@ -19,7 +19,7 @@ PROGRAMS = Path(sys.executable).parent
 
 
 def run(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """A program of this environment, seeing the package of the directory that it runs in."""
+    """Run a program of this environment on the package of its working directory."""
     environment = {"PATH": str(PROGRAMS), "PYTHONPATH": str(cwd / "src"), "COLUMNS": "200"}
     command = [str(PROGRAMS / program), *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
@@ -35,7 +35,7 @@ def ruff_complaints(cwd: Path, file: str) -> str:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The settings and the source of this repository, to plant things in."""
+    """A copy of the settings and the source of this repository, to plant offences in."""
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
@@ -61,14 +61,14 @@ def test_the_import_rules_hold_in_this_repository() -> None:
     ],
     ids=["at the top", "inside a function", "for types only"],
 )
-def test_a_room_that_imports_to_its_left_is_refused(copy: Path, text: str) -> None:
+def test_a_package_that_imports_to_its_left_is_refused(copy: Path, text: str) -> None:
     plant(copy, "workspace/planted.py", text)
     result = lint_imports(copy)
     assert result.returncode == 1
     assert "donewhen.workspace.planted -> donewhen.cli" in result.stdout
 
 
-def test_a_room_that_nobody_declared_is_refused(copy: Path) -> None:
+def test_an_undeclared_package_is_refused(copy: Path) -> None:
     plant(copy, "annex/__init__.py", "")
     result = lint_imports(copy)
     assert result.returncode == 1
@@ -97,11 +97,11 @@ def test_catching_everything_is_refused(copy: Path) -> None:
     assert "BLE001" in ruff_complaints(copy, "src/donewhen/session/planted.py")
 
 
-# -- rings --
+# -- cycles --
 
 
 def modules(src: Path) -> dict[str, tuple[str, str]]:
-    """Each module's dotted name with the package that its relative imports start from, and its text."""
+    """Each module's dotted name with the package of its relative imports, and its text."""
     found: dict[str, tuple[str, str]] = {}
     for path in sorted(src.rglob("*.py")):
         *package, name = path.relative_to(src).with_suffix("").parts
@@ -111,7 +111,7 @@ def modules(src: Path) -> dict[str, tuple[str, str]]:
 
 
 def imports(package: str, text: str) -> Iterator[str]:
-    """What a module imports, wherever in it that stands; `from a import b` may mean the module `a.b`."""
+    """Return what a module imports anywhere in it; `from a import b` may mean the module `a.b`."""
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Import(names=names):
@@ -128,7 +128,7 @@ def imports(package: str, text: str) -> Iterator[str]:
 
 
 def import_ring(src: Path) -> list[str]:
-    """The modules of one ring, if there is any."""
+    """Return the modules of one cycle, if there is any."""
     known = modules(src)
     graph: dict[str, set[str]] = {}
     for name, (package, text) in known.items():
@@ -166,7 +166,7 @@ def packages_above(module: str) -> Iterator[str]:
     yield from (".".join(parts[:count]) for count in range(1, len(parts)))
 
 
-def test_no_modules_import_each_other_in_a_ring() -> None:
+def test_no_modules_import_each_other_in_a_cycle() -> None:
     assert import_ring(ROOT / "src") == []
 
 
@@ -202,7 +202,7 @@ def test_a_ring_of_packages_is_found_where_no_two_modules_form_one(tmp_path: Pat
         "importlib.import_module('p.a')",
     ],
 )
-def test_a_ring_is_found_however_the_import_is_written(tmp_path: Path, back: str) -> None:
+def test_a_cycle_is_found_however_the_import_is_written(tmp_path: Path, back: str) -> None:
     (tmp_path / "p" / "deep").mkdir(parents=True)
     (tmp_path / "p" / "__init__.py").touch()
     (tmp_path / "p" / "deep" / "__init__.py").touch()

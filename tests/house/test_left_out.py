@@ -1,4 +1,4 @@
-"""The one way to leave a test out: what is missing is named, and nothing may be missing in CI."""
+"""The one way to leave a test out: the missing thing is named, and nothing may be missing in CI."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from needs import usable
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_program_that_is_there_and_does_not_run_counts_as_missing(
+def test_an_installed_program_that_does_not_run_counts_as_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, does in {"shim": "exit 1", "tool": "test $1 = --version", "go": "test $1 = version"}.items():
@@ -31,7 +31,7 @@ def test_a_program_that_is_there_and_does_not_run_counts_as_missing(
     [("", "1 skipped", "missing (1)\n  test_lack.py::test_it_needs_it\n"), ("true", "1 failed", "FAILED")],
     ids=["anywhere", "where CI is true"],
 )
-def test_a_lack_is_named_in_the_summary_and_is_a_failure_in_ci(
+def test_a_missing_tool_is_named_in_the_summary_and_fails_in_ci(
     tmp_path: Path, ci: str, ends_as: str, also_printed: str
 ) -> None:
     for name in ("conftest.py", "needs.py", "tiers.py"):

@@ -1,8 +1,8 @@
-"""The house numbers and house rules over all Python of the repository, and over what pins its dependencies.
+"""The house numbers and house rules for all Python of the repository, and for the files that pin its dependencies.
 
-A rule looks at the text of one file and names each offence in it. Every rule carries code that it must catch
-and code that it must let pass, so a rule that no longer bites fails as loudly as a file that breaks it. What
-other programs already check better (formatting, types, import direction) is not repeated here.
+A rule looks at the text of one file and names each offence in it. Every rule has code that it must catch and code
+that it must accept, so a rule that stops working fails like a file that breaks it. Checks of other programs
+(formatting, types, import direction) are not repeated here.
 """
 
 import ast
@@ -45,7 +45,7 @@ BROAD_EXCEPTS = {
         "a forked process must end here whatever happens, and tells the reason through its pipe"
     ),
 }
-"""`path::function` → why it may catch everything. Meant for the engine, RPC and scheduler boundaries."""
+"""`path::function` → why it may catch everything. For the engine, RPC and scheduler boundaries."""
 
 WIDE_FUNCTIONS = {"src/donewhen/session/check/judge_tree.py::judge_tree"}
 """`path::function` that still takes too many parameters. No other function may; this set may only shrink."""
@@ -64,7 +64,7 @@ class File:
 
     @cached_property
     def nodes(self) -> list[tuple[str, ast.AST]]:
-        """Every node of the file with the dotted name of the function or class that it is or stands in."""
+        """Every node of the file with the dotted name of its function or class."""
         return list(named(ast.parse(self.text), ""))
 
     @property
@@ -91,7 +91,7 @@ def files(*roots: str) -> list[File]:
 
 @cache
 def file_at(path: Path) -> File:
-    """Parsed once for all rules, which takes longer than any rule."""
+    """Parsed once for all rules, because parsing takes longer than any rule."""
     return File(path.read_text(), path.relative_to(ROOT).as_posix())
 
 
@@ -129,7 +129,7 @@ def too_many_constructor_parameters(file: File) -> Iterator[str]:
 
 
 def constructor_parameters(node: ast.ClassDef) -> int:
-    """Of `__init__`, or the fields of a changeable dataclass; a frozen one is a record and may be wide."""
+    """The parameters of `__init__`, or the fields of a mutable dataclass; a frozen one is a record and may be wide."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
             return len([*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs]) - 1
@@ -471,18 +471,18 @@ def named_by_rule(rule: Rule) -> str:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=named_by_rule)
-def test_the_repository_keeps_every_rule(rule: Rule) -> None:
+def test_the_repository_follows_every_rule(rule: Rule) -> None:
     offences = [f"{file.path}: {offence}" for file in files(*rule.where) for offence in rule.offences(file)]
     assert not offences, "\n".join([rule.says, *offences])
 
 
 @pytest.mark.parametrize("rule", RULES, ids=named_by_rule)
-def test_every_rule_catches_offences_and_lets_honest_code_pass(rule: Rule) -> None:
+def test_every_rule_catches_offences_and_accepts_honest_code(rule: Rule) -> None:
     assert [file.text for file in rule.catches if not list(rule.offences(file))] == []
     assert [(file.text, found) for file in rule.lets_pass if (found := list(rule.offences(file)))] == []
 
 
-def test_no_exception_to_broad_excepts_outlives_its_code() -> None:
+def test_every_listed_broad_except_exists() -> None:
     found = {place for file in files(*EVERYWHERE) for place, _ in broad_excepts(file)}
     assert set(BROAD_EXCEPTS) - found == set()
 
@@ -491,7 +491,7 @@ def test_no_exception_to_broad_excepts_outlives_its_code() -> None:
 
 
 def too_few_short(lengths: list[int]) -> list[str]:
-    """What is wrong with the lengths of all functions taken together."""
+    """Return what is wrong with the lengths of all functions together."""
     short = sum(length < FUNCTION_UNDER for length in lengths) / len(lengths)
     return [f"only {short:.1%} have under {FUNCTION_UNDER} lines"] if short < FUNCTION_SHARE else []
 

@@ -1,7 +1,7 @@
-"""Only `workspace.beneath` puts together paths below a repository, a git directory, a tree or a share.
+"""Only `workspace.beneath` joins paths below a repository, a git directory, a tree or a share.
 
-A joined path follows every link on its way, and what is below these directories comes from others. Types say the same
-where they can: a `Root` cannot be joined.
+A joined path follows every link, and the content of these directories is foreign. Types say the same where they can:
+a `Root` cannot be joined.
 """
 
 import ast
@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "donewhen"
 OWNER = "workspace/beneath.py"
 OF_A_REPOSITORY = {"root", "git_dir", "common_dir"}
-"""Attributes of a `Repo`: for messages, for comparing, and for what is handed to git and the kernel as it is."""
+"""Attributes of a `Repo` for messages, for comparing, and for what is passed unchanged to git and the kernel."""
 OF_A_ROOT = {"location"}
 JOINING = {"join", "joinpath", "Path", "PurePath", "PurePosixPath", "realpath"}
 LISTING = {"listdir", "scandir", "walk", "fwalk", "glob", "rglob", "iglob", "iterdir"}
@@ -21,7 +21,7 @@ OPENING = {
     "open", "Path", "stat", "lstat", "readlink", "unlink", "remove", "rename", "mkdir", "makedirs", "rmdir", "rmtree",
     "symlink", "link", "chmod", "chown", "truncate", "utime", "copyfile", "copy", "copy2", "copytree", *LISTING,
 }  # fmt: skip
-"""What a whole path out of `Root.place` is not for: it is there for messages."""
+"""Uses that are not allowed for a full path from `Root.place`: it is for messages."""
 WRAPPING = ("str", "bytes", "fspath", "fsencode", "fsdecode")
 ALLOWED = {
     ("session/check/init_contract.py", "place.repo.root"): "donewhen.toml itself; `write` refuses a link to elsewhere",
@@ -33,7 +33,7 @@ ALLOWED = {
     ("workspace/git/landing/git_config.py", "root.place(name)"): "its directory is where the user's includes begin",
 }
 Aliases = dict[str, ast.expr]
-"""Names that stand for an expression in a function, and in the functions inside it."""
+"""Names for an expression in a function, and in its inner functions."""
 
 
 def offences(source: str) -> Iterator[tuple[int, str]]:
@@ -41,7 +41,7 @@ def offences(source: str) -> Iterator[tuple[int, str]]:
 
 
 def offences_in(scope: ast.AST, outer: Aliases) -> Iterator[tuple[int, str]]:
-    """Of a module or a function: a name that is given a root there means the root."""
+    """In a module or a function: a name that gets a root means the root."""
     here, inner = nodes_of(scope)
     aliases = {**outer, **dict(assigned(here))}
     for node in here:
@@ -56,7 +56,7 @@ def offences_in(scope: ast.AST, outer: Aliases) -> Iterator[tuple[int, str]]:
 
 
 def nodes_of(scope: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
-    """The nodes of a scope, and the functions in it, which are scopes of their own."""
+    """The nodes of a scope, and its functions, which are separate scopes."""
     here: list[ast.AST] = []
     inner: list[ast.AST] = []
     waiting = list(ast.iter_child_nodes(scope))
@@ -89,7 +89,7 @@ def meant(node: ast.expr, aliases: Aliases) -> ast.expr:
 
 
 def operands(node: ast.AST, aliases: Aliases) -> list[ast.expr]:
-    """What is joined with something else in an expression, or listed."""
+    """Return what is joined or listed in an expression."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
         return [node.left]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and has_slash(node.left):
@@ -125,7 +125,7 @@ def operands_of_call(node: ast.Call, aliases: Aliases) -> list[ast.expr]:
 
 
 def opened(node: ast.AST) -> list[ast.expr]:
-    """What is given to a call that opens or changes a path."""
+    """Return the arguments of a call that opens or changes a path."""
     return node.args[:1] if isinstance(node, ast.Call) and name_of(node.func) in OPENING else []
 
 
@@ -231,5 +231,5 @@ def test_a_joined_path_is_found(text: str) -> None:
         "Path(repo.root)",
     ],
 )
-def test_what_joins_nothing_is_let_pass(text: str) -> None:
+def test_code_that_joins_no_path_is_accepted(text: str) -> None:
     assert not list(offences(text))

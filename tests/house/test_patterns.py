@@ -1,8 +1,9 @@
-"""No regular expression of the source can be made to run for long by the text that it is given.
+"""No regular expression of the source runs long on any text that it gets.
 
-How a quadratic one becomes linear: a possessive repeat (`\\s*+`) before something that begins alike; a look-behind that
-lets a search begin only at the start of a run (`(?<!\\s)\\s+`); an end that may be missing (`"[^"]*"?`), so that a
-search does not begin again inside; `match` without a `.*` at the end, or `re.DOTALL`, where a line is read as a whole.
+How to make a quadratic one linear: a possessive repeat (`\\s*+`) before something that starts alike; a look-behind
+that lets a search start only at the start of a run (`(?<!\\s)\\s+`); an end that may be missing (`"[^"]*"?`), so
+that a search does not start again inside; `match` without a `.*` at the end, or `re.DOTALL`, where a line is read as
+a whole.
 """
 
 import re
@@ -19,7 +20,7 @@ PUT_TOGETHER = {
     "workspace/git/landing/git_config.py": "workspace/wildcards makes it; tests/workspace/test_wildcards.py",
     "workspace/policy/narrowing.py": "a person's own expression, only used in a process with a limit of CPU time",
 }
-"""Where a pattern only exists at run time, and why that is safe."""
+"""Patterns that exist only at run time, and why they are safe."""
 
 QUADRATIC = {
     "memory/masking.py: ABSOLUTE": "a name of at most 120 characters, which `NAME` found",
@@ -31,7 +32,7 @@ QUADRATIC = {
     "syntax/merging/scan.py: _SEPARATOR_NEXT": "the space behind a comment, up to the next one",
     "workspace/git/landing/git_config.py: PIECES": "a pattern of at most `LONGEST_PATTERN`, 4,096 characters",
 }
-"""Where a pattern takes quadratic time, and why the text that it is given is short or not of others."""
+"""Patterns that take quadratic time, and why their text is short or not foreign."""
 
 CATCHES = [
     (r"(a+)+$", 0, "match", EXPONENTIAL),
@@ -125,7 +126,7 @@ def offences(patterns: Iterable[Found], reasons: Mapping[str, str]) -> list[str]
         (r"(?>(?:ab|a)*)", False),
     ],
 )
-def test_the_checker_knows_what_older_versions_of_python_match_wrong(pattern: str, is_wrong: bool) -> None:
+def test_the_checker_knows_patterns_that_older_pythons_match_wrongly(pattern: str, is_wrong: bool) -> None:
     assert wrong_before_3_11_5(pattern) is is_wrong
 
 

@@ -1,4 +1,4 @@
-"""A record is a frozen dataclass with slots to everybody who uses one."""
+"""A record behaves like a frozen dataclass with slots."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
 
@@ -62,16 +62,16 @@ def test_records_of_two_classes_are_never_equal() -> None:
     assert repr(Nothing()) == "Nothing()"
 
 
-def test_a_record_is_taken_by_what_takes_dataclasses() -> None:
+def test_a_record_is_accepted_by_functions_for_dataclasses() -> None:
     assert replace(Point(1), x=2) == Point(2)
     assert asdict(Point(1, (2,))) == {"x": 1, "y": (2,), "note": ""}
     assert [each.name for each in fields(Point)] == ["x", "y", "note"]
 
 
-def test_a_record_has_no_room_for_what_it_does_not_name() -> None:
+def test_a_record_has_no_attributes_besides_its_fields() -> None:
     assert not hasattr(Point(1), "__dict__")
 
 
-def test_a_method_that_a_record_writes_itself_stays_its_own() -> None:
+def test_a_method_defined_by_a_record_is_kept() -> None:
     assert repr(Named(name="x")) == "its own"
     assert Named() == Named(name="n")

@@ -1,4 +1,4 @@
-"""`make test` runs a sample of the long proofs. The sample leaves no file and no family of proofs out."""
+"""`make test` runs a sample of the long proofs. The sample contains every file and every family of proofs."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A base, contracts and candidates for tests of protection: real stores, and what of a candidate is judged."""
+"""A base, contracts and candidates for tests of protection, with real stores."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from repositories import Files, opened, repository
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A file that may be executed."""
+    """An executable file."""
 
     content: str
 
@@ -27,14 +27,14 @@ class Link:
 
 
 Made = str | bytes | Program | Link | None
-"""What a candidate has at a path; None where it has nothing."""
+"""The content of a candidate at a path; None if it has nothing there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     judged: GradedTree
     files: dict[str, str]
-    """What is judged, path → content."""
+    """The judged tree, path → content."""
     control: dict[str, str]
 
     @property
@@ -85,7 +85,7 @@ class Scene:
 
 
 def _stands_in_the_way(path: str, made: Mapping[str, Made]) -> bool:
-    """What a candidate puts somewhere replaces a file above it and a directory of that name."""
+    """A path of a candidate replaces a file above it and a directory of that name."""
     return any(
         what is not None and path not in made and (path.startswith(f"{other}/") or other.startswith(f"{path}/"))
         for other, what in made.items()

@@ -1,4 +1,4 @@
-"""The contract as data: what is refused, what an engine is shown, and what is odd about it."""
+"""The contract as data: refused values, the text for an engine, and warnings."""
 
 import datetime
 from dataclasses import replace
@@ -23,7 +23,7 @@ def test_a_name_that_is_empty_long_or_odd_is_refused(name: str) -> None:
 
 
 @given(st.text(alphabet="abcXYZ019_.-", min_size=1, max_size=64))
-def test_every_name_of_the_promised_letters_is_taken(name: str) -> None:
+def test_every_name_of_the_promised_characters_is_accepted(name: str) -> None:
     require_sound([replace(TESTS, name=name)])
 
 
@@ -38,7 +38,7 @@ def test_every_name_of_the_promised_letters_is_taken(name: str) -> None:
         (replace(TESTS, timeout_secs=0), "timeout_secs"),
     ],
 )
-def test_what_no_check_may_say_is_refused_with_its_key(wrong: Check, key: str) -> None:
+def test_an_invalid_value_of_a_check_is_refused_with_its_key(wrong: Check, key: str) -> None:
     with pytest.raises(BadInput, match=rf"check\[0\]\.{key}"):
         require_sound([wrong])
 
@@ -124,7 +124,7 @@ def test_a_command_that_only_prints_is_fine_when_its_output_is_asserted() -> Non
 
 
 @pytest.mark.parametrize("seconds", [0.01, 10**7])
-def test_a_timeout_nobody_can_reach_is_pointed_out(seconds: float) -> None:
+def test_an_unreachable_timeout_is_pointed_out(seconds: float) -> None:
     (found,) = oddities(Contract(checks=(replace(TESTS, timeout_secs=seconds),)))
     assert found.key == "timeout_secs"
 

@@ -1,4 +1,4 @@
-"""What is proposed for a repository, by what lies in it: one table per ecosystem, then what must not be proposed."""
+"""Proposals for a repository by its files: one table per ecosystem, then what must not be proposed."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ SET_UP = "[tool.pytest.ini_options]\n"
 
 @pytest.fixture
 def proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Propose:
-    """Propose for these files; every program is there unless some are named as missing."""
+    """Propose for these files; every program exists unless it is named as missing."""
     monkeypatch.setenv("CARGO_HOME", str(tmp_path / "no-cargo"))
     monkeypatch.setenv("GOPATH", str(tmp_path / "no-go"))
 
@@ -281,20 +281,20 @@ def test_other_projects_get_the_check_that_fits_them(proposed: Propose, name: st
 
 
 @pytest.mark.parametrize("name", PYTHON)
-def test_every_check_says_why_and_names_a_file_that_is_there(proposed: Propose, name: str) -> None:
+def test_every_proposed_check_has_a_reason_and_names_an_existing_file(proposed: Propose, name: str) -> None:
     files, _ = PYTHON[name]
     for one in proposed(files).checks:
         assert any(path in one.why for path in files), one.why
 
 
-# -- what is not proposed --
+# -- not proposed --
 
 
 def test_nothing_is_proposed_for_an_empty_repository(proposed: Propose) -> None:
     assert proposed({"README.md": "hello\n"}) == Proposal((), {}, (), ())
 
 
-def test_the_placeholder_of_npm_is_no_test(proposed: Propose) -> None:
+def test_the_npm_placeholder_script_is_not_a_test(proposed: Propose) -> None:
     found = proposed(
         {"package.json": package({"test": 'echo "Error: no test specified" && exit 1', "build": "tsc -b"})}
     )
@@ -311,25 +311,25 @@ def test_without_tests_the_build_and_the_linter_are_offered_and_not_proposed(pro
     ]
 
 
-def test_settings_of_pytest_without_a_test_are_told_and_not_believed(proposed: Propose) -> None:
+def test_pytest_settings_without_tests_are_reported_and_give_no_check(proposed: Propose) -> None:
     found = proposed({"pyproject.toml": SET_UP, "src/p.py": ""})
     assert found.checks == ()
     assert "no test file" in found.hints[0]
 
 
-def test_a_checker_that_is_set_up_but_not_installed_is_told(proposed: Propose) -> None:
+def test_a_configured_tool_that_is_not_installed_is_reported(proposed: Propose) -> None:
     found = proposed({"pyproject.toml": SET_UP + "[tool.ruff]\n", "test_a.py": SOME_TEST}, missing=("ruff",))
     assert commands(found) == ["tests: python3 -m pytest -q"]
     assert any("ruff is set up in pyproject.toml:2, but ruff is not installed here" in hint for hint in found.hints)
 
 
-def test_crates_that_would_have_to_be_fetched_are_told_and_nothing_is_proposed(proposed: Propose) -> None:
+def test_crates_that_are_not_downloaded_are_reported_and_nothing_is_proposed(proposed: Propose) -> None:
     manifest = '[package]\nname = "p"\n[dependencies]\nserde = "1"\n'
     found = proposed({"Cargo.toml": manifest, "src/lib.rs": "#[test]\nfn a() {}\n"})
     assert found.checks == () and "cargo fetch" in found.hints[0]
 
 
-def test_crates_that_cargo_has_already_are_enough(
+def test_downloaded_crates_are_enough_for_a_proposal(
     proposed: Propose, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cargo" / "registry" / "cache").mkdir(parents=True)
@@ -339,18 +339,18 @@ def test_crates_that_cargo_has_already_are_enough(
     assert commands(found) == ["tests: cargo test --offline"]
 
 
-def test_a_package_manager_that_is_not_here_is_replaced_by_npm(proposed: Propose) -> None:
+def test_a_missing_package_manager_is_replaced_by_npm(proposed: Propose) -> None:
     found = proposed({"package.json": package({"test": "jest"}), "pnpm-lock.yaml": ""}, missing=("pnpm",))
     assert commands(found) == ["tests: npm test"]
 
 
-def test_a_make_target_next_to_something_more_direct_is_left_out(proposed: Propose) -> None:
+def test_a_make_target_with_a_more_direct_alternative_is_left_out(proposed: Propose) -> None:
     found = proposed({"Makefile": "test:\n\t./all.sh\n", "pyproject.toml": SET_UP, "test_a.py": SOME_TEST})
     assert commands(found) == ["tests: python3 -m pytest -q"]
 
 
 @pytest.mark.parametrize("name", ["package.json", "pyproject.toml", "Cargo.toml"])
-def test_a_broken_manifest_is_told_and_nothing_else_breaks(proposed: Propose, name: str) -> None:
+def test_an_invalid_manifest_is_reported_and_the_rest_works(proposed: Propose, name: str) -> None:
     found = proposed({name: "{ this is [ no manifest", "spec/a_spec.rb": "", ".rspec": ""})
     assert commands(found) == ["tests: rspec"]
     assert any(hint.startswith(name) for hint in found.hints)

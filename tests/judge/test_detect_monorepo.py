@@ -1,4 +1,4 @@
-"""Repositories of several packages, shared environments, and services: what belongs to what."""
+"""Repositories of several packages, shared environments, and services."""
 
 import json
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ def test_a_root_script_that_runs_all_workspaces_is_one_check(tmp_path: Path) -> 
     ],
     ids=["npm", "pnpm"],
 )
-def test_workspaces_without_a_root_script_are_checks_of_their_own(tmp_path: Path, root: dict[str, str]) -> None:
+def test_workspaces_without_a_root_script_get_their_own_checks(tmp_path: Path, root: dict[str, str]) -> None:
     found = proposed(tmp_path, {**root, "packages/a/package.json": package(scripts={"test": "jest"})})
     assert [(name, where) for name, where, _ in placed(found)] == [("tests-packages-a", "packages/a")]
 
@@ -86,12 +86,12 @@ def test_members_of_a_uv_workspace_use_the_environment_of_the_root(tmp_path: Pat
     assert found.workspace == {"share": (".venv",)}
 
 
-def test_a_member_without_an_environment_of_its_own_calls_the_roots_by_its_path(tmp_path: Path) -> None:
+def test_a_member_without_its_own_environment_uses_the_root_s_by_path(tmp_path: Path) -> None:
     files = {".gitignore": ".venv/\n", ".venv/bin/python": "", "sub/setup.py": "", "sub/test_a.py": SOME_TEST}
     assert placed(proposed(tmp_path, files)) == [("tests-sub", "sub", "../.venv/bin/python -m pytest -q")]
 
 
-def test_packages_that_the_roots_testpaths_cover_are_not_tested_twice(tmp_path: Path) -> None:
+def test_packages_covered_by_the_root_s_testpaths_are_not_tested_twice(tmp_path: Path) -> None:
     found = proposed(
         tmp_path,
         {
@@ -104,7 +104,7 @@ def test_packages_that_the_roots_testpaths_cover_are_not_tested_twice(tmp_path: 
     assert placed(found) == [("tests", ".", "python3 -m pytest -q")]
 
 
-def test_modules_of_a_go_workspace_are_checks_of_their_own(tmp_path: Path) -> None:
+def test_modules_of_a_go_workspace_get_their_own_checks(tmp_path: Path) -> None:
     files = {"go.work": "use ./a\nuse ./b\n", "a/go.mod": "module a\n", "a/a_test.go": "", "b/go.mod": "module b\n"}
     assert placed(proposed(tmp_path, files)) == [("tests-a", "a", "go test ./...")]
 
@@ -117,16 +117,16 @@ def test_modules_of_a_maven_build_belong_to_its_root(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "place", ["examples/one", "tests/fixtures/project", "docs", "node_modules/dep", "third_party/x"]
 )
-def test_manifests_that_are_material_are_no_packages(tmp_path: Path, place: str) -> None:
+def test_manifests_in_fixtures_are_not_packages(tmp_path: Path, place: str) -> None:
     assert proposed(tmp_path, {f"{place}/package.json": package(scripts={"test": "jest"})}).checks == ()
 
 
-def test_odd_directory_names_give_sound_names_and_quoted_commands(tmp_path: Path) -> None:
+def test_odd_directory_names_give_valid_check_names_and_quoted_commands(tmp_path: Path) -> None:
     found = proposed(tmp_path, {"my café (2)/setup.py": "", "my café (2)/test_a.py": SOME_TEST, ".venv/bin/python": ""})
     assert placed(found) == [("tests-my-caf-2", "my café (2)", "../.venv/bin/python -m pytest -q")]
 
 
-# -- what is shared --
+# -- shared paths --
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_odd_directory_names_give_sound_names_and_quoted_commands(tmp_path: Path
         ("node_modules\n!node_modules", False),
     ],
 )
-def test_only_what_git_ignores_is_shared(tmp_path: Path, rule: str, shared: bool) -> None:
+def test_only_paths_ignored_by_git_are_shared(tmp_path: Path, rule: str, shared: bool) -> None:
     files = {".gitignore": rule + "\n", "node_modules/a.js": "", "package.json": package(scripts={"test": "jest"})}
     assert proposed(tmp_path, files).workspace == ({"share": ("node_modules",)} if shared else {})
 
@@ -151,7 +151,7 @@ def test_an_environment_that_ignores_itself_is_shared(tmp_path: Path) -> None:
     assert proposed(tmp_path, files).workspace == {"share": (".venv",)}
 
 
-def test_the_environment_of_a_package_is_shared_by_its_own_path(tmp_path: Path) -> None:
+def test_the_environment_of_a_package_is_shared_at_its_own_path(tmp_path: Path) -> None:
     files = {
         ".gitignore": "node_modules\n",
         "web/node_modules/a.js": "",
@@ -182,7 +182,7 @@ def test_the_environment_of_a_package_is_shared_by_its_own_path(tmp_path: Path) 
         ({"docker-compose.yml": "services:\n  web:\n    image: nginx\n"}, {}),
     ],
 )
-def test_services_are_told_with_the_lines_to_add_and_never_opened(
+def test_services_are_reported_with_the_lines_to_add_and_never_opened(
     tmp_path: Path, files: dict[str, str], wider: dict[str, tuple[str, ...]]
 ) -> None:
     found = proposed(tmp_path, {**files, "test_a.py": SOME_TEST})

@@ -1,4 +1,4 @@
-"""What detection reads: workflow files, targets, command lines, and any directory at all, however odd it is."""
+"""The inputs of detection: workflow files, targets, command lines, and any directory."""
 
 import json
 import os
@@ -76,11 +76,11 @@ def test_scripts_of_a_pipeline_are_read_with_their_line() -> None:
         "pytest $(ls)", "pytest 'unclosed", "pytest &", "pytest tests/*.py",
     ],
 )  # fmt: skip
-def test_a_command_that_means_something_only_where_it_stands_is_no_evidence(text: str) -> None:
+def test_a_ci_command_that_depends_on_its_context_is_not_used(text: str) -> None:
     assert list(plain_commands(text)) == []
 
 
-def test_quoted_words_of_a_plain_command_stay_whole() -> None:
+def test_quoted_words_of_a_plain_command_stay_together() -> None:
     assert list(plain_commands("pytest -k 'not slow' && ruff check .")) == [
         ("pytest", "-k", "not slow"),
         ("ruff", "check", "."),
@@ -116,12 +116,12 @@ def test_the_tool_behind_a_command_is_recognised(command: str, runner: str, argu
     "command",
     ["echo pytest", "pip install pytest", "cargo fetch", "react-scripts build", "npm test", "uv run", "env", ""],
 )
-def test_what_is_no_known_tool_is_not_guessed_at(command: str) -> None:
+def test_an_unknown_tool_is_not_guessed(command: str) -> None:
     assert recognise(command.split()) is None
 
 
 @pytest.mark.parametrize("name", [*MAKEFILES, *JUSTFILES])
-def test_targets_are_read_with_their_needs_and_recipe(tmp_path: Path, name: str) -> None:
+def test_make_targets_are_read_with_prerequisites_and_recipe(tmp_path: Path, name: str) -> None:
     write(tmp_path, {name: "VALUE := a:b\n\ntest: build\n\t@pytest -q\n\t-echo done\n\nbuild:\n\tmake it\n"})
     found = targets(survey(tmp_path), ".")
     assert set(found) == {"test", "build"}
@@ -141,17 +141,17 @@ def test_targets_are_read_with_their_needs_and_recipe(tmp_path: Path, name: str)
         ("tests-of-something:\n\t./prog\n", False),
     ],
 )
-def test_only_a_target_whose_commands_are_not_understood_is_a_check(
+def test_only_a_target_with_unrecognised_commands_becomes_a_check(
     tmp_path: Path, makefile: str, is_a_check: bool
 ) -> None:
     write(tmp_path, {"Makefile": makefile})
     assert bool(propose(tmp_path, all_programs).checks) is is_a_check
 
 
-# -- any directory at all --
+# -- any directory --
 
 
-def test_directories_that_tools_fill_are_seen_and_not_entered(tmp_path: Path) -> None:
+def test_directories_generated_by_tools_are_listed_but_not_entered(tmp_path: Path) -> None:
     names = ["node_modules", ".venv", "target", "vendor", ".tox", "__pycache__"]
     write(tmp_path, {f"{name}/inner/file": "" for name in names})
     write(tmp_path, {"python-here/pyvenv.cfg": "", "python-here/lib/file": "", "src/file": ""})
@@ -160,7 +160,7 @@ def test_directories_that_tools_fill_are_seen_and_not_entered(tmp_path: Path) ->
     assert seen.set_aside == {*names, "python-here"}
 
 
-def test_a_huge_repository_is_looked_at_from_the_top_and_only_so_far(tmp_path: Path) -> None:
+def test_a_huge_repository_is_surveyed_from_the_top_up_to_a_limit(tmp_path: Path) -> None:
     for number in range(15):
         write(tmp_path, {f"d{number:02}/deep/f{inner}": "" for inner in range(20)})
     write(tmp_path, {"z/package.json": "{}"})
@@ -170,7 +170,7 @@ def test_a_huge_repository_is_looked_at_from_the_top_and_only_so_far(tmp_path: P
     assert survey(tmp_path).complete
 
 
-def test_links_out_pipes_and_huge_files_are_not_read(tmp_path: Path) -> None:
+def test_outward_links_pipes_and_huge_files_are_not_read(tmp_path: Path) -> None:
     root = tmp_path / "root"
     outside = '{"scripts": {"test": "jest"}}'
     write(tmp_path, {"package.json": outside, "elsewhere/package.json": outside, "root/inside.json": outside})
@@ -184,16 +184,16 @@ def test_links_out_pipes_and_huge_files_are_not_read(tmp_path: Path) -> None:
     assert [one.check.dir for one in propose(root, all_programs).checks] == ["ok"]
 
 
-def test_names_that_are_no_text_are_passed_over(tmp_path: Path) -> None:
+def test_names_that_are_not_valid_text_are_skipped(tmp_path: Path) -> None:
     write(tmp_path, {b"broken \xff/package.json": b'{"scripts": {"test": "jest"}}', b"two\nlines/setup.py": b"x"})
     assert propose(tmp_path, all_programs).checks == ()
 
 
-def test_a_directory_that_cannot_be_listed_is_an_empty_one(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_listed_counts_as_empty(tmp_path: Path) -> None:
     assert survey(tmp_path / "missing").files == {".": ()}
 
 
-def test_json_and_toml_nested_without_end_are_told_as_broken(tmp_path: Path) -> None:
+def test_extremely_nested_json_and_toml_are_reported_as_invalid(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -225,7 +225,7 @@ FRAGMENTS = [
         st.sampled_from(MANIFESTS), st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=6), max_size=6
     )
 )
-def test_whatever_files_say_the_proposal_is_a_sound_contract(
+def test_any_files_give_a_valid_proposed_contract(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, list[str]]
 ) -> None:
     root = tmp_path_factory.mktemp("any")
@@ -242,7 +242,7 @@ def test_any_text_can_be_read_as_a_workflow(text: str) -> None:
         list(plain_commands(command))
 
 
-def test_a_very_long_line_is_cut_for_patterns_and_whole_for_parsers(tmp_path: Path) -> None:
+def test_a_very_long_line_is_cut_for_patterns_and_complete_for_parsers(tmp_path: Path) -> None:
     long = "x" * 30_000
     (tmp_path / "Makefile").write_text(f"test:\n\tpytest {long}\nbuild:\n\tmake\n")
     (tmp_path / "package.json").write_text(json.dumps({"name": long}))

@@ -43,7 +43,7 @@ def told(tests: Tests, complete: bool = True) -> CheckRun:
         (replace(GREEN, printed=False), CheckStatus.FAIL),
     ],
 )
-def test_the_end_of_a_run_gives_its_status(ran: CheckRun, status: CheckStatus) -> None:
+def test_the_exit_of_a_run_gives_its_status(ran: CheckRun, status: CheckStatus) -> None:
     found, reason = evidence.outcome(CHECK, ran)
     assert found is status
     assert bool(reason) is (status is not CheckStatus.PASS)
@@ -88,7 +88,7 @@ def test_a_report_that_breaks_off_is_tampered_with() -> None:
 
 
 @pytest.mark.promise("check.min-tests")
-def test_fewer_tests_than_asked_for_are_vacuous_and_skipped_ones_do_not_count() -> None:
+def test_fewer_tests_than_required_are_vacuous_and_skipped_ones_do_not_count() -> None:
     assert list(evidence.doubts_of_counts(CHECK, GREEN)) == []
     assert evidence.worst(list(evidence.doubts_of_counts(CHECK, told(Tests(3, 0, 0, 3))))) is CheckStatus.VACUOUS
     assert evidence.worst(list(evidence.doubts_of_counts(replace(CHECK, min_tests=6), GREEN))) is CheckStatus.VACUOUS
@@ -103,7 +103,7 @@ def test_fewer_collected_or_more_skipped_than_on_the_base_is_vacuous_unless_allo
     assert list(evidence.doubts_against_base(replace(CHECK, allow_skips=True), told(now), GREEN)) == []
 
 
-def test_more_tests_than_on_the_base_are_welcome() -> None:
+def test_more_tests_than_on_the_base_are_accepted() -> None:
     assert list(evidence.doubts_against_base(CHECK, told(Tests(9, 9, 0, 0)), GREEN)) == []
 
 
@@ -126,7 +126,7 @@ def test_a_protected_path_written_during_the_run_is_tampering_unless_the_base_wr
     assert list(evidence.doubts_of_seal(wrote, wrote)) == []
 
 
-def test_the_worst_doubt_decides() -> None:
+def test_the_worst_status_decides() -> None:
     assert (
         evidence.worst([(CheckStatus.VACUOUS, ""), (CheckStatus.TAMPERED, ""), (CheckStatus.FAIL, "")])
         is CheckStatus.TAMPERED
@@ -143,11 +143,11 @@ def test_tests_of_the_base_that_did_not_run_are_named_unless_skips_are_allowed()
         (CheckStatus.VACUOUS, "a test of the base did not run: b and 1 more")
     ]
     assert not evidence.not_run(replace(CHECK, allow_skips=True), now, base)
-    assert evidence.not_run(CHECK, GREEN, base) == {"a", "b", "c"}  # a list that cannot be told does not excuse it
+    assert evidence.not_run(CHECK, GREEN, base) == {"a", "b", "c"}  # an unreadable list is no excuse
     assert not evidence.not_run(CHECK, now, GREEN)
 
 
-def test_tests_inside_of_sources_may_move_with_their_module() -> None:
+def test_tests_inside_sources_may_move_with_their_module() -> None:
     names = ("src/lib.rs small > old::tests::adds", "Doc-tests small > src/lib.rs - f", "tests/a.rs a > adds")
     base = replace(GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=names))
     now = replace(GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=("src/lib.rs small > new::tests::adds",)))
@@ -166,7 +166,7 @@ def test_tests_inside_of_sources_may_move_with_their_module() -> None:
         ),
     ],
 )
-def test_a_test_that_must_fail_has_to_be_the_only_one_that_does(ran: CheckRun, status: CheckStatus) -> None:
+def test_the_canary_must_be_the_only_failing_test(ran: CheckRun, status: CheckStatus) -> None:
     assert evidence.worst(list(evidence.doubts_of_canary(CHECK, ran))) is status
 
 

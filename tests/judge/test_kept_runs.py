@@ -1,4 +1,4 @@
-"""Runs that are kept: only those that ended by themselves, only the newest, and never believed when broken."""
+"""Cached runs: only complete ones, only the newest, and never used when damaged."""
 
 import os
 from dataclasses import replace
@@ -25,7 +25,7 @@ RAN = CheckRun(
 )
 
 
-def test_a_run_comes_back_as_it_was_and_says_that_it_was_kept(tmp_path: Path) -> None:
+def test_a_cached_run_is_returned_unchanged_and_marked_as_cached(tmp_path: Path) -> None:
     runs = RunCache(tmp_path)
     runs.put("key", RAN)
     assert runs.get("key") == replace(RAN, cached=True)
@@ -35,18 +35,18 @@ def test_a_run_comes_back_as_it_was_and_says_that_it_was_kept(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("ran", [replace(RAN, end="timed_out"), replace(RAN, keepable=False)])
-def test_a_run_that_was_cut_off_is_not_kept(tmp_path: Path, ran: CheckRun) -> None:
+def test_an_interrupted_run_is_not_cached(tmp_path: Path, ran: CheckRun) -> None:
     RunCache(tmp_path).put("key", ran)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"end": 1}', "\x00"])
-def test_a_broken_file_is_no_run(tmp_path: Path, content: str) -> None:
+def test_a_damaged_cache_entry_is_ignored(tmp_path: Path, content: str) -> None:
     (tmp_path / "key").write_text(content)
     assert RunCache(tmp_path).get("key") is None
 
 
-def test_only_the_newest_runs_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_runs_are_cached(tmp_path: Path) -> None:
     forget_old_runs(tmp_path)
     for age, name in enumerate(["oldest", "old", "new"]):
         RunCache(tmp_path / RUNS).put(name, RAN)
@@ -55,5 +55,5 @@ def test_only_the_newest_runs_are_kept(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / RUNS).iterdir()) == ["new", "old"]
 
 
-def test_every_part_of_a_key_counts() -> None:
+def test_every_part_of_a_cache_key_counts() -> None:
     assert len({key_of(1, "a"), key_of(1, "b"), key_of(2, "a"), key_of("1a")}) == 4

@@ -1,4 +1,4 @@
-"""A new test file that is too large to be held is looked into in pieces, with the same answer as in one piece."""
+"""A new test file that is too large for memory is read in chunks, with the same result as in one piece."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from donewhen.judge.protect.contents.mixed_contents import look_in_pieces, taken
 
 PIECE = 97
-"""Small, so that a short text has many pieces, and no multiple of any name's length."""
+"""Small, so that a short text has many chunks, and not a multiple of any name's length."""
 
 WORDS = st.sampled_from([
     "pytest_plugins", "pytest_plugin\u017f", "pytest_", "plugins", "TestMain", "TestMainLoop", "aTestMain",
@@ -32,14 +32,14 @@ def in_pieces(path: str, file: Path, content: bytes) -> bool:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
-def test_a_go_test_in_pieces_gets_the_answer_of_the_whole_text(file: Path, text: str) -> None:
+def test_a_go_test_read_in_chunks_is_judged_as_the_whole_text(file: Path, text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
     assert in_pieces("a_test.go", file, content) == (not taken("a_test.go", None, content, ()).none)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
-def test_a_python_test_that_passes_in_pieces_passes_as_a_whole(file: Path, text: str) -> None:
+def test_a_python_test_accepted_in_chunks_is_accepted_as_a_whole(file: Path, text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
     if in_pieces("test_a.py", file, content):
         assert not taken("test_a.py", None, content, ()).none
@@ -47,13 +47,13 @@ def test_a_python_test_that_passes_in_pieces_passes_as_a_whole(file: Path, text:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
-def test_a_python_test_that_names_no_plugins_and_no_encoding_passes_in_pieces(file: Path, text: str) -> None:
+def test_a_python_test_without_plugins_and_encoding_is_accepted_in_chunks(file: Path, text: str) -> None:
     plain = text.replace("pytest_plugin", "pytest-plugin").replace("coding", "code").replace("\U0001d4f9", "")
     assert in_pieces("test_a.py", file, plain.encode("utf-8", "surrogatepass"))
 
 
 @pytest.mark.parametrize("before", range(PIECE - 16, PIECE + 2))
-def test_a_name_is_found_wherever_a_piece_ends(file: Path, before: int) -> None:
+def test_a_name_is_found_at_any_chunk_boundary(file: Path, before: int) -> None:
     start = b"#" + b"z" * (before - 2) + b"\n"
     assert not in_pieces("test_a.py", file, start + b"pytest_plugins = ['x']\n")
     assert not in_pieces("a_test.go", file, start + b"TestMain")
@@ -61,14 +61,14 @@ def test_a_name_is_found_wherever_a_piece_ends(file: Path, before: int) -> None:
 
 
 @pytest.mark.parametrize("before", range(PIECE - 8, PIECE + 2))
-def test_an_encoding_is_found_in_the_second_line_wherever_a_piece_ends(file: Path, before: int) -> None:
+def test_an_encoding_in_the_second_line_is_found_at_any_chunk_boundary(file: Path, before: int) -> None:
     start = b"#" + b"z" * (before - 2) + b"\n"
     assert not in_pieces("test_a.py", file, start + b"# coding: utf-7\n")
     assert in_pieces("test_a.py", file, start + b"\n" + b"x = 1\n" * 40 + b"# coding: utf-7\n")
 
 
 @pytest.mark.parametrize("path", ["conftest.py", "a/conftest.py", "pyproject.toml", "src/lib.rs", ".gitattributes"])
-def test_what_must_be_parsed_is_not_looked_into_in_pieces(path: str) -> None:
+def test_files_that_must_be_parsed_are_not_read_in_chunks(path: str) -> None:
     assert look_in_pieces(path) is None
 
 
@@ -76,9 +76,9 @@ def test_what_must_be_parsed_is_not_looked_into_in_pieces(path: str) -> None:
     "text",
     ["func TestMain(m *testing.M) {}", "func /* here */ TestMain (m *testing.M) {}", "func\nTestMain(m *testing.M) {}"],
 )
-def test_a_new_go_test_with_a_main_function_is_not_taken(text: str) -> None:
+def test_a_new_go_test_with_a_main_function_is_not_graded(text: str) -> None:
     assert taken("b_test.go", None, f"package a\n{text}\n".encode(), ()).none
 
 
-def test_a_new_go_test_with_a_similar_name_is_ordinary() -> None:
+def test_a_new_go_test_with_a_similar_name_is_accepted() -> None:
     assert not taken("b_test.go", None, b"package a\nfunc TestMainLoop(t *testing.T) {}\n", ()).none

@@ -1,4 +1,5 @@
-"""go.mod, Gemfile, pom.xml, files of .NET and attributes: dependencies are product, what bends a check is not."""
+"""go.mod, Gemfile, pom.xml, .NET files and attributes: dependencies are product, settings that change a check are
+not."""
 
 import resource
 
@@ -17,7 +18,7 @@ def go(new: str, base: str = GO) -> PartialTake:
     return taken("go.mod", base.encode(), new.encode(), ("go", "test"))
 
 
-def test_requirements_of_go_may_change() -> None:
+def test_go_requirements_may_change() -> None:
     assert go(GO.replace("v0.3.0", "v0.4.0")) == PartialTake()
     assert go(GO + "require github.com/new/one v1.0.0 // why not\n") == PartialTake()
     assert go(GO.replace("go 1.22", "go 1.23")) == PartialTake()
@@ -26,7 +27,7 @@ def test_requirements_of_go_may_change() -> None:
 @pytest.mark.parametrize(
     "line", ["replace github.com/x/y => ./fake", "toolchain go1.99", "exclude github.com/x/y v1.0.0", "godebug a=b"]
 )
-def test_directives_of_go_that_swap_or_choose_tools_do_not_come_in(line: str) -> None:
+def test_go_directives_that_replace_modules_or_choose_tools_are_not_accepted(line: str) -> None:
     found = go(GO.replace("v0.3.0", "v0.4.0") + line + "\n")
     assert found.reverted == (line,)
     assert found.content is not None
@@ -41,7 +42,7 @@ def test_a_replacement_that_the_base_has_stays() -> None:
     assert b"replace github.com/x/y => ../y" in found.content
 
 
-def test_a_go_mod_with_open_ends_comes_from_the_base() -> None:
+def test_a_go_mod_with_unclosed_blocks_comes_from_the_base() -> None:
     assert go(GO + "replace (\n").none
 
 
@@ -54,7 +55,7 @@ def gems(new: str) -> PartialTake:
     return taken("Gemfile", GEMS.encode(), new.encode(), ("bundle", "rspec"))
 
 
-def test_plain_gems_may_come_and_change() -> None:
+def test_plain_gems_may_be_added_and_changed() -> None:
     assert gems(GEMS.replace("~> 7", "~> 8")) == PartialTake()
     assert gems(GEMS + 'gem "puma", ">= 6", require: false # a server\n') == PartialTake()
     assert gems(GEMS + "group :development, :test do\n  gem 'pry'\nend\n") == PartialTake()
@@ -131,7 +132,7 @@ def test_anything_else_in_a_project_file_makes_it_the_base_s(name: str, base: st
         ("context/** merge=ours", True),
     ],
 )  # fmt: skip
-def test_attributes_count_when_they_change_the_content_of_files(line: str, harmless: bool) -> None:
+def test_git_attributes_are_protected_if_they_change_file_contents(line: str, harmless: bool) -> None:
     base = b"*.sh text eol=lf\n"
     assert taken(".gitattributes", base, base + line.encode() + b"\n", ()).is_all == harmless
 
@@ -144,15 +145,15 @@ def test_attributes_count_when_they_change_the_content_of_files(line: str, harml
         (".gitattributes", "*.py text\n* text\n", "docs/*.py linguist\f* text\n"),
     ],
 )
-def test_a_text_whose_lines_could_be_seen_differently_comes_from_the_base(name: str, base: str, more: str) -> None:
+def test_a_text_with_ambiguous_line_breaks_comes_from_the_base(name: str, base: str, more: str) -> None:
     assert taken(name, base.encode(), (base + more).encode(), ()).none
 
 
-def test_attributes_in_another_order_say_something_else() -> None:
+def test_reordered_git_attributes_are_a_change() -> None:
     assert taken(".gitattributes", b"* text\n*.py -text\n", b"*.py -text\n* text\n", ()).none
 
 
-def test_the_use_of_a_macro_of_the_base_is_no_harmless_attribute() -> None:
+def test_using_an_attribute_macro_of_the_base_is_not_harmless() -> None:
     assert taken(".gitattributes", b"[attr]odd -text\n", b"[attr]odd -text\n*.py odd\n", ()).none
 
 
@@ -165,7 +166,7 @@ HOSTILE_GEMS = [
 
 
 @pytest.mark.parametrize("line", HOSTILE_GEMS, ids=["keys", "values", "strings", "groups"])
-def test_a_hostile_line_of_a_gemfile_takes_little_time(line: str) -> None:
+def test_a_hostile_gemfile_line_is_read_quickly(line: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     assert gems(f"{GEMS}{line}\n").none
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 2

@@ -1,4 +1,5 @@
-"""package.json and composer.json: scripts that no check runs, dependencies and metadata are product; the rest stays."""
+"""package.json and composer.json: scripts that no check runs, dependencies and metadata are product; the rest comes
+from the base."""
 
 import json
 from pathlib import Path
@@ -53,7 +54,7 @@ HONEST: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("change", HONEST.values(), ids=HONEST)
-def test_a_change_of_product_keys_alone_is_taken_byte_by_byte(change: dict[str, object]) -> None:
+def test_a_change_of_product_keys_only_is_kept_byte_for_byte(change: dict[str, object]) -> None:
     assert merged(change) == PartialTake()
 
 
@@ -84,34 +85,34 @@ ATTACKS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize(("part", "change"), ATTACKS.items(), ids=ATTACKS)
-def test_a_key_of_the_judge_stays_while_the_product_beside_it_changes(part: str, change: dict[str, object]) -> None:
+def test_a_protected_key_stays_while_a_product_key_next_to_it_changes(part: str, change: dict[str, object]) -> None:
     found = merged({**change, "version": "2.0.0"})
     assert found.reverted == (part,)
     assert found.content == written({**BASE, "version": "2.0.0"})
 
 
-def test_scripts_are_product_where_no_check_runs_scripts() -> None:
+def test_scripts_are_product_if_no_check_runs_scripts() -> None:
     assert merged(scripts(test="true"), words=("pytest", "test")) == PartialTake()
 
 
-def test_a_linter_s_table_counts_where_a_check_runs_it() -> None:
+def test_a_linter_s_table_is_protected_if_a_check_runs_it() -> None:
     assert merged({"eslintConfig": {"rules": {}}}, words=("eslint",)).reverted == ("eslintConfig",)
 
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b'{"a": 1, "a": 2}', b"\xff", b"{} {}", b"[" * 100_000])
-def test_what_cannot_be_parsed_or_read_in_two_ways_comes_from_the_base(text: bytes) -> None:
+def test_an_invalid_or_ambiguous_file_comes_from_the_base(text: bytes) -> None:
     assert taken("package.json", written(BASE), text, WORDS).none
 
 
 @pytest.mark.parametrize("indent", [None, 2, 4, "\t"])
-def test_the_merged_file_is_indented_as_the_base_is(indent: int | str | None) -> None:
+def test_the_merged_file_has_the_indentation_of_the_base(indent: int | str | None) -> None:
     candidate = written({**BASE, "version": "2.0.0", "jest": {}}, 3)
     found = taken("package.json", written(BASE, indent), candidate, WORDS)
     assert found.content == written({**BASE, "version": "2.0.0"}, indent)
 
 
 @pytest.mark.anyio
-async def test_where_no_product_key_changed_the_base_s_bytes_stay_as_they_are(tmp_path: Path) -> None:
+async def test_without_changed_product_keys_the_bytes_of_the_base_stay(tmp_path: Path) -> None:
     text = '{ "name": "a",\n     "scripts": {"test": "jest"} }'
     async with scene(tmp_path, {"package.json": text}, "npm test") as project:
         outcome = await project.judge({"package.json": text.replace('"jest"', '"true"')})
@@ -125,7 +126,9 @@ SCRIPTS = st.dictionaries(st.sampled_from(["test", "pretest", "lint", "docs", "d
 
 @settings(max_examples=examples(100), deadline=None)
 @given(SCRIPTS, SCRIPTS)
-def test_used_scripts_stay_and_so_do_those_that_they_call(old: dict[str, str], new: dict[str, str]) -> None:
+def test_scripts_used_by_checks_and_those_they_call_come_from_the_base(
+    old: dict[str, str], new: dict[str, str]
+) -> None:
     found = taken("package.json", written({"scripts": old}), written({"scripts": new}), WORDS)
     text = written({"scripts": new}) if found.content is None else found.content
     result = json.loads(text)["scripts"]
@@ -133,7 +136,7 @@ def test_used_scripts_stay_and_so_do_those_that_they_call(old: dict[str, str], n
         assert result[name] == old[name]
 
 
-def test_composer_keeps_what_configures_and_takes_what_is_required() -> None:
+def test_composer_json_keeps_configuration_and_accepts_requirements() -> None:
     base: dict[str, object] = {"name": "a/b", "require": {"php": "^8"}, "require-dev": {"phpunit/phpunit": "^10"}}
     new: dict[str, object] = {
         "name": "a/b",
@@ -148,7 +151,7 @@ def test_composer_keeps_what_configures_and_takes_what_is_required() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_nested_manifest_that_would_be_found_first_gets_its_product_only(tmp_path: Path) -> None:
+async def test_a_nested_manifest_that_would_be_found_first_keeps_only_product_keys(tmp_path: Path) -> None:
     files = {"package.json": written(BASE), "packages/a/index.js": "", "new.js": ""}
     made = {"packages/a/package.json": '{"type": "module", "scripts": {"test": "true"}}\n'}
     async with scene(tmp_path, files, "npm test") as project:
@@ -158,7 +161,7 @@ async def test_a_nested_manifest_that_would_be_found_first_gets_its_product_only
 
 
 @pytest.mark.anyio
-async def test_a_manifest_in_a_new_directory_is_ordinary_work(tmp_path: Path) -> None:
+async def test_a_manifest_in_a_new_directory_is_accepted(tmp_path: Path) -> None:
     text = '{"name": "b", "scripts": {"test": "jest"}, "jest": {}}'
     async with scene(tmp_path, {"package.json": written(BASE)}, "npm test") as project:
         outcome = await project.judge({"packages/b/package.json": text})

@@ -1,4 +1,4 @@
-"""pyproject.toml and setup.cfg: product keys are taken, all others stay as the base has them and are named."""
+"""pyproject.toml and setup.cfg: product keys are accepted, all others come from the base and are named."""
 
 import tomllib
 from pathlib import Path
@@ -63,7 +63,7 @@ HONEST = {
 
 
 @pytest.mark.parametrize("change", HONEST.values(), ids=HONEST)
-def test_a_change_of_product_keys_alone_is_taken_byte_by_byte(change: tuple[str, str]) -> None:
+def test_a_change_of_product_keys_only_is_kept_byte_for_byte(change: tuple[str, str]) -> None:
     assert merged(change) == PartialTake()
 
 
@@ -91,7 +91,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize(("part", "change"), ATTACKS.items(), ids=ATTACKS)
-def test_a_key_of_the_judge_stays_while_the_product_beside_it_changes(part: str, change: tuple[str, str]) -> None:
+def test_a_protected_key_stays_while_a_product_key_next_to_it_changes(part: str, change: tuple[str, str]) -> None:
     found = merged(BASE.replace(*change).replace('version = "1.0"', 'version = "2.0"'))
     assert any(reverted == part for reverted in found.reverted), found
     assert found.content is not None
@@ -105,17 +105,17 @@ def without_empty(tables: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in tables.items() if value != {}}
 
 
-def test_the_table_of_a_linter_that_a_check_runs_belongs_to_the_judge() -> None:
+def test_the_table_of_a_linter_that_a_check_runs_is_protected() -> None:
     found = merged(("line-length = 100", "exclude = ['*']"), words=("ruff", "check"))
     assert found.reverted == ("tool.ruff.line-length", "tool.ruff.exclude")
 
 
 @pytest.mark.parametrize("text", ["not toml [", '[project]\nname = "a"\nname = "b"\n', "\0", "[project\n"])
-def test_what_cannot_be_parsed_comes_from_the_base(text: str) -> None:
+def test_a_file_that_cannot_be_parsed_comes_from_the_base(text: str) -> None:
     assert merged(text).none
 
 
-def test_a_new_file_gets_its_product_and_nothing_else() -> None:
+def test_a_new_mixed_file_keeps_only_its_product_keys() -> None:
     new = b'[project]\nname = "a"\n\n[tool.pytest.ini_options]\naddopts = "-k loud"\n'
     found = taken("pyproject.toml", None, new, WORDS)
     assert found.content is not None
@@ -123,7 +123,7 @@ def test_a_new_file_gets_its_product_and_nothing_else() -> None:
     assert found.reverted == ("tool.pytest",)
 
 
-def test_a_file_goes_where_nothing_of_the_judge_goes_with_it() -> None:
+def test_a_file_may_be_deleted_if_it_holds_nothing_protected() -> None:
     assert taken("setup.cfg", b"[metadata]\nname = a\n", None, WORDS) == PartialTake()
     assert taken("pyproject.toml", BASE.encode(), None, WORDS).none
 
@@ -146,7 +146,7 @@ DOCUMENTS = st.dictionaries(
 
 @settings(max_examples=examples(80), deadline=None)
 @given(DOCUMENTS, DOCUMENTS)
-def test_whatever_a_candidate_writes_the_judge_s_tables_stay(old: dict[str, object], new: dict[str, object]) -> None:
+def test_protected_tables_stay_for_any_candidate(old: dict[str, object], new: dict[str, object]) -> None:
     import tomlkit
 
     base, candidate = tomlkit.dumps(old), tomlkit.dumps(new)
@@ -187,30 +187,30 @@ def test_sections_of_setup_cfg_about_the_package_are_product() -> None:
         ("coverage:run", ("[tool:p", "[coverage:run]\nomit = *\n\n[tool:p")),
     ],
 )
-def test_other_sections_of_setup_cfg_stay_as_they_are(part: str, change: tuple[str, str]) -> None:
+def test_other_sections_of_setup_cfg_come_from_the_base(part: str, change: tuple[str, str]) -> None:
     changed = CFG.replace(*change).replace("version = 1", "version = 2")
     found = taken("setup.cfg", CFG.encode(), changed.encode(), WORDS)
     assert found.reverted == (part,)
     assert found.content == CFG.replace("version = 1", "version = 2").encode()
 
 
-def test_a_linter_s_section_counts_where_a_check_runs_it() -> None:
+def test_a_linter_s_section_is_protected_if_a_check_runs_it() -> None:
     assert cfg(("[tool:p", "[flake8]\nexclude = *\n\n[tool:p"), words=("flake8",)).reverted == ("flake8",)
 
 
 @pytest.mark.parametrize("trick", ["  [tool:pytest]\naddopts = x\n", "[metadata]\nname = twice\n", "no section\n = \n"])
-def test_a_setup_cfg_that_readers_could_see_differently_comes_from_the_base(trick: str) -> None:
+def test_an_ambiguous_setup_cfg_comes_from_the_base(trick: str) -> None:
     assert taken("setup.cfg", CFG.encode(), (trick + CFG).encode(), WORDS).none
 
 
 @pytest.mark.parametrize("end", ["\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
-def test_a_setup_cfg_with_line_ends_of_which_not_all_readers_know_comes_from_the_base(end: str) -> None:
+def test_a_setup_cfg_with_unusual_line_endings_comes_from_the_base(end: str) -> None:
     base = CFG.partition("[tool:pytest]")[0]
     hidden = base.replace("version = 1", f"version = 2{end}[tool:pytest]{end}addopts = -p helper")
     assert taken("setup.cfg", base.encode(), hidden.encode(), WORDS).none
 
 
-def test_a_setup_cfg_may_have_the_line_ends_of_windows() -> None:
+def test_a_setup_cfg_may_have_windows_line_endings() -> None:
     assert taken("setup.cfg", CFG.encode(), CFG.replace("\n", "\r\n").encode(), WORDS) == PartialTake()
 
 
@@ -223,7 +223,7 @@ def test_a_setup_cfg_may_have_the_line_ends_of_windows() -> None:
         "if True:\n    (pytest_plugins, b) = 1, 2",
     ],
 )  # fmt: skip
-def test_a_new_test_module_that_names_plugins_is_not_taken(text: str) -> None:
+def test_a_new_test_module_that_names_plugins_is_not_graded(text: str) -> None:
     assert taken("tests/test_new.py", None, f"{text}\n".encode(), WORDS).none
 
 
@@ -236,12 +236,12 @@ def test_an_encoding_does_not_hide_the_name_of_plugins() -> None:
     ["def test_a():\n    assert 1\n", "from calc import *\n", "# no pytest_plugins here\n",
      "x = 'the pytest_plugins'\n", "# coding: latin-1\n# \xe9\n", "def newer[T](x: T): ...\n"],
 )  # fmt: skip
-def test_other_new_test_modules_are_ordinary(text: str) -> None:
+def test_other_new_test_modules_are_accepted(text: str) -> None:
     assert taken("tests/test_conftest.py", None, text.encode("latin-1"), WORDS) == PartialTake()
 
 
 @pytest.mark.anyio
-async def test_a_new_test_with_plugins_is_put_back_and_one_without_stays(tmp_path: Path) -> None:
+async def test_a_new_test_with_plugins_is_removed_and_one_without_stays(tmp_path: Path) -> None:
     names = 'pytest_plugins = ["helper"]\n'
     async with scene(tmp_path, {"a.py": "", "tests/test_a.py": ""}) as project:
         made = {"tests/test_b.py": names, "tests/more/__init__.py": names, "tests/test_c.py": "", "helper.py": names}
@@ -249,7 +249,7 @@ async def test_a_new_test_with_plugins_is_put_back_and_one_without_stays(tmp_pat
 
 
 @pytest.mark.anyio
-async def test_a_mixed_change_is_judged_with_the_product_s_part_of_it(tmp_path: Path) -> None:
+async def test_a_mixed_change_is_judged_with_its_product_part(tmp_path: Path) -> None:
     async with scene(tmp_path, {"pyproject.toml": BASE, "a.py": ""}) as project:
         outcome = await project.judge({"pyproject.toml": BASE.replace('"-q"', '"-x"').replace('"1.0"', '"2.0"')})
         assert outcome.files["pyproject.toml"] == BASE.replace('"1.0"', '"2.0"')

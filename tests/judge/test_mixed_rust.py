@@ -1,4 +1,4 @@
-"""Cargo.toml by keys, and tests inside Rust sources: the base's come back verbatim, new ones and the product stay."""
+"""Cargo.toml by keys, and tests inside Rust sources: tests of the base are restored, new ones and the product stay."""
 
 import tomllib
 from pathlib import Path
@@ -51,7 +51,7 @@ def cargo(change: tuple[str, str]) -> PartialTake:
         ('version = "1.0.0"', 'version = "1.0.0"\nedition = "2021"\nbuild = "build.rs"'),
     ],
 )
-def test_product_keys_of_cargo_are_taken_byte_by_byte(change: tuple[str, str]) -> None:
+def test_product_keys_of_cargo_toml_are_kept_byte_for_byte(change: tuple[str, str]) -> None:
     assert cargo(change) == PartialTake()
 
 
@@ -76,7 +76,7 @@ def test_product_keys_of_cargo_are_taken_byte_by_byte(change: tuple[str, str]) -
         ("lints", ("[lib]", '[lints.rust]\nwarnings = "allow"\n\n[lib]')),
     ],
 )
-def test_keys_of_cargo_that_decide_about_tests_stay(part: str, change: tuple[str, str]) -> None:
+def test_keys_of_cargo_toml_that_decide_about_tests_come_from_the_base(part: str, change: tuple[str, str]) -> None:
     changed = CARGO.replace(*change).replace("[package]", '[package]\ndescription = "new"')
     found = taken("Cargo.toml", CARGO.encode(), changed.encode(), ("cargo", "test"))
     assert found.reverted == (part,)
@@ -121,12 +121,12 @@ def rust(new: str, base: str = LIB) -> PartialTake:
     return taken("src/lib.rs", base.encode(), new.encode(), ())
 
 
-def test_a_fix_beside_unchanged_tests_is_taken_as_it_is() -> None:
+def test_a_fix_next_to_unchanged_tests_is_judged_unchanged() -> None:
     assert rust(FIXED) == PartialTake()
     assert rust(FIXED.replace("pub fn last() {}", "pub fn other() { /* } */ }")) == PartialTake()
 
 
-def test_new_tests_inside_the_module_are_taken_as_they_are() -> None:
+def test_new_tests_inside_the_module_are_judged_unchanged() -> None:
     new = FIXED.replace(
         "    #[test]\n    fn more",
         "    #[test]\n    fn zero() { assert_eq!(add(0, 0), 0); }\n\n    #[test]\n    fn more",
@@ -149,7 +149,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("change", ATTACKS.values(), ids=ATTACKS)
-def test_changed_tests_come_back_and_the_fix_stays(change: tuple[str, str]) -> None:
+def test_changed_tests_are_restored_and_the_fix_stays(change: tuple[str, str]) -> None:
     found = rust(FIXED.replace(*change))
     assert found.reverted
     assert found.content is not None
@@ -164,14 +164,14 @@ def test_changed_tests_come_back_and_the_fix_stays(change: tuple[str, str]) -> N
 @pytest.mark.parametrize(
     "kept", ["", "/* MODULE */", "#[cfg(any())]\nmod outer {\nMODULE\n}\n", 'const S: &str = r##"MODULE"##;']
 )
-def test_a_module_of_tests_that_went_or_was_hidden_is_added_again(kept: str) -> None:
+def test_a_removed_or_disabled_test_module_is_added_again(kept: str) -> None:
     module = LIB[LIB.index("#[cfg(test)]") : LIB.index("pub fn last")]
     found = rust(FIXED.replace(module, kept.replace("MODULE", module.replace("/* no", "no"))))
     assert found.content is not None
     assert found.content.decode().rstrip().endswith(module.rstrip())
 
 
-def test_new_tests_beside_a_changed_one_stay() -> None:
+def test_new_tests_next_to_a_changed_one_stay() -> None:
     new = FIXED.replace("helper(), ", "1, ").replace(
         "    #[test]\n    fn more", "    #[test]\n    fn zero() {}\n\n    #[test]\n    fn more"
     )
@@ -181,21 +181,21 @@ def test_new_tests_beside_a_changed_one_stay() -> None:
     assert "#[test]\n    fn zero() {}" in found.content.decode()
 
 
-def test_a_file_attribute_that_compiles_everything_out_is_taken_out() -> None:
+def test_a_file_attribute_that_disables_the_whole_file_is_removed() -> None:
     found = rust('#![cfg(feature = "never")]\n' + FIXED)
     assert found.content is not None
     assert found.content.decode().strip() == FIXED.strip()
     assert rust("#![allow(dead_code)]\n" + FIXED) == PartialTake()
 
 
-def test_a_declared_module_of_tests_is_declared_again() -> None:
+def test_a_removed_declaration_of_a_test_module_is_restored() -> None:
     base = "#[cfg(test)]\nmod tests;\npub fn a() {}\n"
     found = rust("pub fn a() { }\n", base)
     assert found.content is not None
     assert "#[cfg(test)]\nmod tests;" in found.content.decode()
 
 
-def test_tests_in_nested_modules_come_back_where_they_were() -> None:
+def test_tests_in_nested_modules_are_restored_in_place() -> None:
     tests = "#[cfg(test)]\n    mod tests { #[test] fn t() { assert!(false); } }"
     base = f"pub mod inner {{\n    pub fn a() {{}}\n    {tests}\n}}\n"
     found = rust(base.replace("false", "true").replace("a() {}", "b() {}"), base)
@@ -204,11 +204,11 @@ def test_tests_in_nested_modules_come_back_where_they_were() -> None:
 
 
 @pytest.mark.parametrize("broken", ['fn a() { "', "/* /* */", "fn a() { ( }", "}", "mod tests {"])
-def test_a_source_that_cannot_be_followed_comes_from_the_base(broken: str) -> None:
+def test_a_source_that_cannot_be_parsed_comes_from_the_base(broken: str) -> None:
     assert rust(FIXED + broken).none
 
 
-def test_sources_without_tests_are_nobody_s_business() -> None:
+def test_sources_without_tests_are_not_touched() -> None:
     assert rust("}}}", "fn a() {}") == PartialTake()
     assert rust("fn b() {}", "#[cfg(not(test))]\nfn a() {}") == PartialTake()
 
@@ -223,7 +223,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(PIECES, max_size=8))
-def test_items_cover_a_source_in_order_and_leave_only_space_between(pieces: list[str]) -> None:
+def test_items_cover_a_source_in_order_with_only_whitespace_between(pieces: list[str]) -> None:
     source = "\n".join(pieces)
     mask = masked(source)
     assert len(mask) == len(source)
@@ -237,7 +237,7 @@ def test_items_cover_a_source_in_order_and_leave_only_space_between(pieces: list
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.text("{}[]()\"'/*#!r\\ \nab;", max_size=40))
-def test_any_text_is_either_followed_or_refused(source: str) -> None:
+def test_any_text_is_either_parsed_or_refused(source: str) -> None:
     try:
         mask = masked(source)
         assert len(mask) == len(source)

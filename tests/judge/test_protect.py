@@ -1,4 +1,4 @@
-"""What is judged of a candidate: protected paths as the base has them, ordinary work as it was made."""
+"""The judged tree of a candidate: protected paths from the base, ordinary work unchanged."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -111,7 +111,7 @@ HONEST: dict[str, Mapping[str, Made]] = {
 }
 
 
-async def test_every_attack_on_a_python_project_is_put_back_and_listed(tmp_path: Path) -> None:
+async def test_every_attack_on_a_python_project_is_restored_and_listed(tmp_path: Path) -> None:
     wrong: list[str] = []
     async with scene(tmp_path, PYTHON) as python:
         base = await python.content(await python.store.tree_of(python.store.repo.head))
@@ -122,7 +122,7 @@ async def test_every_attack_on_a_python_project_is_put_back_and_listed(tmp_path:
     assert wrong == []
 
 
-async def test_honest_work_on_a_python_project_is_judged_as_it_was_made(tmp_path: Path) -> None:
+async def test_honest_work_on_a_python_project_is_judged_unchanged(tmp_path: Path) -> None:
     wrong: list[str] = []
     async with scene(tmp_path, PYTHON) as python:
         for says, made in HONEST.items():
@@ -203,7 +203,7 @@ async def test_settings_and_caches_of_other_languages_are_protected_and_their_pr
         assert {path: outcome.files[path] for path in honest} == honest
 
 
-async def test_whatever_the_contract_protects_comes_from_the_base_new_files_included(tmp_path: Path) -> None:
+async def test_paths_protected_by_the_contract_come_from_the_base_including_new_files(tmp_path: Path) -> None:
     strict = contract("pytest -q", protect=["tests/**", "calc.py", "docs"], editable=["tests/test_new.py"])
     made: dict[str, Made] = {
         "tests/test_more.py": "", "tests/test_new.py": "", "calc.py": "x", "docs/new.md": "", "app/calc.py": "",
@@ -214,7 +214,7 @@ async def test_whatever_the_contract_protects_comes_from_the_base_new_files_incl
         assert "'tests/**'" in outcome.edits["tests/test_more.py"].reason
 
 
-async def test_what_is_editable_is_graded_also_where_a_default_would_protect_it(tmp_path: Path) -> None:
+async def test_an_editable_path_is_graded_even_if_it_is_protected_by_default(tmp_path: Path) -> None:
     lenient = contract("pytest -q", editable=["tests/test_calc.py", "conftest.py", "pyproject.toml", "donewhen.toml"])
     made: dict[str, Made] = {
         "tests/test_calc.py": "changed", "conftest.py": "x", "pyproject.toml": "[tool.pytest]\n", "donewhen.toml": "",
@@ -227,7 +227,7 @@ async def test_what_is_editable_is_graded_also_where_a_default_would_protect_it(
         assert outcome.control["conftest.py"] == "x"
 
 
-async def test_a_protected_path_wins_over_whatever_stands_in_its_way(tmp_path: Path) -> None:
+async def test_a_protected_path_replaces_anything_in_its_way(tmp_path: Path) -> None:
     scenes: dict[str, Mapping[str, Made]] = {
         "a file for a directory": {"tests": "no tests\n"},
         "a link for a directory": {"tests": Link("docs")},
@@ -263,7 +263,7 @@ async def test_the_control_has_the_new_tests_and_none_of_the_product(tmp_path: P
         assert outcome.control == {**PYTHON, **dict.fromkeys(new, "")}
 
 
-async def test_two_thousand_changed_files_are_judged_as_they_are(tmp_path: Path) -> None:
+async def test_two_thousand_changed_files_are_judged_unchanged(tmp_path: Path) -> None:
     made: dict[str, Made] = {f"app/part{number % 40}/module{number}.py": f"x = {number}\n" for number in range(2000)}
     async with scene(tmp_path, PYTHON) as python:
         outcome = await python.judge({**made, "tests/test_calc.py": None})
@@ -271,7 +271,7 @@ async def test_two_thousand_changed_files_are_judged_as_they_are(tmp_path: Path)
         assert len(outcome.files) == len(PYTHON) + 2000
 
 
-async def test_nothing_changed_is_judged_as_the_base(tmp_path: Path) -> None:
+async def test_an_unchanged_candidate_is_judged_as_the_base(tmp_path: Path) -> None:
     async with scene(tmp_path, PYTHON) as python:
         outcome = await python.judge({})
         base = await python.store.tree_of(python.store.repo.head)

@@ -1,4 +1,4 @@
-"""What the checks run is protected: scripts, what they call, what would be run instead, and nothing of the product."""
+"""What the checks run is protected: scripts, what they call, what would run instead, and nothing of the product."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ ROWS: list[tuple[str, set[str], set[str]]] = [
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("command", "judging", "product"), ROWS, ids=[row[0] for row in ROWS])
-async def test_what_a_command_runs_is_protected_and_the_product_is_not(
+async def test_files_that_a_command_runs_are_protected_and_the_product_is_not(
     tmp_path: Path, command: str, judging: set[str], product: set[str]
 ) -> None:
     async with scene(tmp_path, FILES, command) as project:
@@ -97,7 +97,7 @@ async def test_a_check_in_a_subdirectory_finds_its_scripts_there(tmp_path: Path)
         assert set(outcome.edits) == {"packages/a/check.sh"}
 
 
-async def test_the_first_file_of_a_build_tool_is_work_to_be_done(tmp_path: Path) -> None:
+async def test_a_first_build_file_is_accepted_as_work(tmp_path: Path) -> None:
     made: Mapping[str, Made] = {"Makefile": "test:\n", "package.json": '{"scripts": {"test": "jest"}, "jest": {}}'}
     async with scene(tmp_path, {"a.py": ""}, "make test && npm test") as project:
         assert (await project.judge(made)).judged.edits == ()
@@ -113,14 +113,14 @@ async def test_a_link_to_a_script_is_protected_with_its_target(tmp_path: Path) -
     assert not guard.protects("a.py")
 
 
-async def test_scripts_that_call_each_other_in_a_ring_are_all_found(tmp_path: Path) -> None:
+async def test_scripts_that_call_each_other_in_a_cycle_are_all_found(tmp_path: Path) -> None:
     files = {f"s{number}.sh": f"sh s{(number + 1) % 50}.sh\n" for number in range(50)}
     async with scene(tmp_path, files, "sh s0.sh") as project:
         outcome = await project.judge(dict.fromkeys(files, ""))
         assert set(outcome.edits) == set(files)
 
 
-async def test_a_guard_asked_at_run_time_lets_a_check_leave_caches_and_reports(tmp_path: Path) -> None:
+async def test_a_check_may_write_caches_and_reports_while_it_runs(tmp_path: Path) -> None:
     files = {
         "calc.py": "", "tests/test_a.py": "", "pyproject.toml": "", "src/lib.rs": "#[cfg(test)]\nmod tests {}\n",
         "src/main.rs": "fn main() {}\n", "Cargo.toml": "",
@@ -136,7 +136,7 @@ async def test_a_guard_asked_at_run_time_lets_a_check_leave_caches_and_reports(t
             assert guard.protects(path) == "", path
 
 
-async def test_a_pattern_that_makes_no_sense_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
+async def test_an_invalid_pattern_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
     async with scene(tmp_path, FILES) as project:
         with pytest.raises(BadInput, match=r"'\.\./x'"):
             await project.judge({}, contract("true", editable=["*", "../x"]))
@@ -148,11 +148,11 @@ async def test_a_pattern_that_makes_no_sense_is_refused_before_anything_is_judge
      "inspector.ts", "ColumnSpec.java", "AUDIT.java", "FontSpec.swift", "src/protest/index.js",
      "greatest.rs", "fixtures.py", "app/fixtures/initial.json", "testimony.md"],
 )  # fmt: skip
-def test_names_that_only_sound_like_tests_are_product(path: str) -> None:
+def test_names_that_only_resemble_test_names_are_product(path: str) -> None:
     assert not is_test(path)
 
 
-def test_data_among_tests_is_a_test_and_no_test_module() -> None:
+def test_data_files_among_tests_are_protected_but_not_test_modules() -> None:
     assert is_test("tests/data/a.json")
     assert not is_test_module("tests/data/a.json")
     assert is_test_module("tests/it.rs")
@@ -160,13 +160,13 @@ def test_data_among_tests_is_a_test_and_no_test_module() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "'", '"a', "$((", "a | | b", "\\", "`", "&& ||", "sh -c", "python -m", "-c"])
-def test_a_command_that_no_shell_would_take_is_read_without_complaint(command: str) -> None:
+def test_a_command_with_invalid_shell_syntax_is_read_without_an_error(command: str) -> None:
     assert all_words(command) is not None
     assert list(named(command)) is not None
 
 
 class Counting(BaseFiles):
-    """A base that keeps what it was asked."""
+    """A base that records its requests."""
 
     asked: ClassVar[list[tuple[str, str]]] = []
 
@@ -204,7 +204,7 @@ def test_a_word_that_a_command_repeats_is_looked_up_once(tmp_path: Path, command
     assert ("scripts/settings.sh" in found.scripts) is ("test.sh" in command)
 
 
-def test_a_word_that_is_repeated_in_another_directory_is_looked_up_there_as_well(tmp_path: Path) -> None:
+def test_a_word_repeated_in_another_directory_is_looked_up_there_too(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "cases").mkdir()
     found = executed([Check(name="a", command="pytest cases; cd sub; pytest cases")], BaseFiles(Root(tmp_path)))

@@ -1,4 +1,4 @@
-"""Patterns of a contract: what they cover, at the root and below, for any name that a file can have."""
+"""Patterns of a contract: what they cover, at the root and below, for any file name."""
 
 import re
 from fnmatch import fnmatchcase
@@ -55,17 +55,17 @@ NOT_COVERED = [
 
 
 @pytest.mark.parametrize(("pattern", "path"), COVERED)
-def test_a_pattern_covers_what_it_says(pattern: str, path: str) -> None:
+def test_a_pattern_matches_its_paths(pattern: str, path: str) -> None:
     assert first_match([pattern], path) == pattern
 
 
 @pytest.mark.parametrize(("pattern", "path"), NOT_COVERED)
-def test_a_pattern_leaves_everything_else_alone(pattern: str, path: str) -> None:
+def test_a_pattern_does_not_match_other_paths(pattern: str, path: str) -> None:
     assert first_match([pattern], path) == ""
 
 
 @pytest.mark.parametrize("pattern", ["", "/", ".", "../x", "a/../b"])
-def test_a_pattern_that_leads_nowhere_or_out_is_refused_by_name(pattern: str) -> None:
+def test_an_empty_or_outward_pattern_is_refused_by_name(pattern: str) -> None:
     with pytest.raises(BadInput, match=re.escape(repr(pattern))):
         compiled(pattern)
 
@@ -80,7 +80,7 @@ PATTERNS = st.lists(st.lists(PIECES, min_size=1, max_size=3).map("".join), min_s
 
 @settings(max_examples=examples(100), deadline=None)
 @given(PATHS)
-def test_a_path_without_wildcards_covers_itself_and_all_below(path: str) -> None:
+def test_a_path_without_wildcards_covers_itself_and_everything_below(path: str) -> None:
     literal = re.sub(r"[*?\[]", "x", path)
     assert first_match([literal], literal) == first_match([literal], f"{literal}/below") == literal
     assert not first_match([literal], f"above/{literal}")
@@ -89,7 +89,7 @@ def test_a_path_without_wildcards_covers_itself_and_all_below(path: str) -> None
 
 @settings(max_examples=examples(150), deadline=None)
 @given(PATTERNS, PATHS)
-def test_any_pattern_is_taken_and_below_two_stars_everything_is_covered(pattern: str, path: str) -> None:
+def test_any_pattern_is_accepted_and_two_stars_cover_everything_below(pattern: str, path: str) -> None:
     if all(part in (".", "..") for part in pattern.split("/")) or ".." in pattern.split("/"):
         return
     first_match([pattern], path)
@@ -102,6 +102,6 @@ def test_any_pattern_is_taken_and_below_two_stars_everything_is_covered(pattern:
     st.lists(st.sampled_from(["a", "b", "*", "?", "[ab]", "[!a]"]), min_size=1, max_size=5),
     st.text("abc", min_size=1, max_size=6),
 )
-def test_within_one_name_a_pattern_means_what_the_shell_means(pieces: list[str], name: str) -> None:
+def test_within_one_name_a_pattern_matches_as_in_the_shell(pieces: list[str], name: str) -> None:
     pattern = "".join(pieces)
     assert bool(compiled(pattern).fullmatch(name)) == fnmatchcase(name, pattern)

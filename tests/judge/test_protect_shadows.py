@@ -1,4 +1,4 @@
-"""New modules that would be imported instead of others: seen where they would be found, and nowhere else."""
+"""New modules that would be imported instead of others: found only where Python would find them."""
 
 from pathlib import Path
 
@@ -46,25 +46,25 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("path", SHADOWS)
-async def test_a_new_module_that_hides_another_is_named_with_what_it_hides(tmp_path: Path, path: str) -> None:
+async def test_a_new_module_that_shadows_another_is_named_with_the_shadowed_one(tmp_path: Path, path: str) -> None:
     async with scene(tmp_path, FILES, contract("pytest", where="sub"), [site(tmp_path / "site")]) as project:
         (line,) = (await project.judge({path: ""})).judged.shadows
         assert line.startswith(f"{path} would be imported instead of the ")
 
 
-async def test_modules_that_hide_nothing_are_ordinary(tmp_path: Path) -> None:
+async def test_modules_that_shadow_nothing_are_accepted(tmp_path: Path) -> None:
     async with scene(tmp_path, FILES, contract("pytest", where="sub"), [site(tmp_path / "site")]) as project:
         made: dict[str, Made] = dict.fromkeys(ORDINARY, "")
         assert (await project.judge(made)).judged.shadows == ()
 
 
-async def test_a_module_beside_new_tests_is_looked_at_too(tmp_path: Path) -> None:
+async def test_a_module_next_to_new_tests_is_checked_too(tmp_path: Path) -> None:
     async with scene(tmp_path, FILES) as project:
         outcome = await project.judge({"more/test_it.py": "", "more/json.py": "", "other/json.py": ""})
         assert [line.split()[0] for line in outcome.judged.shadows] == ["more/json.py"]
 
 
-async def test_a_directory_that_a_command_only_names_is_no_place_for_modules(tmp_path: Path) -> None:
+async def test_a_directory_that_a_command_only_names_is_not_a_module_path(tmp_path: Path) -> None:
     async with scene(
         tmp_path, {**FILES, "pkg2/a.py": "", "pkg2/helpers.py": ""}, "ruff check pkg2 src && pytest"
     ) as project:
@@ -73,13 +73,13 @@ async def test_a_directory_that_a_command_only_names_is_no_place_for_modules(tmp
 
 
 @pytest.mark.parametrize("command", ["cd pkg2 && pytest", "PYTHONPATH=src:pkg2 pytest"])
-async def test_a_directory_that_a_command_goes_to_is_one(tmp_path: Path, command: str) -> None:
+async def test_a_directory_that_a_command_changes_to_is_a_module_path(tmp_path: Path, command: str) -> None:
     async with scene(tmp_path, {**FILES, "pkg2/a.py": "", "pkg2/helpers.py": ""}, command) as project:
         outcome = await project.judge({"pkg2/json.py": "", "tests/helpers.py": ""})
         assert len(outcome.judged.shadows) == 1
         assert set(outcome.edits) == {"tests/helpers.py"}
 
 
-async def test_a_changed_module_of_the_base_hides_nothing_new(tmp_path: Path) -> None:
+async def test_a_changed_module_of_the_base_shadows_nothing_new(tmp_path: Path) -> None:
     async with scene(tmp_path, FILES) as project:
         assert (await project.judge({"types.py": "x = 1\n"})).judged.shadows == ()

@@ -1,4 +1,4 @@
-"""What the base's own settings say: where tests lie, what is loaded into the runner, which files they name."""
+"""The base's own settings: test directories, modules loaded into the runner, named files."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ PROJECT = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-async def test_tests_are_what_the_settings_of_the_base_call_tests(tmp_path: Path, name: str) -> None:
+async def test_the_settings_of_the_base_decide_which_files_are_tests(tmp_path: Path, name: str) -> None:
     attacks: dict[str, Made] = {
         "checks/check_add.py": "x", "checks/sums.json": "x", "checks/conftest.py": "", "checks/__init__.py": "",
         "checks/calc.py": "", "reporting.py": "x", "support/marks.py": "x", "app/check_in.py": "x",
@@ -44,7 +44,7 @@ async def test_tests_are_what_the_settings_of_the_base_call_tests(tmp_path: Path
         assert outcome.control["checks/check_more.py"] == "x"
 
 
-async def test_directories_that_a_runner_is_given_hold_tests_unless_they_hold_the_product(tmp_path: Path) -> None:
+async def test_directories_given_to_a_runner_hold_tests_unless_they_hold_the_product(tmp_path: Path) -> None:
     files = {"checks/a.json": "", "pkg/__init__.py": "", "pkg/a.json": "", "src/a.json": "", "more/a.json": ""}
     async with scene(
         tmp_path, files, contract("pytest checks pkg src", "python -m unittest discover -s more")
@@ -53,7 +53,7 @@ async def test_directories_that_a_runner_is_given_hold_tests_unless_they_hold_th
         assert set(outcome.edits) == {"checks/a.json", "more/a.json"}
 
 
-async def test_files_that_settings_name_are_settings_too(tmp_path: Path) -> None:
+async def test_files_named_by_settings_are_settings_too(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": '[project]\nreadme = "README.md"\n[tool.ruff]\nextend = "style/rules.toml"\n',
         "style/rules.toml": "", "README.md": "", "src/index.ts": "", "style/other.toml": "",
@@ -65,7 +65,7 @@ async def test_files_that_settings_name_are_settings_too(tmp_path: Path) -> None
         assert set((await project.judge(made)).edits) == {"style/rules.toml", "jest/after.js"}
 
 
-async def test_helpers_that_a_script_of_the_judge_imports_belong_to_it_and_the_product_does_not(tmp_path: Path) -> None:
+async def test_helpers_imported_by_a_protected_script_are_protected_and_the_product_is_not(tmp_path: Path) -> None:
     files = {
         "tasks.py": "import pytest\nfrom task_settings import A\nimport calc\n", "task_settings.py": "", "calc.py": "",
         "ci/ask.py": "import answers\nimport pkg\n", "ci/answers.py": "", "pkg/__init__.py": "", "ci/unrelated.py": "",
@@ -101,7 +101,7 @@ HANDED = {
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("command", "tests"), HANDED.items(), ids=HANDED)
-async def test_a_file_that_a_command_hands_to_a_runner_is_a_test(tmp_path: Path, command: str, tests: set[str]) -> None:
+async def test_a_file_passed_to_a_runner_is_a_test(tmp_path: Path, command: str, tests: set[str]) -> None:
     files = {
         "calc.py": "", "qa/a.py": "import help\nimport calc\n", "qa/help.py": "", "more/b.py": "", "more/c.mjs": "",
         "more/d.rb": "", "more/e.php": "", "more/product.py": "", "src/parts/a.js": "",
@@ -111,14 +111,14 @@ async def test_a_file_that_a_command_hands_to_a_runner_is_a_test(tmp_path: Path,
         assert set(outcome.edits) == tests
 
 
-async def test_a_file_that_a_command_hands_to_a_runner_and_the_base_lacks_is_a_new_test(tmp_path: Path) -> None:
+async def test_a_file_passed_to_a_runner_that_the_base_lacks_is_a_new_test(tmp_path: Path) -> None:
     async with scene(tmp_path, {"calc.py": "", "qa/a.py": ""}, "pytest qa/a.py qa/b.py") as project:
         outcome = await project.judge({"calc.py": "x", "qa/b.py": "x"})
         assert outcome.judged.edits == ()
         assert outcome.control == {"calc.py": "", "qa/a.py": "", "qa/b.py": "x"}
 
 
-async def test_modules_beside_a_file_that_is_handed_to_a_runner_may_hide_nothing(tmp_path: Path) -> None:
+async def test_modules_next_to_a_file_passed_to_a_runner_may_not_shadow_others(tmp_path: Path) -> None:
     async with scene(tmp_path, {"calc.py": "", "qa/a.py": ""}, "pytest qa/a.py") as project:
         outcome = await project.judge({"qa/calc.py": "", "qa/json.py": "", "qa/new.py": ""})
         assert set(outcome.edits) == {"qa/calc.py"}
@@ -134,7 +134,7 @@ PYTHONPATH = {
 
 
 @pytest.mark.parametrize("name", PYTHONPATH)
-async def test_the_product_may_live_where_only_the_settings_of_the_tests_say_it_does(tmp_path: Path, name: str) -> None:
+async def test_the_product_directory_may_be_named_only_by_the_test_settings(tmp_path: Path, name: str) -> None:
     files = {"code/calc.py": "", "tests/test_a.py": "", name: PYTHONPATH[name]}
     async with scene(tmp_path, files) as project:
         outcome = await project.judge({"tests/calc.py": "", "tests/words/__init__.py": "", "code/json.py": ""})
@@ -151,7 +151,7 @@ IGNORED = {
 
 
 @pytest.mark.parametrize(("path", "row"), IGNORED.items(), ids=IGNORED)
-async def test_an_ignore_file_counts_where_it_hides_the_product_from_a_linter(
+async def test_an_ignore_file_that_hides_the_product_from_a_linter_is_protected(
     tmp_path: Path, path: str, row: tuple[str, bool]
 ) -> None:
     files = {"pkg/calc.py": "", "docs/a.md": "", ".gitignore": "*.pyc\n"}

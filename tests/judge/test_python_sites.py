@@ -1,4 +1,4 @@
-"""Where installed Python packages lie, whoever the directories on PATH belong to."""
+"""The directories of installed Python packages, for any owner of the directories on PATH."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ def test_the_packages_of_interpreters_and_environments_are_found(tmp_path: Path)
     assert found == ["tool/lib/python3.11/site-packages", ".pyenv/versions/3.12/lib/python3.12/site-packages"]
 
 
-def test_directories_of_other_users_on_the_path_are_passed_over() -> None:
+def test_directories_of_other_users_on_path_are_skipped() -> None:
     needs_root()
     with tempfile.TemporaryDirectory() as private:
         for name in ("bin", "lib", ".pyenv/versions"):

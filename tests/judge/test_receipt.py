@@ -1,4 +1,4 @@
-"""Receipts: written, read back, changed, compared."""
+"""Receipts: written, read, changed, compared."""
 
 import datetime
 import json
@@ -36,7 +36,7 @@ WHERE = Circumstances(as_is=False, isolation="bubblewrap", path_transparent=True
 TEXT = written(VERDICT, CONTRACT, WHERE, NOW)
 
 
-def test_a_receipt_tells_contract_trees_results_isolation_tools_and_costs() -> None:
+def test_a_receipt_holds_contract_trees_results_isolation_tools_and_costs() -> None:
     told = json.loads(TEXT)
     assert told["contract_digest"] == CONTRACT.digest
     assert (told["base"], told["candidate"], told["tree"]) == (VERDICT.base, VERDICT.candidate, VERDICT.tree)
@@ -55,7 +55,7 @@ def test_a_receipt_reads_back_with_the_same_contract() -> None:
 
 
 @given(st.data())
-def test_a_receipt_in_which_any_value_was_changed_is_refused(data: st.DataObject) -> None:
+def test_a_receipt_with_any_changed_value_is_refused(data: st.DataObject) -> None:
     told = json.loads(TEXT)
     key = data.draw(st.sampled_from(sorted(told)))
     told[key] = data.draw(st.one_of(st.integers(), st.text(max_size=5), st.none()).filter(lambda v: v != told[key]))
@@ -64,7 +64,7 @@ def test_a_receipt_in_which_any_value_was_changed_is_refused(data: st.DataObject
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_receipt_are_refused_in_one_line(noise: bytes) -> None:
+def test_bytes_that_are_not_a_receipt_are_refused_in_one_line(noise: bytes) -> None:
     with pytest.raises(BadInput) as error:
         read(noise, "r")
     assert "\n" not in str(error.value)
@@ -75,12 +75,12 @@ def test_deeply_nested_text_is_refused() -> None:
         read(b"[" * 200_000, "r")
 
 
-def test_the_same_verdict_does_not_differ_whatever_it_took() -> None:
+def test_durations_and_costs_make_no_difference_between_verdicts() -> None:
     slower = replace(VERDICT, results=tuple(replace(r, duration_ms=999, attempt=2) for r in VERDICT.results))
     assert list(differences(read(TEXT.encode(), "r"), slower)) == []
 
 
-def test_what_differs_is_named() -> None:
+def test_differences_between_verdicts_are_named() -> None:
     tests, lint = VERDICT.results
     other = replace(
         VERDICT, tree="e" * 40, results=(replace(tests, status=CheckStatus.FAIL, tests=Tests(2, 1, 1, 0)), lint)

@@ -1,4 +1,4 @@
-"""What a runner is asked, and where it is left alone because something of the person's would break."""
+"""How runners are instrumented, and when they are not, because it would break something of the person's."""
 
 from pathlib import Path
 
@@ -20,14 +20,14 @@ def base(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["pytest -q", "make test", "tox", "sh -c 'anything'"])
-def test_pytest_is_asked_through_its_variable_behind_any_command(base: Path, command: str) -> None:
+def test_pytest_gets_its_report_option_by_a_variable_for_any_command(base: Path, command: str) -> None:
     found = ask(command, Root(base), "/a side")
     assert found.command == command
     assert found.variables["PYTEST_ADDOPTS"] == "'--junitxml=/a side/pytest.xml'"
 
 
 @pytest.mark.parametrize("files", [{"pytest.ini": "[pytest]\naddopts = -p no:junitxml\n"}, {}])
-def test_pytest_without_its_report_plugin_is_left_alone(base: Path, files: dict[str, str]) -> None:
+def test_pytest_without_its_report_plugin_is_not_instrumented(base: Path, files: dict[str, str]) -> None:
     write(base, files)
     command = "pytest" if files else "pytest -p no:junitxml"
     assert "PYTEST_ADDOPTS" not in ask(command, Root(base), "/side").variables
@@ -48,7 +48,7 @@ def test_pytest_without_its_report_plugin_is_left_alone(base: Path, files: dict[
         ("dotnet test", " --logger 'trx;LogFilePrefix=dotnet' --results-directory /side"),
     ],
 )
-def test_words_are_added_to_a_simple_command(base: Path, command: str, added: str) -> None:
+def test_arguments_are_added_to_a_simple_command(base: Path, command: str, added: str) -> None:
     assert asked(base, command) == command + added
 
 
@@ -70,7 +70,7 @@ def test_words_are_added_to_a_simple_command(base: Path, command: str, added: st
         *("phpunit --log-junit x.xml", "vitest run --outputFile=x", "dotnet test --results-directory x", "npm ci"),
     ],
 )
-def test_any_other_command_stays_as_it_is(base: Path, command: str) -> None:
+def test_any_other_command_is_not_changed(base: Path, command: str) -> None:
     assert asked(base, command) == command
 
 
@@ -81,7 +81,7 @@ def test_reporters_in_the_settings_of_a_person_are_not_replaced(base: Path) -> N
     assert asked(base, "phpunit") == "phpunit"
 
 
-def test_go_is_made_to_name_its_tests_by_a_word_where_that_is_possible(base: Path) -> None:
+def test_go_gets_an_argument_to_name_its_tests_where_possible(base: Path) -> None:
     found = ask("go test ./...", Root(base), "/side")
     assert found.command == "go test -v ./..."
     assert "GOFLAGS" not in found.variables
@@ -100,13 +100,13 @@ def test_go_is_made_to_name_its_tests_by_a_word_where_that_is_possible(base: Pat
         ("bundle exec rspec --format=html", "", "--format=html"),
     ],
 )
-def test_rspec_keeps_the_formatters_that_it_was_given(base: Path, command: str, in_file: str, formatters: str) -> None:
+def test_rspec_keeps_its_given_formatters(base: Path, command: str, in_file: str, formatters: str) -> None:
     write(base, {".rspec": in_file})
     options = ask(command, Root(base), "/side").variables["SPEC_OPTS"]
     assert options == f"{formatters} --format json --out /side/rspec.json"
 
 
-def test_only_a_command_with_nodes_own_runner_sets_options_of_node(base: Path) -> None:
+def test_node_options_are_set_only_for_node_s_own_runner(base: Path) -> None:
     options = ask("node --test", Root(base), "/side").variables["NODE_OPTIONS"]
     assert options.endswith("--test-reporter=junit --test-reporter-destination=/side/node.xml")
     assert "NODE_OPTIONS" not in ask("npm test", Root(base), "/side").variables

@@ -1,4 +1,4 @@
-"""Where a test that must fail is added. That runners then show it is seen in the real runs."""
+"""Where a test that must fail is added. The real runs show that runners report it."""
 
 from pathlib import Path
 
@@ -44,40 +44,42 @@ def added(root: Path, command: str, files: dict[str, str], dir: str = ".") -> Ca
         ("mvn test", {"src/test/java/a/b/ATest.java": JUPITER}, f"src/test/java/a/b/Canary_{TOKEN}Test.java"),
     ],
 )
-def test_a_canary_goes_where_the_command_looks(tmp_path: Path, command: str, files: dict[str, str], path: str) -> None:
+def test_a_canary_is_placed_where_the_command_looks_for_tests(
+    tmp_path: Path, command: str, files: dict[str, str], path: str
+) -> None:
     assert list(added(tmp_path, command, files).files) == [path]
 
 
-def test_paths_are_those_of_the_repository_for_a_check_in_a_directory(tmp_path: Path) -> None:
+def test_canary_paths_are_relative_to_the_repository_for_a_check_in_a_subdirectory(tmp_path: Path) -> None:
     found = added(tmp_path, "pytest", {"web/test_a.py": "", "test_b.py": ""}, dir="web")
     assert list(found.files) == ["web/test_a.py"]
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n\n \n", "\r\n"])
-def test_a_file_keeps_all_that_it_had(tmp_path: Path, end: str) -> None:
+def test_a_file_with_an_added_canary_keeps_its_content(tmp_path: Path, end: str) -> None:
     before = f"def test_a():\n    pass{end}"
     content = added(tmp_path, "pytest", {"test_a.py": before}).files["test_a.py"]
     assert content.startswith(before.encode())
 
 
-def test_a_case_of_unittest_comes_before_the_start_of_the_program(tmp_path: Path) -> None:
+def test_a_unittest_canary_is_inserted_before_the_main_block(tmp_path: Path) -> None:
     text = "import unittest\nclass T(unittest.TestCase): pass\nif __name__ == '__main__':\n    unittest.main()\n"
     content = added(tmp_path, "python test_a.py", {"test_a.py": text}).files["test_a.py"].decode()
     assert content.index(TOKEN) < content.index("unittest.main()")
 
 
-def test_a_script_declares_the_canary_as_it_declares_its_own_tests(tmp_path: Path) -> None:
+def test_a_script_canary_uses_the_test_style_of_its_file(tmp_path: Path) -> None:
     content = added(tmp_path, "vitest run", {"a.test.ts": "x.test('a'); it.each([1])('y', () => {});"}).files
     assert f'\nit("{TOKEN}"' in content["a.test.ts"].decode()
 
 
-def test_a_class_of_java_is_in_the_package_and_framework_of_its_neighbour(tmp_path: Path) -> None:
+def test_a_java_canary_uses_the_package_and_framework_of_its_neighbour(tmp_path: Path) -> None:
     content = next(iter(added(tmp_path, "./gradlew test", {"src/test/java/ATest.java": JUPITER}).files.values()))
     assert content.startswith(b"package a.b;")
     assert b"@org.junit.jupiter.api.Test" in content
 
 
 @pytest.mark.parametrize("command", ["make lint", "cargo test --lib", "pytest", "dotnet test", "npx jest"])
-def test_there_is_no_canary_where_nothing_sensible_can_be_added(tmp_path: Path, command: str) -> None:
+def test_there_is_no_canary_where_no_test_can_be_added(tmp_path: Path, command: str) -> None:
     write(tmp_path, {"Cargo.toml": "[package]\n", "a.test.js": "// nothing is declared here\n"})
     assert canary(ask(command, Root(tmp_path), "/side"), Root(tmp_path), ".", TOKEN) is None

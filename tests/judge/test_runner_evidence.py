@@ -1,4 +1,4 @@
-"""One reading out of what a run left: several reports, reports of nobody, and the printed text as the last resort."""
+"""One result from the output of a run: several reports, unrelated reports, and printed text as the last resort."""
 
 import pytest
 
@@ -16,39 +16,39 @@ def asked(*expected: str) -> InstrumentedCommand:
     return InstrumentedCommand("a command", {}, expected)
 
 
-def test_a_report_counts_more_than_what_was_printed() -> None:
+def test_a_report_counts_more_than_printed_text() -> None:
     found = read({"pytest.xml": RED}, {}, b"5 passed in 0.1s\n", asked("pytest"))
     assert found == (RunnerReport("pytest", Tests(1, 0, 1, 0), ("B.b",), ran=("B.b",)), "sidecar")
 
 
-def test_a_green_report_beside_a_printed_failure_is_not_believed() -> None:
+def test_a_green_report_with_a_printed_failure_is_not_believed() -> None:
     found = read({"pytest.xml": GREEN}, {}, b"1 failed in 0.1s\n", asked("pytest"))
     assert found is not None
     assert not found[0].complete
 
 
-def test_without_a_report_the_text_is_read_and_called_text() -> None:
+def test_without_a_report_the_evidence_is_text() -> None:
     assert read({}, {}, b"5 passed in 0.1s\n", asked("pytest")) == (RunnerReport("pytest", Tests(5, 5, 0, 0)), "text")
 
 
-def test_without_either_there_is_nothing() -> None:
+def test_without_report_and_text_there_are_no_results() -> None:
     assert read({}, {}, b"hello\n", asked("pytest")) is None
 
 
-def test_an_empty_or_broken_report_is_a_run_that_broke_off() -> None:
+def test_an_empty_or_broken_report_is_an_incomplete_run() -> None:
     for content in (b"", b"{", GREEN[:-5]):
         found = read({"pytest.xml": content}, {}, b"5 passed in 0.1s\n", asked("pytest"))
         assert found is not None
         assert not found[0].complete
 
 
-def test_a_report_or_a_line_of_a_runner_that_the_command_does_not_call_is_not_looked_at() -> None:
+def test_reports_and_lines_of_runners_that_the_command_does_not_call_are_ignored() -> None:
     reports = {"pytest.xml": GREEN, "other.xml": GREEN}
     in_tree = {"target/surefire-reports/TEST-A.xml": GREEN}
     assert read(reports, in_tree, b"5 examples, 0 failures\n", asked("cargo")) is None
 
 
-def test_any_runner_may_answer_for_a_command_that_names_none() -> None:
+def test_output_of_any_runner_is_read_for_a_command_that_names_none() -> None:
     assert read({"pytest.xml": GREEN}, {}, b"", asked()) == (
         RunnerReport("pytest", Tests(1, 1, 0, 0), ran=("A.a",)),
         "sidecar",
@@ -62,7 +62,7 @@ def test_several_runners_of_one_command_are_summed() -> None:
     assert found == (RunnerReport("pytest, jest", Tests(3, 2, 1, 0), ("B.b",)), "sidecar")
 
 
-def test_reports_in_the_tree_are_summed_when_the_printed_total_agrees_or_is_missing() -> None:
+def test_reports_in_the_tree_are_added_if_the_printed_total_agrees_or_is_missing() -> None:
     in_tree = {"a/target/surefire-reports/TEST-A.xml": GREEN, "b/target/failsafe-reports/TEST-B.xml": GREEN}
     ended = "[INFO] BUILD SUCCESS\n"
     for output in ("", MAVEN.format(2) + ended):
@@ -84,5 +84,5 @@ def test_reports_in_the_tree_are_summed_when_the_printed_total_agrees_or_is_miss
         ("build/test-results/test/binary/results.bin", False),
     ],
 )
-def test_only_files_where_a_runner_puts_them_are_reports_in_the_tree(path: str, is_report: bool) -> None:
+def test_only_files_at_the_runner_s_report_paths_are_reports(path: str, is_report: bool) -> None:
     assert in_tree_reports(path) is is_report

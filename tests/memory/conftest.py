@@ -1,4 +1,4 @@
-"""Where the tests of the memory keep repairs: a directory, or a schema of a real PostgreSQL server."""
+"""Databases for the tests of the memory: a directory, or a schema of a real PostgreSQL server."""
 
 import itertools
 from collections.abc import Generator
@@ -27,7 +27,7 @@ def server() -> Generator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest) -> str:
-    """Each test that asks for this runs on both databases; the address of a file is empty."""
+    """Each test with this fixture runs on both databases; the address of a file is empty."""
     if request.param == "sqlite":
         return ""
     server, name = str(request.getfixturevalue("server")), f"memory{next(_numbers)}"
@@ -45,7 +45,7 @@ def shelf(url: str, tmp_path: Path) -> Generator[RepairStoreHandle]:
 
 @pytest.fixture
 def connection(url: str, tmp_path: Path) -> Generator[Connection]:
-    """With the tables of the memory, for a book of one's own."""
+    """With the tables of the memory, for a separate store."""
     connection = PostgresConnection(url) if url else connect(tmp_path / FILE, MEMORY, 1.0)
     migrate(connection, MEMORY)
     yield connection

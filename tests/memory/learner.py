@@ -1,4 +1,4 @@
-"""A process that learns at the same time as others: `python learner.py DIRECTORY NAME`, begins when it is told to."""
+"""A process that learns in parallel with others: `python learner.py DIRECTORY NAME`, starts on request."""
 
 import sys
 from functools import partial

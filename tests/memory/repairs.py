@@ -1,4 +1,4 @@
-"""Repairs for tests: a failure as a compiler tells it, and a change that turned it."""
+"""Repairs for tests: a failure as a compiler prints it, and a change that fixed it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Projects with bugs to be seeded, one for each test runner; Python's and JavaScript's stand in a file of their own."""
+"""Projects for seeded bugs, one for each test runner; those of Python and JavaScript are in a separate file."""
 
 from seeded_projects import Bug, Project
 from seeded_scripts import JEST, MOCHA, NODE, PYTEST, UNITTEST, VITEST

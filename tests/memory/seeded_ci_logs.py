@@ -1,5 +1,5 @@
-"""What stands around a tool's output when somebody gets to see it: thousands of lines of a CI service, or the lines of
-others that ran at the same time. The lines are made up after the habits of real services; the output is not touched."""
+"""Text around a tool's output: thousands of lines of a CI service, or the lines of other programs that ran at the
+same time. The lines are made up after real services; the output is not changed."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ NEIGHBOUR = (
     "WARN slow query: {n} ms",
     "connection from 10.0.0.{n}:{n} closed",
 )
-"""What a database and a server say beside a test run. Some of it looks bad and means nothing."""
+"""Output of a database and a server next to a test run. Some of it looks like an error and means nothing."""
 
 
 def as_seen(log: str, number: int, chance: random.Random) -> str:
-    """The first run of three as it is, the second inside of a whole CI log, the third among lines of others."""
+    """The first of three runs unchanged, the second inside a whole CI log, the third among lines of other programs."""
     lines = log.split("\n")
     if number % 3 == 0:
         return log
@@ -27,7 +27,7 @@ def as_seen(log: str, number: int, chance: random.Random) -> str:
 
 
 def _of_service(lines: Sequence[str], chance: random.Random) -> str:
-    """Stamps, groups and colours, set-up before and cleaning behind."""
+    """Timestamps, groups and colours, set-up before and cleanup after."""
     whole = [
         "##[group]Runner Image Provisioner",
         "Hosted Compute Agent",
@@ -72,7 +72,7 @@ def _set_up(chance: random.Random, count: int) -> Iterator[str]:
 
 
 def _of_neighbours(lines: Sequence[str], chance: random.Random) -> str:
-    """Every line has its source in front of it, and lines end as on Windows."""
+    """Every line starts with its source, and lines end as on Windows."""
     form = chance.choice(("{name:<9} | {line}", "[{name}] {line}", f"{GREEN}{{name:<9}} |{PLAIN} {{line}}"))
     mixed = list[str]()
     for line in lines:

@@ -1,4 +1,4 @@
-"""Small projects with bugs to be seeded for compilers, type checkers and linters; the form is in `seeded_projects`."""
+"""Small projects for seeded bugs of compilers, type checkers and linters; see `seeded_projects`."""
 
 from seeded_projects import Bug, Project
 

@@ -1,7 +1,7 @@
-"""A second project with bugs to be seeded, of another shape than the shop: nested packages, fixtures, async work,
-parameters, a program run by a test. Python's and JavaScript's; all of its bugs are held out. Data only.
+"""A second project for seeded bugs, with another structure than the shop: nested packages, fixtures, async work,
+parameters, a program run by a test. For Python and JavaScript; all of its bugs are held out. Data only.
 
-Its bugs were written before any rule was tried on them. Whoever tunes rules after looking at them writes new ones.
+Its bugs were written before any rule was tried on them. If you tune rules after looking at them, write new ones.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Bugs that were written after readers, masks and rules had been settled. Whoever tunes those writes new ones here."""
+"""Bugs that were written after readers, masks and rules had been settled. If you tune those, write new ones here."""
 
 from seeded_projects import Bug, Project
 
@@ -63,7 +63,7 @@ HELD_OUT: dict[str, tuple[Bug, ...]] = {
 
 
 def held_out(project: Project) -> tuple[Bug, ...]:
-    """All bugs of the harbour, those of the shop that stand here, and none of the mill."""
+    """All bugs of the harbour, those of the shop in this file, and none of the mill."""
     if project.name == "harbour":
         return project.bugs
     return HELD_OUT.get(project.runner, ()) if project.name == "shop" else ()

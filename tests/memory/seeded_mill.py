@@ -1,7 +1,7 @@
-"""A third project with bugs to be seeded, for tuning: it has what the shop lacks. Data only.
+"""A third project for seeded bugs, for tuning: it has what the shop lacks. Data only.
 
-Packages, async work, errors in set-up, chained errors, values that are texts, lists and records, programs that are run
-by tests, errors in several files.
+Packages, async work, errors in set-up, chained errors, values that are texts, lists and records, programs run by
+tests, errors in several files.
 """
 
 from seeded_harbour import harbour_scripts

@@ -1,8 +1,7 @@
-"""The form of a small project with bugs to be seeded, and what may differ between two runs of one bug.
+"""The form of a small project for seeded bugs, and what may differ between two runs of one bug.
 
-The projects stand beside it, for the tests and for bench/signatures.py: data only. A project has placeholders: @PAD@
-becomes some lines of comment, so that line numbers move, @A@ and @B@ become numbers that get into parameters and
-messages.
+The projects are next to it, for the tests and for bench/signatures.py: data only. A project has placeholders: @PAD@
+becomes some comment lines, so that line numbers move, @A@ and @B@ become numbers in parameters and messages.
 """
 
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ class Bug:
     right: str
     wrong: str
     twin: str = ""
-    """The bug that prints the same as this one but for numbers."""
+    """The bug that prints the same as this one except for numbers."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,10 @@ class Project:
     name: str = "shop"
     comment: str = "//"
     shuffles: tuple[str, ...] = ()
-    """An option that changes the order, where the runner has one; @SEED@ in it becomes a number."""
+    """An option that changes the order, if the runner has one; @SEED@ in it becomes a number."""
     parallel: tuple[str, ...] = ()
     """An option for several workers."""
     colours: tuple[str, ...] = ()
-    """An option for colours where nobody looks; many tools have a variable for it, which is always set."""
+    """An option for colours without a terminal; many tools have a variable for it, which is always set."""
     flaky: tuple[str, str] = ("", "")
-    """A file, and a test behind its end that fails in some runs and has nothing to do with the bug."""
+    """A file, and a test added at its end that fails in some runs and is unrelated to the bug."""

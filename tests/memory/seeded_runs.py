@@ -1,4 +1,4 @@
-"""Runs of the real tools over projects with a seeded bug, each run in another place, with other numbers and order."""
+"""Runs of the real tools on projects with a seeded bug, each run in another directory, with other numbers and order."""
 
 import os
 import random
@@ -14,17 +14,17 @@ from seeded_projects import Bug, Project
 from needs import usable
 
 TOOLS = Path(__file__).parents[2] / ".cache" / "test-runners"
-"""Where scripts/test-runners puts jest, vitest, mocha, tsc, eslint and mypy."""
+"""The directory in which scripts/test-runners installs jest, vitest, mocha, tsc, eslint and mypy."""
 NAMES = ("shop", "checkout", "repo", "a b", "build-7")
 FLAKY_IN = 3
-"""In one of so many runs a test fails that has nothing to do with the bug."""
+"""In one of so many runs an unrelated test fails."""
 HOME = os.environ.get("HOME", "/")
-"""Read at import: a test has a home of its own, without the toolchains that live there."""
+"""Read at import: a test has its own home, without toolchains."""
 NO_BUG = Bug("none", "", "", "")
 
 
 def search_path() -> str:
-    """Our own Python first: there is one beside mypy too."""
+    """Our own Python first: there is also one next to mypy."""
     own = [Path(sys.executable).parent, TOOLS / "node_modules" / ".bin", TOOLS / "python" / "bin"]
     return os.pathsep.join([*map(str, own), os.environ["PATH"]])
 
@@ -34,7 +34,7 @@ def is_there(project: Project) -> bool:
 
 
 def log_of(project: Project, bug: Bug, number: int, place: Path) -> str:
-    """What somebody sees of the run of this number. `place` is for what tools keep between runs."""
+    """Return what a person sees of the run of this number. `place` is for files that tools keep between runs."""
     chance = random.Random(f"{project.name} {project.runner} {bug.name} {number}")
     code, log = run_of(project, bug, number, place, chance)
     assert code != 0, (project.name, project.runner, bug.name, log)
@@ -42,7 +42,7 @@ def log_of(project: Project, bug: Bug, number: int, place: Path) -> str:
 
 
 def run_of(project: Project, bug: Bug, number: int, place: Path, chance: random.Random) -> tuple[int, str]:
-    """Exit code and output as the tool printed it. The second of three runs is in colours, the third with workers."""
+    """Exit code and output of the tool. The second of three runs has colours, the third workers."""
     above = Path(tempfile.mkdtemp(prefix=f"{chance.getrandbits(32):08x}"))
     root = above / chance.choice(NAMES)
     _write(project, bug, root, chance, is_flaky=number % FLAKY_IN == FLAKY_IN - 1)

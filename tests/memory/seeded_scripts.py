@@ -1,4 +1,4 @@
-"""Projects with bugs to be seeded, for the test runners of Python and JavaScript. Data only."""
+"""Projects for seeded bugs, for the test runners of Python and JavaScript. Data only."""
 
 from seeded_projects import Bug, Project
 

@@ -1,4 +1,4 @@
-"""What counts say: the bounds of a rate, who is retired, and which offers are withheld."""
+"""Conclusions from counts: the bounds of a rate, retired hints, and withheld offers."""
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ FEW = st.integers(min_value=0, max_value=60)
 
 
 @given(FEW, FEW)
-def test_the_bounds_hold_the_rate_and_lie_between_none_and_all(good: int, bad: int) -> None:
+def test_the_confidence_bounds_contain_the_rate_and_lie_between_zero_and_one(good: int, bad: int) -> None:
     low, high = wilson(good, bad)
     assert 0.0 <= low <= high <= 1.0
     if good + bad:
@@ -17,20 +17,20 @@ def test_the_bounds_hold_the_rate_and_lie_between_none_and_all(good: int, bad: i
 
 
 @given(FEW, FEW)
-def test_one_more_success_never_makes_it_look_worse(good: int, bad: int) -> None:
+def test_one_more_success_never_lowers_the_bounds(good: int, bad: int) -> None:
     assert wilson(good + 1, bad)[0] >= wilson(good, bad)[0]
     assert Counts(helped=good + 1, hurt=bad).rank >= Counts(helped=good, hurt=bad).rank
 
 
 @given(FEW, FEW)
-def test_without_measured_rounds_it_is_retired_when_it_failed_three_times_more_than_it_helped(
+def test_without_control_rounds_a_hint_is_retired_after_three_more_failures_than_successes(
     helped: int, hurt: int
 ) -> None:
     assert Counts(helped=helped, hurt=hurt).is_retired == (hurt >= helped + 3)
 
 
 @given(FEW, FEW, FEW, FEW)
-def test_whoever_does_no_worse_than_rounds_without_it_is_not_retired_for_that(
+def test_a_hint_that_does_no_worse_than_control_rounds_is_not_retired(
     helped: int, hurt: int, passed: int, red: int
 ) -> None:
     assume(hurt <= helped + 2 and passed + red)
@@ -39,7 +39,7 @@ def test_whoever_does_no_worse_than_rounds_without_it_is_not_retired_for_that(
         assert not counts.is_retired
 
 
-def test_a_hint_without_which_rounds_do_clearly_better_is_retired() -> None:
+def test_a_hint_is_retired_if_rounds_without_it_do_clearly_better() -> None:
     assert Counts(helped=40, hurt=40, withheld_passed=9).is_retired
     assert not Counts(helped=40, hurt=40, withheld_passed=2).is_retired  # so few may have passed by chance
     assert not Counts(helped=40, hurt=2, withheld_passed=9).is_retired
@@ -56,7 +56,7 @@ def test_every_tenth_offer_is_withheld_and_the_first_never_is() -> None:
     assert withheld == [10, 20, 30, 40]
 
 
-def test_the_first_offer_for_a_signature_is_shown_although_its_turn_has_come() -> None:
+def test_the_first_offer_for_a_signature_is_never_withheld() -> None:
     counts = Counts(shown=9)
     assert counts.is_next_withheld(shown_for_signature=1)
     assert not counts.is_next_withheld(shown_for_signature=0)

@@ -1,4 +1,4 @@
-"""Texts of others: whatever they were made of, what is kept shows nothing hidden, holds no secret, and is bounded."""
+"""Foreign texts: the stored form of any text has nothing hidden, holds no secret, and is bounded."""
 
 import unicodedata
 
@@ -19,7 +19,7 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.integers(min_value=3, max_value=120))
-def test_whatever_is_kept_is_visible_bounded_and_stays_as_it_is_when_it_is_cleaned_again(text: str, most: int) -> None:
+def test_stored_text_is_visible_bounded_and_stable_under_cleaning(text: str, most: int) -> None:
     kept = sanitise(text, most)
     assert len(kept.encode()) <= most
     assert all(c in "\n\t" or unicodedata.category(c)[0] != "C" for c in kept)
@@ -30,7 +30,7 @@ def test_whatever_is_kept_is_visible_bounded_and_stays_as_it_is_when_it_is_clean
 
 
 @given(st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=200))
-def test_what_is_seen_is_left_as_it_is(text: str) -> None:
+def test_visible_text_is_not_changed(text: str) -> None:
     plain = "".join(c for c in text if visible(c) == c)
     assert visible(plain) == plain
 
@@ -49,7 +49,7 @@ def test_what_is_seen_is_left_as_it_is(text: str) -> None:
         "-----BEGIN RSA PRIVATE KEY-----\n+MIIEowIBAAKCAQEA\n+-----END RSA PRIVATE KEY-----",
     ],
 )
-def test_what_looks_like_a_key_or_a_token_is_taken_out(secret: str) -> None:
+def test_text_that_looks_like_a_key_or_token_is_removed(secret: str) -> None:
     kept = without_secrets(f"+before {secret} after")
     assert kept == f"+before {HIDDEN} after"
 
@@ -67,16 +67,16 @@ def test_what_looks_like_a_key_or_a_token_is_taken_out(secret: str) -> None:
         ("the password is wrong", "the password is wrong"),
     ],
 )
-def test_values_that_are_called_secret_are_taken_out_and_code_that_names_them_stays(text: str, kept: str) -> None:
+def test_values_named_as_secret_are_removed_and_code_that_names_them_stays(text: str, kept: str) -> None:
     assert without_secrets(text) == kept
 
 
-def test_secret_values_of_a_session_are_taken_out_even_where_something_invisible_was_put_into_them() -> None:
+def test_secret_values_of_a_session_are_removed_even_with_invisible_characters_inside() -> None:
     kept = sanitise("it is pass\u200bport-7", 100, lambda text: text.replace("passport-7", "[PIN]"))
     assert kept == "it is [PIN]"
 
 
-def test_a_text_that_is_much_too_long_is_cut_at_a_character_with_a_sign_of_it() -> None:
+def test_an_overlong_text_is_cut_at_a_character_with_a_mark() -> None:
     assert sanitise("ä" * 10_000_000, 8) == "ää…"
 
 
@@ -93,10 +93,10 @@ KEY = 'begin "quoted"\nfirst-line-of-it\nab\nsecond-line-of-it\n'
         ("abc", "abc"),
     ],
 )
-def test_a_secret_value_is_hidden_as_code_has_it_and_line_by_line(text: str, kept: str) -> None:
+def test_a_secret_value_is_removed_in_escaped_form_and_line_by_line(text: str, kept: str) -> None:
     assert hide_secrets(text, {"KEY": KEY, "PIN": "4711-4711", "SHORT": "abc", "EMPTY": ""}) == kept
 
 
-def test_no_half_of_a_secret_value_is_kept_where_a_text_is_too_long_to_be_looked_at() -> None:
+def test_a_secret_at_the_cut_of_an_overlong_text_is_removed_completely() -> None:
     text = "\u200b" * (100 * 8 - 4) + "passport-7"
     assert sanitise(text, 100, lambda text: text.replace("passport-7", "[PIN]")) == "[PIN"

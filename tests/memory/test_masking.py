@@ -1,4 +1,4 @@
-"""What is taken out of a message, and what must stay in it."""
+"""What is removed from a message, and what must stay in it."""
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +27,7 @@ from tiers import examples
         ("[1, 2, 3] != [1, 2]", "[4, 5] != [6]"),
     ],
 )
-def test_what_differs_from_run_to_run_is_masked(one: str, other: str) -> None:
+def test_parts_that_differ_between_runs_are_masked(one: str, other: str) -> None:
     assert mask(one) == mask(other)
 
 
@@ -46,23 +46,23 @@ def test_what_differs_from_run_to_run_is_masked(one: str, other: str) -> None:
         ("", "Call to undefined function str1_upper()", "Call to undefined function str2_upper()"),
     ],
 )
-def test_the_name_that_is_missing_is_kept(kind: str, one: str, other: str) -> None:
+def test_a_missing_name_is_not_masked(kind: str, one: str, other: str) -> None:
     assert mask(one, kind) != mask(other, kind)
     assert mask(one, kind) == mask(one, kind)
 
 
-def test_of_a_missing_file_of_the_machine_the_last_part_is_kept() -> None:
+def test_a_missing_absolute_path_keeps_its_last_part() -> None:
     one = mask("Cannot find module '/home/ada/shop/src/money2.js'", "Error")
     assert one == mask("Cannot find module '/builds/17/src/money2.js'", "Error")
     assert "money2.js" in one
     assert "ada" not in one
 
 
-def test_words_that_tell_two_messages_apart_stay() -> None:
+def test_words_that_distinguish_two_messages_are_kept() -> None:
     assert mask("expected TooMuch but nothing was raised") == "expected TooMuch but nothing was raised"
 
 
-def test_a_template_holds_the_last_alarming_lines_without_what_varies() -> None:
+def test_a_template_holds_the_last_error_lines_without_varying_parts() -> None:
     log = ["Error: early", *["fine"] * 50, "step 17 failed after 3s in /tmp/a1", "0 errors", "done"]
     assert templates(log) == ("step <*> failed after <*> in <*>", "Error: early")
     assert templates(["a", "b 7"]) == ("b <*>", "a")

@@ -1,4 +1,4 @@
-"""The file of the memory when something is wrong with it: set aside, waited for briefly, or told in one line."""
+"""Problems with the file of the memory: it is set aside, waited for briefly, or reported in one line."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", ["text", "cut", "pages"])
-def test_a_damaged_file_is_set_aside_with_one_line_and_a_new_one_is_begun(file: Path, how: str) -> None:
+def test_a_damaged_file_is_set_aside_with_one_line_and_a_new_one_is_created(file: Path, how: str) -> None:
     content = file.read_bytes()
     damaged = {"text": b"no database" * 100, "cut": content[: len(content) // 2 + 77], "pages": content[:4096]}[how]
     damaged += os.urandom(len(content) - 4096) if how == "pages" else b""
@@ -59,7 +59,7 @@ def test_a_damaged_file_is_set_aside_with_one_line_and_a_new_one_is_begun(file: 
     again.close()
 
 
-def test_who_finds_it_mended_by_somebody_else_leaves_the_new_one_alone(file: Path) -> None:
+def test_a_file_already_replaced_by_another_process_is_not_replaced_again(file: Path) -> None:
     first = RepairStoreHandle(file.parent)
     assert first.read(everything, -1) == 1
     file.write_bytes(b"no database" * 1000)
@@ -75,7 +75,7 @@ def test_who_finds_it_mended_by_somebody_else_leaves_the_new_one_alone(file: Pat
     third.close()
 
 
-def test_a_lock_is_waited_for_only_briefly_and_reading_goes_on_meanwhile(file: Path) -> None:
+def test_a_lock_is_waited_for_briefly_and_reading_still_works(file: Path) -> None:
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     shelf = RepairStoreHandle(file.parent, patience=0.01)
@@ -88,7 +88,7 @@ def test_a_lock_is_waited_for_only_briefly_and_reading_goes_on_meanwhile(file: P
     shelf.close()
 
 
-def test_several_processes_that_make_it_and_learn_at_the_same_time_lose_nothing(
+def test_parallel_processes_that_create_and_write_the_memory_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(LEARNER.parents[1]))
@@ -112,7 +112,7 @@ def test_several_processes_that_make_it_and_learn_at_the_same_time_lose_nothing(
     shelf.close()
 
 
-def test_something_else_in_its_place_is_one_line(tmp_path: Path) -> None:
+def test_a_directory_at_the_path_of_the_memory_is_one_line(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(MachineryBroke, match=r"memory\.db: Is a directory"):
         RepairStoreHandle(tmp_path).read(everything, -1)
@@ -126,8 +126,7 @@ def test_a_file_that_cannot_be_written_is_one_line() -> None:
 
 @contextmanager
 def as_an_ordinary_user(place: Path) -> Generator[Path]:
-    """With a file of the memory that this user may not write, and a directory that may not be looked into; root may do
-    everything."""
+    """With a memory file that this user may not write, and an unreadable directory; root may do everything."""
     place.chmod(0o755)
     (place / FILE).touch(0o444)
     inner = place / "inner"
@@ -150,7 +149,7 @@ def test_a_file_of_a_newer_donewhen_is_refused_and_left_alone(file: Path) -> Non
     assert not list(file.parent.glob("*.damaged-*"))
 
 
-def test_there_is_a_golden_file_for_every_schema_and_each_still_opens(tmp_path: Path) -> None:
+def test_every_schema_version_has_a_golden_file_that_still_opens(tmp_path: Path) -> None:
     assert [path.name for path in sorted(GOLDEN.iterdir())] == [
         f"v{n}.sqlite.db" for n in range(1, len(MEMORY.steps) + 1)
     ]
@@ -167,11 +166,11 @@ def test_there_is_a_golden_file_for_every_schema_and_each_still_opens(tmp_path: 
         shelf.close()
 
 
-def test_only_its_owner_can_read_it(file: Path) -> None:
+def test_only_the_owner_can_read_the_memory(file: Path) -> None:
     assert [path.name for path in file.parent.iterdir() if path.stat().st_mode & 0o077] == []
 
 
-def test_what_was_forgotten_is_nowhere_in_the_file_any_more(file: Path) -> None:
+def test_forgotten_text_is_erased_from_the_file(file: Path) -> None:
     shelf = RepairStoreHandle(file.parent)
     words = (b"zebrafish", b"okapi")
     secret = learnt(said="the zebrafish", patch=patch("okapi"))
@@ -187,7 +186,7 @@ def _somewhere(file: Path, word: bytes) -> bool:
     return any(word in part.read_bytes() for part in file.parent.glob(f"{file.name}*"))
 
 
-def test_a_place_that_cannot_be_looked_into_is_one_line_and_not_an_empty_memory() -> None:
+def test_an_unreadable_directory_is_one_line_and_not_an_empty_memory() -> None:
     with tempfile.TemporaryDirectory() as place, as_an_ordinary_user(Path(place)) as inner:
         with pytest.raises(MachineryBroke, match=r"memory\.db: Permission denied"):
             RepairStoreHandle(inner).read(everything, -1)

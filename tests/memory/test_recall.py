@@ -1,4 +1,4 @@
-"""Which hint is given: one at most, for the same failure only, the best known first, and not what has failed."""
+"""Which hint is given: one at most, for the same failure only, the best known first, and no failed ones."""
 
 from donewhen.memory.recall import RecalledHint, recall
 from donewhen.memory.repair import Offer, Repair, digest
@@ -22,13 +22,13 @@ def given(book: RepairStore, repo: str = "/r", spent: tuple[tuple[str, str], ...
     return found.repair if found else ""
 
 
-def test_nothing_is_recalled_for_another_failure_however_alike_the_words_are(book: RepairStore) -> None:
+def test_nothing_is_recalled_for_another_failure_with_similar_words(book: RepairStore) -> None:
     add(book, learnt(failure("vat"), said="'tax' undeclared (first use in this function) in shop.c"))
     add(book, learnt(failure(check="lint")))
     assert given(book) == ""
 
 
-def test_what_helped_most_surely_is_given_first(book: RepairStore) -> None:
+def test_the_most_reliably_helpful_repair_comes_first(book: RepairStore) -> None:
     add(book, learnt(patch=patch("never_tried"), at="2027"))
     once = add(book, learnt(patch=patch("once")), "passed")
     often = add(book, learnt(patch=patch("often")), *["passed"] * 6, "red")
@@ -37,13 +37,13 @@ def test_what_helped_most_surely_is_given_first(book: RepairStore) -> None:
     assert given(book, spent=((often, "other check"),)) == often
 
 
-def test_what_was_made_in_the_same_repository_goes_before_what_helped_elsewhere(book: RepairStore) -> None:
+def test_repairs_of_the_same_repository_come_before_others(book: RepairStore) -> None:
     add(book, learnt(patch=patch("elsewhere"), repo="/other"), *["passed"] * 6)
     here = add(book, learnt(patch=patch("here")))
     assert given(book) == here
 
 
-def test_what_failed_three_times_more_than_it_helped_is_not_given_any_more(book: RepairStore) -> None:
+def test_a_repair_that_failed_three_times_more_than_it_helped_is_not_recalled(book: RepairStore) -> None:
     id = add(book, learnt(), "red", "red")
     assert given(book) == id
     add(book, learnt(), "red", "red", "red")
@@ -51,7 +51,7 @@ def test_what_failed_three_times_more_than_it_helped_is_not_given_any_more(book:
     assert book.find(id).counts.is_retired
 
 
-def test_the_tenth_time_it_is_withheld_and_its_first_time_for_a_failure_never(book: RepairStore) -> None:
+def test_every_tenth_hint_is_withheld_but_never_the_first_for_a_failure(book: RepairStore) -> None:
     add(book, learnt(), *["passed"] * 9)
     found = recall(book, RED, "/r")
     assert found == RecalledHint(repair=learnt().id, check="build", signature=KEY, times_helped=9, text="")
@@ -71,7 +71,7 @@ def test_of_several_red_checks_one_gets_a_hint(book: RepairStore) -> None:
     assert found is not None and (found.repair, found.check) == (lint, "lint")
 
 
-def test_a_repository_is_the_same_whatever_its_path_has_in_it(book: RepairStore) -> None:
+def test_a_repository_is_recognised_for_any_path(book: RepairStore) -> None:
     path = "/home/me/two  spaces\tand token=abcdef123"
     add(book, learnt(patch=patch("elsewhere"), repo="/other"), *["passed"] * 6)
     here = add(book, learnt(patch=patch("here"), repo=path))

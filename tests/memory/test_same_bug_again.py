@@ -1,5 +1,5 @@
 """One bug run three times is one failure, for every tool that runs here: in another checkout, with another temporary
-directory, order and number of workers, in colours inside of a whole CI log, and among the lines of other programs."""
+directory, order and number of workers, in colours inside a whole CI log, and among the lines of other programs."""
 
 import random
 from pathlib import Path
@@ -40,7 +40,7 @@ def named(project: Project) -> str:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("project", (*PROJECTS, *FINDINGS), ids=named)
-def test_the_same_bug_is_the_same_failure_wherever_and_however_it_runs(project: Project, tmp_path: Path) -> None:
+def test_the_same_bug_has_the_same_signature_in_any_environment(project: Project, tmp_path: Path) -> None:
     if not is_there(project):
         leave_out(project.command[0])
     bug = project.bugs[2]
@@ -52,7 +52,7 @@ def test_the_same_bug_is_the_same_failure_wherever_and_however_it_runs(project: 
 
 
 @pytest.mark.parametrize("project", [PYTEST, UNITTEST, NODE], ids=named)
-def test_what_a_machine_puts_into_a_message_does_not_count(project: Project, tmp_path: Path) -> None:
+def test_machine_dependent_parts_of_a_message_do_not_count(project: Project, tmp_path: Path) -> None:
     if not is_there(project):
         leave_out(project.command[0])
     logs = [run_of(project, NOISY[project.runner], number, tmp_path, random.Random(number))[1] for number in (0, 0)]
@@ -62,7 +62,7 @@ def test_what_a_machine_puts_into_a_message_does_not_count(project: Project, tmp
     assert (one.place_digest(), one.cause_digest()) == (other.place_digest(), other.cause_digest()), (one, other)
 
 
-def test_the_lines_around_a_log_are_thousands_and_other_ones_in_every_run() -> None:
+def test_the_signature_ignores_thousands_of_varying_lines_around_a_failure() -> None:
     seen = [as_seen("a\nb", number, random.Random(seed)) for number in (1, 2) for seed in (1, 2)]
     assert len(set(seen)) == 4
     assert len(seen[0].splitlines()) > 3_000

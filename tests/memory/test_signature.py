@@ -1,4 +1,4 @@
-"""When two logs are of the same failure: real runs of real tools over seeded bugs, and the rules one by one."""
+"""When two logs have the same failure: real runs of real tools on seeded bugs, and the rules one by one."""
 
 import json
 from dataclasses import replace
@@ -60,27 +60,27 @@ def test_two_runs_of_one_bug_match_and_two_bugs_do_not(project: Project, tmp_pat
 
 
 @pytest.mark.sample(0)
-def test_a_second_failure_that_has_nothing_to_do_with_it_does_not_hide_a_bug(tmp_path: Path) -> None:
+def test_an_unrelated_second_failure_does_not_hide_a_bug(tmp_path: Path) -> None:
     bug = bug_named(PYTEST, "label asks for a wrong key")
     alone, beside = (signature_of(log_of(PYTEST, bug, number, tmp_path)) for number in (0, 2))
     assert (len(alone.ids), len(beside.ids)) == (1, 2)
     assert matches(alone, beside)
 
 
-def test_places_are_the_same_when_most_of_what_failed_is() -> None:
+def test_places_match_if_most_failures_are_the_same() -> None:
     ten = [f"t{n}" for n in range(10)]
     assert same_place(failing(*ten), failing(*ten[:7]))
     assert not same_place(failing(*ten), failing(*ten[:6]))
     assert not same_place(failing("a"), failing("a", check="lint"))
 
 
-def test_a_run_that_ended_at_its_first_failure_matches_the_whole_one() -> None:
+def test_a_run_that_stopped_at_its_first_failure_matches_the_complete_run() -> None:
     assert matches(failing("a"), failing("a", "b", "c"))
     assert not matches(failing("a"), failing("b"))
     assert not matches(failing("a"), failing("a", "b", key="b"))
 
 
-def test_a_second_failure_that_two_bugs_share_does_not_make_them_one() -> None:
+def test_a_shared_second_failure_does_not_make_two_bugs_equal() -> None:
     clock = Failed("clock", "", "expected: <n> got: <n>", "spec.rb")
     one, other = failing("total", "sum"), failing("total", "sum", key="b")
     beside = [replace(each, failed=(*each.failed, clock)) for each in (one, other)]
@@ -89,7 +89,7 @@ def test_a_second_failure_that_two_bugs_share_does_not_make_them_one() -> None:
     assert not matches(one, beside[1])
 
 
-def test_causes_are_the_same_without_numbers_lines_and_temporary_names() -> None:
+def test_causes_match_without_numbers_lines_and_temporary_names() -> None:
     log = recorded("tests_pytest/missing_file").decode()
     moved = log.replace("pytest-of-ada/pytest-13", "pytest-of-eve/pytest-99").replace("shop.py:46", "shop.py:7")
     assert same_cause(signature_of(log), signature_of(moved))
@@ -103,7 +103,7 @@ def test_the_missing_name_is_part_of_the_cause() -> None:
     assert not matches(signature_of(log), signature_of(log.replace("monies", "coins")))
 
 
-def test_what_failed_on_the_base_for_the_same_reason_is_left_out() -> None:
+def test_failures_of_the_base_with_the_same_reason_are_left_out() -> None:
     base = signature_of(recorded("tests_pytest/attribute"))
     both = recorded("tests_pytest/attribute").decode().replace(
         "=========================== short test summary info ============================\n",
@@ -118,7 +118,7 @@ def test_what_failed_on_the_base_for_the_same_reason_is_left_out() -> None:
     assert not matches(base, nothing_new)
 
 
-def test_a_test_that_fails_for_another_reason_than_on_the_base_stays() -> None:
+def test_a_test_that_fails_for_another_reason_than_on_the_base_is_kept() -> None:
     log = recorded("tests_pytest/attribute").decode()
     base = signature_of(log.replace("uppercase", "capitals"))
     assert signature_of(log, base=base).ids == ("test_shop.py::test_label_names_the_customer",)
@@ -133,7 +133,7 @@ def test_an_unknown_log_is_grouped_but_never_recalled() -> None:
     assert signature_of("waiting\nthe job timed out after 360 minutes\n").phase == "timeout"
 
 
-def test_a_signature_survives_json() -> None:
+def test_a_signature_is_the_same_after_storing_and_loading() -> None:
     one = signature_of(recorded("tests_cargo/assertion"), "tests")
     told = json.loads(json.dumps(one.as_json()))
     assert from_json(told) == one
@@ -154,7 +154,7 @@ def test_any_log_gets_a_signature_that_matches_itself(log: bytes | str) -> None:
     assert matches(one, one) or not one.causes
 
 
-def test_poison_is_bounded_and_stripped() -> None:
+def test_hostile_text_is_bounded_and_cleaned() -> None:
     line = "E   KeyError: '" + "\x1b[2J\x00\u202e" + "x" * 1_000_000 + "'"
     log = recorded("tests_pytest/attribute").decode().replace(
         "E       AttributeError: 'str' object has no attribute 'uppercase'", line

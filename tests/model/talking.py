@@ -1,4 +1,4 @@
-"""Models opened against the scripted server, and turns to give them: what the tests of every wire share."""
+"""Models opened against the scripted server, and turns for them, shared by the tests of every wire."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ TWO_CALLS = (SaidCall("c1", "read_file", '{"path": "a.py"}'), SaidCall("c2", "sh
 
 @dataclass
 class World:
-    """The world outside as a test has it: a clock that stands, no chance, and pauses that are only written down."""
+    """The clock of a test: fixed time, no randomness, and pauses that are only recorded."""
 
     pauses: list[float] = field(default_factory=list[float])
 
@@ -79,7 +79,7 @@ def first_turn(text: str = "make the tests pass") -> Turn:
 
 
 def after(turn: Turn, reply: Reply, *more: Message) -> Turn:
-    """The next turn: what was said, and an answer to each of its calls, whose missing ids are assigned."""
+    """The next turn: the reply, and an answer to each of its calls, whose missing ids are assigned."""
     calls = tuple(replace(call, id=call.id or f"t{turn.number}.{place}") for place, call in enumerate(reply.calls))
     answers = tuple(ToolAnswer(call.id, call.name, f"did {call.name}", ok=not call.problem) for call in calls)
     said = Assistant(reply.text, calls, reply.raw)

@@ -1,4 +1,4 @@
-"""What a turn costs when not all of its answers were whole: what the provider counted is paid for, answer or not."""
+"""The cost of a turn with partial replies: everything that the provider counted is paid for."""
 
 from dataclasses import dataclass, replace
 
@@ -18,13 +18,13 @@ PRICED: dict[Wire, str] = {
     "anthropic": "anthropic:claude-sonnet-4-5",
     "google": "google:gemini-2.5-pro",
 }
-"""A model with a price for each wire that tells what was used before its last event."""
+"""A model with a price for each wire that reports usage before its last event."""
 HALF = Answer(text="half", input=1000, output=50)
 FINE = Says(Answer(text="fine", input=1000, output=10))
 
 
 def all_but_the_end(wire: Wire) -> Act:
-    """Everything but the event that ends it; Google's has none, so there the bytes break off after the last."""
+    """Everything except the final event; Google has none, so there the bytes end after the last one."""
     return Cuts(HALF, len(frames(wire, HALF)) - (0 if wire == "google" else 1))
 
 
@@ -38,7 +38,7 @@ async def ended(wire: Wire, *acts: Act, retries: int = 5) -> Reply | ModelFailed
 
 
 @pytest.mark.parametrize("wire", PRICED)
-async def test_a_turn_that_fails_wholly_tells_what_its_broken_answers_cost(wire: Wire) -> None:
+async def test_a_failed_turn_reports_the_cost_of_its_broken_replies(wire: Wire) -> None:
     failure = await ended(wire, all_but_the_end(wire), retries=2)
     assert isinstance(failure, ModelFailed)
     assert failure.bill.usage == Usage(3000, 150)
@@ -46,7 +46,7 @@ async def test_a_turn_that_fails_wholly_tells_what_its_broken_answers_cost(wire:
 
 
 @pytest.mark.parametrize("wire", PRICED)
-async def test_a_broken_answer_is_paid_for_besides_the_one_that_came_after_it(wire: Wire) -> None:
+async def test_a_broken_reply_is_paid_for_in_addition_to_the_next_one(wire: Wire) -> None:
     whole = await ended(wire, FINE)
     reply = await ended(wire, all_but_the_end(wire), FINE)
     assert isinstance(whole, Reply) and isinstance(reply, Reply)
@@ -55,13 +55,13 @@ async def test_a_broken_answer_is_paid_for_besides_the_one_that_came_after_it(wi
     assert reply.filled == whole.filled == 1000, "the window holds the prompt once, however often it was sent"
 
 
-async def test_an_answer_that_breaks_off_at_its_beginning_has_cost_its_prompt() -> None:
+async def test_a_reply_cut_at_its_start_costs_its_prompt() -> None:
     failure = await ended("anthropic", Cuts(HALF, 1), retries=0)
     assert isinstance(failure, ModelFailed)
     assert failure.bill.usage.input == 1000
 
 
-async def test_waiting_for_a_person_does_not_forget_what_was_spent_before() -> None:
+async def test_waiting_for_a_person_keeps_the_earlier_cost() -> None:
     waits = await ended("anthropic", all_but_the_end("anthropic"), Refuses(401))
     assert isinstance(waits, ModelWaits)
     assert waits.bill.usage == Usage(1000, 50)
@@ -76,7 +76,7 @@ async def test_a_refused_request_costs_nothing(wire: Wire) -> None:
     assert failed.value.bill == Bill()
 
 
-async def test_a_broken_answer_of_another_provider_is_paid_for() -> None:
+async def test_a_broken_reply_of_a_library_provider_is_paid_for() -> None:
     with serving(all_but_the_end("openai-chat"), again=True) as server:
         config = ModelConfig(base_url=f"{server.url}/v1", retry=RetryBudget(per_turn=0))
         model = open_model("vllm:m", config, {}, World().outside())
@@ -90,7 +90,7 @@ async def test_a_broken_answer_of_another_provider_is_paid_for() -> None:
 
 @dataclass
 class Gives:
-    """A model that gives one and the same."""
+    """A model that always gives the same."""
 
     name: str
     what: Reply | Bill
@@ -108,7 +108,7 @@ SPENT = Bill(Usage(100, 10), 0.5)
 REPLY = Reply(text="2", usage=Usage(200, 20), cost_usd=0.25)
 
 
-async def test_what_the_first_model_spent_in_vain_is_part_of_the_price_of_its_fallback() -> None:
+async def test_the_cost_of_a_failed_model_is_added_to_its_fallback() -> None:
     reply = await Fallback((Gives("a:1", SPENT), Gives("b:2", REPLY))).reply(first_turn())
     assert (reply.usage, reply.cost_usd, reply.filled) == (Usage(300, 30), 0.75, 200)
 
@@ -121,7 +121,7 @@ async def test_one_unknown_price_makes_the_sum_unknown(first: Bill, second: Repl
     assert reply.cost_usd is None
 
 
-async def test_when_every_model_fails_the_failure_has_what_all_of_them_spent() -> None:
+async def test_a_failure_of_all_models_has_the_total_cost() -> None:
     with pytest.raises(ModelFailed) as failed:
         await Fallback((Gives("a:1", SPENT), Gives("b:2", SPENT))).reply(first_turn())
     assert failed.value.bill == Bill(Usage(200, 20), 1.0)

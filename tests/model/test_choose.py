@@ -1,4 +1,4 @@
-"""Which name opens which model, where its requests go and which key they carry; one line for what does not fit."""
+"""Which name opens which model, the target of its requests and their key; one line for errors."""
 
 import pytest
 from talking import ENVIRONMENT, KEY
@@ -31,7 +31,7 @@ def address(model: NativeModel) -> str:
         ("ollama:m:7b", "http://localhost:11434/v1/chat/completions"),
     ],
 )
-def test_a_provider_is_asked_at_its_own_address(name: str, goes_to: str) -> None:
+def test_a_provider_is_called_at_its_own_address(name: str, goes_to: str) -> None:
     model = wired(name)
     assert (address(model), model.name) == (goes_to, name)
 
@@ -76,7 +76,7 @@ def test_an_address_from_the_environment_counts_and_a_configured_one_wins(
         ("ollama:m", {"OLLAMA_HOST": "h:port"}, "OLLAMA_HOST: not an http or https address"),
     ],
 )
-def test_what_cannot_be_opened_is_one_line_without_any_key(
+def test_a_model_that_cannot_be_opened_is_one_line_without_a_key(
     name: str, environment: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(BadInput) as wrong:
@@ -86,7 +86,7 @@ def test_what_cannot_be_opened_is_one_line_without_any_key(
     assert "cret" not in str(wrong.value)
 
 
-def test_a_server_of_ones_own_needs_no_key() -> None:
+def test_a_local_server_needs_no_key() -> None:
     model = open_model("openai:m", ModelConfig(base_url="http://localhost:8000/v1"), {})
     assert isinstance(model, NativeModel)
     assert model.endpoint.key == ""
@@ -96,7 +96,7 @@ def test_the_newer_variable_of_google_wins_over_the_older() -> None:
     assert wired("google:m", {"GOOGLE_API_KEY": "new"}).endpoint.key == "new"
 
 
-def test_keys_are_in_no_representation() -> None:
+def test_keys_are_not_in_any_repr() -> None:
     for name in ("anthropic:m", "openai:m", "google:m"):
         model = wired(name)
         assert model.endpoint.key == KEY

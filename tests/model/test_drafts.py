@@ -1,4 +1,4 @@
-"""What may become the input of a call, and what may not: bounds, half characters, numbers that are none, ids."""
+"""What may become the input of a call: limits, partial characters, invalid numbers, ids."""
 
 import json
 
@@ -43,7 +43,7 @@ def nested(depth: int) -> str:
     ],
     ids=range(18),
 )
-def test_an_input_that_cannot_be_trusted_is_a_problem_and_empty(arguments: str, problem: str) -> None:
+def test_an_unreadable_input_is_a_problem_and_empty(arguments: str, problem: str) -> None:
     call = call_of(arguments)
     assert call.input == {}
     assert problem in call.problem
@@ -64,17 +64,17 @@ def test_an_input_that_cannot_be_trusted_is_a_problem_and_empty(arguments: str, 
     ],
     ids=range(8),
 )
-def test_an_ordinary_input_is_read_as_it_is(arguments: str, input: object) -> None:
+def test_an_ordinary_input_is_read_unchanged(arguments: str, input: object) -> None:
     assert call_of(arguments) == Call("c1", "shell", input)  # pyright: ignore[reportArgumentType] - objects all of them
 
 
-def test_the_last_call_before_the_limit_of_tokens_is_not_carried_out_when_it_is_cut() -> None:
+def test_a_call_cut_by_the_token_limit_does_not_run() -> None:
     assert "cut off at the token limit" in call_of('{"command": "rm -r', stop="length").problem
     assert "cut off at the token limit" in call_of("", stop="length").problem
     assert call_of('{"command": "ls"}', stop="length").problem == ""
 
 
-def test_an_id_that_is_taken_is_left_empty_and_a_call_that_came_twice_is_one() -> None:
+def test_a_repeated_id_is_left_empty_and_a_repeated_call_counts_once() -> None:
     wishes = [
         PartialCall("c1", "shell", '{"command": "a"}'),
         PartialCall("c1", "shell", '{"command": "b"}'),
@@ -93,7 +93,7 @@ def test_an_id_that_is_taken_is_left_empty_and_a_call_that_came_twice_is_one() -
     ]
 
 
-def test_text_has_no_half_characters() -> None:
+def test_text_has_no_lone_surrogates() -> None:
     assert whole_text("a\ud83d\ude00b\ud800c") == "a😀b\ufffdc"
 
 

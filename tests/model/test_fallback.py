@@ -1,4 +1,5 @@
-"""Fallbacks: the next model is asked when one fails for good, the reply says why, and the conversation stays there."""
+"""Fallbacks: the next model is used when one fails permanently, the reply says why, and the conversation stays
+there."""
 
 import json
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ Given = Reply | ModelFailed | ModelWaits
 
 @dataclass
 class Told:
-    """A model that does what it is told, turn by turn, and at the end the last thing again."""
+    """A model with a script per turn; at the end the last step repeats."""
 
     name: str
     gives: list[Given]
@@ -59,7 +60,7 @@ async def test_the_next_model_answers_and_says_why(failure: Given) -> None:
     assert (reply.text, reply.model, reply.fallback) == ("2", "b:2", f"a:1: {failure}")
 
 
-async def test_a_conversation_stays_with_the_model_that_answered() -> None:
+async def test_a_conversation_stays_with_the_model_that_replied() -> None:
     one, two = Told("a:1", [BUSY, Reply(text="1")]), Told("b:2", [Reply(text="2")])
     model = Fallback((one, two))
     replies = [await model.reply(turn(role)) for role in ("maker", "maker", "checker", "maker")]
@@ -67,14 +68,14 @@ async def test_a_conversation_stays_with_the_model_that_answered() -> None:
     assert [bool(reply.fallback) for reply in replies] == [True, True, False, True]
 
 
-async def test_the_first_is_asked_again_when_the_one_after_it_fails() -> None:
+async def test_the_first_model_is_tried_again_if_its_fallback_fails() -> None:
     one, two = Told("a:1", [BUSY, Reply(text="1")]), Told("b:2", [Reply(text="2"), BUSY])
     model = Fallback((one, two))
     replies = [await model.reply(turn()) for _ in range(2)]
     assert [(reply.text, bool(reply.fallback)) for reply in replies] == [("2", True), ("1", False)]
 
 
-async def test_a_bad_request_is_nobody_elses_to_answer() -> None:
+async def test_a_bad_request_is_not_sent_to_a_fallback() -> None:
     two = Told("b:2", [Reply(text="2")])
     with pytest.raises(ModelFailed, match="wrong"):
         await Fallback((Told("a:1", [WRONG]), two)).reply(turn())
@@ -86,14 +87,16 @@ async def test_a_bad_request_is_nobody_elses_to_answer() -> None:
     [((NO_KEY, BUSY), BUSY), ((BUSY, NO_KEY), BUSY), ((NO_KEY, GONE), NO_KEY), ((GONE, GONE), GONE)],
     ids=range(4),
 )
-async def test_when_all_fail_the_most_hopeful_failure_is_told(failures: tuple[Given, Given], told: Given) -> None:
+async def test_if_all_models_fail_the_most_recoverable_failure_is_reported(
+    failures: tuple[Given, Given], told: Given
+) -> None:
     model = Fallback(tuple(Told(f"m:{n}", [failure]) for n, failure in enumerate(failures)))
     with pytest.raises((ModelFailed, ModelWaits)) as failed:
         await model.reply(turn())
     assert failed.value is told
 
 
-async def test_a_dead_server_is_asked_once_and_then_the_one_behind_it(tmp_path: Path) -> None:
+async def test_a_dead_server_is_tried_once_and_then_its_fallback(tmp_path: Path) -> None:
     world, script = World(), tmp_path / "steps.json"
     script.write_text(json.dumps([{"text": "scripted"}]))
     with serving(Refuses(500), Says(Answer(text="too late"))) as server:

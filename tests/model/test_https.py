@@ -1,4 +1,4 @@
-"""Servers behind https, asked by all wires: the scheme counts in any case of its letters, and so do certificates."""
+"""Servers behind https, over all wires: the scheme counts in any letter case, and so do certificates."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ async def asked(server: WireServer, scheme: str, name: str) -> Reply | ModelFail
 
 @pytest.mark.parametrize("name", ["anthropic:m", "openai-chat:m", "vllm:m"])
 @pytest.mark.parametrize("scheme", ["https", "HTTPS", "Https"])
-async def test_a_server_with_a_certificate_is_asked_however_its_scheme_is_written(
+async def test_an_https_address_works_in_upper_and_lower_case(
     made: Certificate, monkeypatch: pytest.MonkeyPatch, scheme: str, name: str
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(made.file))
@@ -43,7 +43,7 @@ async def test_a_server_with_a_certificate_is_asked_however_its_scheme_is_writte
 
 
 @pytest.mark.parametrize("scheme", ["https", "HTTPS"])
-async def test_a_server_whose_certificate_nobody_vouches_for_is_refused(
+async def test_a_server_with_an_untrusted_certificate_is_refused(
     made: Certificate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path, "IP:127.0.0.1").file))
@@ -54,7 +54,7 @@ async def test_a_server_whose_certificate_nobody_vouches_for_is_refused(
 
 
 @pytest.mark.parametrize("scheme", ["http", "HTTP"])
-async def test_a_server_without_a_certificate_is_asked_however_its_scheme_is_written(scheme: str) -> None:
+async def test_an_http_address_works_in_upper_and_lower_case(scheme: str) -> None:
     with serving(FINE) as server:
         reply = await asked(server, scheme, "anthropic:m")
     assert isinstance(reply, Reply) and reply.text == "fine"

@@ -42,13 +42,13 @@ FINE = Says(Answer(text="fine"))
 
 
 def keys_at(server: WireServer) -> set[str]:
-    """Every key that arrived, in whichever field or path."""
+    """Every key that arrived, in any field or path."""
     heard = "\n".join(f"{one.path} {one.headers}" for one in (*server.received, *server.asides))
     return set(re.findall(r"key-of-([A-Za-z_-]+)", heard))
 
 
 def homes(server: WireServer) -> dict[str, str]:
-    """An environment in which every provider with a wire of ours is at home at this server, with its key."""
+    """An environment in which this server is the own server of every provider with a wire of ours, with its key."""
     addresses = {one.url_variables[0]: f"{server.url}/v1" for one in PROVIDERS.values()}
     return {**KEYS, **addresses}
 
@@ -66,7 +66,7 @@ def own(provider: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("asked", "owner"), list(product(PROVIDERS, (*PROVIDERS, "deepseek"))))
-async def test_a_server_gets_no_key_but_that_of_its_own_provider(asked: str, owner: str) -> None:
+async def test_a_server_gets_only_the_key_of_its_own_provider(asked: str, owner: str) -> None:
     with serving(FINE) as configured, serving(FINE) as home:
         config = ModelConfig(base_url=f"{configured.url}/v1", base_url_for=owner, retry=ONCE)
         assert await ask(f"{asked}:m", config, homes(home)) == "fine"
@@ -91,7 +91,7 @@ async def test_a_fallback_takes_its_key_to_the_server_of_its_own_provider(asked:
 
 
 @pytest.mark.parametrize("owner", PROVIDERS)
-async def test_a_server_configured_for_no_provider_in_particular_is_that_of_the_model_asked_for(owner: str) -> None:
+async def test_a_server_without_a_configured_provider_belongs_to_the_requested_model(owner: str) -> None:
     with serving(FINE) as configured, serving(FINE) as home:
         config = ModelConfig(base_url=f"{configured.url}/v1", retry=ONCE)
         assert await ask(f"{owner}:m", config, homes(home)) == "fine"
@@ -133,7 +133,7 @@ async def test_honest_use_of_a_provider_of_the_library_works_with_its_key(name: 
 
 
 @pytest.mark.usefixtures("every_key")
-async def test_without_the_defence_the_client_of_the_library_tells_openais_headers_to_anybody() -> None:
+async def test_without_the_defence_the_library_sends_openai_headers_to_any_server() -> None:
     with serving(FINE) as server:
         async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="own", max_retries=0) as client:
             await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}])
@@ -142,7 +142,7 @@ async def test_without_the_defence_the_client_of_the_library_tells_openais_heade
 
 @pytest.mark.usefixtures("every_key")
 @pytest.mark.parametrize("name", ["deepseek:m", "together:m"])
-async def test_a_provider_of_the_library_does_not_ask_at_the_server_of_another(name: str) -> None:
+async def test_a_provider_of_the_library_does_not_use_the_server_of_another(name: str) -> None:
     model = open_model(name, ModelConfig(base_url="http://127.0.0.1:9/v1", base_url_for="openai"), {})
     assert isinstance(model, OtherModel)
     assert "127.0.0.1" not in str(model.library.base_url)
@@ -151,20 +151,20 @@ async def test_a_provider_of_the_library_does_not_ask_at_the_server_of_another(n
 
 @pytest.mark.usefixtures("every_key")
 @pytest.mark.parametrize("name", ["gateway/anthropic", "gateway/google", "gateway/openai"])
-def test_a_server_behind_the_gateway_of_the_library_is_refused_and_gets_no_key_of_another(name: str) -> None:
+def test_the_gateway_names_of_the_library_are_refused_and_get_no_key(name: str) -> None:
     with serving(FINE) as server:
         with pytest.raises(BadInput, match=f"model.base_url has no effect on models of {name}"):
             open_model(f"{name}:m", ModelConfig(base_url=f"{server.url}/v1"), dict(os.environ))
     assert server.received == server.asides == []
 
 
-# -- redirections --
+# -- redirects --
 
 
 @pytest.mark.usefixtures("every_key")
 @pytest.mark.parametrize("status", [302, 307])
 @pytest.mark.parametrize("name", [*PROVIDERS, "deepseek", "azure", "google-cloud", "vllm", "litellm"])
-async def test_a_redirection_to_another_host_is_not_followed(name: str, status: int) -> None:
+async def test_a_redirect_to_another_host_is_not_followed(name: str, status: int) -> None:
     with serving(FINE, again=True) as other:
         there = f"{other.url.replace('127.0.0.1', 'localhost')}/v1/chat/completions"
         with serving(Refuses(status, headers={"Location": there}), again=True) as server:
@@ -173,7 +173,7 @@ async def test_a_redirection_to_another_host_is_not_followed(name: str, status: 
     assert server.received and other.received == other.asides == []
 
 
-async def test_a_client_that_followed_redirections_would_carry_a_key_to_another_host() -> None:
+async def test_a_client_that_followed_redirects_would_send_a_key_to_another_host() -> None:
     with serving(FINE) as other:
         there = f"{other.url.replace('127.0.0.1', 'localhost')}/v1/messages"
         with serving(Refuses(307, headers={"Location": there})) as server:

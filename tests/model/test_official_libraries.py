@@ -1,6 +1,6 @@
-"""The scripted server speaks the true wires: each provider's own library understands it, faults included.
+"""The scripted server speaks the true wires: each provider's own library understands it, including faults.
 
-What our wires are tested against is only worth something if the providers' libraries read it in the same way.
+Tests against the scripted server are useful only if the providers' libraries read it in the same way.
 """
 
 import json
@@ -24,7 +24,7 @@ def openai_client(server: WireServer) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0)
 
 
-def test_openais_library_reads_the_chat_completions_of_the_server() -> None:
+def test_the_openai_library_reads_the_chat_completions_of_the_test_server() -> None:
     with serving(Says(ANSWER), OVERLOADED) as server, openai_client(server) as client:
         with client.chat.completions.stream(model="m", messages=[{"role": "user", "content": "hi"}]) as stream:
             completion = stream.get_final_completion()
@@ -40,7 +40,7 @@ def test_openais_library_reads_the_chat_completions_of_the_server() -> None:
     assert calls == CALLS
 
 
-def test_openais_library_reads_the_responses_of_the_server() -> None:
+def test_the_openai_library_reads_the_responses_of_the_test_server() -> None:
     with serving(Says(ANSWER), OVERLOADED) as server, openai_client(server) as client:
         with client.responses.stream(model="m", input="hi") as stream:
             response = stream.get_final_response()
@@ -58,7 +58,7 @@ def test_openais_library_reads_the_responses_of_the_server() -> None:
     assert response.usage.input_tokens_details.cached_tokens == 40
 
 
-def test_anthropics_library_reads_the_messages_of_the_server() -> None:
+def test_the_anthropic_library_reads_the_messages_of_the_test_server() -> None:
     with serving(Says(ANSWER), OVERLOADED) as server:
         with anthropic.Anthropic(base_url=server.url, api_key=KEY, max_retries=0) as client:
             with client.messages.stream(
@@ -81,7 +81,7 @@ def asked(client: genai.Client) -> Iterator[types.GenerateContentResponse]:
     return client.models.generate_content_stream(model="m", contents="hi")  # pyright: ignore[reportUnknownMemberType] - it also takes images, which are untyped
 
 
-def test_googles_library_reads_the_contents_of_the_server() -> None:
+def test_the_google_library_reads_the_contents_of_the_test_server() -> None:
     with serving(Says(ANSWER), OVERLOADED) as server:
         options = types.HttpOptions(base_url=server.url, retry_options=types.HttpRetryOptions(attempts=1))
         with genai.Client(api_key=KEY, http_options=options) as client:

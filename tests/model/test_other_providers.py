@@ -1,4 +1,4 @@
-"""Providers without a wire of ours go through pydantic-ai, with the same replies and the same kinds of failure."""
+"""Providers without a wire of ours go through pydantic-ai, with the same replies and kinds of failure."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ FINE = Says(Answer(text="fine"))
 async def other(
     monkeypatch: pytest.MonkeyPatch, world: World, *acts: Act, deadlines: Deadlines | None = None
 ) -> AsyncGenerator[tuple[Model, WireServer]]:
-    """A model of vLLM's provider, which the library points at the scripted server."""
+    """A model of the vLLM provider, which the library directs to the scripted server."""
     with serving(*acts, again=True) as server:
         monkeypatch.setenv("VLLM_BASE_URL", f"{server.url}/v1")
         model = open_model("vllm:m", ModelConfig(deadlines=deadlines or Deadlines()), {}, world.outside())
@@ -36,7 +36,7 @@ async def other(
             await close_model(model)
 
 
-async def test_a_conversation_goes_through_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_conversation_works_through_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     acts = Says(Answer(text="I look.", calls=TWO_CALLS, cache_read=40)), Says(Answer(text="Done."))
     async with other(monkeypatch, World(), *acts) as (model, server):
@@ -66,22 +66,24 @@ async def test_a_conversation_goes_through_the_library(monkeypatch: pytest.Monke
     ],
     ids=["500", "429", "cut", "silent", "stalled"],
 )
-async def test_a_passing_fault_of_another_provider_is_asked_again(monkeypatch: pytest.MonkeyPatch, fault: Act) -> None:
+async def test_a_temporary_failure_of_a_library_provider_is_retried(
+    monkeypatch: pytest.MonkeyPatch, fault: Act
+) -> None:
     soon = Deadlines(first_event=1.0, silence=0.5)
-    # The library asks again by itself when it is refused, before anyone hears of it.
+    # The library retries a refused request itself, before we see it.
     faults = [fault] * (4 if isinstance(fault, Refuses) else 1)
     async with other(monkeypatch, World(), *faults, FINE, deadlines=soon) as (model, _):
         assert (await model.reply(first_turn())).text == "fine"
 
 
-async def test_a_refused_key_of_another_provider_waits_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refused_key_of_a_library_provider_waits_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
     async with other(monkeypatch, World(), Refuses(401)) as (model, _):
         with pytest.raises(ModelWaits) as waits:
             await model.reply(first_turn())
     assert waits.value.kind == "sign_in"
 
 
-async def test_a_bad_request_to_another_provider_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bad_request_to_a_library_provider_is_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     async with other(monkeypatch, World(), Refuses(400), FINE) as (model, server):
         with pytest.raises(ModelFailed) as failed:
             await model.reply(first_turn())
@@ -104,19 +106,19 @@ async def test_a_configured_address_counts_for_every_provider_of_the_library(
     assert [request.path for request in server.received] == ["/v1/chat/completions"]
 
 
-def test_a_configured_address_of_a_fallback_with_another_provider_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fallback_with_another_provider_keeps_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_BASE_URL", raising=False)
     config = ModelConfig(base_url="http://127.0.0.1:9/v1", fallback=("vllm:m",))
     with pytest.raises(BadInput, match="VLLM_BASE_URL"):
         open_model("openai-chat:m", config, {})
 
 
-def test_an_address_that_is_none_is_refused_for_providers_of_the_library_too() -> None:
+def test_an_invalid_address_is_refused_for_library_providers_too() -> None:
     with pytest.raises(BadInput, match=r"^model\.base_url: not an http or https address$"):
         open_model("vllm:m", ModelConfig(base_url="localhost:8000"), {})
 
 
-def test_a_provider_that_nobody_knows_is_named_with_the_way_to_find_one() -> None:
+def test_an_unknown_provider_is_named_with_how_to_find_one() -> None:
     with pytest.raises(BadInput, match=r"^nope:m: unknown provider 'nope'; see: donewhen models$"):
         open_model("nope:m", ModelConfig(), {})
 

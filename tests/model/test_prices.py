@@ -1,4 +1,4 @@
-"""Costs come from the installed price list; what it does not know has no cost, and that is not zero."""
+"""Costs come from the installed price list; an unknown model has no cost, which is not zero."""
 
 import pytest
 

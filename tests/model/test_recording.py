@@ -1,4 +1,4 @@
-"""What was said can be written down as JSON and is the same afterwards; a replay repeats it, failures included."""
+"""Turns can be stored as JSON and loaded unchanged; a replay repeats them, including failures."""
 
 import json
 from dataclasses import replace
@@ -68,13 +68,13 @@ def through_json(value: Any) -> Any:
 
 @settings(deadline=None)
 @given(REPLIES)
-def test_a_reply_is_the_same_after_it_was_written_down(reply: Reply) -> None:
+def test_a_reply_is_the_same_after_storing_and_loading(reply: Reply) -> None:
     assert reply_from(through_json(to_plain(reply))) == reply
 
 
 @settings(deadline=None)
 @given(MESSAGES)
-def test_a_message_is_the_same_after_it_was_written_down(message: Message) -> None:
+def test_a_message_is_the_same_after_storing_and_loading(message: Message) -> None:
     assert message_from(through_json(message_to_plain(message))) == message
 
 
@@ -87,7 +87,7 @@ def test_a_record_with_fields_of_a_later_version_can_be_read() -> None:
     [ModelFailed("broken", "network"), ModelFailed("no", "bad_request", True), ModelWaits("sign in", "sign_in")],
     ids=str,
 )
-def test_a_failure_is_the_same_after_it_was_written_down(failure: ModelFailed | ModelWaits) -> None:
+def test_a_failure_is_the_same_after_storing_and_loading(failure: ModelFailed | ModelWaits) -> None:
     again = failure_from(through_json(failure_to_plain(failure)))
     assert (type(again), str(again), vars(again)) == (type(failure), str(failure), vars(failure))
 
@@ -109,7 +109,7 @@ async def test_a_recorded_failure_fails_again_in_a_replay() -> None:
     assert (await model.reply(_turn(1))).text == "b"
 
 
-async def test_a_replay_that_runs_out_is_a_failure_for_good() -> None:
+async def test_a_replay_that_runs_out_is_a_permanent_failure() -> None:
     with pytest.raises(ModelFailed, match="replay:s1 has 0 turns of maker") as failed:
         await Replay("replay:s1", {}).reply(_turn(0))
     assert failed.value.final

@@ -1,4 +1,4 @@
-"""A server that repeats the key it was sent: no part of the key is in what a person reads, whatever asks the server."""
+"""A server that repeats its key: no part of the key is in what a person reads, for every client."""
 
 import json
 
@@ -49,7 +49,7 @@ async def words(name: str, *acts: Act, user: str = "") -> str:
 
 
 def parts_of(secret: str, text: str) -> list[str]:
-    """Which parts of a secret are in a text: none of 8 characters may be."""
+    """Return the parts of a secret in a text: none of 8 characters may be there."""
     return [part for place in range(len(secret) - 7) if (part := secret[place : place + 8]) in text]
 
 
@@ -59,7 +59,7 @@ def refusal(status: int, message: str) -> Refuses:
 
 @every_model
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
-async def test_a_key_that_is_repeated_in_a_refusal_is_not_shown_and_the_other_words_are(name: str, status: int) -> None:
+async def test_a_key_repeated_in_a_refusal_is_removed_and_the_other_text_is_shown(name: str, status: int) -> None:
     shown = await words(name, refusal(status, f"Incorrect API key provided: {LONG_KEY}. You can find yours elsewhere."))
     assert not parts_of(LONG_KEY, shown)
     assert "Incorrect API key provided: …. You can find yours elsewhere." in shown and f"(HTTP {status})" in shown
@@ -67,7 +67,7 @@ async def test_a_key_that_is_repeated_in_a_refusal_is_not_shown_and_the_other_wo
 
 @every_model
 @pytest.mark.parametrize("before", [240, LONGEST_MESSAGE - 8, LONGEST_MESSAGE - 1])
-async def test_a_key_that_lies_where_the_message_is_cut_is_not_shown_in_part(name: str, before: int) -> None:
+async def test_a_key_at_the_cut_of_a_message_is_not_shown_in_part(name: str, before: int) -> None:
     shown = await words(name, refusal(401, "x" * before + LONG_KEY))
     assert not parts_of(LONG_KEY, shown)
     assert "x" * before in shown
@@ -82,20 +82,20 @@ async def test_a_key_in_a_long_text_that_is_not_json_is_not_shown(name: str, gap
 
 
 @every_model
-async def test_the_beginning_of_a_key_that_the_server_itself_cut_off_is_not_shown(name: str) -> None:
+async def test_the_start_of_a_key_cut_by_the_server_is_not_shown(name: str) -> None:
     shown = await words(name, refusal(401, f"bad key {LONG_KEY[:40]}"))
     assert not parts_of(LONG_KEY, shown) and "bad key …" in shown
 
 
 @pytest.mark.parametrize("name", list(VARIABLES)[:4])
 @pytest.mark.parametrize("before", ["", "because ", "z" * 220])
-async def test_a_key_that_a_stream_gives_as_the_reason_of_its_end_is_not_shown(name: str, before: str) -> None:
+async def test_a_key_in_the_finish_reason_of_a_stream_is_not_shown(name: str, before: str) -> None:
     shown = await words(name, Says(Answer(text="half", stop=f"{before}{LONG_KEY}")))
     assert not parts_of(LONG_KEY, shown) and f"it finished for an unknown reason, '{before}…" in shown
 
 
 @every_model
-async def test_a_key_in_a_stream_that_is_no_answer_is_not_shown(name: str) -> None:
+async def test_a_key_in_an_invalid_stream_is_not_shown(name: str) -> None:
     error = json.dumps({"type": "error", "error": {"type": "api_error", "message": f"{'y' * 260} {LONG_KEY}"}})
     shown = await words(name, Sends(lambda _: f"event: error\ndata: {error}\n\n".encode()))
     assert not parts_of(LONG_KEY, shown)
@@ -104,12 +104,12 @@ async def test_a_key_in_a_stream_that_is_no_answer_is_not_shown(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["openai-chat:m", "vllm:m", "deepseek:m"])
-async def test_a_password_of_the_address_that_is_repeated_is_not_shown(name: str) -> None:
+async def test_a_repeated_password_of_the_address_is_not_shown(name: str) -> None:
     shown = await words(name, refusal(400, "no user with pass%wort123 or pass%25wort123"), user="me:pass%25wort123")
     assert "wort123" not in shown and "no user with … or …" in shown
 
 
-def test_a_message_is_shown_as_it_is_when_no_secret_is_in_it() -> None:
+def test_a_message_without_a_secret_is_shown_unchanged() -> None:
     setback = RequestError("bad model: ollama", "bad_request")
     setback.clean(("ollama", LONG_KEY, ""))
     assert setback.message == "bad model: ollama", "what is shorter than any key is a word like others"

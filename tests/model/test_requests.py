@@ -1,4 +1,4 @@
-"""What we send has the shape that the providers' own libraries declare for it: no unknown field, each message valid."""
+"""Our requests have the shape that the providers' own libraries declare: no unknown field, each message valid."""
 
 import json
 from typing import Any, get_type_hints
@@ -29,14 +29,14 @@ async def sent(wire: Wire, name: str = "") -> dict[str, Any]:
     return json.loads(server.received[2].body)
 
 
-# Kept, because what they give is looked at later than they are asked.
+# Kept, because their results are examined later.
 CHAT = TypeAdapter(list[ChatCompletionMessageParam])
 RESPONSES = TypeAdapter(list[ResponseInputItemParam])
 ANTHROPIC = TypeAdapter(list[MessageParam])
 
 
 def whole(value: Any) -> Any:
-    """What a validator gave, with everything in it that it looks at only when it is asked for."""
+    """Return a validator's result with all its lazily validated parts."""
     if isinstance(value, dict):
         return {key: whole(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType] - any JSON
     if hasattr(value, "__iter__") and not isinstance(value, str):
@@ -45,7 +45,7 @@ def whole(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4.1", "openai-chat:gpt-5"])
-async def test_chat_completions_are_asked_as_openais_library_declares(name: str) -> None:
+async def test_chat_completion_requests_match_the_openai_library(name: str) -> None:
     body = await sent("openai-chat", name)
     assert body.keys() <= get_type_hints(completion_create_params.CompletionCreateParamsStreaming).keys()
     messages = whole(CHAT.validate_python(body["messages"]))
@@ -55,21 +55,21 @@ async def test_chat_completions_are_asked_as_openais_library_declares(name: str)
 
 
 @pytest.mark.parametrize("name", ["openai-responses:gpt-4.1", "openai-responses:gpt-5"])
-async def test_responses_are_asked_as_openais_library_declares(name: str) -> None:
+async def test_responses_requests_match_the_openai_library(name: str) -> None:
     body = await sent("openai-responses", name)
     assert body.keys() <= get_type_hints(response_create_params.ResponseCreateParamsStreaming).keys()
     items = whole(RESPONSES.validate_python(body["input"]))
     assert len(items) == 9
 
 
-async def test_messages_are_asked_as_anthropics_library_declares() -> None:
+async def test_messages_requests_match_the_anthropic_library() -> None:
     body = await sent("anthropic", "anthropic:claude-sonnet-5-5")
     assert body.keys() <= get_type_hints(message_create_params.MessageCreateParamsStreaming).keys()
     messages = whole(ANTHROPIC.validate_python(body["messages"]))
     assert [message["role"] for message in messages] == ["user", "assistant", "user", "assistant", "user"]
 
 
-async def test_contents_are_asked_as_googles_library_declares() -> None:
+async def test_contents_requests_match_the_google_library() -> None:
     body = await sent("google")
     assert body.keys() == {"generationConfig", "systemInstruction", "tools", "contents"}
     contents = [types.Content.model_validate(content) for content in body["contents"]]

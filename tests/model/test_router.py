@@ -1,4 +1,4 @@
-"""`auto`: only what is configured, the better one more often, the untried now and then, and always a reason."""
+"""`auto`: only configured models, the better one more often, an untried one now and then, and always a reason."""
 
 from collections import Counter
 
@@ -35,7 +35,7 @@ def test_with_nothing_configured_the_reason_names_the_variables_that_help() -> N
         assert variable in choice.reason
 
 
-def test_without_history_the_first_is_taken() -> None:
+def test_without_history_the_first_model_is_chosen() -> None:
     assert choose([A, B], [], seed=7).model == A
     assert "none has a history" in choose([A, B], [], seed=7).reason
 
@@ -45,17 +45,17 @@ def test_the_same_seed_gives_the_same_choice() -> None:
     assert len({choose([A, B], history, seed=5) for _ in range(10)}) == 1
 
 
-def test_a_model_that_is_verified_more_often_is_taken_more_often() -> None:
+def test_a_model_that_is_verified_more_often_is_chosen_more_often() -> None:
     taken = shares([A, B], rows(A, 18, 2) + rows(B, 4, 16))
     assert taken[A] > 190
 
 
-def test_of_two_equally_good_models_the_cheaper_is_taken() -> None:
+def test_of_two_equally_good_models_the_cheaper_is_chosen() -> None:
     taken = shares([A, B], rows(A, 18, 2, 2.0) + rows(B, 18, 2, 0.2))
     assert taken[B] > 190
 
 
-def test_a_cheap_model_that_is_hardly_ever_right_does_not_win() -> None:
+def test_a_cheap_model_that_is_rarely_verified_is_not_chosen() -> None:
     taken = shares([A, B], rows(A, 19, 1, 0.5) + rows(B, 0, 20, 0.001))
     assert taken[A] > 150
 
@@ -75,7 +75,7 @@ def test_a_model_without_prices_does_not_count_as_free() -> None:
     assert taken[A] > 150
 
 
-def test_what_is_excluded_is_taken_only_when_there_is_nothing_else() -> None:
+def test_an_excluded_model_is_chosen_only_if_there_is_no_other() -> None:
     assert choose([A, B], rows(A, 9, 0), seed=1, exclude={A}).model == B
     alone = choose([A], [], seed=1, exclude={A})
     assert alone.model == A

@@ -1,4 +1,4 @@
-"""Scripted models: steps by role and number, honest failures, and one line for every mistake in a file."""
+"""Scripted models: steps by role and number, real failures, and one line for every error in a file."""
 
 import json
 import os
@@ -55,7 +55,7 @@ async def test_each_turn_gets_the_step_with_its_number(script: Write) -> None:
     assert await said_by(model, 0) == first
 
 
-async def test_roles_have_steps_of_their_own_and_a_missing_role_has_none(script: Write) -> None:
+async def test_each_role_has_its_own_steps_and_a_missing_role_has_none(script: Write) -> None:
     model = open_scripted(script({"maker": [{"text": "m"}], "worker:a": [{"text": "w"}]}))
     assert (await said_by(model, 0)).text == "m"
     assert (await said_by(model, 0, "worker:a")).text == "w"
@@ -63,7 +63,7 @@ async def test_roles_have_steps_of_their_own_and_a_missing_role_has_none(script:
         await said_by(model, 0, "planner")
 
 
-async def test_a_script_that_runs_out_is_a_failure_for_good(script: Write) -> None:
+async def test_a_script_that_runs_out_is_a_permanent_failure(script: Write) -> None:
     model = open_scripted(script([{"text": "only"}]))
     with pytest.raises(ModelFailed) as failed:
         await said_by(model, 1)
@@ -78,7 +78,7 @@ async def test_a_step_with_an_error_fails_and_the_next_step_follows(script: Writ
     assert (await said_by(model, 1)).text == "again"
 
 
-async def test_a_delay_is_waited_for_before_the_reply(script: Write) -> None:
+async def test_a_delay_passes_before_the_reply(script: Write) -> None:
     world = World()
     heard: list[str] = []
     model = open_scripted(script([{"text": "late", "delay": 1.5}]), world.outside().pause)
@@ -86,7 +86,7 @@ async def test_a_delay_is_waited_for_before_the_reply(script: Write) -> None:
     assert (world.pauses, heard, reply.duration_ms) == ([1.5], ["late"], 1500)
 
 
-async def test_an_input_that_is_no_object_is_a_call_with_a_problem(script: Write) -> None:
+async def test_an_input_that_is_not_an_object_is_a_call_with_a_problem(script: Write) -> None:
     reply = await said_by(open_scripted(script([{"tool": {"name": "shell", "input": "ls"}}])), 0)
     assert reply.calls == (Call("", "shell", {}, "the input is not an object"),)
 
@@ -147,7 +147,7 @@ def test_a_script_that_is_a_device_or_a_pipe_is_refused_at_once(tmp_path: Path, 
         open_scripted(str(tmp_path / file))
 
 
-async def test_a_script_of_one_step_is_told_as_one(script: Write) -> None:
+async def test_the_message_about_a_script_of_one_step_is_singular(script: Write) -> None:
     model = open_scripted(script([{"text": "a"}]))
     with pytest.raises(ModelFailed, match=r"^the script has 1 step for maker, but turn 2 was requested$"):
         await said_by(model, 1)
@@ -165,7 +165,7 @@ JSON = st.recursive(
 
 @settings(deadline=None, max_examples=examples(150))
 @given(content=JSON)
-def test_any_file_is_a_script_or_one_line_of_complaint(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
+def test_any_file_is_a_script_or_one_error_line(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
     file = tmp_path_factory.getbasetemp() / "any.json"
     file.write_text(json.dumps(content))
     try:
@@ -179,7 +179,7 @@ def test_any_file_is_a_script_or_one_line_of_complaint(tmp_path_factory: pytest.
 
 @settings(deadline=None, max_examples=examples(50))
 @given(steps=st.lists(st.text(min_size=1, max_size=20), max_size=5), number=st.integers(0, 6))
-async def test_the_step_is_the_number_of_the_turn_or_a_failure(
+async def test_every_turn_gets_its_step_or_a_failure(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], number: int
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "numbered.json"

@@ -1,4 +1,4 @@
-"""What a person is told about a request that failed: which key, which server, which address. Never the secret in it."""
+"""Messages about a failed request: which key, which server, which address. Never the secret."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ async def test_a_refused_key_is_named_by_its_variable(name: str, environment: di
 
 
 @pytest.mark.parametrize("act", [Refuses(404, b"404 page not found"), Refuses(404, b'{"error": {"message": "no m"}}')])
-async def test_what_is_not_found_is_told_with_where_it_was_looked_for(act: Act) -> None:
+async def test_a_missing_model_is_reported_with_its_server(act: Act) -> None:
     with serving(act, again=True) as server:
         address = server.url.replace("http://", "http://me:secret@") + "/elsewhere"
         said = await words("openai-chat:m", address, {})
@@ -87,7 +87,7 @@ print(*answers)
 """
 
 
-def test_prices_are_loaded_while_the_first_answer_is_on_its_way() -> None:
+def test_prices_are_loaded_while_waiting_for_the_first_reply() -> None:
     shown = subprocess.run(
         [sys.executable, "-c", ASKS_ONCE], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True
     )

@@ -1,4 +1,4 @@
-"""Server-sent events: the same events however the bytes were cut, and a clear break for what is none."""
+"""Server-sent events: the same events for any chunking, and a clear error for invalid ones."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ def heard(*chunks: bytes) -> list[ServerEvent]:
 
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[bytes, list[ServerEvent]]:
-    """Bytes of a stream and the events that are in it, with comments, other fields and all three ends of lines."""
+    """Bytes of a stream and its events, with comments, other fields and all three line endings."""
     newline = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     text, events = "", list[ServerEvent]()
     for _ in range(draw(st.integers(0, 4))):
@@ -34,7 +34,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[ServerEvent]]:
 @given(streams(), st.data())
 def test_any_chunking_gives_the_same_events(stream: tuple[bytes, list[ServerEvent]], data: st.DataObject) -> None:
     content, events = stream
-    # A last `\r` may be half of an end of line, so only one more byte shows that it was none.
+    # A last `\\r` may be half of a line ending, so only one more byte shows that it was not.
     content += b":"
     cuts = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=6)))
     edges = [0, *cuts, len(content)]
@@ -53,24 +53,24 @@ def test_any_bytes_are_events_or_a_broken_stream(chunks: list[bytes]) -> None:
     assert all(event.data.encode() for event in found if event.data)
 
 
-def test_comments_are_no_events() -> None:
+def test_comments_are_not_events() -> None:
     assert heard(b": one\n\n:two\n\n", b"data: x\n\n") == [ServerEvent("", "x")]
 
 
-def test_an_event_that_never_ends_is_never_given() -> None:
+def test_an_unterminated_event_is_never_returned() -> None:
     assert heard(b"data: x\n\ndata: y\n") == [ServerEvent("", "x")]
 
 
-def test_a_space_after_the_colon_and_a_mark_at_the_start_are_not_data() -> None:
+def test_a_space_after_the_colon_and_a_byte_order_mark_are_not_data() -> None:
     assert heard(b"\xef\xbb\xbfdata:x\n\ndata:  y\n\n") == [ServerEvent("", "x"), ServerEvent("", " y")]
 
 
-def test_bytes_that_are_no_text_break_the_stream() -> None:
+def test_invalid_bytes_break_the_stream() -> None:
     with pytest.raises(BrokenStream, match="UTF-8"):
         heard(b"data: \xff\xfe\n\n")
 
 
-def test_a_character_that_is_cut_in_two_is_whole_again() -> None:
+def test_a_character_split_over_two_chunks_is_assembled() -> None:
     assert heard(b"data: \xf0\x9f", b"\x98\x80\n\n") == [ServerEvent("", "😀")]
 
 

@@ -1,4 +1,4 @@
-"""Faults of servers and networks, over every wire: what is asked again, what is not, and half an answer is none."""
+"""Faults of servers and networks, over every wire: what is retried, what is not, and a partial reply is no reply."""
 
 import json
 import socket
@@ -38,7 +38,7 @@ FINE = Says(Answer(text="fine"))
 NO_TEMPERATURE = Refuses(400, b'{"error": {"message": "no temperature here"}}')
 CALLING = Answer(text="I look.", calls=TWO_CALLS)
 SOON = Deadlines(first_event=0.5, silence=0.5)
-"""Short enough to be waited for; a busy machine may need more than one request even after the fault."""
+"""Short enough to wait for; a busy machine may need more than one request even after the fault."""
 
 
 async def outcome(
@@ -49,7 +49,7 @@ async def outcome(
     retry: RetryBudget | None = None,
     again: bool = False,
 ) -> tuple[Reply | ModelFailed | ModelWaits, int]:
-    """How a turn ended, and how many requests it took."""
+    """How a turn ended, and the number of its requests."""
     with serving(*acts, again=again) as server:
         async with talking(server, wire, world, deadlines=deadlines, retry=retry) as model:
             try:
@@ -77,7 +77,7 @@ async def waits(wire: Wire, *acts: Act) -> ModelWaits:
 
 @every_wire
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-async def test_a_passing_fault_is_asked_again_after_a_growing_pause(wire: Wire, status: int) -> None:
+async def test_a_temporary_failure_is_retried_after_a_growing_pause(wire: Wire, status: int) -> None:
     world = World()
     ended, requests = await outcome(wire, *[Refuses(status)] * 3, FINE, world=world)
     assert isinstance(ended, Reply)
@@ -97,7 +97,7 @@ async def test_a_passing_fault_is_asked_again_after_a_growing_pause(wire: Wire, 
     ],
     ids=["seconds", "parts of one", "milliseconds", "date", "past date", "nonsense"],
 )
-async def test_the_pause_is_the_one_that_the_server_wants(wire: Wire, headers: dict[str, str], pause: float) -> None:
+async def test_the_pause_is_the_one_that_the_server_asks_for(wire: Wire, headers: dict[str, str], pause: float) -> None:
     world = World()
     ended, _ = await outcome(wire, Refuses(429, headers=headers), FINE, world=world)
     assert isinstance(ended, Reply)
@@ -105,19 +105,19 @@ async def test_the_pause_is_the_one_that_the_server_wants(wire: Wire, headers: d
 
 
 @every_wire
-async def test_a_limit_that_is_far_from_its_end_waits_for_a_person_with_the_time_of_it(wire: Wire) -> None:
+async def test_a_limit_with_a_distant_reset_waits_for_a_person_with_the_reset_time(wire: Wire) -> None:
     found = await waits(wire, Refuses(429, headers={"Retry-After": "7200"}))
     assert (found.kind, found.reset_at) == ("quota", "2027-01-15T10:00:00Z")
 
 
 @every_wire
-async def test_a_limit_whose_end_only_a_header_tells_waits_until_then(wire: Wire) -> None:
+async def test_a_limit_with_its_reset_in_a_header_waits_until_then(wire: Wire) -> None:
     found = await waits(wire, Refuses(429, headers={"Anthropic-Ratelimit-Unified-Reset": f"{NOW + 7200:.0f}"}))
     assert (found.kind, found.reset_at) == ("quota", "2027-01-15T10:00:00Z")
 
 
 @every_wire
-async def test_an_overloaded_server_is_given_up_after_the_budget_of_the_turn(wire: Wire) -> None:
+async def test_an_overloaded_server_is_retried_within_the_budget_of_the_turn(wire: Wire) -> None:
     world = World()
     ended, requests = await outcome(wire, Refuses(529), world=world, retry=RetryBudget(per_turn=3), again=True)
     assert isinstance(ended, ModelFailed)
@@ -125,7 +125,7 @@ async def test_an_overloaded_server_is_given_up_after_the_budget_of_the_turn(wir
     assert "tried 4 times" in str(ended)
 
 
-async def test_the_budget_of_a_run_counts_over_its_turns() -> None:
+async def test_the_retry_budget_of_a_run_covers_all_turns() -> None:
     world = World()
     with serving(Refuses(500), again=True) as server:
         async with talking(server, "anthropic", world, retry=RetryBudget(per_turn=3, per_run=5)) as model:
@@ -136,7 +136,7 @@ async def test_the_budget_of_a_run_counts_over_its_turns() -> None:
     assert len(world.pauses) == 5
 
 
-async def test_pauses_are_bounded_in_sum() -> None:
+async def test_the_sum_of_pauses_is_bounded() -> None:
     world = World()
     await outcome(
         "openai-chat", Refuses(500), world=world, retry=RetryBudget(per_turn=50, secs_per_turn=40), again=True
@@ -175,7 +175,7 @@ async def test_jitter_is_at_most_half_of_a_pause() -> None:
     ],
     ids=range(8),
 )
-async def test_a_bad_request_is_never_asked_again(wire: Wire, body: bytes, kind: str) -> None:
+async def test_a_bad_request_is_never_retried(wire: Wire, body: bytes, kind: str) -> None:
     ended, requests = await outcome(wire, Refuses(400, body), again=True)
     assert isinstance(ended, ModelFailed)
     assert (ended.kind, ended.final, requests) == (kind, True, 1)
@@ -192,7 +192,7 @@ async def test_a_refused_key_waits_for_a_person(wire: Wire, status: int) -> None
     assert KEY not in str(found)
 
 
-async def test_a_bad_key_that_google_calls_a_bad_request_waits_for_a_person() -> None:
+async def test_a_bad_key_reported_by_google_as_a_bad_request_waits_for_a_person() -> None:
     body = b'{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "X"}}'
     assert (await waits("google", Refuses(400, body))).kind == "sign_in"
 
@@ -224,14 +224,14 @@ async def test_a_bad_key_that_google_calls_a_bad_request_waits_for_a_person() ->
     ],
     ids=["openai", "responses", "credit", "spending limit", "billing", "plan", "google per day"],
 )
-async def test_a_quota_that_is_used_up_waits_with_the_reset_time_where_it_is_told(
+async def test_an_exhausted_quota_waits_with_the_reset_time_if_known(
     wire: Wire, status: int, error: dict[str, object], reset_at: str
 ) -> None:
     found = await waits(wire, Refuses(status, json.dumps({"error": error}).encode()))
     assert (found.kind, found.reset_at) == ("quota", reset_at)
 
 
-async def test_google_is_asked_again_when_its_limit_per_minute_ends() -> None:
+async def test_google_is_retried_when_its_limit_per_minute_ends() -> None:
     world = World()
     details = [{"violations": [{"quotaId": "GenerateRequestsPerMinute"}]}, {"retryDelay": "34.5s"}]
     body = json.dumps({"error": {"status": "RESOURCE_EXHAUSTED", "message": "slow", "details": details}}).encode()
@@ -266,7 +266,7 @@ async def test_a_name_that_does_not_exist_is_a_network_failure() -> None:
 
 
 @every_wire
-async def test_a_server_that_is_silent_is_asked_again(wire: Wire) -> None:
+async def test_a_silent_server_is_retried(wire: Wire) -> None:
     ended, requests = await outcome(wire, Silent(), FINE, deadlines=SOON, again=True)
     assert isinstance(ended, Reply)
     assert ended.text == "fine"
@@ -276,7 +276,7 @@ async def test_a_server_that_is_silent_is_asked_again(wire: Wire) -> None:
 @pytest.mark.sample(4)
 @every_wire
 @pytest.mark.parametrize("events", [1, 2, 4])
-async def test_an_answer_that_stops_half_way_is_asked_for_again_and_none_of_it_is_used(wire: Wire, events: int) -> None:
+async def test_a_partial_reply_is_retried_and_not_used(wire: Wire, events: int) -> None:
     ended, requests = await outcome(wire, Stalls(CALLING, min(events, last(wire))), FINE, deadlines=SOON, again=True)
     assert isinstance(ended, Reply)
     assert (ended.text, ended.calls) == ("fine", ())
@@ -289,7 +289,7 @@ def last(wire: Wire) -> int:
 
 @every_wire
 @pytest.mark.parametrize("events", [0, 2])
-async def test_signs_of_life_are_no_answer(wire: Wire, events: int) -> None:
+async def test_keep_alive_events_are_not_a_reply(wire: Wire, events: int) -> None:
     ended, requests = await outcome(wire, Pings(CALLING, events), FINE, deadlines=SOON, again=True)
     assert isinstance(ended, Reply)
     assert ended.text == "fine"
@@ -297,7 +297,7 @@ async def test_signs_of_life_are_no_answer(wire: Wire, events: int) -> None:
 
 
 @every_wire
-async def test_an_answer_that_never_ends_is_stopped_by_the_deadline_for_all_of_it(wire: Wire) -> None:
+async def test_an_endless_reply_is_stopped_by_the_total_deadline(wire: Wire) -> None:
     endless = Says(Answer(text="word " * 20, calls=TWO_CALLS), gap_secs=0.1)
     ended, _ = await outcome(wire, endless, deadlines=Deadlines(total=0.15), again=True)
     assert isinstance(ended, ModelFailed)
@@ -305,20 +305,18 @@ async def test_an_answer_that_never_ends_is_stopped_by_the_deadline_for_all_of_i
 
 
 @every_wire
-async def test_a_slow_answer_within_its_deadlines_is_an_answer(wire: Wire) -> None:
+async def test_a_slow_reply_within_its_deadlines_is_accepted(wire: Wire) -> None:
     ended, requests = await outcome(wire, Says(CALLING, gap_secs=0.02), deadlines=Deadlines(silence=5.0))
     assert isinstance(ended, Reply)
     assert (len(ended.calls), requests) == (2, 1)
 
 
-# -- half answers --
+# -- partial replies --
 
 
 @every_wire
 @pytest.mark.parametrize("orderly", [False, True], ids=["connection cut", "stream ended"])
-async def test_an_answer_that_is_cut_anywhere_is_asked_for_again_and_never_carried_out(
-    wire: Wire, orderly: bool
-) -> None:
+async def test_a_reply_cut_at_any_point_is_retried_and_never_executed(wire: Wire, orderly: bool) -> None:
     for events in range(len(frames(wire, CALLING))):
         ended, requests = await outcome(wire, Cuts(CALLING, events, orderly), FINE)
         assert isinstance(ended, Reply)
@@ -326,14 +324,14 @@ async def test_an_answer_that_is_cut_anywhere_is_asked_for_again_and_never_carri
 
 
 @every_wire
-async def test_a_stream_that_always_lacks_its_end_is_a_malformed_answer(wire: Wire) -> None:
+async def test_a_stream_that_always_lacks_its_end_is_a_malformed_reply(wire: Wire) -> None:
     found = await failure(wire, Cuts(CALLING, last(wire), orderly=True), again=True)
     assert (found.kind, found.final) == ("malformed", False)
 
 
 @every_wire
-async def test_what_follows_the_end_of_an_answer_is_not_heard(wire: Wire) -> None:
-    """The same answer twice in one stream is one reply, with each call once."""
+async def test_data_after_the_end_of_a_reply_is_ignored(wire: Wire) -> None:
+    """The same reply twice in one stream is one reply, with each call once."""
 
     def twice(asked: Wire) -> bytes:
         return b"".join(frames(asked, CALLING) * 2)
@@ -344,7 +342,7 @@ async def test_what_follows_the_end_of_an_answer_is_not_heard(wire: Wire) -> Non
 
 
 @every_wire
-async def test_an_unknown_reason_to_finish_is_never_an_answer(wire: Wire) -> None:
+async def test_a_reply_with_an_unknown_finish_reason_is_not_accepted(wire: Wire) -> None:
     odd = Says(Answer(text="I look.", calls=TWO_CALLS, stop="tired"))
     assert (await failure(wire, odd, again=True)).kind == "malformed"
 
@@ -373,7 +371,7 @@ async def test_a_refusal_has_its_own_kind(wire: Wire, stop: str) -> None:
         ("google", "MAX_TOKENS"),
     ],
 )
-async def test_a_call_that_was_cut_at_the_limit_of_tokens_is_not_carried_out(wire: Wire, stop: str) -> None:
+async def test_a_call_cut_at_the_token_limit_is_not_executed(wire: Wire, stop: str) -> None:
     calls = (TWO_CALLS[0], SaidCall("c2", "shell", '{"command": "rm -r'))
     ended, requests = await outcome(wire, Says(Answer(calls=calls, stop=stop)))
     assert isinstance(ended, Reply)
@@ -397,14 +395,14 @@ async def test_an_error_inside_a_stream_counts_like_its_status(wire: Wire) -> No
     assert (ended.text, requests, len(world.pauses)) == ("fine", 2, 1)
 
 
-# -- malformed answers --
+# -- malformed replies --
 
 BROKEN_ARGUMENTS = ['{"command": "ls', "[1]", '{"a": "\\ud800"}', '{"a":' * 300 + "1" + "}" * 300]
 
 
 @every_wire
 @pytest.mark.parametrize("arguments", BROKEN_ARGUMENTS, ids=["cut", "list", "half a character", "deep"])
-async def test_a_call_that_cannot_be_read_is_asked_for_again(wire: Wire, arguments: str) -> None:
+async def test_an_unreadable_call_is_retried(wire: Wire, arguments: str) -> None:
     broken = Says(Answer(calls=(SaidCall("c1", "shell", arguments),)))
     ended, requests = await outcome(wire, broken, FINE)
     assert isinstance(ended, Reply)
@@ -413,7 +411,7 @@ async def test_a_call_that_cannot_be_read_is_asked_for_again(wire: Wire, argumen
 
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
 @pytest.mark.parametrize("retry", [RetryBudget(), RetryBudget(per_turn=0)], ids=["retries", "no retries"])
-async def test_a_call_that_is_never_readable_is_given_with_its_problem_and_its_whole_cost(
+async def test_a_call_that_stays_unreadable_is_returned_with_its_problem_and_total_cost(
     wire: Wire, retry: RetryBudget
 ) -> None:
     broken = Says(Answer(calls=(SaidCall("c1", "shell", '{"command": "ls'),), input=100, output=10))
@@ -426,7 +424,7 @@ async def test_a_call_that_is_never_readable_is_given_with_its_problem_and_its_w
 
 
 @every_wire
-async def test_an_argument_of_ten_megabytes_is_refused_with_bounded_work(wire: Wire) -> None:
+async def test_an_argument_of_ten_megabytes_is_refused_in_bounded_time(wire: Wire) -> None:
     huge = Says(Answer(calls=(SaidCall("c1", "write_file", json.dumps({"content": "x" * 10_000_000})),)))
     ended, _ = await outcome(wire, huge, retry=RetryBudget(per_turn=0))
     if isinstance(ended, Reply):
@@ -448,7 +446,7 @@ async def test_an_argument_of_ten_megabytes_is_refused_with_bounded_work(wire: W
     ],
     ids=["no UTF-8", "deep", "NaN", "a number", "no JSON"],
 )
-async def test_a_stream_with_a_broken_event_is_asked_for_again(wire: Wire, start: bytes) -> None:
+async def test_a_stream_with_a_broken_event_is_retried(wire: Wire, start: bytes) -> None:
     ended, requests = await outcome(wire, Sends(lambda asked: start + b"".join(frames(asked, CALLING))), FINE)
     assert isinstance(ended, Reply)
     assert (ended.text, ended.calls, requests) == ("fine", (), 2)
@@ -456,14 +454,14 @@ async def test_a_stream_with_a_broken_event_is_asked_for_again(wire: Wire, start
 
 @every_wire
 @pytest.mark.parametrize("body", [b"", b"<html>hello</html>", b'{"choices": []}'], ids=["nothing", "a page", "JSON"])
-async def test_a_body_that_is_no_stream_is_asked_for_again(wire: Wire, body: bytes) -> None:
+async def test_a_body_that_is_not_a_stream_is_retried(wire: Wire, body: bytes) -> None:
     ended, requests = await outcome(wire, Sends(body), FINE)
     assert isinstance(ended, Reply)
     assert (ended.text, ended.calls, requests) == ("fine", (), 2)
 
 
 @every_wire
-async def test_half_characters_in_text_are_replaced(wire: Wire) -> None:
+async def test_lone_surrogates_in_text_are_replaced(wire: Wire) -> None:
     ended, _ = await outcome(wire, Says(Answer(text="a\ud800b😀")))
     assert isinstance(ended, Reply)
     assert ended.text == "a\ufffdb😀"
@@ -485,13 +483,13 @@ async def test_two_calls_under_one_id_keep_it_only_once(wire: Wire) -> None:
 
 
 @every_wire
-async def test_calls_without_ids_are_left_for_the_engine_to_name(wire: Wire) -> None:
+async def test_calls_without_ids_are_left_for_the_engine_to_assign(wire: Wire) -> None:
     ended, _ = await outcome(wire, Says(Answer(calls=(SaidCall("", "shell", "{}"), SaidCall("", "shell", "{}")))))
     assert isinstance(ended, Reply)
     assert [call.id for call in ended.calls] == ["", ""]
 
 
-# -- networks, and stopping --
+# -- networks and cancelling --
 
 
 async def test_a_server_without_tls_behind_an_https_address_is_a_network_failure() -> None:
@@ -504,7 +502,7 @@ async def test_a_server_without_tls_behind_an_https_address_is_a_network_failure
     assert failed.value.kind == "network"
 
 
-async def test_a_proxy_that_wants_a_password_is_not_asked_again() -> None:
+async def test_a_proxy_that_wants_a_password_is_not_retried() -> None:
     ended, requests = await outcome("openai-chat", Refuses(407), again=True)
     assert isinstance(ended, ModelFailed)
     assert (ended.kind, ended.final, requests) == ("proxy", False, 1)
@@ -521,7 +519,7 @@ async def test_a_turn_can_be_cancelled_while_its_answer_streams(wire: Wire) -> N
 
 
 @every_wire
-async def test_two_roles_may_ask_one_model_at_the_same_time(wire: Wire) -> None:
+async def test_two_roles_may_call_one_model_at_the_same_time(wire: Wire) -> None:
     replies: dict[str, str] = {}
     with serving(Says(CALLING, gap_secs=0.01), again=True) as server:
         async with talking(server, wire) as model, anyio.create_task_group() as group:
@@ -538,7 +536,7 @@ async def test_two_roles_may_ask_one_model_at_the_same_time(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("wanted", [b'"temperature":0', b"/chat/completions"], ids=["a field", "a path"])
-async def test_what_one_turn_learnt_does_not_fail_the_others_that_are_under_way(wanted: bytes) -> None:
+async def test_an_adaptation_of_one_turn_does_not_fail_parallel_turns(wanted: bytes) -> None:
     together = threading.Barrier(3)
     refusal = Refuses(404, b"not found") if wanted.startswith(b"/") else NO_TEMPERATURE
 

@@ -1,4 +1,4 @@
-"""The same conversation over every wire: the same replies, the same bytes at the beginning, everything sent back."""
+"""The same conversation over every wire: the same replies, the same leading bytes, everything sent back."""
 
 import base64
 import json
@@ -45,7 +45,7 @@ async def test_the_same_conversation_gives_the_same_replies_on_every_wire(wire: 
 
 
 @every_wire
-async def test_what_was_sent_is_the_beginning_of_what_is_sent_next(wire: Wire) -> None:
+async def test_each_request_starts_with_the_previous_one(wire: Wire) -> None:
     acts = [Says(Answer(text=f"step {n}", calls=TWO_CALLS, thinking="hm")) for n in range(4)]
     with serving(*acts) as server:
         async with talking(server, wire) as model:
@@ -59,13 +59,13 @@ async def test_what_was_sent_is_the_beginning_of_what_is_sent_next(wire: Wire) -
 
 
 def unmarked(body: bytes) -> bytes:
-    """A body without the marks on its messages, which wander; those before the messages stay."""
+    """A body without the cache marks on its messages, which move; those before the messages stay."""
     head, messages, rest = body.partition(b'"messages":[')
     return head + messages + rest.replace(b',"cache_control":{"type":"ephemeral"}', b"")
 
 
 @every_wire
-async def test_all_turns_go_over_one_connection(wire: Wire) -> None:
+async def test_all_turns_use_one_connection(wire: Wire) -> None:
     with serving(Says(Answer(text="hello")), again=True) as server:
         async with talking(server, wire) as model:
             for _ in range(3):
@@ -74,8 +74,8 @@ async def test_all_turns_go_over_one_connection(wire: Wire) -> None:
 
 
 @every_wire
-async def test_a_message_is_made_into_bytes_once_and_others_do_not_disturb_it(wire: Wire) -> None:
-    """A conversation that is begun anew, or changed at its end, is sent as it is now."""
+async def test_a_message_is_encoded_once(wire: Wire) -> None:
+    """A conversation that restarts, or changes at its end, is sent as it is now."""
     with serving(Says(Answer(text="hello")), again=True) as server:
         async with talking(server, wire) as model:
             for text in ("one", "two", "one"):
@@ -86,11 +86,11 @@ async def test_a_message_is_made_into_bytes_once_and_others_do_not_disturb_it(wi
     assert b"one" not in bodies[1]
 
 
-# -- what a provider wants back --
+# -- provider data to send back --
 
 
 async def second_request(wire: Wire, answer: Answer, model_name: str = "") -> tuple[Reply, dict[str, Any]]:
-    """The reply, and the request after it; in between all of it was written down as JSON and read again."""
+    """The reply, and the request after it; in between everything was stored as JSON and loaded again."""
     with serving(Says(answer), Says(Answer(text="Done."))) as server:
         async with talking(server, wire, name=model_name) as model:
             turn = first_turn()
@@ -108,7 +108,7 @@ async def second_request(wire: Wire, answer: Answer, model_name: str = "") -> tu
     return reply, json.loads(server.received[1].body)
 
 
-async def test_anthropic_gets_its_signed_thinking_back() -> None:
+async def test_anthropic_receives_its_signed_thinking_again() -> None:
     _, body = await second_request("anthropic", Answer(text="I look.", calls=TWO_CALLS, thinking="hm"))
     assert body["messages"][1] == {
         "role": "assistant",
@@ -122,7 +122,7 @@ async def test_anthropic_gets_its_signed_thinking_back() -> None:
     assert [block["tool_use_id"] for block in body["messages"][2]["content"]] == ["c1", "c2"]
 
 
-async def test_responses_get_their_encrypted_reasoning_back_and_nothing_is_stored() -> None:
+async def test_openai_responses_receive_their_encrypted_reasoning_again_and_store_nothing() -> None:
     answer = Answer(calls=TWO_CALLS, thinking="hm")
     _, body = await second_request("openai-responses", answer, "openai-responses:gpt-5")
     assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
@@ -132,7 +132,7 @@ async def test_responses_get_their_encrypted_reasoning_back_and_nothing_is_store
     assert body["input"][1] == {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "enc hm"}
 
 
-async def test_google_gets_its_signature_back_on_the_part_that_had_it() -> None:
+async def test_google_receives_its_signature_on_the_same_part() -> None:
     _, body = await second_request("google", Answer(text="I look.", calls=TWO_CALLS, thinking="hm"))
     text, first, second = body["contents"][1]["parts"]
     assert text == {"text": "I look."}
@@ -143,7 +143,7 @@ async def test_google_gets_its_signature_back_on_the_part_that_had_it() -> None:
 
 
 @every_wire
-async def test_the_own_form_of_another_wire_is_not_sent(wire: Wire) -> None:
+async def test_the_provider_form_of_another_wire_is_not_sent(wire: Wire) -> None:
     foreign = {"wire": "elsewhere", "model": "scripted", "items": [{"type": "secret"}]}
     with serving(Says(Answer(text="Done."))) as server:
         async with talking(server, wire) as model:
@@ -155,7 +155,7 @@ async def test_the_own_form_of_another_wire_is_not_sent(wire: Wire) -> None:
 
 
 @every_wire
-async def test_odd_ids_names_and_texts_of_a_model_do_not_spoil_the_next_request(wire: Wire) -> None:
+async def test_odd_ids_names_and_texts_of_a_model_do_not_break_the_next_request(wire: Wire) -> None:
     odd = Reply(calls=(Call("i1/t2:ü" * 20, "rm -rf /", {}, problem="not JSON"), Call("c2", "", {})))
     with serving(Says(Answer(text="Done."))) as server:
         async with talking(server, wire) as model:
@@ -172,7 +172,7 @@ async def test_odd_ids_names_and_texts_of_a_model_do_not_spoil_the_next_request(
 
 
 @every_wire
-async def test_ids_that_a_server_uses_again_are_left_for_the_engine_to_assign(wire: Wire) -> None:
+async def test_repeated_call_ids_are_left_for_the_engine_to_assign(wire: Wire) -> None:
     again = Says(Answer(calls=(SaidCall("c1", "shell", "{}"),)))
     with serving(again, again) as server:
         async with talking(server, wire) as model:
@@ -185,7 +185,7 @@ async def test_ids_that_a_server_uses_again_are_left_for_the_engine_to_assign(wi
 # -- caches and optional fields --
 
 
-async def test_anthropic_is_told_what_to_cache_with_at_most_four_marks() -> None:
+async def test_anthropic_gets_at_most_four_cache_marks() -> None:
     acts = [Says(Answer(text=f"step {n}", calls=TWO_CALLS)) for n in range(5)]
     with serving(*acts) as server:
         async with talking(server, "anthropic") as model:
@@ -200,7 +200,7 @@ async def test_anthropic_is_told_what_to_cache_with_at_most_four_marks() -> None
     assert marked == [len(body["messages"]) - 3, len(body["messages"]) - 1]
 
 
-def test_openai_is_told_which_requests_belong_together() -> None:
+def test_openai_gets_a_cache_key_for_related_requests() -> None:
     opening = Opening("maker", "You repair code.", (), 4096)
     chat, responses = OpenAIChat("gpt-4.1", at_home=True), OpenAIResponses("gpt-4.1")
     keys = {json.loads(wire.opening(opening) + b"{}]}")["prompt_cache_key"] for wire in (chat, responses)}
@@ -220,7 +220,7 @@ async def test_temperature_is_zero_until_a_server_refuses_it(wire: Wire) -> None
     assert world.pauses == []
 
 
-async def test_a_server_with_the_other_name_for_the_limit_of_tokens_gets_that_one() -> None:
+async def test_a_server_with_another_name_for_the_token_limit_gets_that_name() -> None:
     refusal = b'{"error": {"message": "\'max_tokens\' is not supported. Use \'max_completion_tokens\' instead."}}'
     with serving(Refuses(400, refusal), Says(Answer(text="a"))) as server:
         async with talking(server, "openai-chat") as model:
@@ -230,7 +230,7 @@ async def test_a_server_with_the_other_name_for_the_limit_of_tokens_gets_that_on
     assert "max_tokens" not in second
 
 
-async def test_a_field_that_is_refused_again_although_it_is_left_out_is_a_failure() -> None:
+async def test_a_field_that_is_refused_although_it_was_left_out_is_a_failure() -> None:
     refusal = Refuses(400, b'{"error": {"message": "temperature is bad"}}')
     with serving(refusal, again=True) as server:
         async with talking(server, "anthropic") as model:
@@ -243,17 +243,17 @@ async def test_a_field_that_is_refused_again_although_it_is_left_out_is_a_failur
 @pytest.mark.parametrize(
     "model", ["o1", "o3-mini", "o4-mini", "gpt-5", "gpt-5.2-pro", "gpt-6.1-sol", "gpt-5-codex", "openai/gpt-5"]
 )
-def test_models_that_reason_are_not_told_a_temperature(model: str) -> None:
+def test_reasoning_models_get_no_temperature(model: str) -> None:
     assert b"temperature" not in OpenAIChat(model).opening(Opening("maker", "", (), 1))
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1", "gpt-5-chat-latest", "llama3", "qwen3-coder", "gpt-oss:20b"])
-def test_other_models_are_told_a_temperature_of_zero(model: str) -> None:
+def test_other_models_get_a_temperature_of_zero(model: str) -> None:
     assert b'"temperature":0' in OpenAIChat(model).opening(Opening("maker", "", (), 1))
 
 
 @pytest.mark.parametrize("wire", [OpenAIChat("gpt-4.1"), OpenAIResponses("gpt-4.1"), Anthropic("m"), Google("g")])
-def test_who_wants_another_temperature_gets_it(wire: OpenAIChat | OpenAIResponses | Anthropic | Google) -> None:
+def test_a_configured_temperature_is_sent(wire: OpenAIChat | OpenAIResponses | Anthropic | Google) -> None:
     assert b'"temperature":0.2' in wire.opening(Opening("planner", "", (), 1, temperature=0.2))
 
 
@@ -269,7 +269,7 @@ def test_who_wants_another_temperature_gets_it(wire: OpenAIChat | OpenAIResponse
         ("claude-haiku-5-5", False),
     ],
 )
-def test_newer_models_of_anthropic_are_not_told_a_temperature(model: str, told: bool) -> None:
+def test_newer_models_of_anthropic_get_no_temperature(model: str, told: bool) -> None:
     assert (b'"temperature":0' in Anthropic(model).opening(Opening("maker", "", (), 1))) is told
 
 
@@ -281,8 +281,8 @@ def test_a_turn_without_system_or_tools_has_no_empty_blocks() -> None:
 # -- which wire, which key --
 
 
-async def test_a_server_that_is_like_openai_is_asked_over_the_wire_that_it_has() -> None:
-    """`openai:` is the newer wire at OpenAI itself; elsewhere it is the older one, or whichever is there."""
+async def test_an_openai_compatible_server_is_called_over_the_wire_that_it_supports() -> None:
+    """`openai:` is the newer wire at OpenAI itself; elsewhere it is the older one, or the one that exists."""
     with serving(Says(Answer(text="chat")), Refuses(404, b"not found"), Says(Answer(text="responses"))) as server:
         async with talking(server, "openai-chat", name="openai:local") as model:
             assert (await model.reply(first_turn())).text == "chat"
@@ -292,7 +292,7 @@ async def test_a_server_that_is_like_openai_is_asked_over_the_wire_that_it_has()
     assert [received.path for received in server.received] == paths
 
 
-async def test_a_model_that_is_not_there_is_not_looked_for_on_another_wire() -> None:
+async def test_a_missing_model_is_not_tried_on_another_wire() -> None:
     missing = Refuses(404, b'{"error": {"message": "model \'local\' not found"}}')
     with serving(missing) as server:
         async with talking(server, "openai-chat", name="openai:local") as model:
@@ -336,10 +336,10 @@ async def test_a_known_model_has_a_cost_and_an_unknown_one_none() -> None:
     assert unknown.cost_usd is None
 
 
-# -- servers that are nearly right --
+# -- nearly compatible servers --
 
 
-async def test_calls_without_an_index_or_all_with_the_same_are_kept_apart() -> None:
+async def test_calls_without_distinct_indexes_are_kept_apart() -> None:
     def chunk(*calls: dict[str, Any]) -> bytes:
         return b"data: " + json.dumps({"choices": [{"delta": {"tool_calls": list(calls)}}]}).encode() + b"\n\n"
 
@@ -357,7 +357,7 @@ async def test_calls_without_an_index_or_all_with_the_same_are_kept_apart() -> N
                 ]
 
 
-async def test_pieces_of_two_calls_that_alternate_are_put_together() -> None:
+async def test_interleaved_chunks_of_two_calls_are_assembled() -> None:
     def chunk(index: int, **call: Any) -> bytes:
         delta = {"tool_calls": [{"index": index, **call}]}
         return b"data: " + json.dumps({"choices": [{"delta": delta}]}).encode() + b"\n\n"

@@ -1,7 +1,7 @@
-"""Real projects as repositories of a test: unpacked from what `scripts/test-projects` fetched, with their dependencies.
+"""Real projects as test repositories: unpacked from what `scripts/test-projects` fetched, with their dependencies.
 
-Nothing is fetched here, and nothing of a project is changed but what its maker's `pip install` or `npm ci` would have
-put there. A file that was not fetched leaves the test out.
+Nothing is fetched here, and a project is not changed except for what `pip install` or `npm ci` would add. A file
+that was not fetched leaves the test out.
 """
 
 import contextlib
@@ -35,14 +35,14 @@ def new_repository(root: Path) -> Path:
 
 
 def unpack(name: str, into: Path, part: str = "") -> None:
-    """The content of an archive without its outermost directory, or of a Debian package below `part`."""
+    """The content of an archive without its top directory, or of a Debian package below `part`."""
     archive = fetched(name)
     into.mkdir(parents=True, exist_ok=True)
     if archive.suffix == ".deb":
         _unpack_debian(archive, into, part)
         return
     with tarfile.open(archive) as bundle:
-        bundle.extraction_filter = getattr(tarfile, "data_filter", None)  # the first Pythons of 3.11 have none
+        bundle.extraction_filter = getattr(tarfile, "data_filter", None)  # the first versions of Python 3.11 have none
         for member in bundle.getmembers():
             member.name = member.name.partition("/")[2]
             if member.name:
@@ -67,7 +67,7 @@ def committed(root: Path) -> Path:
     return root
 
 
-# -- what an installer leaves behind --
+# -- files of an installer --
 
 
 def install_python(root: Path, *wheels: str, editable: str = "") -> None:
@@ -91,12 +91,12 @@ def install_python(root: Path, *wheels: str, editable: str = "") -> None:
     script.chmod(0o755)
     if editable:
         (site / "editable.pth").write_text(f"{root / editable}\n")
-    # As installers do. Without it every run would compile anew, since what it writes here is thrown away.
+    # As installers do. Otherwise every run would compile again, because its writes here are thrown away.
     subprocess.run([environment / "bin" / "python", "-m", "compileall", "-q", site], check=True)
 
 
 def describe(root: Path, distribution: str) -> None:
-    """What an installer writes about a project; some ask for their own version there."""
+    """What an installer writes about a project; some projects ask for their own version there."""
     site = next((root / ".venv").glob("lib/python*/site-packages"))
     (site / f"{distribution}.dist-info").mkdir()
     shutil.copy(root / "PKG-INFO", site / f"{distribution}.dist-info" / "METADATA")
@@ -114,7 +114,7 @@ def _linked(source: str, target: str) -> None:
 
 
 def uv_alone(directory: Path) -> str:
-    """A directory with nothing but uv, for PATH."""
+    """A directory with only uv, for PATH."""
     beside = Path(sys.executable).with_name("uv")
     directory.mkdir()
     _linked(str(beside) if beside.exists() else needs("uv"), str(directory / "uv"))
@@ -133,7 +133,7 @@ exec "$root/versions/$version/bin/python3" "$@"
 
 
 def version_manager(home: Path, version: str) -> str:
-    """A home laid out as pyenv lays it out, with one installed version, which is not the global one; for PATH."""
+    """A home with pyenv's layout and one installed version, which is not the global one; for PATH."""
     root = home / ".pyenv"
     for place in ("shims", f"versions/{version}/bin"):
         (root / place).mkdir(parents=True)

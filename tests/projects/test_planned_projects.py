@@ -32,7 +32,7 @@ from runs.scenes import call, say, shell, told
 
 OURS = str(Path(sys.executable).parent)
 ELSEWHERE = ":".join(entry for entry in os.environ["PATH"].split(":") if entry != OURS)
-"""PATH without the tools of whoever runs these tests: what is found depends on what is installed."""
+"""PATH without the tools of the user who runs these tests: detection depends on what is installed."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class Project:
     root: Path
     intent: str
     found: str
-    """The command that the repository has already."""
+    """The command that the repository already has."""
     shows: str
-    """One that is red before the work and green after it."""
+    """A command that is red before the work and green after it."""
     changed: str
-    """The file that is worked on."""
+    """The file to work on."""
     work: str
-    """The command that does it."""
+    """The command that does the work."""
 
 
 def shares(root: Path, name: str) -> None:
-    """Ignored, and at hand for what runs; there is no contract beside that."""
+    """Ignored, and available to commands; there is no other contract."""
     real.ignoring(root, name)
     (root / "donewhen.toml").write_text(f'[workspace]\nshare = ["{name}"]\n')
 
@@ -120,7 +120,7 @@ def go_wordwrap(tmp: Path) -> Project:
 
 
 def steps(project: Project) -> Script:
-    """A planner that reads first, a builder that forgets nothing, an evaluator that tries it out."""
+    """A planner that reads first, a builder that completes the plan, an evaluator that tries the result."""
     items = [item("make it", project.shows), item("break nothing", outcome="all that worked still works")]
     drafts = [check("shows", project.shows, 1), check("tests", project.found, 2)]
     looks = [call("list_dir"), call("read_file", path=project.changed if project.changed != "lines.go" else "go.mod")]
@@ -133,7 +133,7 @@ def steps(project: Project) -> Script:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("make", [inflection, fastify_error, go_wordwrap])
-def test_a_real_project_is_planned_taken_built_evaluated_and_landed(
+def test_a_real_project_is_planned_approved_built_evaluated_and_landed(
     make: Callable[[Path], Project],
     tmp_path: Path,
     real_home: Path,

@@ -19,7 +19,7 @@ from tiers import sampled
 
 OURS = str(Path(sys.executable).parent)
 ELSEWHERE = ":".join(entry for entry in os.environ["PATH"].split(":") if entry != OURS)
-"""PATH without the tools of whoever runs these tests: what is proposed depends on what is installed."""
+"""PATH without the tools of the user who runs these tests: the proposal depends on what is installed."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Project:
     expected: tuple[str, ...]
     """The checks that the contract must have: name, command, directory."""
     left_out: tuple[str, ...] = ()
-    """Checks that were found and cannot start here."""
+    """Checks that are detected and cannot start here."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -56,7 +56,7 @@ class Seen:
         return "\n".join(f"{'' if number else head:<57}{check}" for number, check in enumerate(checks or ["–"]))
 
     def result_of(self, name: str) -> str:
-        """What the last run printed about a check, without how long it took."""
+        """What the last run printed about a check, without its duration."""
         found = re.search(rf"^{re.escape(name)}: (.*?)(?:, [\d.]+ s)?$", self.check.out, re.MULTILINE)
         return found[1] if found else "no result"
 
@@ -190,7 +190,7 @@ def test_real_projects_get_a_sensible_contract_and_their_verdict(
 
 
 def complaints(seen: Seen) -> list[str]:
-    """What is not as it should be, with all that was printed."""
+    """Return what is not as expected, with all output."""
     project = seen.project
     told = f"{seen.init.out}{seen.init.err}{seen.check.out}{seen.check.err}"
     codes = (0, 0) if project.expected else (2, 2)
@@ -209,7 +209,7 @@ def test_a_project_that_needs_postgresql_is_verified_once_it_may_reach_it(
     root = real.new_repository(tmp_path / "pg8000")
     real.unpack("pg8000-1.31.2.tar.gz", root)
     kept = {"__init__.py", "conftest.py", "test_copy.py", "test_prepared_statement.py"}
-    # The whole suite takes minutes; what is left of it cannot do without the server either.
+    # The whole suite takes minutes; the selected part also needs the server.
     real.remove(*(root / "test" / name for name in ("dbapi", "legacy", "test_readme.py")))
     real.remove(*(path for path in (root / "test" / "native").iterdir() if path.name not in kept))
     real.install_python(

@@ -1,4 +1,4 @@
-"""Running a real test runner as the judge would, without the wall: asked for evidence, then read."""
+"""Run a real test runner as the judge would, without the sandbox: instrumented, then read."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from needs import leave_out, needs
 from repositories import write
 
 OF_NPM = Path(__file__).parents[2] / ".cache" / "test-runners" / "node_modules"
-"""Where scripts/test-runners puts jest, vitest and mocha."""
+"""The directory in which scripts/test-runners installs jest, vitest and mocha."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def run(root: Path, command: str, environment: Mapping[str, str], asked: Instrum
 
 
 def to_its_end(command: str, root: Path, environment: Mapping[str, str]) -> tuple[int, bytes]:
-    """Run a command, and whatever it leaves behind dies with it: a worker whose runner was killed may spin for ever."""
+    """Run a command and kill everything that it leaves behind: a worker whose runner was killed may run without end."""
     program = subprocess.Popen(
         ["/bin/sh", "-c", command],
         cwd=root,

@@ -1,7 +1,8 @@
 """Small projects of every ecosystem, in six conditions, for runs of the real runners. Data only.
 
-`pass` has two tests that pass; `fail`, `skipped` and `forged` have one that passes and one more; in `forged` that one
-fails, and the tested code claims in print and in a report that all is well. In `killed` the run dies in its midst.
+`pass` has two tests that pass; `fail`, `skipped` and `forged` have one that passes and one more. In `forged` that
+one fails, and the tested code claims in its output and in a report that it passed. In `killed` the run dies before
+its end.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ class Scene:
 
 
 def scripts(head: str, test: str, fails: str, skips: str, forged: str, kill: str) -> dict[str, Files]:
-    """JavaScript runners differ in a few words only."""
+    """JavaScript runners differ only in a few words."""
 
     def file(*lines: str) -> Files:
         return {"a.test.js": "\n".join([head, *lines]) + "\n"}

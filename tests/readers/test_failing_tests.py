@@ -1,4 +1,4 @@
-"""What failed in real runs of test runners, recorded: names, reasons, places. dotnet and gradle are made by hand."""
+"""Failures in recorded real runs of test runners: names, reasons, places. dotnet and gradle are written by hand."""
 
 import resource
 from pathlib import Path
@@ -211,7 +211,7 @@ def as_of_ci(log: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_recorded_run_tells_what_failed_why_and_where(name: str) -> None:
+def test_a_recorded_run_gives_failed_tests_reasons_and_places(name: str) -> None:
     found = failure_reports(recorded(name))[0]
     first = found.failures[0]
     ids = [each.id for each in found.failures]
@@ -220,7 +220,7 @@ def test_a_recorded_run_tells_what_failed_why_and_where(name: str) -> None:
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_stamps_of_ci_and_thousands_of_lines_around_change_nothing(name: str) -> None:
+def test_ci_timestamps_and_thousands_of_other_lines_change_nothing(name: str) -> None:
     before = [f"downloading part {n} of 4000 ... ok" for n in range(4_000)]
     after = [f"cleaning up {n}" for n in range(1_000)]
     log = as_of_ci("\n".join([*before, recorded(name), *after]))
@@ -241,7 +241,7 @@ def told_by(runner: str) -> str:
     return {"cargo": "cargo test", "go": "go test", "node": "node:test", "dotnet": "dotnet test"}.get(runner, runner)
 
 
-def test_what_a_test_printed_is_not_taken_for_its_error() -> None:
+def test_output_printed_by_a_test_is_not_its_error() -> None:
     log = "\n".join(
         [
             "=================================== FAILURES ===================================",
@@ -277,7 +277,7 @@ def test_what_a_test_printed_is_not_taken_for_its_error() -> None:
         "<frozen importlib._bootstrap>",
     ],
 )
-def test_frames_of_libraries_and_of_the_language_are_not_the_projects(file: str) -> None:
+def test_frames_of_libraries_and_the_language_are_not_project_frames(file: str) -> None:
     assert not is_of_project(file)
 
 
@@ -298,17 +298,17 @@ def test_a_file_has_the_same_name_in_every_checkout(file: str, expected: str) ->
     assert portable(file) == expected
 
 
-def test_frames_of_javas_libraries_are_told_by_their_package() -> None:
+def test_frames_of_java_libraries_are_recognised_by_package() -> None:
     half = failure_reports(recorded("tests_gradle/written_by_hand"))[0].failures[1]
     assert (len(half.frames), place(half)) == (2, "ShopTest.java:small.ShopTest.half")
 
 
-def test_newer_surefire_writes_the_class_in_front() -> None:
+def test_the_newer_surefire_format_with_the_class_first_is_read() -> None:
     log = "[ERROR] small.ShopTest.total(int)[2] -- Time elapsed: 0.01 s <<< FAILURE!\njava.lang.AssertionError: no\n"
     assert [each.id for each in failure_reports(log)[0].failures] == ["small.ShopTest.total"]
 
 
-def test_a_log_in_which_nothing_failed_tells_nothing() -> None:
+def test_a_log_without_failures_gives_no_failures() -> None:
     assert (
         failure_reports("==== 3 passed in 0.01s ====\ntest result: ok. 3 passed; 0 failed\nok  \texample.org/a\t0.1s\n")
         == []
@@ -316,7 +316,7 @@ def test_a_log_in_which_nothing_failed_tells_nothing() -> None:
     assert failure_reports("") == []
 
 
-def test_carriage_returns_colours_and_control_characters_are_taken_out() -> None:
+def test_carriage_returns_colours_and_control_characters_are_removed() -> None:
     log = "10%\r20%\r\x1b[31mred\x1b[0m\x00\x08!\n##[error]broken\u202e\n"
     assert logs.lines(log) == ["10%", "20%", "red!", "broken", ""]
 
@@ -335,7 +335,7 @@ def damaged(draw: st.DrawFn) -> str:
 
 @settings(deadline=None, max_examples=examples(60))
 @given(st.text(max_size=300) | damaged())
-def test_no_reader_raises_whatever_a_log_says(log: str) -> None:
+def test_no_failure_reader_raises_on_any_log(log: str) -> None:
     failure_reports(log)
 
 

@@ -248,7 +248,7 @@ def messages(name: str) -> list[str]:
 
 
 def noise(count: int) -> list[str]:
-    """What a CI log is full of; none of it is an error of a tool that is read here."""
+    """Typical lines of a CI log; none is an error of a tool that is read here."""
     said = [
         "npm warn deprecated inflight@1.0.6: This module is not supported",
         "\x1b[36;1mpip install -r requirements.txt\x1b[0m",
@@ -280,7 +280,7 @@ def coloured(line: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_what_a_tool_found_is_named_exactly(name: str) -> None:
+def test_findings_of_a_tool_are_named_exactly(name: str) -> None:
     reader, expected = EXPECTED[name]
     told = READERS[reader](LOGS[name])
     assert told is not None
@@ -295,16 +295,16 @@ def test_what_a_tool_found_is_named_exactly(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_no_reader_takes_the_log_of_another_tool(name: str) -> None:
+def test_no_reader_accepts_the_log_of_another_tool(name: str) -> None:
     assert [reader for reader, read in READERS.items() if read(LOGS[name])] == [EXPECTED[name][0]]
 
 
 @pytest.mark.parametrize("name", OF_NO_TOOL)
-def test_green_runs_warnings_and_red_tests_are_no_findings(name: str) -> None:
+def test_green_runs_warnings_and_failed_tests_are_not_findings(name: str) -> None:
     assert [reader for reader, read in READERS.items() if read(LOGS[name])] == []
 
 
-def test_there_are_controls_for_every_tool() -> None:
+def test_every_tool_has_control_logs() -> None:
     controls = {"clang", "cmake", "eslint", "gcc", "go", "javac", "mypy", "pyright", "pytest", "ruff", "rustc", "cargo"}
     assert {name.partition("_")[0] for name in OF_NO_TOOL} == controls
 
@@ -320,11 +320,11 @@ def test_a_failure_is_found_among_thousands_of_lines_of_a_ci_log(name: str, put:
     assert told == READERS[reader](LOGS[name])
 
 
-def test_noise_alone_is_of_no_tool() -> None:
+def test_noise_alone_is_recognised_as_no_tool() -> None:
     assert [reader for reader, read in READERS.items() if read(stamped(noise(4_000)))] == []
 
 
-def test_the_message_is_what_the_tool_said_first_about_it() -> None:
+def test_the_message_is_the_first_one_of_the_tool() -> None:
     assert messages("tsc_pretty")[3] == (
         "Property 'roud' does not exist on type '{ round(x: number): number; }'. Did you mean 'round'?"
     )
@@ -338,7 +338,7 @@ def test_the_message_is_what_the_tool_said_first_about_it() -> None:
     assert messages("gcc_link") == ["undefined reference to `helper'"]
 
 
-def test_a_symbol_that_java_does_not_find_is_named_in_the_message() -> None:
+def test_a_symbol_missing_in_java_is_named_in_the_message() -> None:
     expected = ["cannot find symbol: method sizes()", "cannot find symbol: method undefinedCall(int)"]
     assert messages("javac")[3:5] == messages("maven")[3:5] == expected
 
@@ -357,7 +357,7 @@ def test_a_symbol_that_java_does_not_find_is_named_in_the_message() -> None:
     ],
     ids=lambda forms: forms[0],
 )
-def test_the_same_findings_are_the_same_in_every_form(forms: list[str]) -> None:
+def test_findings_are_the_same_in_every_output_format(forms: list[str]) -> None:
     assert len({READERS[EXPECTED[form][0]](LOGS[form]) for form in forms}) == 1
 
 
@@ -383,7 +383,7 @@ def test_the_same_findings_are_the_same_in_every_form(forms: list[str]) -> None:
         ("gcc", "Makefile:2: *** missing separator.  Stop.", ["2"]),
     ],
 )
-def test_forms_that_are_known_from_documentation_are_read_too(reader: str, log: str, expected: list[str]) -> None:
+def test_formats_known_from_documentation_are_read_too(reader: str, log: str, expected: list[str]) -> None:
     assert [line.rpartition(" ")[2] for line in found(READERS[reader](log))] == expected
 
 
@@ -406,7 +406,7 @@ def test_forms_that_are_known_from_documentation_are_read_too(reader: str, log: 
         ("/srv/pytest/a.py", "a.py"),
     ],
 )
-def test_a_path_is_told_from_the_root_of_the_project_where_that_can_be_known(path: str, expected: str) -> None:
+def test_a_path_is_relative_to_the_project_root_if_that_is_known(path: str, expected: str) -> None:
     log = [
         "   Compiling shop v0.1.0 (/srv/here)",
         "[INFO] Compiling 2 source files to /srv/java/target/classes",
@@ -417,13 +417,13 @@ def test_a_path_is_told_from_the_root_of_the_project_where_that_can_be_known(pat
     assert in_project(path, roots(log)) == expected
 
 
-def test_names_and_values_are_left_out_of_the_word_for_a_message() -> None:
+def test_names_and_values_are_left_out_of_the_class_of_a_message() -> None:
     assert phrase("'x' was not declared") == phrase("'other' was not declared") == "was-not-declared"
     assert phrase("expected 3 arguments, have (int)") == "expected-arguments-have"
     assert phrase("…") == "error"
 
 
-def test_no_more_failures_are_kept_than_are_of_use() -> None:
+def test_the_number_of_kept_failures_is_bounded() -> None:
     log = "".join(f"src/a{number}.c:1:1: error: expected ';'\n" for number in range(3_000))
     told = gcc.read(log)
     assert told is not None
@@ -431,14 +431,14 @@ def test_no_more_failures_are_kept_than_are_of_use() -> None:
     assert told.failures[0].file == "src/a0.c"
 
 
-def test_errors_and_warnings_together_are_no_more_than_are_of_use_and_errors_come_first() -> None:
+def test_errors_and_warnings_together_are_bounded_and_errors_come_first() -> None:
     said = [f"A{number}.java:1: {word}: [rawtypes] {word}\n" for word in ("warning", "error") for number in range(400)]
     told = javac.read("".join(said) + "error: warnings found and -Werror specified\n")
     assert told is not None
     assert [failure.file for failure in told.failures] == [f"A{n}.java" for n in [*range(400), *range(100)]]
 
 
-def test_what_is_not_kept_takes_no_memory() -> None:
+def test_failures_that_are_not_kept_use_no_memory() -> None:
     findings = Findings("gcc", "build", [])
     for number in range(3 * MOST):
         findings.error(f"a{number}.c", number, "expected", "expected ';'")
@@ -448,7 +448,7 @@ def test_what_is_not_kept_takes_no_memory() -> None:
 
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
-    """A recorded log with a piece cut out, doubled or replaced."""
+    """A recorded log with a part removed, doubled or replaced."""
     log = draw(st.sampled_from(list(LOGS.values())))
     start = draw(st.integers(0, len(log)))
     end = draw(st.integers(start, min(len(log), start + 80)))
@@ -460,7 +460,7 @@ def damaged(draw: st.DrawFn) -> str:
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.text(max_size=200) | damaged() | st.lists(damaged(), max_size=3).map("\n".join))
-def test_no_reader_raises_whatever_it_is_given(log: str) -> None:
+def test_no_reader_raises_on_any_input(log: str) -> None:
     for read in READERS.values():
         if (told := read(log)) is not None:
             assert 0 < len(told.failures) <= MOST
@@ -489,7 +489,7 @@ HOSTILE = {
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_logs_cost_little(line: str) -> None:
+def test_hostile_logs_are_read_in_bounded_time(line: str) -> None:
     log = line * (2_000_000 // len(line))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     for read in READERS.values():
@@ -497,5 +497,5 @@ def test_hostile_logs_cost_little(line: str) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20
 
 
-def test_every_recorded_log_is_free_of_the_machine_it_was_made_on() -> None:
+def test_no_recorded_log_holds_traces_of_its_machine() -> None:
     assert not [name for name, log in LOGS.items() if re.search(r"/(?:root|home)/", log)]

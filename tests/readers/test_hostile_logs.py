@@ -1,4 +1,4 @@
-"""Logs that were cut, coded otherwise, mixed or made to hurt: readers of failures answer, soon and in little space."""
+"""Logs that are cut, encoded differently, mixed or hostile: failure readers answer quickly and in little memory."""
 
 import resource
 import subprocess
@@ -46,7 +46,7 @@ def coloured(log: str) -> bytes:
 
 
 def broken(log: str) -> bytes:
-    """Among bytes that are no text; the first two look like the mark of another coding."""
+    """Among invalid bytes; the first two look like a byte order mark."""
     return b"\xff\xfe\xfd\x80 broken\n\xc3\x28\n" * 50 + b"\n" + log.encode() + b"\n\xf0\x28\x8c\x28"
 
 
@@ -71,7 +71,7 @@ CODED = {
 
 
 @every_row(sampled(list(product(PLAIN, CODED)), 80))
-def test_the_coding_of_a_log_changes_nothing(row: tuple[str, str]) -> None:
+def test_the_encoding_of_a_log_changes_nothing(row: tuple[str, str]) -> None:
     name, coding = row
     whole = signature_of(LOGS[name])
     assert not unlike(signature_of(CODED[coding](LOGS[name])), whole), whole
@@ -79,7 +79,7 @@ def test_the_coding_of_a_log_changes_nothing(row: tuple[str, str]) -> None:
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.data())
-def test_a_log_that_is_cut_at_both_ends_is_still_answered(data: st.DataObject) -> None:
+def test_a_log_cut_at_both_ends_is_still_read(data: st.DataObject) -> None:
     log = LOGS[data.draw(st.sampled_from(sorted(LOGS)))].encode()
     start = data.draw(st.integers(0, len(log)))
     cut = log[start : data.draw(st.integers(start, len(log)))]
@@ -88,8 +88,8 @@ def test_a_log_that_is_cut_at_both_ends_is_still_answered(data: st.DataObject) -
 
 @pytest.mark.sample(0)
 @pytest.mark.parametrize("name", ["tests_pytest/assertion", "findings/gcc_c"])
-def test_a_failure_at_the_end_of_two_hundred_megabytes_is_found_in_little_space(name: str, tmp_path: Path) -> None:
-    """In a process that may have little more than twice the log."""
+def test_a_failure_at_the_end_of_two_hundred_megabytes_is_found_in_bounded_memory(name: str, tmp_path: Path) -> None:
+    """In a process that may use little more than twice the log."""
     path = tmp_path / "log"
     filler = "".join(f"step {n} is fine, 0 errors\n" for n in range(40_000)).encode()
     with path.open("wb") as file:
@@ -106,7 +106,7 @@ def test_a_failure_at_the_end_of_two_hundred_megabytes_is_found_in_little_space(
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16", "utf-16-be"])
-def test_of_a_long_log_the_beginning_and_the_end_are_looked_at(coding: str) -> None:
+def test_a_long_log_is_read_at_its_start_and_end(coding: str) -> None:
     text = text_of(("first\n" + "é\n" * 4_500_000 + "last").encode(coding))
     assert text.lstrip("\ufeff").startswith("first\n")
     assert text.endswith("\nlast")
@@ -187,8 +187,8 @@ def spent(work: Callable[[], object]) -> float:
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ORDER)
-def test_a_long_line_costs_a_reader_no_more_than_short_ones(name: str) -> None:
-    """Four times the length may cost four times as much; a square would be sixteen, and a log is full of them."""
+def test_a_long_line_costs_no_more_than_short_lines(name: str) -> None:
+    """Four times the length may cost four times as much; quadratic time would cost sixteen times."""
 
     def log(length: int) -> str:
         return "\n".join(
@@ -202,13 +202,13 @@ def test_a_long_line_costs_a_reader_no_more_than_short_ones(name: str) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", REPEATED)
-def test_one_thing_said_without_end_costs_little(kind: str) -> None:
+def test_endless_repetition_is_read_in_bounded_time(kind: str) -> None:
     part = REPEATED[kind]
     log = (part * (END // len(part) + 1))[: END // 3]
     assert spent(lambda: signature_of(log)) < 20
 
 
-def test_every_runner_is_known_by_how_it_closes() -> None:
+def test_every_runner_is_recognised_by_its_closing_line() -> None:
     for name, log in LOGS.items():
         for runner in RUNNERS:
             found = READ[runner](log)
@@ -229,20 +229,20 @@ def test_every_runner_is_known_by_how_it_closes() -> None:
         ("findings/tsc_plain", "tests_node/assertion"),
     ],
 )
-def test_the_report_of_another_tool_that_a_product_prints_is_not_taken_for_the_run(printed: str, own: str) -> None:
+def test_a_report_of_another_tool_printed_by_the_product_is_not_the_run(printed: str, own: str) -> None:
     assert signature_of(f"{LOGS[printed]}\n{LOGS[own]}").reader == signature_of(LOGS[own]).reader
 
 
 @pytest.mark.parametrize("form", ["{:<8} | {}", "[{}] {}", "@shop/{}:test: {}", "packages/{} test: {}"])
 @pytest.mark.parametrize("name", SOME)
-def test_a_report_among_the_lines_of_other_programs_is_put_together_again(name: str, form: str) -> None:
+def test_a_report_between_lines_of_other_programs_is_reassembled(name: str, form: str) -> None:
     mixed = list[str]()
     for at, line in enumerate(LOGS[name].split("\n")):
         mixed += [form.format("web", f"ERROR: no table {at}")] * (at % 3 == 0) + [form.format("checks", line)]
     assert not unlike(signature_of("\n".join(mixed)), signature_of(LOGS[name]))
 
 
-def test_brackets_bars_and_levels_are_no_programs() -> None:
+def test_brackets_bars_and_log_levels_are_not_program_names() -> None:
     for log in (
         ["[INFO] one", "[ERROR] two", "[INFO] three", "[INFO] four", "[INFO] five", "[ERROR] six"] * 3,
         ["a | b", "plain", "more", "c | d", "words", "stdout | test.js"],

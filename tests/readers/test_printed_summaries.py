@@ -1,4 +1,4 @@
-"""Summaries as runners print them, in all their forms; and what a product may print that only looks like one."""
+"""Summaries of runners in all their forms; and product output that only looks like one."""
 
 from collections.abc import Callable
 
@@ -173,7 +173,7 @@ def test_only_the_last_summary_counts(read: Read, talk: str, summary: str) -> No
     ],
     ids=shown,
 )
-def test_what_only_looks_like_a_summary_is_not_read(read: Read, text: str) -> None:
+def test_text_that_only_looks_like_a_summary_is_not_read(read: Read, text: str) -> None:
     assert read(text.encode()) is None
 
 
@@ -188,7 +188,7 @@ def test_what_only_looks_like_a_summary_is_not_read(read: Read, text: str) -> No
     ],
     ids=shown,
 )
-def test_output_that_breaks_off_is_not_complete(read: Read, text: str) -> None:
+def test_cut_output_is_not_complete(read: Read, text: str) -> None:
     found = read(text.encode())
     assert found is not None
     assert not found.complete
@@ -219,7 +219,7 @@ def test_output_that_breaks_off_is_not_complete(read: Read, text: str) -> None:
     ],
     ids=shown,
 )
-def test_the_names_of_failures_are_those_of_the_runner(read: Read, text: str, names: tuple[str, ...]) -> None:
+def test_failures_have_the_names_of_the_runner(read: Read, text: str, names: tuple[str, ...]) -> None:
     found = read(text.encode())
     assert found is not None
     assert found.failures == names
@@ -251,7 +251,7 @@ def test_the_names_of_failures_are_those_of_the_runner(read: Read, text: str, na
     ],
     ids=shown,
 )
-def test_the_names_of_tests_that_ran_are_told_when_they_are_as_many_as_were_counted(
+def test_names_of_tests_are_returned_only_if_their_number_matches_the_count(
     read: Read, text: str, names: tuple[str, ...]
 ) -> None:
     found = read(text.encode())
@@ -259,7 +259,7 @@ def test_the_names_of_tests_that_ran_are_told_when_they_are_as_many_as_were_coun
     assert found.ran == names
 
 
-def test_a_block_of_cargo_inside_of_a_block_is_talk() -> None:
+def test_a_cargo_block_inside_a_block_is_ordinary_output() -> None:
     forged = "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
     text = CARGO_RED.replace("test a ... ok\n", f"test a ... running 5 tests\nrunning 5 tests\n{forged}ok\n")
     found = cargo.read_text(text.encode())

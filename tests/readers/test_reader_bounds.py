@@ -1,4 +1,4 @@
-"""Any bytes get an answer from every reader: never an exception, never a long wait."""
+"""Every reader handles any bytes: no exception, no long wait."""
 
 import json
 import resource
@@ -27,7 +27,7 @@ READERS = list(dict.fromkeys(read for read, _ in [*REPORTS, *TEXTS]))
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """A sound sample with a piece cut out, doubled or replaced."""
+    """A valid sample with a part removed, doubled or replaced."""
     content = draw(st.sampled_from([content for _, content in [*REPORTS, *TEXTS]]))
     start = draw(st.integers(0, len(content)))
     end = draw(st.integers(start, min(len(content), start + 60)))
@@ -37,7 +37,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 @settings(deadline=None, max_examples=examples(200))
 @given(st.binary(max_size=300) | damaged())
-def test_no_reader_raises_whatever_it_is_given(content: bytes) -> None:
+def test_no_reader_raises_on_any_input(content: bytes) -> None:
     for read in READERS:
         found = read(content)
         if found is not None:
@@ -48,7 +48,7 @@ def test_no_reader_raises_whatever_it_is_given(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(("read", "content"), REPORTS, ids=shown)
-def test_a_report_that_is_cut_anywhere_is_never_a_complete_one(read: Read, content: bytes) -> None:
+def test_a_report_cut_at_any_point_is_never_complete(read: Read, content: bytes) -> None:
     whole = read(content)
     assert whole is not None
     assert whole.complete
@@ -90,7 +90,7 @@ def test_a_report_that_is_cut_anywhere_is_never_a_complete_one(read: Read, conte
         "files",
     ],
 )
-def test_hostile_input_costs_little(content: bytes) -> None:
+def test_hostile_input_is_read_in_bounded_time(content: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     for read in READERS:
         read(content)
@@ -102,6 +102,6 @@ def test_hostile_input_costs_little(content: bytes) -> None:
     [[str(number) for number in range(MOST_THAT_RAN + 1)], [f"{number}" * 1_100_000 for number in range(10, 18)]],
     ids=["many", "long"],
 )
-def test_too_many_names_are_none_at_all(names: list[str]) -> None:
+def test_too_many_test_names_are_dropped(names: list[str]) -> None:
     assert that_ran(names) == ()
     assert that_ran(names[:-1] + names[:-1]) == tuple(sorted(names[:-1])), "a name that is told twice counts once"

@@ -1,4 +1,4 @@
-"""A real run of Maven with Debian's offline repository: every case is a module, since each start of it is slow."""
+"""A real run of Maven with Debian's offline repository: every case is a module, because each start is slow."""
 
 import re
 import shutil
@@ -90,7 +90,7 @@ def test_a_real_run_of_maven_is_read_module_by_module(
     assert shown and any(bird.name in failure for failure in shown[0].failures)
 
 
-def test_what_maven_printed_is_summed_over_the_modules() -> None:
+def test_maven_output_is_summed_over_the_modules() -> None:
     module = (
         "[INFO] --- maven-surefire-plugin:2.22.3:test (default-test) @ a ---\n"
         "Tests run: 9, Failures: 0, Errors: 0, Skipped: 0\n"
@@ -105,7 +105,7 @@ def test_what_maven_printed_is_summed_over_the_modules() -> None:
 
 
 def printed_for(module: str, output: bytes) -> bytes:
-    """What the run said about one module, and how it ended; why a virtual machine died stands at the very end."""
+    """The output for one module, and its end; the reason for a dead virtual machine is at the very end."""
     text = re.sub(r"\x1b\[[\d;]*m", "", output.decode())
     part = re.search(
         rf"^\[INFO\] -+< small:{module} >-+$(.*?)^\[INFO\] (?:-+<|Reactor)", text, re.MULTILINE | re.DOTALL

@@ -1,4 +1,4 @@
-"""Real runs of real runners, asked for evidence and read: what the judge rests on."""
+"""Real runs of real runners, instrumented and read: the basis of the judge."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from repositories import write
 
 EXPECTED = {"pass": (2, 0, 0), "fail": (1, 1, 0), "zero": (0, 0, 0), "skipped": (1, 0, 1), "forged": (1, 1, 0)}
 NAMED = ("fail", "skipped", "forged")
-"""Cases beside `pass` in which it is known which tests ran."""
+"""Cases besides `pass` in which the names of the tests are known."""
 TOKEN = "c0ffee5ea1"
 
 
@@ -24,14 +24,14 @@ def name_of(scene: Scene) -> str:
 
 
 def expected(scene: Scene, case: str) -> tuple[int, int, int]:
-    """Cargo's project has a documentation test as well, which runs when all others passed."""
+    """Cargo's project also has a documentation test, which runs if all others passed."""
     passed, failed, skipped = EXPECTED[case]
     return (passed + int(scene.runner == "cargo" and case in ("pass", "skipped")), failed, skipped)
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("scene", SCENES, ids=name_of)
-def test_a_real_run_is_read_as_it_went(
+def test_a_real_run_is_read_correctly(
     scene: Scene, tmp_path: Path, real_home: Path, show_table: Callable[[str], None]
 ) -> None:
     environment = environment_for(scene, tmp_path, real_home)
@@ -51,7 +51,7 @@ def test_a_real_run_is_read_as_it_went(
         assert told == {case: (1, int(case != "skipped")) for case in told}
 
 
-def test_verbose_unittest_tells_which_tests_ran(tmp_path: Path, real_home: Path) -> None:
+def test_verbose_unittest_output_gives_the_names_of_tests(tmp_path: Path, real_home: Path) -> None:
     environment = environment_for(UNITTEST, tmp_path, real_home)
     for case in ("pass", *NAMED):
         ran = run(project(tmp_path / case / "small", UNITTEST, case), f"{UNITTEST.command} -v", environment)
@@ -72,7 +72,7 @@ def test_a_canary_is_among_the_failures_of_a_real_run(scene: Scene, tmp_path: Pa
     assert ran.counts == (2, 1, 0)
 
 
-def test_pytest_leaves_its_report_from_behind_make_and_a_script(tmp_path: Path) -> None:
+def test_pytest_writes_its_report_when_started_by_make_and_a_script(tmp_path: Path) -> None:
     needs("make")
     needs("pytest")
     files = {"Makefile": "test:\n\t@sh ./run.sh\n", "run.sh": "exec pytest -q -p no:cacheprovider\n"}
@@ -93,7 +93,7 @@ def failures(ran: Ran) -> tuple[str, ...]:
 
 
 def names_like(word: str, ran: Ran) -> int:
-    """How many tests that ran have this word in their name."""
+    """The number of executed tests with this word in their name."""
     return sum(word in name.lower() for name in (ran.reading.ran if ran.reading else ()))
 
 

@@ -1,4 +1,4 @@
-"""Reports as runners write them, and as they are when something went wrong on the way."""
+"""Reports of runners, and what they look like when something went wrong."""
 
 import json
 
@@ -34,13 +34,13 @@ def test_a_report_of_pytest_counts_errors_as_failed_and_expected_failures_as_ski
     )
 
 
-def test_suites_in_suites_count_every_case_once_and_attributes_are_not_believed() -> None:
+def test_nested_suites_count_every_case_once_and_ignore_attributes() -> None:
     inner = b'<testsuite tests="99"><testsuite><testcase name="a"/></testsuite></testsuite>'
     report = b'<testsuites tests="99">' + inner + b"</testsuites>"
     assert junit.read(report) == RunnerReport("junit", Tests(1, 1, 0, 0), ran=("a",))
 
 
-def test_tests_without_a_class_are_named_with_their_file_and_suites_which_ran_as_well() -> None:
+def test_tests_without_a_class_are_named_with_file_and_suite() -> None:
     inner = '<testcase name="a" classname="test" file="/w/x.js"/><testcase name="b"><skipped/></testcase>'
     unused = '<testsuite name="unused"><testcase name="c"><skipped/></testcase></testsuite>'
     report = f'<testsuites><testsuite name="g"><testsuite name="h">{inner}</testsuite></testsuite>{unused}</testsuites>'
@@ -50,7 +50,7 @@ def test_tests_without_a_class_are_named_with_their_file_and_suites_which_ran_as
 
 
 @pytest.mark.parametrize("name", ["", "a.T", "initializationError", "classMethod"])
-def test_a_class_that_could_not_be_set_up_is_a_failure_but_no_test_that_ran(name: str) -> None:
+def test_a_class_with_a_failed_setup_is_a_failure_but_not_a_test(name: str) -> None:
     case = f'<testcase name="{name}" classname="a.T"><error/></testcase><testcase name="x" classname="a.T"/>'
     found = junit.read(f"<testsuite>{case}</testsuite>".encode())
     assert found is not None
@@ -66,12 +66,12 @@ def test_a_failure_outweighs_a_skip_but_a_todo_of_node_outweighs_its_failure() -
     assert found == RunnerReport("junit", Tests(3, 0, 2, 1), ("a", "b"), ran=("a", "b"))
 
 
-def test_a_rerun_that_passed_at_last_is_a_pass() -> None:
+def test_a_rerun_that_finally_passed_is_a_pass() -> None:
     report = b'<testsuite><testcase name="a"><flakyFailure message="once"/></testcase></testsuite>'
     assert junit.read(report) == RunnerReport("junit", Tests(1, 1, 0, 0), ran=("a",))
 
 
-def test_a_file_of_node_without_tests_is_no_test_but_a_broken_one_is_a_failure() -> None:
+def test_a_node_file_without_tests_is_not_a_test_but_a_broken_one_is_a_failure() -> None:
     empty = b'<testcase name="/w/a.test.js" classname="test"/>'
     broken = b'<testcase name="/w/b.test.js"><failure/></testcase>'
     assert junit.read(b"<testsuites>" + empty + broken + b"</testsuites>") == RunnerReport(
@@ -79,7 +79,7 @@ def test_a_file_of_node_without_tests_is_no_test_but_a_broken_one_is_a_failure()
     )
 
 
-def test_a_report_that_breaks_off_is_not_complete() -> None:
+def test_a_cut_report_is_not_complete() -> None:
     found = junit.read(PYTEST[: PYTEST.index(b"test_setup")])
     assert found is not None
     assert not found.complete
@@ -87,11 +87,11 @@ def test_a_report_that_breaks_off_is_not_complete() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"<html></html>", b"not xml", b"\xff\xfe<", b"<testsuitesx/>"])
-def test_what_is_no_junit_report_is_not_read(content: bytes) -> None:
+def test_a_file_that_is_not_a_junit_report_is_not_read(content: bytes) -> None:
     assert junit.read(content) is None
 
 
-def test_a_document_that_defines_entities_is_refused_before_they_grow() -> None:
+def test_a_document_that_defines_entities_is_refused_before_expansion() -> None:
     entities = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 50}">' for n in range(20))
     bomb = f'<!DOCTYPE testsuite [<!ENTITY e0 "x">{entities}]><testsuite><testcase name="&e20;"/></testsuite>'
     assert junit.read(bomb.encode()) is None
@@ -107,7 +107,7 @@ def test_a_trx_report_is_read_by_its_results() -> None:
     assert not cut.complete
 
 
-def test_a_trx_report_that_names_methods_alone_names_their_class_further_down() -> None:
+def test_a_trx_report_with_bare_method_names_takes_the_class_from_its_definitions() -> None:
     results = '<UnitTestResult testName="One" testId="1" outcome="Passed"/>'
     defined = '<UnitTest name="One" id="1"><TestMethod className="Small.Tests" name="One"/></UnitTest>'
     found = dotnet.read_report(f"<TestRun>{results}{defined}<ResultSummary/></TestRun>".encode())
@@ -150,7 +150,7 @@ def test_a_report_of_mocha_is_complete_only_with_its_end() -> None:
     assert not cut.complete
 
 
-def test_a_report_of_rspec_counts_errors_outside_of_examples_as_failed() -> None:
+def test_a_report_of_rspec_counts_errors_outside_examples_as_failed() -> None:
     examples = [
         {"full_description": f"a {status}", "status": status, "file_path": "./a_spec.rb"}
         for status in ("passed", "failed", "pending")
@@ -163,7 +163,7 @@ def test_a_report_of_rspec_counts_errors_outside_of_examples_as_failed() -> None
 
 
 @pytest.mark.parametrize("words", ["example at ./a_spec.rb:4", "is expected to eq 2"])
-def test_an_example_of_rspec_without_words_has_no_lasting_name_as_long_as_it_fails(words: str) -> None:
+def test_a_failing_rspec_example_without_a_description_has_no_stable_name(words: str) -> None:
     example = {"full_description": "a", "description": words, "status": "failed"}
     found = rspec.read_report(json.dumps({"examples": [example], "summary": {"example_count": 1}}).encode())
     assert found == RunnerReport("rspec", Tests(1, 0, 1, 0), ("a",))
@@ -174,14 +174,14 @@ def go_events(*events: tuple[str, str]) -> bytes:
     return "\n".join(map(json.dumps, lines)).encode()
 
 
-def test_events_of_go_count_only_tests_that_were_said_to_run() -> None:
+def test_go_events_count_only_tests_that_started() -> None:
     events = go_events(
         ("run", "A"), ("pass", "Fake"), ("pass", "A"), ("run", "B"), ("pass", "B"), ("fail", "B"), ("fail", "")
     )
     assert go.read_events(events) == RunnerReport("go", Tests(2, 1, 1, 0), ("B",), ran=("p.A", "p.B"))
 
 
-def test_events_of_go_without_the_end_of_a_package_are_not_complete() -> None:
+def test_go_events_without_the_end_of_a_package_are_not_complete() -> None:
     found = go.read_events(go_events(("run", "A"), ("pass", "A")))
     assert found is not None
     assert not found.complete

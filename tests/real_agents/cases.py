@@ -1,6 +1,6 @@
-"""What every agent with tools must show, by every way in: a function per case. How they end is `endings`.
+"""What every agent with tools must show, with every interface: one function per case. For stopping see `endings`.
 
-A case says what is worth printing, if anything.
+A case returns what is worth printing, if anything.
 """
 
 import json
@@ -31,7 +31,7 @@ for place in [*(pathlib.Path.home() / one for one in {CREDENTIALS!r}), *pathlib.
     print(*(word[:80] for word in words if "secret" in word or "KEY" in word or word.startswith("HOME=")), sep="\\n")
 print("looked", "everywhere")
 """
-"""Tells what is kept in places of others, and in the variables of every process that it can see."""
+"""Print what is kept in foreign directories, and the variables of every visible process."""
 
 
 def succeeds(agent: Real, repo: Path, home: Path) -> str:
@@ -63,9 +63,9 @@ def repairs(agent: Real, repo: Path, home: Path) -> str:
 
 
 def asks_the_policy(agent: Real, repo: Path, home: Path) -> str:
-    """Where its profile says `full`, about each command, those that only look at something included; else about none.
+    """If its profile says `full`, about every command, also read-only ones; else about none.
 
-    Rounds are many, since some agents end their task when something is refused.
+    There are many rounds, because some agents end their task after a refusal.
     """
     reading, changing = "cat README", "touch changed.txt"
     rules = f'[external]\nrepair_invokes = 3\n\n[policy]\ndeny = ["{reading}", "{changing}"]\n'
@@ -83,7 +83,7 @@ def asks_the_policy(agent: Real, repo: Path, home: Path) -> str:
 
 
 def keeps_to_its_tree(agent: Real, repo: Path, home: Path) -> str:
-    """A write that the walls deny leaves no trace outside, and the work is judged."""
+    """A write denied by the sandbox leaves no trace outside, and the work is judged."""
     outside = repo.parent / "outside.txt"
     with stage(agent, repo, agent.writes(outside), agent.says("I wrote it.")) as here:
         run = here.run("--max-iterations", "1")
@@ -128,7 +128,7 @@ def cannot_read_the_credentials_of_others(agent: Real, repo: Path, home: Path) -
 
 
 def cannot_reach_another_host(agent: Real, repo: Path, home: Path) -> str:
-    """Neither directly nor through the proxy, and the try through the proxy is told."""
+    """Neither directly nor through the proxy, and the attempt through the proxy is reported."""
     with other_host() as (port, reached):
         directly = f"c = http.client.HTTPConnection('127.0.0.1', {port}, timeout=5); c.request('GET', '/')"
         proxied = (
@@ -161,7 +161,7 @@ CASES: dict[str, Case] = {
 
 @contextmanager
 def other_host() -> Generator[tuple[int, list[object]]]:
-    """A service that the agent has no business with: its port, and who came."""
+    """A service that the agent must not reach: its port, and its connections."""
     came: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

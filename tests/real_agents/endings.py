@@ -1,6 +1,6 @@
-"""How an agent ends that is stopped in the middle: with everything that it has started, daemons included.
+"""How an agent ends that is stopped during its work: with everything that it started, including daemons.
 
-Beside it the control: the same program without our walls, its process group killed, and who survives that.
+The control is the same program without our sandbox: its process group is killed, and the survivors are counted.
 """
 
 import os
@@ -15,7 +15,7 @@ FOR_EVER = "import time; time.sleep(5000)"
 
 
 def is_cancelled(agent: Real, repo: Path, home: Path) -> str:
-    """By an interrupt, in the middle of a command that never ends, with a daemon in a session of its own beside it."""
+    """By an interrupt, during a command that never ends, with a daemon in a separate session."""
     daemon, hanging = marks = [_mark("daemon"), _mark("hanging")]
     with stage(agent, repo, *_script(agent, daemon, hanging)) as here, here.running() as events:
         next(iter(events))
@@ -33,7 +33,7 @@ def is_cancelled(agent: Real, repo: Path, home: Path) -> str:
 
 
 def leaves_no_daemon(agent: Real, repo: Path, home: Path) -> str:
-    """When it ends by itself."""
+    """A normal end."""
     mark = _mark("daemon")
     acts = [agent.runs(_daemon(mark)), agent.writes(repo / "answer.txt"), agent.says()]
     with stage(agent, repo, *acts) as here:

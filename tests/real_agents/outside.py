@@ -1,7 +1,7 @@
-"""The control: a real agent on the host as anybody would start it, with no walls around it, and its group killed.
+"""The control: a real agent on the host without a sandbox, and its process group killed.
 
-Argv, variables and files are those of its profile; the scripted model is its provider directly. Only a way with a
-stream of its own can be driven like this.
+Arguments, variables and files are those of its profile; the scripted model is its provider directly. Only an
+interface with a stream can be driven like this.
 """
 
 import json
@@ -22,7 +22,7 @@ TURNS = 50
 
 
 def killed_as_a_group(agent: Real, repo: Path, home: Path, marks: list[str], *acts: Act) -> dict[str, int]:
-    """Start it, wait until everything that is marked runs, kill its process group; how many of each mark survive."""
+    """Start it, wait until everything marked runs, kill its process group; return how many of each mark survive."""
     repository(repo, {"README": "Nothing to see.\n"})
     config = home / "outside"
     with scripted(agent, *acts) as server:

@@ -1,4 +1,4 @@
-"""Looking at processes from the host: who was started by whom, who is marked, and how long they take to die."""
+"""Look at processes from the host: parents, marks, and the time they take to die."""
 
 import os
 import select
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PATIENCE_SECS = 240
-"""On a machine that has much else to do."""
+"""On a busy machine."""
 MORTAL_SECS = 10
-"""What is still there after so long after its end was ordered survives."""
+"""A process that still runs so long after the order to end counts as a survivor."""
 
 
 def marked(mark: str) -> list[int]:
-    """Processes of the machine that were started with this word, wherever they hide."""
+    """Processes of the machine that were started with this word, anywhere."""
     return [pid for pid in _every() if mark.encode() in _words(pid)]
 
 
 def confined(pid: int) -> list[int]:
-    """All below a process that live in a world of processes of their own: whoever is in its sandboxes."""
+    """All processes below a process that are in another pid namespace: those in its sandboxes."""
     children: dict[int, list[int]] = {}
     for one in _every():
         children.setdefault(_parent(one), []).append(one)
@@ -37,16 +37,16 @@ def confined(pid: int) -> list[int]:
 @dataclass(frozen=True, slots=True)
 class Deaths:
     secs: Mapping[int, float]
-    """How long each that died took."""
+    """The time that each dead process took."""
     survivors: list[int]
 
     def last(self, among: Iterable[int] | None = None) -> float:
-        """When the last of them was dead, or the last of some."""
+        """When the last of them, or of some, was dead."""
         return max((self.secs[pid] for pid in (self.secs if among is None else among) if pid in self.secs), default=0.0)
 
 
 def deaths(pids: Iterable[int], order: Callable[[], None], patience_secs: float = MORTAL_SECS) -> Deaths:
-    """Order the end of these processes and watch them. A number that is used again is not taken for the old process."""
+    """Order the end of these processes and watch them. A reused process id is not taken for the old process."""
     alive = {descriptor: pid for pid in pids if (descriptor := _descriptor(pid)) is not None}
     secs: dict[int, float] = {}
     with select.epoll() as watch:
@@ -75,7 +75,7 @@ def kill_all(pids: Iterable[int]) -> None:
 
 
 def waited(holds: Callable[[], bool]) -> bool:
-    """Whether something came to hold; asked again and again, since nothing tells when it does."""
+    """Wait until a condition holds; it is polled, because nothing signals it."""
     deadline = time.monotonic() + PATIENCE_SECS
     while not (held := holds()) and time.monotonic() < deadline:
         threading.Event().wait(0.05)

@@ -1,6 +1,6 @@
-"""The real agents, each by its ways in: which program, which model, and the tools that the model's script names.
+"""The real agents with their interfaces: program, model, and the tools that the model's script names.
 
-aider is not among them: it has no tools, and so has tests of its own.
+aider is not included: it has no tools, and so has its own tests.
 """
 
 import json
@@ -38,7 +38,7 @@ CODEX = Real(
     model="openai:scripted",
     key="OPENAI_API_KEY",
     path="/v1",
-    # Models that it does not know have no other tool for it than a shell.
+    # For models that it does not know it offers only a shell.
     write=lambda path, content: ("exec_command", {"cmd": _by_shell(path, content)}),
     shell=lambda command: ("exec_command", {"cmd": command, "yield_time_ms": 60_000}),
 )

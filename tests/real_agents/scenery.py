@@ -1,6 +1,6 @@
-"""What the tests of real agents share: the programs, a repository, a scripted model. What they must show is `cases`.
+"""Shared parts of the tests of real agents: programs, a repository, a scripted model. The cases are in `cases`.
 
-An agent is described by the tools it has (`write`, `shell`), because the model's script names them.
+An agent is described by its tools (`write`, `shell`), because the model's script names them.
 """
 
 import json
@@ -23,35 +23,35 @@ from runs.scenes import CHECK, Run
 from wire_server import Act, Answer, SaidCall, Says, WireServer, serving
 
 INSTALLED = Path(os.environ.get("DONEWHEN_TEST_AGENTS") or Path(__file__).parents[2] / ".cache" / "test-agents")
-"""Where scripts/test-agents puts them."""
+"""The directory in which scripts/test-agents installs them."""
 KEY = "sk-the-real-key-4711"
 LONGEST_SECS = 240
-"""On a machine that has much else to do."""
+"""On a busy machine."""
 README = "There is no answer yet, say the magpies.\n"
 UNAUTHORIZED = {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key", "code": 401}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Real:
-    """One agent by one way in."""
+    """One agent with one interface."""
 
     name: str
     way: str
     program: str
     """Below the directory of the agent in the cache."""
     model: str
-    """As `model.use` has it."""
+    """As in `model.use`."""
     key: str
     """The variable that holds the key."""
     path: str = ""
-    """What the endpoint's address ends in."""
+    """The end of the endpoint's address."""
     write: Callable[[str, str], tuple[str, dict[str, Any]]]
     """The tool that writes a file, for a path and a content: its name and input."""
     shell: Callable[[str], tuple[str, dict[str, Any]]]
     closing: Callable[[str], "Says"] | None = None
-    """How the model ends a task, where that is not just by words."""
+    """How the model ends a task, if not by text."""
     asides: bool = True
-    """Whether it asks a model without tools for titles and the like, which are not part of the script."""
+    """True if it asks a model without tools for titles and the like, which are not in the script."""
 
     def __str__(self) -> str:
         return f"{self.name}-{self.way}"
@@ -62,17 +62,17 @@ class Real:
 
     @property
     def terms(self) -> AgentInterface:
-        """What its profile says about this way in."""
+        """The entry of this interface in its profile."""
         return self.profile.ways[self.way]
 
     def installed(self) -> Path:
-        """Its program; without it the test is not run."""
+        """Return its program; without it the test is not run."""
         program = INSTALLED / self.name / self.program
         if not (INSTALLED / self.name / ".installed").exists() or not program.exists():
             leave_out(f"{self.name} (scripts/test-agents)")
         return program
 
-    # -- what its model says --
+    # -- model replies --
 
     def writes(self, path: Path | str, content: str = "right\n") -> Says:
         return _calls(self.write(str(path), content))
@@ -85,14 +85,14 @@ class Real:
 
 
 def _calls(*wanted: tuple[str, dict[str, Any]]) -> Says:
-    """Each call has an id of its own, so that one that is made again is another one."""
+    """Each call has its own id, so a repeated call is a different one."""
     made = [SaidCall(f"call_{os.urandom(6).hex()}", name, json.dumps(given)) for name, given in wanted]
     return Says(Answer(calls=tuple(made)))
 
 
 @dataclass(slots=True)
 class Stage:
-    """A repository, an agent that was hired for it, and the model that it will talk to."""
+    """A repository, an agent for it, and the model that it will use."""
 
     agent: Real
     repo: Path
@@ -100,7 +100,7 @@ class Stage:
 
     @property
     def heard(self) -> bytes:
-        """All that the model was told."""
+        """Everything that the model received."""
         return b"\n".join(one.body for one in (*self.server.received, *self.server.asides))
 
     def run(self, *options: str) -> Run:
@@ -132,7 +132,7 @@ class Stage:
 
 
 class Events:
-    """What a run tells, as it tells it; at the end, its exit code and its words for people."""
+    """Events of a run while it runs; at the end its exit code and its text for people."""
 
     def __init__(self, program: subprocess.Popen[bytes]) -> None:
         self._program = program
@@ -148,7 +148,7 @@ class Events:
             yield json.loads(line)
 
     def interrupt(self) -> None:
-        """As Ctrl-C does."""
+        """Like Ctrl-C."""
         self._program.send_signal(signal.SIGINT)
 
     @property
@@ -165,7 +165,8 @@ class Events:
 def stage(
     agent: Real, repo: Path, *acts: Act, again: bool = False, more: str = "", files: Mapping[str, str] | None = None
 ) -> Generator[Stage]:
-    """Everything in place; the last act is repeated for ever with `again`. `more` is of the user's configuration."""
+    """Prepare everything; with `again` the last act repeats without end. `more` is added to the user's
+    configuration."""
     program = agent.installed()
     needs("bwrap")
     repository(repo, {"donewhen.toml": CHECK, "README": README, **(files or {})})
@@ -179,13 +180,13 @@ def stage(
 
 @contextmanager
 def scripted(agent: Real, *acts: Act, again: bool = False) -> Generator[WireServer]:
-    """The agent's model; the last act is repeated for ever with `again`."""
+    """The agent's model; with `again` the last act repeats without end."""
     besides = Says(Answer(text="A title")) if agent.asides else None
     with serving(*acts, again=again, besides=besides) as server:
         yield server
 
 
 def report(run: Run, here: Stage) -> str:
-    """What a person needs to see of a run that went wrong."""
+    """What a person needs to see of a failed run."""
     kept = [event for event in run.events if event["type"] not in ("external_event", "check_started", "spend")]
     return "\n".join([*(json.dumps(one)[:600] for one in kept), f"requests: {len(here.server.received)}", run.err])

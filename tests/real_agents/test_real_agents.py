@@ -1,4 +1,4 @@
-"""Other people's agents, for real, against a scripted model: what holds of each by each of its ways in."""
+"""Agents of other vendors, for real, against a scripted model: what holds for each with each interface."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from real_agents.scenery import Real
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("agent", ROSTER, ids=str)
-def test_of_the_real_program_it_holds_that(
+def test_the_real_program_fulfils(
     agent: Real, case: str, tmp_path: Path, home: Path, show_table: Callable[[str], None]
 ) -> None:
     if told := CASES[case](agent, tmp_path / "repo", home):

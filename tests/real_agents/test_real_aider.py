@@ -1,6 +1,6 @@
-"""aider, for real, against a scripted model. It has no tools: an answer holds whole files, and ends the task.
+"""aider, for real, against a scripted model. It has no tools: an answer holds whole files and ends the task.
 
-So it has cases of its own for what the others do with tools: what a model would like to run is not run.
+So it has its own case: a command that the model proposes does not run.
 """
 
 import json
@@ -41,7 +41,7 @@ def test_a_task_is_done_and_verified(tmp_path: Path) -> None:
         assert {one.headers["authorization"] for one in here.server.received} == {f"Bearer {KEY}"}
 
 
-def test_it_leaves_nothing_of_its_own_in_the_tree(tmp_path: Path) -> None:
+def test_an_agent_leaves_none_of_its_own_files_in_the_tree(tmp_path: Path) -> None:
     with stage(CLI, tmp_path / "repo", holds("answer.txt")) as here:
         run = here.run()
         assert [event["files"] for event in run.of("diff_ready")] == [1], report(run, here)
@@ -56,7 +56,7 @@ def test_a_red_contract_is_repaired_in_the_second_round(tmp_path: Path) -> None:
         assert b"Earlier work on this task" in again, "it cannot go on with a conversation, and is told the task again"
 
 
-def test_a_write_outside_of_the_tree_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_write_outside_the_tree_leaves_no_trace(tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     with stage(CLI, tmp_path / "repo", holds(str(outside)), holds("../outside.txt"), again=True) as here:
         run = here.run("--max-iterations", "1")
@@ -64,7 +64,7 @@ def test_a_write_outside_of_the_tree_leaves_no_trace(tmp_path: Path) -> None:
         assert not outside.exists()
 
 
-def test_a_key_that_is_refused_for_good_waits_for_a_person(tmp_path: Path) -> None:
+def test_a_permanently_refused_key_waits_for_a_person(tmp_path: Path) -> None:
     with stage(CLI, tmp_path / "repo", Refuses(401, json.dumps(UNAUTHORIZED).encode()), again=True) as here:
         run = here.run()
         assert run.code == 3, report(run, here)
@@ -72,7 +72,7 @@ def test_a_key_that_is_refused_for_good_waits_for_a_person(tmp_path: Path) -> No
         assert KEY not in json.dumps(run.events)
 
 
-def test_a_command_that_its_model_would_like_to_run_is_not_run(tmp_path: Path) -> None:
+def test_a_denied_command_of_its_model_does_not_run(tmp_path: Path) -> None:
     mark = f"wished-{os.urandom(8).hex()}"
     wish = f"Run this:\n\n```bash\ntouch ran.txt; sleep 5000 {mark}\n```\n"
     with stage(CLI, tmp_path / "repo", Says(Answer(text=wish)), again=True) as here:
@@ -82,7 +82,7 @@ def test_a_command_that_its_model_would_like_to_run_is_not_run(tmp_path: Path) -
         assert not marked(mark)
 
 
-def test_it_is_cancelled_while_its_model_keeps_it_waiting(tmp_path: Path, show_table: Callable[[str], None]) -> None:
+def test_an_agent_is_cancelled_while_it_waits_for_its_model(tmp_path: Path, show_table: Callable[[str], None]) -> None:
     with stage(CLI, tmp_path / "repo", Silent()) as here, here.running() as events:
         next(iter(events))
         assert waited(lambda: bool(here.server.received)), "it has not asked its model"

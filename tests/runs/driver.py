@@ -1,9 +1,9 @@
-"""Runs that die at chosen moments, and go on: `python driver.py REPO WHO FIRST STEP`, one line of JSON for each.
+"""Runs that crash at chosen moments and resume: `python driver.py REPO WHO FIRST STEP`, one line of JSON for each.
 
-Who works is a model, an external engine, or a foreman with a model (`foreman MODEL`). The moments are the barriers
-around every write of the session's log: before it, when an effect may be done and not recorded, and after it. Each run
-is a process of its own, forked from this one so that nothing is imported again. All work on one repository with one
-state directory: what they share is what users' runs share.
+The engine is a model, an external engine, or a foreman with a model (`foreman MODEL`). The moments are the barriers
+around every write of the session's log: before it, when an effect may be done and not recorded, and after it. Each
+run is a separate process, forked from this one so that nothing is imported again. All runs use one repository and
+one state directory, as a user's runs do.
 """
 
 import json
@@ -28,7 +28,7 @@ from donewhen.session.verbs.start import resume, start
 NEVER = 1 << 30
 THREADS_SECS = 30
 DIED_AGAIN = 3
-"""Every so many runs are killed once more while they recover."""
+"""Every so many runs are killed a second time while they recover."""
 
 
 def main() -> None:
@@ -60,12 +60,12 @@ def values_of(who: str) -> dict[str, str]:
 
 
 def rehearse(options: RunOptions) -> None:
-    """A whole run in this process, so that what every child would load and work out for itself is there already."""
+    """A complete run in this process, so that every child has its modules and caches already."""
     result = anyio.run(start, options, SessionWatcher(told=nobody))
     assert result.outcome.exit_code == 0, result
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
-            thread.join(THREADS_SECS)  # the event loop's own, which were told to end
+            thread.join(THREADS_SECS)  # those of the event loop, which were told to end
     assert threading.active_count() == 1, "a fork would leave threads behind"
 
 
@@ -77,7 +77,7 @@ def recover(session: str, point: int) -> dict[str, Any]:
 
 
 def in_a_process(job: "Callable[[SessionWatcher], Awaitable[SessionResult]]", die_at: int) -> dict[str, Any]:
-    """Do a job in a child that kills itself at the n-th moment; how that went."""
+    """Do a job in a child that kills itself at the n-th moment; return how that went."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -96,7 +96,7 @@ def in_a_process(job: "Callable[[SessionWatcher], Awaitable[SessionResult]]", di
 
 
 def session_of(intent: str) -> str:
-    """The session with this intent, if anything of it was written at all."""
+    """Return the session with this intent, if anything of it was written."""
     with any_archive() as archive:
         found = [row.id for row in archive.sessions() if row.title == intent]
         return found[0] if found and any(True for _ in archive.records(found[0])) else ""

@@ -1,6 +1,6 @@
-"""The driver with something left out that recovery stands on: the control, in which dying must do harm.
+"""The driver without a part that recovery needs: the control, in which a crash must do harm.
 
-`forgetful_driver.py REPO MODEL FIRST STEP LEFT_OUT`; all else is as in `driver`.
+`forgetful_driver.py REPO MODEL FIRST STEP LEFT_OUT`; the rest is as in `driver`.
 """
 
 import sys
@@ -15,7 +15,7 @@ from runs import driver
 
 
 def leave_out_undo() -> None:
-    """A change without a result is not taken back before it is made again."""
+    """A change without a result is not undone before it is repeated."""
 
     async def restore(self: Maker, tree: str) -> None:
         del self, tree
@@ -24,7 +24,7 @@ def leave_out_undo() -> None:
 
 
 def leave_out_intent() -> None:
-    """A change is made without having been written down before."""
+    """A change is made without a note before it."""
     write = LogWriter.write
 
     def forgetful(

@@ -1,4 +1,4 @@
-"""Agents of the user's own for whole runs: shell lines, told to the program by the user's configuration."""
+"""The user's own agents for whole runs: shell lines in the user's configuration."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def configure(text: str) -> None:
 
 
 def employ(command: str, name: str = "hand", more: str = "") -> str:
-    """An agent that is this command; the engine to ask for it by."""
+    """An agent that is this command; return its engine name."""
     configure(f"{more}\n[agent.{name}]\ncommand = {json.dumps(command)}\n")
     return f"external:{name}"
 
@@ -27,7 +27,7 @@ def employ(command: str, name: str = "hand", more: str = "") -> str:
 def run_with(
     repo: Path, engine: str, *options: str, intent: str = "say right", env: Mapping[str, str] | None = None
 ) -> Run:
-    """`donewhen run … --json` with no model of ours."""
+    """`donewhen run … --json` without a model of ours."""
     return told(repo, "run", intent, "--engine", engine, "--json", *options, env={**NO_KEYS, **(env or {})})
 
 

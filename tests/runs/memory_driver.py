@@ -1,7 +1,7 @@
-"""Runs that die around the notes that the memory stands on: `python memory_driver.py REPO MODEL`, JSON lines.
+"""Runs that crash around the notes of the memory: `python memory_driver.py REPO MODEL`, JSON lines.
 
-One rehearsal learns a repair. Then a run is killed before and after the last of each kind of note, and goes on; at the
-end everything is forgotten, and a run dies between its judgement and what it would have learnt from it.
+A first run learns a repair. Then a run is killed before and after the last of each kind of note, and resumes. At the
+end everything is forgotten, and a run crashes between its verdict and its learning.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Planned sessions that die and go on: `python planned_driver.py REPO MODEL POINT…`, one line of JSON for each.
+"""Planned sessions that crash and resume: `python planned_driver.py REPO MODEL POINT…`, one line of JSON for each.
 
-A session is planned, its contract changed by words, taken, and built. Where it waits, a person speaks to it from
-elsewhere. A point is a moment over all of that, counted as in `driver`; 0 is a session that nobody disturbs.
+A session is planned, its contract changed by a change request, approved, and built. Where it waits, a person decides
+from another process. A point is a moment of all that, counted as in `driver`; 0 is an undisturbed session.
 """
 
 import sys
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def lived(repo: Path, model: str, point: int) -> dict[str, Any]:
-    """A whole session that dies once, at this moment."""
+    """A whole session that crashes once, at this moment."""
     intent = f"let answer.txt say right, number {point}"
     options = RunOptions(intent=intent, repo=repo, values={"--model": model, "--engine": "planned"}, plan=True)
     moments: list[str] = []

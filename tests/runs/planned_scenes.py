@@ -1,7 +1,7 @@
-"""Whole planned runs for tests: repositories, the replies of planners and evaluators, and the notes behind the events.
+"""Whole planned runs for tests: repositories, replies of planners and evaluators, and the notes behind the events.
 
-Two kinds of repository: one with a contract of a person's own, and one without, where the planner drafts it. In both
-the work is done when `answer.txt` says "right". Checks are greps, so that a run costs little.
+Two kinds of repository: one with a person's contract, and one without, where the planner drafts it. In both the work
+is done when `answer.txt` says "right". Checks are greps, so that a run costs little.
 """
 
 import json
@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 
 
 def bare(root: Path, files: Mapping[str, str] | None = None) -> Path:
-    """A repository without a contract, and with nothing to propose one from."""
+    """A repository without a contract and without anything to propose one from."""
     return scene(root, {"donewhen.toml": "", **(files or {})})
 
 
@@ -44,7 +44,7 @@ DRAFT = (check("done", DONE, 1), check("steady", STEADY))
 
 
 def plan_text(*checks: Entry, items: Sequence[Entry] = (), **more: Any) -> str:
-    """A plan as JSON, with one item that the contract proves unless told otherwise."""
+    """A plan as JSON, by default with one item that the contract covers."""
     given = {"task_title": "Say right", "spec_markdown": "# Spec\n\nThe answer is right.", **more}
     return json.dumps({**given, "checks": list(checks), "items": list(items) or [item()]})
 
@@ -104,7 +104,7 @@ def crew(
 
 
 def cast(repo: Path, steps: Script) -> str:
-    """The name of the model that says these steps; a session that goes on finds what was put there last."""
+    """The name of the model with these steps; a resumed session finds the newest ones."""
     return script(repo.parent / "script.json", steps)
 
 
@@ -125,7 +125,7 @@ def build(
 
 
 def log(repo: Path, session: str) -> Run:
-    """All that was told of a session so far."""
+    """All events of a session so far."""
     return told(repo, "log", session, "--json")
 
 
@@ -134,12 +134,12 @@ def ended(ran: Run) -> tuple[int, str]:
 
 
 def roles(ran: Run) -> dict[str, int]:
-    """How often each role answered."""
+    """The number of replies of each role."""
     return dict(Counter(event["role"] for event in ran.of("model_turn")))
 
 
 def statuses(ran: Run) -> list[str]:
-    """How each evaluation ended."""
+    """The status of each evaluation."""
     return [event["status"] for event in ran.of("evaluation_completed")]
 
 
@@ -148,19 +148,19 @@ def checks_of(event: Mapping[str, Any]) -> dict[str, str]:
 
 
 def landed(repo: Path, session: str) -> dict[str, str]:
-    """What a session has changed, by path."""
+    """The changes of a session, by path."""
     branch = f"donewhen/{session}"
     names = git(repo, "diff", "--name-only", "main", branch).splitlines()
     return {name: git(repo, "show", f"{branch}:{name}") for name in names}
 
 
 def notes(session: str, rung: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """The notes that were kept under a name, which nobody is told about."""
+    """The private notes of a kind."""
     with any_archive() as archive:
         found = [(record.kind, record.body) for record in archive.records(session) if record.seq is None]
     return [(kind.rpartition(".")[2], body) for kind, body in found if kind.rpartition(".")[0] == rung]
 
 
 def heard(session: str, rung: str) -> str:
-    """All that somebody was told: the rules, the task, what is fed back, and what tools answered."""
+    """Everything that a role received: rules, task, feedback, and tool results."""
     return "\n".join(str(body["text"]) for kind, body in notes(session, rung) if kind in ("system", "round", "result"))

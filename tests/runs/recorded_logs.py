@@ -1,7 +1,7 @@
-"""Logs of whole sessions as earlier versions wrote them, and what is seen in them: state, lines, replay, hand-off.
+"""Logs of whole sessions from earlier versions, and their views: state, lines, replay, hand-off.
 
-`recorded/NAME.jsonl` is a log, one record to a line. `recorded/NAME.json` is what was seen in it. Run as a program,
-this module writes the second kind again: `python recorded_logs.py`. Do so only for a change that people are to see.
+`recorded/NAME.jsonl` is a log, one record per line. `recorded/NAME.json` holds its views. Run as a program, this
+module writes the views again: `python recorded_logs.py`. Do so only for a change that people should see.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Scenes of the memory for whole runs: a check that tells its failure as a compiler does, and what was remembered.
+"""Scenes of the memory for whole runs: a check that prints its failure like a compiler, and the stored repairs.
 
-The answer decides what is printed: `wrong` is one failure, as on the base, `left` brings another one, `right` has none.
+The answer decides the output: `wrong` is one failure, as on the base, `left` is another one, `right` has none.
 """
 
 import json
@@ -61,7 +61,7 @@ def shown(repo: Path, id: str) -> dict[str, Any]:
 
 
 def prompts(repo: Path, session: str, monkeypatch: Any) -> dict[str, list[str]]:
-    """What began each round of a conversation with a model, by who had it."""
+    """The first message of each round of a conversation with a model, by role."""
     monkeypatch.chdir(repo)
     found: dict[str, list[str]] = {}
     with any_archive() as archive:

@@ -1,4 +1,4 @@
-"""Whole runs for tests: a small repository, a scripted model, the real program, and what it told.
+"""Whole runs for tests: a small repository, a scripted model, the real program, and its events.
 
 The contract of most scenes is met when `answer.txt` says "right": quick to check, and easy to miss.
 """
@@ -21,7 +21,7 @@ protect = ["expected.txt"]
 name = "done"
 command = "cmp answer.txt expected.txt"
 """
-"""Done when the answer is what a protected file says."""
+"""Done when the answer is the text of a protected file."""
 FILES: dict[str, str] = {"answer.txt": "wrong\n", "donewhen.toml": CHECK, ".gitignore": "*.log\n"}
 
 Step = dict[str, Any]
@@ -53,7 +53,7 @@ def scene(root: Path, files: Mapping[str, str] | None = None) -> Path:
 
 
 def script(place: Path, steps: object) -> str:
-    """The name of a model that says these steps; kept outside of the repository."""
+    """The name of a model with these steps; stored outside the repository."""
     place.write_text(json.dumps(steps))
     return f"scripted:{place}"
 
@@ -93,7 +93,7 @@ def run(
 
 
 def told(repo: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Run:
-    """A verb that answers with events; every line of stdout must be one."""
+    """A verb that prints events; every line of stdout must be one."""
     answer = called(repo, *arguments, env=env)
     assert "Traceback" not in answer.err, answer.err
     return Run(answer.code, [json.loads(line) for line in answer.out.splitlines()], answer.err)

@@ -1,7 +1,7 @@
 """Whole runs of the foreman for tests: a repository with several small files, a planner's reply, workers' steps.
 
-Every goal is one line of one file, so that a subtask is a single write. One check is green from the start: without such
-a one no patch could show that it breaks nothing.
+Every goal is one line of one file, so that a subtask is a single write. One check is green from the start: without
+one no patch could show that it breaks nothing.
 """
 
 import json
@@ -26,7 +26,7 @@ def contract(checks: Mapping[str, str], more: str = "") -> str:
 
 
 def goal(ids: str) -> str:
-    """That the file of each letter says something else than at first."""
+    """A check that the file of each letter no longer has its first text."""
     return " && ".join(f"! grep -qx zero {id}.txt" for id in ids)
 
 
@@ -38,14 +38,14 @@ def yard(
     more: str = "",
     **checks: str,
 ) -> Path:
-    """A file for each letter that says zero, and whatever else a scene needs."""
+    """A file with zero for each letter, and other files of a scene."""
     letters = {f"{id}.txt": "zero\n" for id in ids}
     wanted = contract({"goal": goal(ids), "steady": STEADY, **checks}, more)
     return scene(root, {**letters, "name.txt": "shop\n", "donewhen.toml": wanted, **(files or {})})
 
 
 def subtask(id: str, *writes: str, reads: Sequence[str] = ()) -> dict[str, Any]:
-    """Places are `file` or `file:symbol`; without any, the file that is called as the subtask."""
+    """Places are `file` or `file:symbol`; by default the file named like the subtask."""
     places = [_place(one) for one in writes or (f"{id}.txt",)]
     files = list(dict.fromkeys(place["file"] for place in places))
     given = {"id": id, "prompt": f"do {id} now", "files": files, "writes": places}
@@ -67,12 +67,12 @@ def planned(*subtasks: dict[str, Any] | str) -> Step:
 
 
 def makes(*steps: Step) -> list[Step]:
-    """Somebody who does this and says so."""
+    """A worker that does this and says so."""
     return [*steps, say("done")]
 
 
 def puts(id: str, word: str = "one") -> list[Step]:
-    """Somebody who lets the file of a letter say this."""
+    """A worker that writes this to the file of a letter."""
     return makes(write(f"{id}.txt", f"{word}\n"))
 
 
@@ -81,7 +81,7 @@ def hangs(step: Step) -> Step:
 
 
 def crew(*plans: Step, maker: Sequence[Step] = (), **workers: Sequence[Step]) -> Script:
-    """A whole script. The maker is the engine below the foreman."""
+    """A whole script. The maker is the engine after the foreman."""
     return {"planner": list(plans), "maker": list(maker), **{f"worker:{id}": list(s) for id, s in workers.items()}}
 
 
@@ -97,12 +97,12 @@ def landed(repo: Path, session: str, path: str) -> str:
 
 
 def turns(ran: Run) -> dict[str, int]:
-    """How often each role was asked and answered."""
+    """The number of calls and replies of each role."""
     return dict(Counter(event["role"] for event in ran.of("model_turn")))
 
 
 def gated(ran: Run) -> dict[str, list[str]]:
-    """For each subtask, what the gate said: the status, or the code of the first reason."""
+    """For each subtask the gate result: the status, or the code of the first reason."""
     said: dict[str, list[str]] = {}
     for event in ran.of("subtask_gated"):
         word = event["reasons"][0]["code"] if event["reasons"] else event["status"]

@@ -44,14 +44,14 @@ ACCOUNT = json.dumps({"claudeAiOauth": {"accessToken": "old", "expiresAt": 41024
 
 @pytest.fixture(autouse=True)
 def account(home: Path) -> Path:
-    """Somebody has signed in to Claude Code; there is no key, and so no model for our own engine."""
+    """The user has signed in to Claude Code; there is no key, and so no model for our own engine."""
     put(home, {".claude/.credentials.json": ACCOUNT})
     return home / ".claude/.credentials.json"
 
 
 @contextmanager
 def listening() -> Generator[tuple[int, list[bytes]]]:
-    """A server on the host that answers nothing useful; what it heard."""
+    """A server on the host that answers nothing useful; return its requests."""
     heard: list[bytes] = []
 
     class Handler(socketserver.StreamRequestHandler):
@@ -73,7 +73,9 @@ def results(ran: Run) -> list[str]:
 
 @pytest.mark.promise("events.external-event")
 @both
-def test_what_it_does_is_told_as_calls_and_results_and_counted(repo: Path, place: Path, engine: Engine) -> None:
+def test_an_agent_s_actions_are_reported_as_calls_and_results_and_counted(
+    repo: Path, place: Path, engine: Engine
+) -> None:
     steps = [
         {"usage": {"input": 100, "output": 7}},
         {"say": "let me see"},
@@ -108,25 +110,27 @@ def test_a_red_round_is_repaired_in_the_same_conversation(repo: Path, place: Pat
 
 @pytest.mark.promise("external.limits")
 @both
-def test_turns_are_counted_by_us_and_the_agent_ends_at_the_limit(repo: Path, place: Path, engine: Engine) -> None:
+def test_the_runtime_counts_turns_and_stops_the_agent_at_the_limit(repo: Path, place: Path, engine: Engine) -> None:
     steps = [{"shell": f"echo {number} > n.txt; sleep 0.02"} for number in range(99)]
     ran = run_with(repo, engine(place, steps, steps), "--max-turns", "3", "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
-    most = 3 if engine is opencode else 98  # over the protocol nothing is done before we allow it
+    most = 3 if engine is opencode else 98  # over the protocol nothing runs before we allow it
     assert 3 <= len(ran.of("model_turn")) <= most
 
 
 @both
-def test_tokens_are_counted_while_it_works_and_end_it(repo: Path, place: Path, engine: Engine) -> None:
+def test_tokens_are_counted_during_the_work_and_the_limit_stops_the_agent(
+    repo: Path, place: Path, engine: Engine
+) -> None:
     steps = [{"usage": {"input": 1000, "output": 10}}, *({"shell": "echo x; sleep 0.02"} for _ in range(40))]
     ran = run_with(repo, engine(place, steps), "--max-tokens", "2500")
-    if engine is claude:  # over the protocol, an agent tells its tokens at the end
+    if engine is claude:  # over the protocol an agent reports its tokens at the end
         assert (ran.code, ran.last["outcome"]) == (5, "budget")
         assert len(ran.of("model_turn")) < 40
     assert "tokens: used" in ran.last["reason"]
 
 
-def test_an_agent_that_says_how_much_it_cost_is_counted_in_money(repo: Path, place: Path) -> None:
+def test_an_agent_that_reports_its_cost_is_counted_in_money(repo: Path, place: Path) -> None:
     ran = run_with(
         repo, claude(place, [{"usage": {"input": 10, "output": 1, "usd": 0.25}}, {"say": "x"}, RIGHT]), env=KEY
     )
@@ -137,7 +141,7 @@ def test_an_agent_that_says_how_much_it_cost_is_counted_in_money(repo: Path, pla
 
 
 @both
-def test_a_refused_sign_in_waits_for_a_person_and_goes_on_afterwards(repo: Path, place: Path, engine: Engine) -> None:
+def test_a_refused_sign_in_waits_for_a_person_and_resumes_afterwards(repo: Path, place: Path, engine: Engine) -> None:
     steps: list[dict[str, Any]] = [{"unauthorized": True}]
     ran = run_with(repo, engine(place, steps, [RIGHT]))
     assert ran.code == 3
@@ -148,12 +152,12 @@ def test_a_refused_sign_in_waits_for_a_person_and_goes_on_afterwards(repo: Path,
     assert (went_on.code, went_on.last["outcome"]) == (0, "verified")
 
 
-def test_work_that_is_green_when_the_sign_in_ends_is_verified(repo: Path, place: Path) -> None:
+def test_work_that_is_green_when_the_sign_in_expires_is_verified(repo: Path, place: Path) -> None:
     ran = run_with(repo, claude(place, [RIGHT, {"unauthorized": True}]))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
 
 
-def test_the_key_stays_outside_and_the_gateway_puts_it_in(repo: Path, place: Path) -> None:
+def test_the_key_stays_outside_the_sandbox_and_the_gateway_adds_it(repo: Path, place: Path) -> None:
     ask = "curl -s -X POST -H 'x-api-key: '$ANTHROPIC_API_KEY $ANTHROPIC_BASE_URL/v1/messages -d '{\"messages\": []}'"
     with serving(Says(Answer(text="hello from the model"))) as server:
         engine = claude(
@@ -169,7 +173,7 @@ def test_the_key_stays_outside_and_the_gateway_puts_it_in(repo: Path, place: Pat
     assert "hello from the model" in json.dumps(ran.of("external_event"))
 
 
-def test_its_own_credentials_are_bound_and_may_rotate_and_those_of_others_are_not_there(
+def test_an_agent_s_own_credentials_are_bound_and_may_rotate_and_others_are_absent(
     repo: Path, place: Path, home: Path, account: Path
 ) -> None:
     put(home, {".codex/auth.json": "theirs", ".claude/settings.json": "hooks"})
@@ -183,10 +187,10 @@ def test_its_own_credentials_are_bound_and_may_rotate_and_those_of_others_are_no
     assert "hooks" not in results(ran)[1].replace("disableAllHooks", "")
 
 
-# -- whom it reaches --
+# -- reachable hosts --
 
 
-def test_another_host_is_out_of_reach_and_the_attempt_is_told(repo: Path, place: Path) -> None:
+def test_another_host_is_unreachable_and_the_attempt_is_reported(repo: Path, place: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as host:
         port = host.getsockname()[1]
         steps = [
@@ -221,9 +225,7 @@ def test_an_mcp_server_is_passed_on_when_it_is_set_and_absent_otherwise(repo: Pa
         assert not ran.of("policy_denied")
 
 
-def test_what_else_the_address_of_an_mcp_server_serves_is_out_of_reach_and_the_attempt_is_shown(
-    repo: Path, place: Path
-) -> None:
+def test_other_paths_of_an_mcp_server_are_unreachable_and_the_attempt_is_reported(repo: Path, place: Path) -> None:
     door = "http://127.0.0.1:47803"
     steps = [
         {"shell": f"curl -sS -m 5 {door}/private/admin; curl -sS -m 5 {door}/private/admin"},
@@ -241,12 +243,12 @@ def test_what_else_the_address_of_an_mcp_server_serves_is_out_of_reach_and_the_a
     assert [line.split(b" HTTP")[0] for line in heard] == [b"DELETE /mcp/session"]
 
 
-# -- what configures it --
+# -- configuration --
 
 
 @pytest.mark.promise("agent.project-settings")
 @pytest.mark.parametrize("trusted", [False, True])
-def test_nothing_in_the_repository_configures_the_agent_unless_the_user_says_so(
+def test_nothing_in_the_repository_configures_the_agent_unless_the_user_allows_it(
     repo: Path, place: Path, trusted: bool
 ) -> None:
     put(repo, {".claude/settings.json": "hooks of the tree", ".mcp.json": "servers of the tree"})
@@ -263,7 +265,7 @@ def test_nothing_in_the_repository_configures_the_agent_unless_the_user_says_so(
 
 
 @pytest.mark.parametrize("target", ["../{name}/plain.json", "/proc/self/cwd/plain.json"])
-def test_settings_that_leave_the_tree_by_a_link_and_come_back_do_not_configure_it(
+def test_settings_behind_a_link_that_leaves_the_tree_do_not_configure_the_agent(
     repo: Path, place: Path, target: str
 ) -> None:
     put(repo, {"plain.json": "servers of the tree"})
@@ -276,7 +278,7 @@ def test_settings_that_leave_the_tree_by_a_link_and_come_back_do_not_configure_i
     assert "through this link; remove it" in ran.one("session_finished")["reason"], ran.one("session_finished")
 
 
-# -- leave --
+# -- permission --
 
 
 def test_a_command_that_the_policy_denies_is_refused_over_the_protocol(repo: Path, place: Path) -> None:
@@ -287,9 +289,7 @@ def test_a_command_that_the_policy_denies_is_refused_over_the_protocol(repo: Pat
 
 
 @pytest.mark.parametrize(("answer", "ok"), [("yes", True), ("no", False)])
-def test_a_command_that_the_policy_asks_about_is_put_to_a_person(
-    repo: Path, place: Path, answer: str, ok: bool
-) -> None:
+def test_a_command_with_policy_ask_is_decided_by_a_person(repo: Path, place: Path, answer: str, ok: bool) -> None:
     engine = opencode(place, [{"shell": "echo deploying"}, RIGHT], more='[policy]\nask = ["echo deploying"]\n')
     command = [PROGRAM, "run", "x", "--engine", engine, "--ask", "--json"]
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
@@ -304,7 +304,7 @@ def test_a_command_that_the_policy_asks_about_is_put_to_a_person(
     assert next(event["ok"] for event in events if event["type"] == "tool_result") is ok
 
 
-def test_a_yes_to_one_command_is_not_one_to_another_that_is_asked_after_a_death(repo: Path, place: Path) -> None:
+def test_an_approval_of_one_command_does_not_count_for_another_after_a_crash(repo: Path, place: Path) -> None:
     asks = '[policy]\nask = ["echo deploying", "echo deleting"]\n'
     script = ([{"shell": "echo deploying"}, {"signal": 9}], [{"shell": "echo deleting"}, RIGHT])
     command = [PROGRAM, "run", "x", "--engine", opencode(place, *script, more=asks), "--ask", "--json"]
@@ -320,16 +320,14 @@ def test_a_yes_to_one_command_is_not_one_to_another_that_is_asked_after_a_death(
     assert [event["ok"] for event in events if event["type"] == "tool_result"] == [True, False, True]
 
 
-def test_an_agent_that_prints_a_line_without_end_over_the_protocol_is_ended_and_called_again(
-    repo: Path, place: Path
-) -> None:
+def test_an_acp_agent_that_prints_an_endless_line_is_stopped_and_called_again(repo: Path, place: Path) -> None:
     ran = run_with(repo, opencode(place, [{"flood": {"bytes": 17 << 20, "line": 0}}, {"hang": True}], [RIGHT]))
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (0, "verified", 1)
     assert "a line of more than 16 MiB" in ran.one("error")["message"]
 
 
 @both
-def test_an_agent_can_ask_a_person_by_a_tool_of_ours(repo: Path, place: Path, engine: Engine) -> None:
+def test_an_agent_can_ask_a_person_through_our_mcp_tool(repo: Path, place: Path, engine: Engine) -> None:
     call = {"name": "ask_person", "arguments": {"prompt": "right or left?"}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
     ask = f"curl -s -X POST http://127.0.0.1:47803/mcp -d '{body}'"
@@ -346,14 +344,14 @@ def test_an_agent_can_ask_a_person_by_a_tool_of_ours(repo: Path, place: Path, en
     assert "right, of course" in next(event["preview"] for event in events if event["type"] == "tool_result")
 
 
-def test_without_anybody_to_ask_there_is_no_such_tool(repo: Path, place: Path) -> None:
+def test_without_a_person_the_question_tool_is_not_offered(repo: Path, place: Path) -> None:
     ran = run_with(repo, claude(place, [{"shell": "curl -sS -m 5 http://127.0.0.1:47803/mcp"}, RIGHT]))
     assert ran.code == 0
     assert "Couldn't connect" in results(ran)[0]
 
 
 @pytest.mark.promise("external.require")
-def test_an_agent_that_is_less_governed_than_is_required_declines(repo: Path, place: Path) -> None:
+def test_an_agent_below_the_required_governance_declines(repo: Path, place: Path) -> None:
     engine = claude(place, [RIGHT], more='[external]\nrequire = "full"\n')
     answer = called(repo, "run", "x", "--engine", engine, env=NO_KEYS)
     assert answer.code == 2

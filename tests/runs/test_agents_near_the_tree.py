@@ -1,6 +1,6 @@
-"""An agent whose program lies in the repository, beside it or above it: it starts, and the tree stays as it should be.
+"""An agent whose program is in, next to or above the repository: it starts, and the tree is not affected.
 
-Each layout is a whole run, as the user who runs the tests and, when that is root, as an ordinary user.
+Each layout is a whole run, as the user who runs the tests and, if that is root, as an ordinary user.
 """
 
 import json
@@ -41,15 +41,15 @@ mkdir -p tools && echo new > tools/new.txt && echo right > answer.txt && echo do
 
 @dataclass(frozen=True)
 class Ground:
-    """A directory with projects in it: `shop` is worked on, `other` must not be seen."""
+    """A directory with projects: `shop` is worked on, `other` must not be visible."""
 
     home: Path
     becoming: tuple[str, ...] = ()
-    """The words before a command that run it as another user."""
+    """The command prefix that runs a command as another user."""
     program_code: str = ""
-    """Where that user finds the program's code."""
+    """The code of the program for that user."""
     apart: Path | None = None
-    """Where programs and projects are, if not in the home."""
+    """The directory of programs and projects, if not in the home."""
 
     @property
     def place(self) -> Path:
@@ -64,7 +64,7 @@ class Ground:
         return self.code / "shop"
 
     def program(self, place: str, data: str = "") -> Path:
-        """The agent, at a path below the place; `data` is a file of its installation, relative to the program."""
+        """The agent at a path below the directory; `data` is a file of its installation, relative to the program."""
         path = self.place / place
         path.parent.mkdir(parents=True, exist_ok=True)
         installed = path.parent / data if data else path
@@ -105,7 +105,7 @@ class Ground:
         return [json.loads(line) for line in out.splitlines()]
 
     def landed(self, events: list[dict[str, Any]]) -> dict[str, str]:
-        """What the agent's branch changes, by path."""
+        """The changes of the agent's branch, by path."""
         names = git(self.shop, "diff", "--name-only", "HEAD", f"donewhen/{events[0]['session']}").split()
         return {name: git(self.shop, "show", f"donewhen/{events[0]['session']}:{name}") for name in names}
 
@@ -130,7 +130,7 @@ def with_projects(ground: Ground) -> Ground:
 
 @contextmanager
 def in_private(ground: Ground) -> Generator[Ground]:
-    """The same, with programs and projects in a directory that no other user may enter, outside of every home."""
+    """The same, with programs and projects in a directory that no other user may enter, outside every home."""
     needs_root()
     with tempfile.TemporaryDirectory(dir="/srv") as name:
         yield with_projects(replace(ground, apart=Path(name)))
@@ -189,7 +189,9 @@ LAYOUTS: dict[str, Callable[[Ground], Path]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_agent_starts_wherever_it_lies_and_the_tree_stays_writable_and_alone(ground: Ground, layout: str) -> None:
+def test_an_agent_program_at_any_path_starts_and_the_tree_stays_writable_and_isolated(
+    ground: Ground, layout: str
+) -> None:
     starts_and_works(ground, layout)
 
 
@@ -208,7 +210,7 @@ def test_the_same_holds_for_an_ordinary_user(ground_of_another_user: Ground, lay
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_agent_starts_wherever_it_lies_in_a_private_directory_outside_the_home(ground: Ground, layout: str) -> None:
+def test_an_agent_program_anywhere_in_a_private_directory_outside_the_home_starts(ground: Ground, layout: str) -> None:
     with in_private(ground) as private:
         starts_and_works(private, layout)
 
@@ -238,7 +240,7 @@ def starts_and_works(ground: Ground, layout: str) -> None:
     assert git(ground.shop, "status", "--porcelain") == before
 
 
-def test_packages_of_the_repository_can_be_written_to_and_stay_as_they_are(ground: Ground) -> None:
+def test_packages_of_the_repository_are_writable_inside_and_unchanged_outside(ground: Ground) -> None:
     program = in_packages(ground)
     agent = ground.shop / "node_modules/agent/cli.sh"
     agent.write_text(agent.read_text() + "echo changed > node_modules/agent/lib/data.txt && echo changed them\n")
@@ -247,7 +249,7 @@ def test_packages_of_the_repository_can_be_written_to_and_stay_as_they_are(groun
     assert (ground.shop / "node_modules/agent/lib/data.txt").read_text() == DATA
 
 
-def test_shared_packages_are_not_covered_a_second_time(ground: Ground) -> None:
+def test_shared_packages_are_not_mounted_twice(ground: Ground) -> None:
     program = in_packages(ground)
     events = ground.run(program, more='[workspace]\nshare = ["node_modules"]\n')
     assert DATA in json.dumps(events)
@@ -272,9 +274,7 @@ def test_an_agent_in_a_toolchain_sees_no_credentials_beside_it(ground: Ground) -
 
 
 @pytest.mark.parametrize("place", ["", "shop", "shop/tools", "agents"])
-def test_a_pinned_agent_over_the_protocol_starts_near_the_tree_and_writes_everywhere_in_it(
-    tmp_path: Path, place: str
-) -> None:
+def test_a_pinned_acp_agent_near_the_tree_starts_and_can_write_everywhere_in_it(tmp_path: Path, place: str) -> None:
     repo = scene(tmp_path / "code/shop", {"tools/kept.txt": "kept\n"})
     put(tmp_path / "code", {"other/secret.txt": SECRET})
     steps = [{"shell": "echo right > answer.txt; echo new > tools/new.txt; cat ../other/secret.txt; ls .."}]
@@ -289,7 +289,7 @@ def test_a_pinned_agent_over_the_protocol_starts_near_the_tree_and_writes_everyw
 
 
 def test_a_program_of_the_repository_that_became_a_link_shows_nothing_of_the_home(ground: Ground) -> None:
-    """A later commit may exchange a program that the user allowed for a link to the user's own things."""
+    """A later commit may replace a program that the user allowed by a link to the user's files."""
     hidden = ground.program("private/work/bin/agent", "../lib/data")
     named = ground.shop / "committed" / "agent"
     named.unlink()
@@ -300,5 +300,5 @@ def test_a_program_of_the_repository_that_became_a_link_shows_nothing_of_the_hom
     assert DATA not in str(failed.value)
 
 
-def test_the_same_program_shows_its_installation_where_the_user_names_it(ground: Ground) -> None:
+def test_the_same_program_named_by_the_user_sees_its_installation(ground: Ground) -> None:
     ground.run(ground.program("private/work/bin/agent", "../lib/data"))

@@ -1,4 +1,4 @@
-"""The control of the crash points: where something that recovery stands on is left out, a death does harm."""
+"""The control of the crash points: without a part that recovery needs, a crash does harm."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from runs.scenes import Step, say, scene, script, shell
 
 DRIVER = Path(__file__).with_name("forgetful_driver.py")
 DONE = "before native.result tool_result"
-"""When a change has been made, and nobody knows yet."""
+"""After a change, before its result is recorded."""
 STEPS: list[Step] = [shell("echo once >> trace.txt; echo right > answer.txt"), say("done")]
 
 
 def dying(repo: Path, first: int, left_out: str) -> list[dict[str, Any]]:
-    """A run that dies at one moment and goes on, then one that is left alone."""
+    """A run that crashes at one moment and resumes, then an undisturbed one."""
     model = script(repo.parent / "again.json", STEPS)
     env = {**os.environ, "PYTHONPATH": str(DRIVER.parents[1])}
     command = [sys.executable, DRIVER, repo, model, str(first), str(NEVER), left_out]
@@ -29,13 +29,13 @@ def dying(repo: Path, first: int, left_out: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("left_out", ["undo", "intent"])
-def test_what_was_done_and_not_recorded_is_done_twice_where_recovery_lacks_something(
+def test_without_recovery_unrecorded_work_would_be_done_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_out: str
 ) -> None:
     repo = scene(tmp_path / "repo")
     monkeypatch.chdir(repo)
     (undisturbed,) = dying(repo, NEVER, left_out)
-    assert trace(repo, undisturbed) == "once"  # without a death nothing is missed
+    assert trace(repo, undisturbed) == "once"  # without a crash nothing is missing
     died, _ = dying(repo, undisturbed["moments"].index(DONE) + 1, left_out)
     assert (died["killed"], died["moments"][-1]) == (True, DONE)
     assert trace(repo, died) == "once\nonce"

@@ -1,4 +1,5 @@
-"""Kill -9 before and after every durable write of a run, and again inside recovery: nothing lost, nothing doubled."""
+"""Kill -9 before and after every durable write of a run, and again inside recovery: nothing lost, nothing done
+twice."""
 
 import json
 import os
@@ -29,7 +30,7 @@ STEPS: list[Step] = [
 
 
 def witness(repo: Path, session: str) -> dict[str, Any]:
-    """All that must be the same however often a run died."""
+    """Everything that must be the same however often a run crashed."""
     with any_archive() as archive:
         events = list(archive.events(session))
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
@@ -48,7 +49,7 @@ def witness(repo: Path, session: str) -> dict[str, Any]:
 
 
 def driven(repo: Path, who: str, firsts: tuple[int, int], step: int) -> list[dict[str, Any]]:
-    """What became of the runs that were killed; two drivers work at the same time, and end with one that was not."""
+    """Results of the killed runs; two drivers work in parallel and end with an undisturbed run."""
     drivers = [
         subprocess.Popen([sys.executable, DRIVER, str(repo), who, str(first), str(step)], stdout=subprocess.PIPE)
         for first in firsts
@@ -60,7 +61,7 @@ def driven(repo: Path, who: str, firsts: tuple[int, int], step: int) -> list[dic
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("firsts", [(1, 2), (3, 4)], ids=["from-1", "from-3"])
-def test_a_run_that_is_killed_at_any_write_goes_on_to_the_same_tree_and_one_branch(
+def test_a_run_killed_at_any_write_resumes_to_the_same_tree_and_one_branch(
     firsts: tuple[int, int], tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = scene(tmp_path / "repo")
@@ -87,7 +88,7 @@ AGENT = """test -e trace.txt || { echo once >> trace.txt; echo left > answer.txt
 echo twice >> trace.txt; echo right > answer.txt; echo right # {task}"""
 
 
-def test_an_agent_whose_harness_is_killed_at_any_write_is_called_again_from_the_tree_before(
+def test_an_agent_run_killed_at_any_write_restarts_from_the_tree_before_it(
     tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = scene(tmp_path / "repo")
@@ -112,10 +113,10 @@ WORKERS = crew(
     a=puts("a"),
     b=[shell("echo once >> trace.txt"), *puts("b"), shell("echo twice >> trace.txt"), *puts("b", "two")],
 )
-"""Two that cannot both say one, so that the second is offered its subtask again."""
+"""Two that cannot both say one, so that the second subtask is retried."""
 
 
-def test_a_foreman_that_is_killed_at_any_write_goes_on_and_no_worker_does_its_work_twice(
+def test_a_foreman_killed_at_any_write_resumes_and_no_worker_repeats_its_work(
     tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = yard(tmp_path / "repo", "ab", apart="! (grep -qx one a.txt && grep -qx one b.txt)")

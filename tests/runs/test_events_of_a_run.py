@@ -1,4 +1,5 @@
-"""What `run --json` tells: a wrong round, a right one, several calls in one turn. One run, looked at from all sides."""
+"""The events of `run --json`: a wrong round, a right one, several calls in one turn. One run, checked in several
+tests."""
 
 import json
 import os
@@ -56,7 +57,7 @@ def test_every_event_has_an_envelope_and_the_numbers_have_no_gap(ran: Run) -> No
 
 @pytest.mark.promise("events.first-and-last")
 @pytest.mark.promise("events.session-started")
-def test_a_run_begins_with_what_it_was_given_and_ends_with_what_came_of_it(ran: Run, place: Path) -> None:
+def test_session_started_is_first_and_session_finished_is_last(ran: Run, place: Path) -> None:
     first = ran.events[0]
     assert first["type"] == "session_started"
     assert first["intent"] == "say right"
@@ -74,7 +75,7 @@ def test_a_run_begins_with_what_it_was_given_and_ends_with_what_came_of_it(ran: 
 @pytest.mark.promise("exit.verified")
 @pytest.mark.promise("command.run")
 @pytest.mark.promise("engine.use")
-def test_the_end_says_outcome_results_and_the_very_tree_that_landed(ran: Run, place: Path) -> None:
+def test_session_finished_has_outcome_results_and_the_landed_tree(ran: Run, place: Path) -> None:
     assert ran.code == 0
     assert ran.last["outcome"] == "verified"
     assert ran.last["iterations"] == 2
@@ -112,7 +113,7 @@ def test_states_follow_each_other(ran: Run) -> None:
 
 @pytest.mark.promise("events.baseline-completed")
 @pytest.mark.promise("events.results")
-def test_the_baseline_is_told_before_the_work(ran: Run) -> None:
+def test_the_baseline_event_comes_before_the_work(ran: Run) -> None:
     (result,) = ran.one("baseline_completed")["results"]
     assert result.keys() == {"name", "status", "exit_code", "duration_ms"}
     assert (result["name"], result["status"], result["exit_code"]) == ("done", "fail", 1)
@@ -121,7 +122,7 @@ def test_the_baseline_is_told_before_the_work(ran: Run) -> None:
 
 @pytest.mark.promise("events.model-choice")
 @pytest.mark.promise("events.engine-selected")
-def test_engine_and_model_are_told_with_a_reason(ran: Run) -> None:
+def test_engine_and_model_events_have_a_reason(ran: Run) -> None:
     assert ran.one("engine_selected")["engine"] == "native"
     assert ran.one("engine_selected")["reason"]
     assert ran.one("model_selected")["model"].startswith("scripted:")
@@ -136,7 +137,7 @@ def test_rounds_are_counted(ran: Run) -> None:
 @pytest.mark.promise("events.model-turn")
 @pytest.mark.promise("events.spend")
 @pytest.mark.promise("scripted.usage-and-delay")
-def test_each_turn_tells_its_usage_and_the_sum_is_kept(ran: Run) -> None:
+def test_each_turn_reports_its_usage_and_the_sum_is_kept(ran: Run) -> None:
     turns = ran.of("model_turn")
     assert len(turns) == len(STEPS)
     assert {turn["role"] for turn in turns} == {"maker"}
@@ -176,22 +177,22 @@ def test_previews_are_cut_at_400_bytes_between_characters(ran: Run) -> None:
 
 
 @pytest.mark.promise("events.plan-text")
-def test_what_the_model_says_is_told_and_blank_words_are_not(ran: Run) -> None:
+def test_model_text_becomes_an_event_unless_it_is_blank(ran: Run) -> None:
     assert [event["text"] for event in ran.of("plan_text")] == ["looking around", "done", "now it is right"]
 
 
 @pytest.mark.promise("events.diff-ready")
-def test_the_size_of_the_change_is_told(ran: Run) -> None:
+def test_diff_ready_has_the_size_of_the_change(ran: Run) -> None:
     assert ran.one("diff_ready") | {"files": 2, "insertions": 2, "deletions": 1} == ran.one("diff_ready")
 
 
-def test_the_checks_of_both_rounds_are_told(ran: Run) -> None:
+def test_the_checks_of_both_rounds_are_reported(ran: Run) -> None:
     rounds = [event["status"] for event in ran.of("check_completed") if event["phase"] == "round"]
     assert rounds == ["fail", "pass"]
 
 
 @pytest.mark.promise("run.json.human-output")
-def test_what_is_for_people_goes_to_stderr(ran: Run) -> None:
+def test_text_for_people_goes_to_stderr(ran: Run) -> None:
     assert "verified: every check passed" in ran.err
     assert f"donewhen diff {ran.session}" in ran.err
 

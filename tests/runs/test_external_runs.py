@@ -1,6 +1,6 @@
-"""Whole runs in which somebody else's agent works: what it is told, what is believed of it, and who comes next.
+"""Whole runs with an external agent: what it gets, what is believed of it, and which engine comes next.
 
-The agents here are shell lines (`hands`): what an agent says in a protocol of its own is tested with the scripted one.
+The agents here are shell lines (`hands`): agents with a protocol are tested with the scripted one.
 """
 
 import json
@@ -31,11 +31,11 @@ def landed(repo: Path, session: str, path: str) -> str:
     return git(repo, "show", f"donewhen/{session}:{path}")
 
 
-# -- what it is told --
+# -- the task --
 
 
 @pytest.mark.promise("agent.command")
-def test_the_task_carries_the_intent_the_contract_and_the_rules_and_no_repair_text(repo: Path) -> None:
+def test_the_first_task_has_intent_contract_and_rules_and_no_repair_text(repo: Path) -> None:
     ran = run_with(repo, employ(f"{TASK}; {DO_IT}"), intent="make 'it' $(say) right")
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     task = landed(repo, ran.session, "task.txt")
@@ -47,14 +47,14 @@ def test_the_task_carries_the_intent_the_contract_and_the_rules_and_no_repair_te
 
 
 @pytest.mark.parametrize("quoted", ["{task}", '"{task}"', "'{task}'", 'a"{task}"b'])
-def test_the_task_is_one_word_however_the_command_quotes_it(repo: Path, quoted: str) -> None:
+def test_the_task_is_one_argument_however_the_command_quotes_it(repo: Path, quoted: str) -> None:
     ran = run_with(
         repo, employ(f"set -- {quoted}; echo $# > count.txt; {DO_IT}"), intent="a 'b' \"c\" $(d) \\ `e`\n\nf"
     )
     assert landed(repo, ran.session, "count.txt") == "1"
 
 
-def test_repair_text_names_what_failed_and_comes_only_with_the_repair(repo: Path) -> None:
+def test_repair_text_names_the_failures_and_comes_only_with_a_repair_round(repo: Path) -> None:
     once = "test -e first && " + f"{{ {TASK}; {DO_IT}; }} || {{ touch first; printf %s {{task}} > before.txt; }}"
     ran = run_with(repo, employ(once))
     assert (ran.code, ran.last["iterations"]) == (0, 2)
@@ -65,13 +65,13 @@ def test_repair_text_names_what_failed_and_comes_only_with_the_repair(repo: Path
     assert [event["max"] for event in ran.of("iteration_started")] == [2, 2]
 
 
-def test_repair_invokes_says_how_often_it_is_called_again(repo: Path) -> None:
+def test_repair_invokes_limits_how_often_an_agent_is_called_again(repo: Path) -> None:
     ran = run_with(repo, employ("echo x >> calls # {task}", more="[external]\nrepair_invokes = 3\n"))
     assert (ran.code, ran.last["outcome"]) == (1, "red")
     assert ran.last["iterations"] == 4
 
 
-def test_files_that_the_command_names_can_be_read_by_it_and_not_written(repo: Path, tmp_path: Path, home: Path) -> None:
+def test_files_named_by_the_command_are_readable_and_not_writable(repo: Path, tmp_path: Path, home: Path) -> None:
     for place in (tmp_path / "my agent", home / "tools"):
         place.mkdir()
         (place / "agent.py").write_text("import sys, beside; open('task.txt', 'w').write(sys.argv[1]); beside.work()")
@@ -85,7 +85,7 @@ def test_files_that_the_command_names_can_be_read_by_it_and_not_written(repo: Pa
     assert not (home / "tools" / "x").exists()
 
 
-# -- what is believed --
+# -- claims --
 
 
 def test_an_agent_that_says_it_succeeded_is_not_believed(repo: Path) -> None:
@@ -94,34 +94,34 @@ def test_an_agent_that_says_it_succeeded_is_not_believed(repo: Path) -> None:
     assert ran.of("external_event")[0]["raw"] == {"type": "result", "subtype": "success"}
 
 
-def test_an_agent_that_fails_after_it_did_the_work_is_judged_by_the_work(repo: Path) -> None:
+def test_an_agent_that_fails_after_the_work_is_judged_by_the_work(repo: Path) -> None:
     ran = run_with(repo, employ(f"{DO_IT}; echo 'no luck' >&2; exit 7 # {{task}}"))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert ran.one("error") == ran.one("error") | {"kind": "agent", "message": "hand exited with 7: no luck"}
 
 
-def test_an_agent_that_is_killed_is_called_again_and_that_is_not_a_round(repo: Path) -> None:
+def test_a_killed_agent_is_called_again_without_using_a_round(repo: Path) -> None:
     twice = f"echo x >> calls; test $(wc -l < calls) = 2 && {{ {DO_IT}; exit 0; }}; kill -9 $$ # {{task}}"
     ran = run_with(repo, employ(twice))
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (0, "verified", 1)
     assert "died" in ran.one("error")["message"]
 
 
-def test_an_agent_that_always_dies_leaves_a_tree_that_is_judged(repo: Path) -> None:
+def test_the_tree_of_an_agent_that_always_dies_is_judged(repo: Path) -> None:
     ran = run_with(repo, employ("kill -9 $$ # {task}"))
     assert (ran.code, ran.last["outcome"]) == (4, "failed")
     assert len(ran.of("error")) == 3
     assert [event["status"] for event in ran.of("check_completed") if event["phase"] == "round"] == ["fail"]
 
 
-def test_a_program_that_vanished_is_a_failure_and_what_is_there_is_judged(repo: Path, tmp_path: Path) -> None:
+def test_a_vanished_program_is_a_failure_and_the_tree_is_judged(repo: Path, tmp_path: Path) -> None:
     ran = run_with(repo, employ("env no-such-program {task}"))
     assert (ran.code, ran.last["outcome"]) == (4, "failed")
     assert "could not start" in ran.one("error")["message"]
     assert ran.last["results"][0]["status"] == "fail"
 
 
-def test_an_agent_that_hangs_is_ended_after_its_time_and_its_work_counts(repo: Path) -> None:
+def test_a_hanging_agent_is_stopped_after_its_timeout_and_its_work_counts(repo: Path) -> None:
     more = "[external]\ntimeout_secs = 1\n"
     ran = run_with(repo, employ(f"{DO_IT}; sleep 1000 # {{task}}", more=more))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
@@ -142,23 +142,23 @@ def test_an_agent_that_hangs_is_ended_after_its_time_and_its_work_counts(repo: P
         "cp /bin/true /usr/local/bin/hand; mv /bin/true /bin/sh",
     ],
 )
-def test_whatever_an_agent_prints_there_is_one_outcome_and_the_contract_is_judged(repo: Path, prints: str) -> None:
+def test_any_agent_output_gives_one_outcome_and_a_verdict(repo: Path, prints: str) -> None:
     ran = run_with(repo, employ(f"{DO_IT}; {prints} # {{task}}"))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert sum(len(json.dumps(event)) for event in ran.events) < 4_000_000
 
 
-def test_that_an_agent_prints_more_than_is_kept_is_told_once(repo: Path) -> None:
+def test_cut_agent_output_is_reported_once(repo: Path) -> None:
     ran = run_with(repo, employ(f"{DO_IT}; seq 5000 # {{task}}"))
     assert len(ran.of("external_event")) == 2000
     assert ran.one("error")["message"] == "hand prints more than is kept; the rest is dropped"
 
 
-# -- who comes next --
+# -- the next engine --
 
 
 @pytest.mark.promise("events.engine-declined")
-def test_a_red_agent_is_followed_by_our_own_engine_on_top_of_its_work(repo: Path) -> None:
+def test_after_a_red_agent_native_continues_on_its_work(repo: Path) -> None:
     engine = employ("echo kept > kept.txt # {task}")
     ran = run(repo, RIGHT, "--engine", engine)
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
@@ -168,7 +168,7 @@ def test_a_red_agent_is_followed_by_our_own_engine_on_top_of_its_work(repo: Path
     assert landed(repo, ran.session, "kept.txt") == "kept"
 
 
-def test_iterations_are_counted_over_all_rungs(repo: Path) -> None:
+def test_iterations_are_counted_over_all_ladder_steps(repo: Path) -> None:
     engine = employ("echo x >> calls # {task}")
     ran = run(repo, RIGHT, "--engine", engine, "--max-iterations", "2")
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (1, "red", 2)
@@ -176,7 +176,7 @@ def test_iterations_are_counted_over_all_rungs(repo: Path) -> None:
     assert [event["engine"] for event in ran.of("engine_selected")] == ["external"]
 
 
-def test_an_agent_that_is_not_there_declines_and_our_own_engine_works(repo: Path) -> None:
+def test_a_missing_agent_declines_and_native_works(repo: Path) -> None:
     configure('[agent.claude-code]\npath = "/nowhere/claude"\n')
     ran = run(repo, RIGHT, "--engine", "external:claude-code")
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
@@ -185,7 +185,7 @@ def test_an_agent_that_is_not_there_declines_and_our_own_engine_works(repo: Path
     assert "/nowhere/claude" in declined["detail"]
 
 
-def test_with_nobody_ready_nothing_is_started(repo: Path) -> None:
+def test_without_a_ready_engine_nothing_is_started(repo: Path) -> None:
     configure('[agent.claude-code]\npath = "/nowhere/claude"\n')
     answer = called(repo, "run", "x", "--engine", "external:claude-code", env={**NO_KEYS, "PATH": "/usr/bin:/bin"})
     assert answer.code == 2
@@ -202,7 +202,7 @@ def test_an_unknown_agent_is_refused_and_nothing_is_started(repo: Path) -> None:
     assert called(repo, "list").out == ""
 
 
-def test_without_a_model_of_ours_a_ready_agent_is_taken_by_itself(repo: Path) -> None:
+def test_without_a_model_auto_uses_a_ready_agent(repo: Path) -> None:
     employ(f"{DO_IT} # {{task}}")
     ran = run_with(repo, "auto", env={"PATH": "/usr/bin:/bin"})
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
@@ -213,7 +213,7 @@ def test_without_a_model_of_ours_a_ready_agent_is_taken_by_itself(repo: Path) ->
     ("intent", "engines"),
     [("refactor the answer across all files", ["foreman", "external"]), ("say right", ["native"])],
 )
-def test_by_itself_a_complex_intent_is_split_or_else_goes_to_an_agent_and_routine_work_to_our_own_engine(
+def test_auto_splits_a_complex_intent_or_uses_an_agent_and_gives_routine_work_to_native(
     repo: Path, intent: str, engines: list[str]
 ) -> None:
     with serving(*(Says(Answer(text="I have nothing to do")) for _ in range(8))) as server:
@@ -231,7 +231,7 @@ def test_a_limit_that_allows_nothing_is_refused(repo: Path, key: str, value: int
 
 
 @pytest.mark.parametrize("url", ["not-a-url", "ftp://host/mcp", "http://", "http://host:port/mcp"])
-def test_an_address_of_an_mcp_server_that_is_none_is_refused_and_nothing_is_started(repo: Path, url: str) -> None:
+def test_an_invalid_mcp_address_is_refused_and_nothing_is_started(repo: Path, url: str) -> None:
     configure(f'[external]\nmcp_url = "{url}"\n')
     answer = called(repo, "run", "x", "--engine", "external")
     assert (answer.code, answer.out) == (2, "")
@@ -239,7 +239,7 @@ def test_an_address_of_an_mcp_server_that_is_none_is_refused_and_nothing_is_star
     assert "external.mcp_url: not an http or https address" in answer.err
 
 
-# -- it can be stopped, and nothing is lost --
+# -- stopping --
 
 
 def marked(mark: str) -> list[str]:
@@ -247,7 +247,7 @@ def marked(mark: str) -> list[str]:
     return found.split()
 
 
-def test_cancelling_ends_the_agent_and_everything_it_started_and_keeps_its_work(repo: Path) -> None:
+def test_cancel_ends_the_agent_and_its_processes_and_keeps_its_work(repo: Path) -> None:
     mark = f"86399.{os.getpid()}"
     daemon = f"setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' >/dev/null 2>&1 &"
     engine = employ(f"echo half > half.txt; {daemon} echo up; trap '' TERM INT HUP; sleep {mark} # {{task}}")
@@ -270,7 +270,7 @@ def test_cancelling_ends_the_agent_and_everything_it_started_and_keeps_its_work(
     assert "half.txt" in called(repo, "diff", session).out
 
 
-def test_cancelled_before_it_began_the_agent_is_not_called(repo: Path, tmp_path: Path) -> None:
+def test_a_session_cancelled_before_its_start_does_not_call_the_agent(repo: Path, tmp_path: Path) -> None:
     engine = employ(f"touch {tmp_path}/called # {{task}}")
     with subprocess.Popen(
         [PROGRAM, "run", "x", "--engine", engine, "--json"],
@@ -288,7 +288,7 @@ def test_cancelled_before_it_began_the_agent_is_not_called(repo: Path, tmp_path:
 
 
 @pytest.mark.parametrize("dies_first", [False, True], ids=["the first one", "one after a death"])
-def test_an_invocation_that_was_cut_short_is_made_again_from_the_tree_before_it(repo: Path, dies_first: bool) -> None:
+def test_an_interrupted_invocation_is_repeated_from_the_tree_before_it(repo: Path, dies_first: bool) -> None:
     count = "n=$HOME/.donewhen-agent/n; echo . >> $n; set -- $(wc -l < $n)"
     dies, hangs = ("test $1 != 1 || kill -9 $$; ", 2) if dies_first else ("", 1)
     engine = employ(f"{count}; {dies}echo x >> calls; echo up; test $1 != {hangs} || sleep 1000; {DO_IT} # {{task}}")
@@ -307,13 +307,13 @@ def test_an_invocation_that_was_cut_short_is_made_again_from_the_tree_before_it(
     assert landed(repo, session, "calls") == "x"
 
 
-def test_a_native_run_is_not_disturbed_by_agents_that_are_known(repo: Path, tmp_path: Path) -> None:
+def test_a_native_run_is_not_affected_by_installed_agents(repo: Path, tmp_path: Path) -> None:
     employ("exit 1 # {task}")
     ran = told(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT), "--json")
     assert (ran.code, [event["engine"] for event in ran.of("engine_selected")]) == (0, ["native"])
 
 
-def test_a_session_of_an_agent_cannot_be_played_again_and_says_so(repo: Path) -> None:
+def test_a_session_of_an_agent_cannot_be_replayed_and_says_so(repo: Path) -> None:
     ran = run_with(repo, employ(f"{DO_IT} # {{task}}"))
     answer = called(repo, "replay", ran.session)
     assert answer.code == 2

@@ -1,4 +1,4 @@
-"""What goes wrong around a run: a damaged database, a full disk, two owners, a changed contract, a killed owner."""
+"""Faults around a run: a damaged database, a full disk, two owners, a changed contract, a killed owner."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Path:
     return scene(tmp_path / "repo")
 
 
-def test_a_session_goes_on_although_the_database_was_destroyed(repo: Path) -> None:
+def test_a_session_continues_after_the_database_was_destroyed(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     database = Path(os.environ["XDG_STATE_HOME"], "donewhen", "sessions.db")
     with database.open("r+b") as file:
@@ -50,7 +50,7 @@ def small_disk(place: Path, size: str) -> Generator[Path]:
         subprocess.run(["umount", "-l", place], check=True)
 
 
-def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_when_there_is_room_again(
+def test_a_full_disk_stops_a_run_in_one_line_and_resume_continues_when_there_is_space(
     repo: Path, tmp_path: Path
 ) -> None:
     with small_disk(tmp_path / "disk", "24m") as disk:
@@ -73,7 +73,7 @@ def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_when_there_is_room_a
 
 
 def fill(file: Path) -> None:
-    """Write until there is no room left at all."""
+    """Write until the disk is full."""
     with file.open("wb", buffering=0) as out, contextlib.suppress(OSError):
         while True:
             out.write(b"x" * 65536)
@@ -111,7 +111,7 @@ def test_an_owner_that_does_not_answer_is_killed_by_cancel(repo: Path) -> None:
     assert "cancelled" in called(repo, "show", session).out
 
 
-def test_a_session_keeps_to_the_contract_that_it_began_with(repo: Path) -> None:
+def test_a_session_keeps_the_contract_of_its_start(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     put(repo, {"donewhen.toml": CHECK.replace("right", "up"), "answer.txt": "mine\n"})
     resumed = told(repo, "resume", ran.session, "--json")
@@ -119,7 +119,7 @@ def test_a_session_keeps_to_the_contract_that_it_began_with(repo: Path) -> None:
     assert (repo / "answer.txt").read_text() == "mine\n"
 
 
-def test_values_that_commands_get_are_neither_told_to_the_model_nor_kept(repo: Path) -> None:
+def test_passed_variable_values_are_neither_sent_to_the_model_nor_stored(repo: Path) -> None:
     env = {"GREETING": "hunter2-hunter2", "DONEWHEN__WORKSPACE__ENV": "GREETING"}
     ran = run(repo, [shell("echo said $GREETING"), *RIGHT], env=env)
     assert ran.code == 0

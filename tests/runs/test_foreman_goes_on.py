@@ -1,7 +1,7 @@
-"""Foreman sessions that are gone on with, and what must not be carried from one worker, ground or try to another.
+"""Resumed foreman sessions, and what must not be carried from one worker, base or attempt to another.
 
-Each scene is a fault that was once there: work reported as applied that another patch had undone, an engine's work
-overwritten by an older union, a yes that counted for another command, a secret in a prompt.
+Each scene is an earlier fault: work reported as applied that another patch had undone, an engine's work overwritten
+by an older union, an approval that counted for another command, a secret in a prompt.
 """
 
 import json
@@ -37,13 +37,13 @@ FAILS: list[Step] = [{"error": "boom"}] * 9
 
 
 def notes(session: str, part: str) -> str:
-    """All that is written down about what a part of the work was told and said."""
+    """Everything recorded about what a worker received and said."""
     with any_archive() as archive:
         found = [record.body for record in archive.records(session) if record.kind.startswith(f"foreman/{part}")]
     return json.dumps(found)
 
 
-def test_work_that_was_made_on_one_ground_is_not_put_onto_another(tmp_path: Path) -> None:
+def test_work_made_on_one_base_is_not_applied_to_another(tmp_path: Path) -> None:
     goal = "grep -qx one a.txt && grep -q ccc m.txt && grep -q bbb m.txt"
     repo = yard(tmp_path / "repo", "a", files=TWICE, goal=goal)
     plan = planned("a", subtask("c", "m.txt:x"), subtask("b", "m.txt:y", reads=["a.txt"]))
@@ -58,7 +58,7 @@ def test_work_that_was_made_on_one_ground_is_not_put_onto_another(tmp_path: Path
     assert landed(repo, ran.session, "m.txt").splitlines()[::6] == ["ccc", "bbb"]
 
 
-def test_what_another_engine_made_on_top_of_the_union_is_gone_on_with(tmp_path: Path) -> None:
+def test_work_of_another_engine_on_top_of_the_union_is_continued(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", files={"n.txt": "zero\n"}, more_="grep -qx one n.txt && grep -qx two n.txt")
     steps = {"a": puts("a"), "b": puts("b")}
     one = [write("n.txt", "one\n"), say("half")]
@@ -71,7 +71,7 @@ def test_what_another_engine_made_on_top_of_the_union_is_gone_on_with(tmp_path: 
     assert landed(repo, ran.session, "n.txt") == "one\ntwo"
 
 
-def test_a_yes_to_one_command_is_none_to_that_of_a_worker_who_begins_anew(tmp_path: Path) -> None:
+def test_an_approval_of_one_command_does_not_count_for_a_restarted_worker(tmp_path: Path) -> None:
     more = "[policy]\nask = ['psql']\n\n[limits]\ntokens = 900\n"
     repo = yard(tmp_path / "repo", "ab", more=more)
     spends = {"usage": {"input": 500, "output": 1}}
@@ -86,7 +86,7 @@ def test_a_yes_to_one_command_is_none_to_that_of_a_worker_who_begins_anew(tmp_pa
 
 
 def answering(repo: Path, *words: str) -> list[dict[str, Any]]:
-    """A verb whose questions are all answered with yes, from elsewhere."""
+    """A verb whose questions are all answered with yes, from another process."""
     events: list[dict[str, Any]] = []
     quiet = subprocess.DEVNULL
     started = subprocess.Popen([PROGRAM, *words, "--json"], cwd=repo, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet)
@@ -104,7 +104,7 @@ HIDDEN = contract({"sesame": "grep -qx zero s.txt"}).replace("[[check]]", "[[che
 
 
 @pytest.mark.parametrize("deed", ["echo '# more' >> donewhen.toml", "rm donewhen.toml"])
-def test_the_patch_that_is_shown_again_says_nothing_of_held_out_checks(tmp_path: Path, deed: str) -> None:
+def test_the_patch_shown_to_a_retried_worker_does_not_reveal_held_out_checks(tmp_path: Path, deed: str) -> None:
     repo = yard(tmp_path / "repo", "ab", files={"s.txt": "zero\n"}, more=HIDDEN)
     tries = [shell(deed), *puts("a"), *puts("a")]
     ran = foreman(repo, crew(planned("a", "b"), a=tries, b=puts("b")))
@@ -113,7 +113,7 @@ def test_the_patch_that_is_shown_again_says_nothing_of_held_out_checks(tmp_path:
     assert "sesame" not in notes(ran.session, "a#")
 
 
-def test_a_secret_that_a_worker_wrote_down_is_not_shown_again(tmp_path: Path) -> None:
+def test_a_secret_written_by_a_worker_is_not_shown_again(tmp_path: Path) -> None:
     key = "AKIA" + "ABCDEFGHIJKLMNOP"
     repo = yard(tmp_path / "repo", "ab")
     tries = [*makes(write("a.txt", f"aws_access_key_id = {key}\n")), *puts("a")]
@@ -123,7 +123,7 @@ def test_a_secret_that_a_worker_wrote_down_is_not_shown_again(tmp_path: Path) ->
     assert key not in notes(ran.session, "a#3")
 
 
-def test_a_worker_with_a_bottomless_directory_is_the_only_one_who_fails(tmp_path: Path) -> None:
+def test_only_the_worker_with_an_endlessly_deep_directory_fails(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "b")
     digs = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')\n"
     deep = makes(shell(f'{shlex.quote(sys.executable)} -c "{digs}"; true'))
@@ -132,7 +132,7 @@ def test_a_worker_with_a_bottomless_directory_is_the_only_one_who_fails(tmp_path
     assert called(repo, "discard", ran.session).code == 0
 
 
-def test_who_is_left_out_where_nobody_else_was_at_work_is_offered_it_again_as_well(tmp_path: Path) -> None:
+def test_a_patch_left_out_alone_is_retried_too(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "abe")
     plan = planned("a", "b", subtask("e", "e.txt", reads=["a.txt"]))
     tries = [write("stray.txt", "x\n"), *puts("e"), *puts("e")]
@@ -140,7 +140,7 @@ def test_who_is_left_out_where_nobody_else_was_at_work_is_offered_it_again_as_we
     assert (ended(ran), attempts(ran, "e")) == ((0, "verified"), [1, 3])
 
 
-def test_a_limit_that_is_reached_while_planning_is_called_so(tmp_path: Path) -> None:
+def test_a_limit_reached_while_planning_is_reported_as_such(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", more="[limits]\ntokens = 100\n")
     greedy = {**call("read_file", path="a.txt"), "usage": {"input": 500, "output": 1}}
     model = script(tmp_path / "script.json", crew(greedy, planned("a", "b")))

@@ -1,4 +1,4 @@
-"""`donewhen plan --foreman`: a plan is made and shown, and nothing is built before a person has taken it."""
+"""`donewhen plan --foreman`: a plan is made and shown, and nothing is built before a person has approved it."""
 
 import json
 from pathlib import Path
@@ -29,12 +29,12 @@ def plan(repo: Path, *replies: Step, **workers: list[Step]) -> Run:
 
 
 def log(repo: Path, session: str) -> Run:
-    """All that was told of a session so far."""
+    """All events of a session so far."""
     return told(repo, "log", session, "--json")
 
 
 @pytest.mark.promise("command.plan.foreman")
-def test_a_plan_is_shown_in_plain_words_and_nothing_is_built(repo: Path) -> None:
+def test_a_foreman_plan_is_shown_as_text_and_nothing_is_built(repo: Path) -> None:
     before = digest(repo)
     ran = plan(repo, PLAN)
     assert (ran.code, digest(repo)) == (3, before)
@@ -61,7 +61,7 @@ def test_an_approved_plan_is_built_and_lands(repo: Path) -> None:
     assert landed(repo, ran.session, "c.txt") == "one"
 
 
-def test_an_approved_plan_is_built_although_one_would_have_done_it_alone(tmp_path: Path) -> None:
+def test_an_approved_plan_is_built_even_without_parallel_work(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "a")
     ran = plan(repo, planned("a"))
     assert ran.one("planning_completed")["prefer_single_session"] is True
@@ -69,7 +69,7 @@ def test_an_approved_plan_is_built_although_one_would_have_done_it_alone(tmp_pat
     assert applied(log(repo, ran.session)) == ["a"]
 
 
-def test_a_refused_plan_ends_the_session_as_rejected(repo: Path) -> None:
+def test_a_denied_plan_ends_the_session_as_rejected(repo: Path) -> None:
     ran = plan(repo, PLAN)
     denied = called(repo, "deny", ran.session)
     assert (denied.code, "a person denied the plan" in denied.out) == (1, True), denied
@@ -78,7 +78,7 @@ def test_a_refused_plan_ends_the_session_as_rejected(repo: Path) -> None:
     assert git(repo, "branch", "--list", "donewhen/*") == ""
 
 
-def test_words_about_a_plan_make_the_planner_plan_again(repo: Path) -> None:
+def test_a_change_request_makes_the_planner_plan_again(repo: Path) -> None:
     ran = plan(repo, PLAN, OTHER)
     answer = called(repo, "answer", ran.session, "put b and c together")
     assert answer.code == 3, answer.err
@@ -90,7 +90,7 @@ def test_words_about_a_plan_make_the_planner_plan_again(repo: Path) -> None:
     assert applied(log(repo, ran.session)) == ["a", "rest"]
 
 
-def test_a_plan_of_the_persons_own_is_taken_as_it_is(repo: Path) -> None:
+def test_a_person_s_own_plan_is_used_unchanged(repo: Path) -> None:
     ran = plan(repo, PLAN)
     own = decomposition("a", subtask("rest", "b.txt", "c.txt"))
     assert called(repo, "answer", ran.session, own).code == 3
@@ -101,7 +101,7 @@ def test_a_plan_of_the_persons_own_is_taken_as_it_is(repo: Path) -> None:
     assert applied(log(repo, ran.session)) == ["a", "rest"]
 
 
-def test_the_planner_is_told_what_is_wrong_with_its_plan_and_what_a_person_wants(repo: Path) -> None:
+def test_the_planner_gets_the_issues_of_its_plan_and_the_change_request(repo: Path) -> None:
     clash, sound = decomposition("a", subtask("b", "a.txt")), decomposition("a", "b", "c")
     with serving(*(Says(Answer(text=text)) for text in (clash, sound, sound))) as server:
         env = {"OPENAI_API_KEY": "x", "DONEWHEN__MODEL__BASE_URL": f"{server.url}/v1"}
@@ -117,7 +117,7 @@ def test_the_planner_is_told_what_is_wrong_with_its_plan_and_what_a_person_wants
 @pytest.mark.parametrize(
     "wish", ["put b and c together", decomposition("a", subtask("rest", "b.txt", "c.txt"))], ids=["words", "plan"]
 )
-def test_a_session_whose_plan_was_changed_and_taken_is_played_again_as_it_was(repo: Path, wish: str) -> None:
+def test_a_session_with_a_changed_and_approved_plan_replays_the_same(repo: Path, wish: str) -> None:
     ran = plan(repo, PLAN, OTHER)
     assert called(repo, "answer", ran.session, wish).code == 3
     assert called(repo, "approve", ran.session).code == 0
@@ -133,7 +133,7 @@ UNUSABLE = {
 }
 
 
-def test_a_plan_of_the_persons_own_that_cannot_be_used_is_refused_and_the_other_still_waits(repo: Path) -> None:
+def test_an_invalid_plan_of_a_person_is_refused_and_the_proposal_still_waits(repo: Path) -> None:
     ran = plan(repo, PLAN)
     for own, why in UNUSABLE.items():
         answer = called(repo, "answer", ran.session, own)
@@ -142,7 +142,7 @@ def test_a_plan_of_the_persons_own_that_cannot_be_used_is_refused_and_the_other_
     assert json.loads(called(repo, "show", ran.session, "--json").out)["gate"]["kind"] == "plan"
 
 
-def test_without_a_plan_that_stands_nothing_waits_and_nothing_is_built(repo: Path) -> None:
+def test_without_a_valid_plan_nothing_waits_and_nothing_is_built(repo: Path) -> None:
     ran = plan(repo, *[say("I would rather not")] * 3)
     assert ended(ran) != (0, "verified")
     assert (ran.code, ran.of("gate_opened"), ran.of("subtask_started")) == (4, [], [])

@@ -1,4 +1,4 @@
-"""Whole runs of the foreman: what lands, who is left out and why, and who goes on when nothing can be won."""
+"""Whole runs of the foreman: what lands, what is left out and why, and which engine continues."""
 
 import json
 import os
@@ -40,7 +40,7 @@ STORY = (
 )  # fmt: skip
 
 
-# -- what lands --
+# -- landed work --
 
 
 @pytest.mark.promise("events.planning")
@@ -73,7 +73,7 @@ def test_independent_subtasks_land_together_after_one_round(tmp_path: Path) -> N
 
 
 @pytest.mark.promise("foreman.keys")
-def test_one_worker_never_begins_before_the_one_before_has_ended(tmp_path: Path) -> None:
+def test_with_one_worker_subtasks_never_overlap(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "abc", more="[foreman]\nworkers = 1\n")
     ran = foreman(repo, crew(planned(*"abc"), **{id: puts(id) for id in "abc"}))
     assert ended(ran) == DONE
@@ -100,7 +100,7 @@ def test_functions_that_two_subtasks_add_at_the_same_line_are_both_kept(tmp_path
     assert {"def alpha():", "def beta():"} < set(landed(repo, ran.session, "shop.py").splitlines())
 
 
-def test_a_patch_that_cannot_be_merged_is_offered_again_on_top_of_the_others(tmp_path: Path) -> None:
+def test_a_patch_that_cannot_be_merged_is_retried_on_top_of_the_others(tmp_path: Path) -> None:
     both = "grep -qx alpha notes.txt && grep -qx beta notes.txt"
     repo = yard(tmp_path / "repo", "", files={"notes.txt": "zero\n"}, goal=both)
     plan = planned(subtask("a", "notes.txt:alpha"), subtask("b", "notes.txt:beta"))
@@ -115,7 +115,7 @@ def test_a_patch_that_cannot_be_merged_is_offered_again_on_top_of_the_others(tmp
     assert landed(repo, ran.session, "notes.txt") == "alpha\nbeta"
 
 
-def test_a_subtask_that_reads_what_another_writes_begins_after_it_and_stands_on_it(tmp_path: Path) -> None:
+def test_a_subtask_that_reads_what_another_writes_starts_after_it_from_its_result(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "abc")
     plan = planned("a", "c", subtask("b", reads=["a.txt"]))
     ran = foreman(repo, crew(plan, a=puts("a", "seven"), c=puts("c"), b=makes(shell("cp a.txt b.txt"))))
@@ -128,7 +128,7 @@ def test_a_subtask_that_reads_what_another_writes_begins_after_it_and_stands_on_
     assert landed(repo, ran.session, "b.txt") == "seven"
 
 
-def test_what_needs_a_subtask_that_is_left_out_is_not_begun_and_is_told_as_missing(tmp_path: Path) -> None:
+def test_a_subtask_that_depends_on_one_left_out_is_not_started_and_is_reported_missing(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "abc")
     plan, idle = planned("a", "c", subtask("b", reads=["a.txt"])), makes(shell("true"))
     mends = makes(write("a.txt", "one\n"), write("b.txt", "one\n"))
@@ -141,7 +141,7 @@ def test_what_needs_a_subtask_that_is_left_out_is_not_begun_and_is_told_as_missi
     assert landed(repo, ran.session, "c.txt") == "mine"
 
 
-def test_workers_may_be_an_agent_of_the_user(tmp_path: Path) -> None:
+def test_workers_may_be_external_agents(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     employ("case {task} in *'do a now'*) echo by hand > a.txt;; *'do b now'*) echo by hand > b.txt;; esac")
     ran = foreman(repo, crew(planned("a", "b")), engine="foreman:hand")
@@ -151,7 +151,7 @@ def test_workers_may_be_an_agent_of_the_user(tmp_path: Path) -> None:
     assert {landed(repo, ran.session, f"{id}.txt") for id in "ab"} == {"by hand"}
 
 
-def test_what_tools_leave_behind_is_not_held_against_a_worker_that_ran_them(tmp_path: Path) -> None:
+def test_files_left_by_tools_do_not_count_against_a_worker(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     tests = shell("mkdir __pycache__ .pytest_cache; touch __pycache__/a.cpython-311.pyc .pytest_cache/x")
     ran = foreman(repo, crew(planned("a", "b"), a=[tests, *puts("a")], b=puts("b")))
@@ -159,7 +159,7 @@ def test_what_tools_leave_behind_is_not_held_against_a_worker_that_ran_them(tmp_
     assert git(repo, "diff", "--name-only", "main", f"donewhen/{ran.session}").split() == ["a.txt", "b.txt"]
 
 
-def test_workers_ask_one_after_the_other_and_say_who_they_are(tmp_path: Path) -> None:
+def test_workers_ask_one_at_a_time_and_name_their_subtask(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     asks = {id: [call("ask_user", prompt="which word?"), *puts(id)] for id in "ab"}
     model = script(tmp_path / "script.json", crew(planned("a", "b"), **asks))
@@ -174,13 +174,13 @@ def test_workers_ask_one_after_the_other_and_say_who_they_are(tmp_path: Path) ->
     assert (running.returncode, sorted(asked)) == (0, ["[a] which word?", "[b] which word?"])
 
 
-# -- who is left out --
+# -- left out patches --
 
 NOT_BOTH = "! (grep -qx one a.txt && grep -qx one b.txt)"
 """Green on the base and with each of two patches, and red with both."""
 
 
-def test_a_patch_that_breaks_its_neighbour_only_in_union_is_blamed_and_offered_again_with_the_evidence(
+def test_a_patch_that_breaks_another_only_in_the_union_is_named_and_retried_with_the_evidence(
     tmp_path: Path,
 ) -> None:
     repo = yard(tmp_path / "repo", "ab", apart=NOT_BOTH)
@@ -193,13 +193,13 @@ def test_a_patch_that_breaks_its_neighbour_only_in_union_is_blamed_and_offered_a
     assert (rejected["culprits"], rejected["partner"], rejected["reason"]) == (["b"], "a", "build_test_failed")
     (cause,) = rejected["causes"]
     assert (cause["culprit"], cause["partner"], cause["check"]) == ("b", "a", "apart")
-    assert landed(repo, ran.session, "seen.txt") == "one"  # it stood on what the other had made
+    assert landed(repo, ran.session, "seen.txt") == "one"  # it started from the work of the other
     task = landed(repo, ran.session, "told.txt")
     for words in ("do b now", "apart turns red together with a", "+one", "- b.txt", INTENT):
         assert words in task
 
 
-def test_who_breaks_the_union_twice_is_left_out_and_our_own_engine_goes_on_from_the_rest(tmp_path: Path) -> None:
+def test_a_patch_that_breaks_the_union_twice_is_left_out_and_native_continues_from_the_rest(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", apart=NOT_BOTH)
     script = crew(planned("a", "b"), a=puts("a"), b=[*puts("b"), *puts("b")], maker=puts("b", "three"))
     ran = foreman(repo, script)
@@ -207,11 +207,11 @@ def test_who_breaks_the_union_twice_is_left_out_and_our_own_engine_goes_on_from_
     assert (applied(ran), attempts(ran, "b")) == (["a"], [1, 3])
     declined = ran.one("engine_declined")
     assert (declined["engine"], declined["reason"], declined["next"]) == ("foreman", "red", "native")
-    assert gated(ran)["b"] == ["accepted", "check_turned"]  # the second one was looked at on top of the other's work
+    assert gated(ran)["b"] == ["accepted", "check_turned"]  # the second one was judged on top of the other's work
     assert (landed(repo, ran.session, "a.txt"), landed(repo, ran.session, "b.txt")) == ("one", "three")
 
 
-def test_a_goal_that_one_reaches_alone_and_another_destroys_is_held_against_the_other(tmp_path: Path) -> None:
+def test_a_patch_that_destroys_another_s_success_is_named_as_the_culprit(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", reached="grep -qx one a.txt && ! grep -qx one b.txt")
     ran = foreman(repo, crew(planned("a", "b"), a=puts("a"), b=[*puts("b"), *puts("b", "two")]))
     assert ended(ran) == DONE
@@ -251,7 +251,7 @@ def test_each_patch_that_the_gate_refuses_has_a_coded_reason_and_the_others_land
     assert git(repo, "diff", "--name-only", "main", f"donewhen/{ran.session}").split() == ["a.txt", "d.txt"]
 
 
-def test_a_worker_that_hangs_is_given_up_tried_again_and_left_out(tmp_path: Path) -> None:
+def test_a_hanging_worker_is_stopped_retried_and_left_out(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", goal="! grep -qx zero a.txt")
     script = crew(planned("a", "b"), a=puts("a"), b=[hangs(say("never"))])
     ran = foreman(repo, script, env={"DONEWHEN__LIMITS__SILENCE_SECS": "5"})
@@ -265,7 +265,7 @@ def test_a_worker_that_hangs_is_given_up_tried_again_and_left_out(tmp_path: Path
 FAILS: list[Step] = [{"error": "the server is down"}] * 3
 
 
-def test_a_worker_whose_model_fails_is_followed_by_one_that_starts_from_a_clean_copy(tmp_path: Path) -> None:
+def test_a_worker_with_a_failed_model_is_retried_from_a_clean_copy(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     plan = planned("a", subtask("b", "b.txt", "b2.txt"))
     ran = foreman(repo, crew(plan, a=puts("a"), b=[write("b2.txt", "half\n"), *FAILS, *puts("b")]))
@@ -290,9 +290,7 @@ held_out = true
 
 
 @pytest.mark.parametrize("first", ["shut", "open one"], ids=["at the gate", "in union"])
-def test_a_held_out_check_that_turned_is_not_shown_to_who_is_offered_its_subtask_again(
-    tmp_path: Path, first: str
-) -> None:
+def test_a_broken_held_out_check_is_not_shown_to_a_retried_worker(tmp_path: Path, first: str) -> None:
     repo = yard(tmp_path / "repo", "ab", files={"b.txt": "open\n"}, goal="grep -qx one a.txt", more=HELD_OUT)
     again = "*'was left out'*) printf %s {task} > told.txt; echo open two > b.txt;;"
     employ(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo {first} > b.txt;; esac")
@@ -314,7 +312,7 @@ held_out = true
 """
 
 
-def test_a_check_whose_name_contains_that_of_a_held_out_check_is_shown_to_who_is_offered_its_subtask_again(
+def test_a_check_whose_name_contains_a_held_out_name_is_shown_to_a_retried_worker(
     tmp_path: Path,
 ) -> None:
     repo = yard(tmp_path / "repo", "ab", files={"b.txt": "open\n"}, goal="grep -qx one a.txt", more=INNER_NAME)
@@ -328,13 +326,13 @@ def test_a_check_whose_name_contains_that_of_a_held_out_check_is_shown_to_who_is
     assert "held-out" not in why
 
 
-# -- when there is no plan, or nothing to win --
+# -- no plan, or no parallel work --
 
 CLASH = planned(subtask("a", "shop.py:total"), subtask("b", "shop.py:total"))
 
 
 @pytest.mark.promise("replies.tolerated-wrapping")
-def test_a_plan_in_which_two_write_the_same_is_sent_back_and_the_next_one_is_taken(tmp_path: Path) -> None:
+def test_a_plan_with_conflicting_writes_is_sent_back_and_the_next_one_is_used(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", files={"shop.py": SHOP})
     fenced = say(f"Now it is right:\n\n```json\n{decomposition('a', 'b')}\n```\n")
     ran = foreman(repo, crew(CLASH, fenced, a=puts("a"), b=puts("b")))
@@ -360,7 +358,7 @@ INVENTIONS = (
         pytest.param([INVENTED] * 3, INVENTIONS, id="invented"),
     ],
 )
-def test_without_a_plan_that_stands_the_foreman_declines_and_says_why(
+def test_without_a_valid_plan_the_foreman_declines_and_says_why(
     tmp_path: Path, replies: list[Step], detail: str
 ) -> None:
     repo = yard(tmp_path / "repo", "ab", files={"shop.py": SHOP})
@@ -377,7 +375,7 @@ def test_without_a_plan_that_stands_the_foreman_declines_and_says_why(
     [(["a"], "there is one subtask"), (["a", subtask("b", reads=["a.txt"])], "each of the 2 subtasks waits")],
     ids=["one", "chain"],
 )
-def test_where_nothing_is_won_by_several_hands_one_works_alone(tmp_path: Path, plan: list[str], detail: str) -> None:
+def test_a_plan_without_parallel_work_is_done_by_one_engine(tmp_path: Path, plan: list[str], detail: str) -> None:
     repo = yard(tmp_path / "repo", "ab")
     ran = foreman(repo, crew(planned(*plan), maker=MENDS))
     assert (ended(ran), ran.one("planning_completed")["prefer_single_session"]) == (DONE, True)
@@ -386,7 +384,7 @@ def test_where_nothing_is_won_by_several_hands_one_works_alone(tmp_path: Path, p
     assert detail in declined["detail"]
 
 
-def test_where_nothing_is_accepted_the_next_engine_starts_from_the_base(tmp_path: Path) -> None:
+def test_if_no_patch_is_accepted_the_next_engine_starts_from_the_base(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", more="[foreman]\nworkers = 1\n")
     maker = makes(shell("cat a.txt b.txt elsewhere.txt > seen.txt"), *MENDS[:-1])
     stray = makes(write("elsewhere.txt", "x\n"), write("a.txt", "one\n"))
@@ -399,7 +397,7 @@ def test_where_nothing_is_accepted_the_next_engine_starts_from_the_base(tmp_path
     assert landed(repo, ran.session, "seen.txt") == "zero\nzero"
 
 
-def test_without_a_model_nobody_can_plan_and_the_agent_that_was_named_works_alone(tmp_path: Path) -> None:
+def test_without_a_model_for_planning_the_named_agent_works_alone(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     employ("echo one > a.txt; echo one > b.txt # {task}")
     ran = run_with(repo, "foreman:hand")
@@ -411,7 +409,7 @@ def test_without_a_model_nobody_can_plan_and_the_agent_that_was_named_works_alon
 # -- limits and settings --
 
 
-def test_a_greedy_worker_cannot_spend_what_the_others_need(tmp_path: Path) -> None:
+def test_a_worker_cannot_spend_the_budget_share_of_the_others(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", more="[foreman]\nworkers = 1\n")
     costs = {"usage": {"input": 400, "output": 0}}
     greedy = [{**write("a.txt", f"{number}\n"), **costs} for number in range(8)]
@@ -423,7 +421,7 @@ def test_a_greedy_worker_cannot_spend_what_the_others_need(tmp_path: Path) -> No
     assert ended(ran) == DONE
 
 
-def test_workers_that_a_limit_has_stopped_go_on_when_there_is_more_to_spend(tmp_path: Path) -> None:
+def test_workers_stopped_by_a_limit_continue_with_a_larger_budget(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     costly = {**planned("a", "b"), "usage": {"input": 2000, "output": 0}}
     ran = foreman(repo, crew(costly, a=puts("a"), b=puts("b")), "--max-tokens", "1500")
@@ -432,7 +430,7 @@ def test_workers_that_a_limit_has_stopped_go_on_when_there_is_more_to_spend(tmp_
     assert (ended(went_on), applied(went_on)) == (DONE, ["a", "b"])
 
 
-def test_what_was_accepted_when_the_minutes_are_over_is_still_put_together_and_judged(tmp_path: Path) -> None:
+def test_patches_accepted_before_the_time_limit_are_still_combined_and_judged(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "abc")
     script = crew(planned(*"abc"), a=puts("a"), b=puts("b"), c=[hangs(say("never"))], maker=[hangs(say("never"))])
     ran = foreman(repo, script, "--max-minutes", "0.25")
@@ -460,9 +458,7 @@ def test_the_keys_of_the_foreman_come_from_the_settings(tmp_path: Path) -> None:
         ("foreman:native:x", "", "unknown worker 'native:x'; use native, external or an agent"),
     ],
 )
-def test_settings_that_nothing_can_be_made_of_are_refused_in_one_line(
-    tmp_path: Path, engine: str, key: str, said: str
-) -> None:
+def test_invalid_foreman_settings_are_refused_in_one_line(tmp_path: Path, engine: str, key: str, said: str) -> None:
     repo = yard(tmp_path / "repo", "ab")
     env = {f"DONEWHEN__FOREMAN__{key}": "0"} if key else {}
     answer = called(repo, "run", "x", "--engine", engine, env=env)
@@ -470,7 +466,7 @@ def test_settings_that_nothing_can_be_made_of_are_refused_in_one_line(
     assert called(repo, "list").out == ""
 
 
-# -- it can be stopped, and nothing is done twice --
+# -- stopping --
 
 
 def alive(mark: str) -> list[str]:
@@ -478,7 +474,7 @@ def alive(mark: str) -> list[str]:
 
 
 def begun(repo: Path, steps: Script, engine: str, wanted: set[tuple[str, str]]) -> tuple["subprocess.Popen[str]", str]:
-    """A run that has told all of this, as (type, subtask), and goes on; and its session."""
+    """A run that has emitted all of these, as (type, subtask), and continues; and its session."""
     model = script(repo.parent / "script.json", steps)
     command = [PROGRAM, "run", INTENT, "--engine", engine, "--model", model, "--json"]
     running = subprocess.Popen(command, cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
@@ -495,7 +491,7 @@ def begun(repo: Path, steps: Script, engine: str, wanted: set[tuple[str, str]]) 
 
 
 @pytest.mark.promise("foreman.keys")
-def test_four_work_at_once_and_after_a_cancel_nobody_does_its_work_twice(tmp_path: Path) -> None:
+def test_four_workers_run_in_parallel_and_no_work_is_repeated_after_a_cancel(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "abcde")
     plan = planned("a", subtask("b", "b.txt", "half.txt"), *"cde")
     slow = {id: [hangs(puts(id)[0]), say("done")] for id in "cde"}
@@ -519,7 +515,7 @@ def test_four_work_at_once_and_after_a_cancel_nobody_does_its_work_twice(tmp_pat
         assert f"foreman.{key}  (default)" in settings
 
 
-def test_a_cancelled_session_that_is_discarded_leaves_no_tree_of_any_worker(tmp_path: Path) -> None:
+def test_a_discarded_session_leaves_no_worker_tree(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     steps = crew(planned("a", "b"), a=[write("a.txt", "half\n"), hangs(say("x"))], b=[hangs(say("x"))])
     running, session = begun(repo, steps, "foreman", {("tool_result", "a"), ("subtask_started", "b")})
@@ -531,7 +527,7 @@ def test_a_cancelled_session_that_is_discarded_leaves_no_tree_of_any_worker(tmp_
     assert list(trees.iterdir()) == []
 
 
-def test_an_interrupt_ends_every_agent_and_all_that_they_started(tmp_path: Path) -> None:
+def test_an_interrupt_ends_every_agent_and_its_processes(tmp_path: Path) -> None:
     repo, mark = yard(tmp_path / "repo", "abc"), f"86397.{os.getpid()}"
     name = "f=a; case {task} in *'do b now'*) f=b;; *'do c now'*) f=c;; esac"
     count = 'n=$HOME/.donewhen-agent/n; echo . >> $n; set -- $(wc -l < $n); echo "call $1" > $f.txt'
@@ -547,7 +543,7 @@ def test_an_interrupt_ends_every_agent_and_all_that_they_started(tmp_path: Path)
     assert [landed(repo, session, f"{id}.txt") for id in "abc"] == ["call 1", "call 2", "call 2"]
 
 
-def test_a_quota_that_is_exhausted_for_one_worker_does_not_lose_what_the_others_made(tmp_path: Path) -> None:
+def test_an_exhausted_quota_of_one_worker_does_not_lose_the_work_of_the_others(tmp_path: Path) -> None:
     repo, asked, is_empty = yard(tmp_path / "repo", "ab"), list[str](), True
     quota = json.dumps({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}})
 
@@ -574,7 +570,7 @@ def test_a_quota_that_is_exhausted_for_one_worker_does_not_lose_what_the_others_
     assert asked.count("a") == 2
 
 
-def test_a_session_of_the_foreman_is_played_again_to_the_same_tree(tmp_path: Path) -> None:
+def test_a_replayed_foreman_session_gives_the_same_tree(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab", apart=NOT_BOTH)
     ran = foreman(repo, crew(CLASH, planned("a", "b"), a=puts("a"), b=[*puts("b"), *puts("b", "two")]))
     replayed = told(repo, "replay", ran.session, "--json")

@@ -1,4 +1,4 @@
-"""What waits for a person: a proposed contract, protected edits, a question; decided through the program."""
+"""Decisions of a person: a proposed contract, protected edits, a question; made through the program."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.promise("amendment.not-graded")
-def test_protected_edits_are_told_as_not_graded_and_the_work_goes_on(repo: Path) -> None:
+def test_protected_edits_are_reported_as_not_graded_and_the_work_continues(repo: Path) -> None:
     ran = run(repo, [*CHEAT, *RIGHT])
     assert (ran.code, ran.last["iterations"]) == (0, 2)
     assert ran.of("protected_edit")[0] | {"path": "expected.txt", "action": "modified"} == ran.of("protected_edit")[0]
@@ -33,7 +33,7 @@ def test_protected_edits_are_told_as_not_graded_and_the_work_goes_on(repo: Path)
 @pytest.mark.promise("events.gates")
 @pytest.mark.promise("amendment.approved")
 @pytest.mark.promise("command.approve")
-def test_work_that_is_green_only_with_its_protected_edits_waits_and_lands_when_approved(repo: Path) -> None:
+def test_work_that_is_green_only_with_protected_edits_waits_and_lands_when_approved(repo: Path) -> None:
     ran = run(repo, CHEAT, "--max-iterations", "1")
     assert ran.code == 3
     gate = ran.one("gate_opened")
@@ -68,8 +68,8 @@ def test_a_candidate_that_is_red_with_its_edits_too_does_not_wait(repo: Path) ->
     assert (ran.code, ran.last["outcome"]) == (1, "red")
 
 
-def test_work_that_cannot_be_landed_waits_and_lands_when_the_way_is_free(repo: Path) -> None:
-    git(repo, "branch", "donewhen")  # a branch of this name leaves no room for donewhen/ID
+def test_work_that_cannot_be_landed_waits_and_lands_later(repo: Path) -> None:
+    git(repo, "branch", "donewhen")  # a branch of this name blocks donewhen/ID
     ran = run(repo, RIGHT)
     assert ran.code == 3
     assert ran.one("gate_opened")["gate"] == "landing"
@@ -81,7 +81,7 @@ def test_work_that_cannot_be_landed_waits_and_lands_when_the_way_is_free(repo: P
     assert git(repo, "rev-parse", f"donewhen/{ran.session}^{{tree}}") == approved.last["tree"]
 
 
-def test_a_refused_landing_ends_as_rejected_and_is_not_tried_again(repo: Path) -> None:
+def test_a_denied_landing_ends_as_rejected_and_is_not_retried(repo: Path) -> None:
     git(repo, "branch", "donewhen")
     ran = run(repo, RIGHT)
     git(repo, "branch", "-D", "donewhen")
@@ -90,7 +90,7 @@ def test_a_refused_landing_ends_as_rejected_and_is_not_tried_again(repo: Path) -
     assert git(repo, "branch", "--list", "donewhen/*") == ""
 
 
-# -- a contract that nobody wrote --
+# -- a detected contract --
 
 
 @pytest.fixture
@@ -114,19 +114,19 @@ def test_without_a_contract_the_proposed_one_waits_for_a_person(bare: Path) -> N
 
 
 @pytest.mark.promise("run.yes")
-def test_yes_takes_the_proposed_contract(bare: Path) -> None:
+def test_the_yes_option_accepts_the_proposed_contract(bare: Path) -> None:
     ran = run(bare, RIGHT, "--yes")
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert "gate_opened" not in ran.types
 
 
-def test_a_refused_contract_ends_as_rejected(bare: Path) -> None:
+def test_a_denied_contract_ends_as_rejected(bare: Path) -> None:
     ran = run(bare, RIGHT)
     denied = told(bare, "deny", ran.session, "--json")
     assert (denied.code, denied.last["outcome"]) == (1, "rejected")
 
 
-def test_where_nothing_can_be_proposed_one_line_says_what_to_type(tmp_path: Path) -> None:
+def test_without_a_proposal_one_line_says_what_to_type(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {"donewhen.toml": ""})
     answer = called(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT))
     assert (answer.code, "--check" in answer.one_line) == (2, True)
@@ -151,7 +151,7 @@ def asking(repo: Path, *options: str, env: dict[str, str] | None = None) -> "sub
 
 
 def until(program: "subprocess.Popen[str]", type: str) -> list[dict[str, Any]]:
-    """What a program tells until an event of this type."""
+    """The events of a program until one of this type."""
     assert program.stdout is not None
     seen: list[dict[str, Any]] = []
     for line in program.stdout:
@@ -181,14 +181,14 @@ def test_a_question_is_answered_from_another_terminal_while_the_run_waits(repo: 
     assert events[start + 2]["preview"] == "the left one"
 
 
-def test_without_ask_and_without_a_terminal_the_question_tool_is_not_there(repo: Path) -> None:
+def test_without_ask_and_without_a_terminal_ask_user_is_not_offered(repo: Path) -> None:
     ran = run(repo, [call("ask_user", prompt="which one?"), *RIGHT])
     assert ran.code == 0
     assert ran.of("tool_result")[0]["preview"].startswith("ERROR: ")
     assert "question_asked" not in ran.types
 
 
-def test_cancel_releases_a_question_at_once(repo: Path) -> None:
+def test_cancel_ends_a_pending_question_at_once(repo: Path) -> None:
     program = asking(repo, "--ask")
     seen = until(program, "question_asked")
     assert called(repo, "cancel", seen[0]["session"]).code == 0
@@ -197,7 +197,7 @@ def test_cancel_releases_a_question_at_once(repo: Path) -> None:
 
 
 @pytest.mark.promise("engine.on-question")
-def test_a_question_survives_the_death_of_its_process_and_is_answered_later(repo: Path) -> None:
+def test_a_question_survives_a_crash_and_can_be_answered_later(repo: Path) -> None:
     program = asking(repo, "--ask")
     seen = until(program, "question_asked")
     program.kill()

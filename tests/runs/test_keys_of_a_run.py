@@ -1,4 +1,4 @@
-"""Whole runs in which a server is configured for one provider, and another one is asked: whose key arrives where."""
+"""Whole runs with a server that is configured for one provider while another one is used: which key arrives where."""
 
 import base64
 import json
@@ -32,13 +32,13 @@ def keys_at(server: WireServer) -> set[str]:
 
 
 def run_at(home: WireServer, repo: Path, *options: str, **more: str) -> Run:
-    """A run of somebody who has both keys; Anthropic is at home at this server."""
+    """A run of a user with both keys; this server is Anthropic's own."""
     env = {**KEYS, "ANTHROPIC_BASE_URL": home.url, **more}
     return told(repo, "run", "say right", "--json", *options, env=env)
 
 
 @pytest.mark.promise("model.base-url-provider")
-def test_a_model_of_another_provider_is_asked_at_home(repo: Path) -> None:
+def test_a_model_of_another_provider_is_called_at_its_own_server(repo: Path) -> None:
     with serving(*RIGHT) as server, serving(*RIGHT) as home:
         configure(local(server))
         ran = run_at(home, repo, "--model", "anthropic:claude-sonnet-4-5")
@@ -46,7 +46,7 @@ def test_a_model_of_another_provider_is_asked_at_home(repo: Path) -> None:
     assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
 
 
-def test_another_model_of_the_same_provider_is_asked_at_the_configured_server(repo: Path) -> None:
+def test_another_model_of_the_same_provider_is_called_at_the_configured_server(repo: Path) -> None:
     with serving(*RIGHT) as server, serving() as home:
         configure(local(server))
         ran = run_at(home, repo, "--model", "openai-chat:gpt-5")
@@ -64,7 +64,7 @@ def test_a_repository_that_chooses_another_provider_redirects_no_key(repo: Path)
     assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
 
 
-def test_a_fallback_of_another_provider_is_asked_at_home(repo: Path) -> None:
+def test_a_fallback_of_another_provider_is_called_at_its_own_server(repo: Path) -> None:
     with serving(Refuses(404), again=True) as server, serving(*RIGHT) as home:
         configure(local(server, 'fallback = ["anthropic:claude-sonnet-4-5"]\n'))
         ran = run_at(home, repo)
@@ -72,7 +72,7 @@ def test_a_fallback_of_another_provider_is_asked_at_home(repo: Path) -> None:
     assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, {"sk-of-anthropic"})
 
 
-def test_a_model_that_is_chosen_by_itself_is_asked_at_home(repo: Path) -> None:
+def test_an_automatically_chosen_model_is_called_at_its_own_server(repo: Path) -> None:
     with serving(*RIGHT) as server, serving(*RIGHT) as home:
         configure(local(server))
         ran = run_at(home, repo, "--model", "auto", OPENAI_API_KEY="")
@@ -80,7 +80,7 @@ def test_a_model_that_is_chosen_by_itself_is_asked_at_home(repo: Path) -> None:
     assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
 
 
-def test_an_evaluator_of_another_provider_is_asked_at_home(repo: Path, tmp_path: Path) -> None:
+def test_an_evaluator_of_another_provider_is_called_at_its_own_server(repo: Path, tmp_path: Path) -> None:
     plan = '{"spec_markdown": "x", "items": [{"description": "say it", "verify": ["true"]}]}'
     maker = [{"tool": {"name": "write_file", "input": {"path": "answer.txt", "content": "right\n"}}}, {"text": "done"}]
     model = script(tmp_path / "script.json", {"planner": [{"text": plan}], "maker": maker})
@@ -92,7 +92,7 @@ def test_an_evaluator_of_another_provider_is_asked_at_home(repo: Path, tmp_path:
     assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
 
 
-def test_an_agent_of_another_provider_reaches_its_model_at_home(repo: Path, tmp_path: Path) -> None:
+def test_an_agent_of_another_provider_reaches_its_own_server(repo: Path, tmp_path: Path) -> None:
     ask = "curl -s -X POST -H 'x-api-key: '$ANTHROPIC_API_KEY $ANTHROPIC_BASE_URL/v1/messages -d '{\"messages\": []}'"
     steps = [{"shell": ask}, {"shell": "echo right > answer.txt"}]
     with serving(Says(Answer(text="hello"))) as server, serving(Says(Answer(text="hello"))) as home:
@@ -104,7 +104,7 @@ def test_an_agent_of_another_provider_reaches_its_model_at_home(repo: Path, tmp_
     assert [one.path for one in home.received] == ["/v1/messages"]
 
 
-def test_an_agent_cannot_use_the_key_for_anything_but_its_model(repo: Path, tmp_path: Path) -> None:
+def test_an_agent_can_use_the_key_only_for_its_model(repo: Path, tmp_path: Path) -> None:
     steal = "curl -s $ANTHROPIC_BASE_URL/v1/files; curl -s --path-as-is $ANTHROPIC_BASE_URL/v1/messages/../files"
     ask = "curl -s -X POST $ANTHROPIC_BASE_URL/v1/messages -d '{\"messages\": []}'"
     steps = [{"shell": steal}, {"shell": ask}, {"shell": "echo right > answer.txt"}]
@@ -118,7 +118,7 @@ def test_an_agent_cannot_use_the_key_for_anything_but_its_model(repo: Path, tmp_
     assert denied["reason"] == "GET /v1/files is not a request to the model"
 
 
-def test_a_server_of_nobody_in_the_users_file_is_refused_and_nothing_is_sent(repo: Path) -> None:
+def test_a_server_without_a_provider_in_the_user_s_file_is_refused_and_nothing_is_sent(repo: Path) -> None:
     with serving(*RIGHT) as server, serving(*RIGHT) as home:
         configure(f'[model]\nbase_url = "{server.url}/v1"\n')
         env = {**KEYS, "ANTHROPIC_BASE_URL": home.url}
@@ -141,7 +141,7 @@ def test_a_server_in_the_environment_needs_a_provider_of_the_same_call(repo: Pat
     assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, set())
 
 
-def test_a_session_that_is_resumed_still_knows_whose_server_it_is(repo: Path) -> None:
+def test_a_resumed_session_still_knows_the_provider_of_its_server(repo: Path) -> None:
     with serving(Refuses(401), *RIGHT) as server, serving(*RIGHT) as home:
         configure(local(server))
         ran = run_at(home, repo, "--model", "openai-chat:gpt-5")
@@ -165,12 +165,12 @@ def with_password(server: WireServer, password: str = PASSWORD) -> str:
 
 
 def kept() -> bytes:
-    """Everything that is in the state directory."""
+    """Everything in the state directory."""
     return b"".join(file.read_bytes() for file in Path(os.environ["XDG_STATE_HOME"]).rglob("*") if file.is_file())
 
 
 @pytest.mark.parametrize("where", ["user", "repository"])
-def test_a_password_in_the_address_is_used_again_by_resume_and_neither_kept_nor_shown(repo: Path, where: str) -> None:
+def test_resume_uses_the_password_of_the_address_again_without_storing_or_showing_it(repo: Path, where: str) -> None:
     with serving(Refuses(401), *RIGHT) as server:
         if where == "user":
             configure(with_password(server))
@@ -189,7 +189,7 @@ def test_a_password_in_the_address_is_used_again_by_resume_and_neither_kept_nor_
     assert PASSWORD.encode() not in kept()
 
 
-def test_resume_takes_a_password_only_for_the_same_address(repo: Path) -> None:
+def test_resume_uses_a_password_only_for_the_same_address(repo: Path) -> None:
     with serving(Refuses(401), again=True) as server, serving(Refuses(401), again=True) as other:
         configure(with_password(server))
         waits = told(repo, "run", "say right", "--json", env=NO_KEYS)

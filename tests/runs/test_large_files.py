@@ -1,4 +1,4 @@
-"""Files of hundreds of megabytes that an engine makes: judged, told about and landed in bounded memory."""
+"""Files of hundreds of megabytes made by an engine: judged, reported and landed in bounded memory."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from repositories import git, try_git
 from runs.scenes import RIGHT, scene, script, shell
 
 SIZE = int(os.environ.get("DONEWHEN_LARGE_FILE", 160 << 20))
-"""Of the file. More in a longer run."""
+"""The size of the file. Larger in `make soak`."""
 MEMORY = 140 << 20
-"""What the largest process of a run may use, git included. One that holds the file needs more."""
+"""The memory limit of the largest process of a run, including git. A process that holds the file needs more."""
 
 MEASURE = """
 import os, resource, subprocess, sys
@@ -28,7 +28,7 @@ MAKE = "yes '# 0123456789 abcdefghijklmnopqrstuvwxyz 0123456789 abcdefghijklmnop
 
 
 def measured(repo: Path, *arguments: str) -> tuple[int, int, bytes]:
-    """How a call of the program ended, the memory of its largest process, and what it printed."""
+    """The result of a call, the memory of its largest process, and its output."""
     ran = subprocess.run(
         [sys.executable, "-c", MEASURE, PROGRAM, *arguments], cwd=repo, capture_output=True, timeout=300, check=False
     )
@@ -36,7 +36,7 @@ def measured(repo: Path, *arguments: str) -> tuple[int, int, bytes]:
 
 
 @pytest.mark.sample(0)
-def test_a_large_new_test_file_and_product_file_are_judged_told_and_landed_in_bounded_memory(tmp_path: Path) -> None:
+def test_large_new_test_and_product_files_are_judged_reported_and_landed_in_bounded_memory(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     makes = shell(f"mkdir -p tests data; {MAKE.format(SIZE, 'data/big.txt')}; {MAKE.format(SIZE, 'tests/test_big.py')}")
     model = script(tmp_path / "script.json", [makes, *RIGHT])
@@ -64,7 +64,7 @@ def test_a_large_new_test_file_and_product_file_are_judged_told_and_landed_in_bo
         ("tests/new/conftest.py", "x = 1", "is too large to be examined"),
     ],
 )
-def test_a_large_new_test_file_that_reaches_other_tests_is_not_graded(
+def test_a_large_new_test_file_that_affects_other_tests_is_not_graded(
     tmp_path: Path, path: str, last_line: str, reason: str
 ) -> None:
     repo = scene(tmp_path / "repo")
@@ -79,7 +79,7 @@ def test_a_large_new_test_file_that_reaches_other_tests_is_not_graded(
     assert path not in git(repo, "ls-tree", "-r", "--name-only", f"donewhen/{events[0]['session']}").split()
 
 
-def test_a_new_test_file_of_ordinary_size_is_looked_into_and_lands(tmp_path: Path) -> None:
+def test_a_new_test_file_of_ordinary_size_is_read_and_lands(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     makes = shell(f"mkdir -p tests; {MAKE.format(1 << 20, 'tests/test_small.py')}")
     model = script(tmp_path / "script.json", [makes, *RIGHT])

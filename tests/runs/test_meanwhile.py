@@ -1,4 +1,4 @@
-"""Two processes at one session: what one of them has read may be over before its turn comes."""
+"""Two processes on one session: what one has read may be outdated before it acts."""
 
 import fcntl
 import os
@@ -46,7 +46,7 @@ def is_waited_for(lock: Path) -> bool:
 
 
 @pytest.mark.parametrize("verb", ["resume", "land", "discard"])
-def test_a_session_that_is_discarded_meanwhile_is_left_alone(repo: Path, verb: str) -> None:
+def test_a_session_discarded_in_the_meantime_is_not_changed(repo: Path, verb: str) -> None:
     ran = (
         run(repo, [*WRONG, *RIGHT], "--max-iterations", "1") if verb == "resume" else run(repo, RIGHT, "--land", "none")
     )
@@ -60,7 +60,7 @@ def test_a_session_that_is_discarded_meanwhile_is_left_alone(repo: Path, verb: s
         assert len(list(archive.events(ran.session))) == len(ran.events)
 
 
-def test_a_session_that_another_process_brings_to_its_end_meanwhile_is_not_worked_on_again(repo: Path) -> None:
+def test_a_session_finished_by_another_process_in_the_meantime_is_not_continued(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     with held_up(repo, "resume", ran.session) as program, any_archive() as archive:
         with offline.owning(archive, ran.session) as recorder:
@@ -101,10 +101,10 @@ async def work():
 
 anyio.run(work)
 """
-"""A session that is told to stop while it lands, which it then does."""
+"""A session that is told to stop while it lands, and still lands."""
 
 
-def test_cancel_says_so_when_the_session_came_to_another_end_first(repo: Path) -> None:
+def test_cancel_says_so_if_the_session_ended_otherwise_first(repo: Path) -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE)
     assert owner.stdout is not None
     assert owner.stdout.readline() == b"landing\n"

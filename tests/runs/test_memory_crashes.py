@@ -1,4 +1,4 @@
-"""Kill -9 around the notes that the memory stands on: what a session learns and offers counts once, however it died."""
+"""Kill -9 around the notes of the memory: repairs and offers of a session count once, however it crashed."""
 
 import json
 import subprocess
@@ -12,12 +12,10 @@ from runs.scenes import script
 
 DRIVER = Path(__file__).with_name("memory_driver.py")
 STEPS = [*LEFT, *RIGHT]
-"""The failure of the second round is the one that is known."""
+"""The failure of the second round is the known one."""
 
 
-def test_an_offer_counts_once_and_what_was_turned_is_learnt_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_offer_counts_once_and_a_repair_is_learnt_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = shop(tmp_path / "repo")
     monkeypatch.chdir(repo)
     monkeypatch.setenv("PYTHONPATH", str(DRIVER.parents[1]))
@@ -30,9 +28,9 @@ def test_an_offer_counts_once_and_what_was_turned_is_learnt_once(
     for one in [*runs, last]:
         assert (one["killed"], one["recovered"]) == (True, 0), one["moments"][-1]
     ended = [(offer["session"], offer["round"], offer["ending"]) for offer in counted["offers"]]
-    assert len(ended) == 1 + len(runs)  # one was left alone
+    assert len(ended) == 1 + len(runs)  # one was not disturbed
     assert {(one["session"], 2, "passed") for one in runs} < set(ended)
     assert [one["known"] for one in runs] == [[1, 1]] * len(runs)
-    assert last["known"] == [0, 1]  # learnt only when it went on
+    assert last["known"] == [0, 1]  # learnt only after the resume
     assert (repairs(repo)[0]["session"], offers()) == (last["session"], [])
     assert rows("SELECT count(*) FROM donewhen_repair_words") == [(1,)]

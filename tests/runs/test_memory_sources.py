@@ -1,4 +1,4 @@
-"""Hints from another repository: shown only where the user allows it, and then with the repository they come from."""
+"""Hints from another repository: shown only if the user allows it, with their repository."""
 
 import json
 import os
@@ -18,7 +18,7 @@ ACROSS = {"DONEWHEN__MEMORY__ACROSS_REPOSITORIES": "true"}
 
 @pytest.fixture
 def taught(tmp_path: Path) -> Path:
-    """A repository in which a repair was learnt."""
+    """A repository with a learnt repair."""
     repo = shop(tmp_path / "taught")
     assert run(repo, RIGHT).code == 0
     return repo
@@ -34,14 +34,14 @@ def first_prompt(repo: Path, session: str, monkeypatch: pytest.MonkeyPatch) -> s
     return prompts(repo, session, monkeypatch)["native"][0]
 
 
-def test_the_repository_that_learnt_it_gets_the_hint_also_in_a_worktree_of_it(taught: Path, tmp_path: Path) -> None:
+def test_a_repository_gets_its_own_hints_in_its_worktrees_too(taught: Path, tmp_path: Path) -> None:
     git(taught, "worktree", "add", "--quiet", str(tmp_path / "worktree"))
     for place in (taught, tmp_path / "worktree"):
         hint = run(place, UP, *ONE_ROUND).one("hint_recalled")
         assert hint["source"] == ""
 
 
-def test_another_repository_gets_none_unless_the_user_allows_it(
+def test_another_repository_gets_no_hints_unless_the_user_allows_it(
     taught: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without = run(other, UP, *ONE_ROUND)
@@ -57,7 +57,7 @@ def test_another_repository_gets_none_unless_the_user_allows_it(
     )
 
 
-def test_a_repository_cannot_allow_it_without_trust(taught: Path, other: Path) -> None:
+def test_a_repository_cannot_allow_foreign_hints_without_trust(taught: Path, other: Path) -> None:
     file = other / "donewhen.toml"
     file.write_text(file.read_text() + "[memory]\nacross_repositories = true\n")
     answer = called(other, "check")
@@ -68,14 +68,14 @@ def test_a_repository_cannot_allow_it_without_trust(taught: Path, other: Path) -
     assert run(other, UP, *ONE_ROUND).of("hint_recalled") == []
 
 
-def test_the_users_own_file_allows_it(taught: Path, other: Path) -> None:
+def test_the_user_s_own_file_can_allow_foreign_hints(taught: Path, other: Path) -> None:
     own = Path(os.environ["XDG_CONFIG_HOME"], "donewhen", "config.toml")
     own.parent.mkdir()
     own.write_text("[memory]\nacross_repositories = true\n")
     assert run(other, UP, *ONE_ROUND).one("hint_recalled")["source"] == str(taught)
 
 
-def test_an_imported_repair_is_foreign_whatever_it_claims(taught: Path, tmp_path: Path) -> None:
+def test_an_imported_repair_counts_as_foreign(taught: Path, tmp_path: Path) -> None:
     exported = called(taught, "memory", "export").out
     assert called(taught, "memory", "forget", "--all").code == 0
     (tmp_path / "in.jsonl").write_text(json.dumps({**json.loads(exported), "source": "x", "repo": str(taught)}))
@@ -86,12 +86,12 @@ def test_an_imported_repair_is_foreign_whatever_it_claims(taught: Path, tmp_path
     assert f"[imported or older: {taught}]" in called(taught, "memory", "list").out
     assert "source    imported, or from an older version" in called(taught, "memory", "show", known["id"]).out
     assert run(taught, UP, *ONE_ROUND, env=ACROSS).one("hint_recalled")["source"] == str(taught)
-    assert run(taught, RIGHT).code == 0  # learnt here as well: a repair of its own
+    assert run(taught, RIGHT).code == 0  # learnt here too: its own repair
     assert run(taught, UP, *ONE_ROUND).one("hint_recalled")["source"] == ""
     assert [one["learnt_here"] for one in repairs(taught)] == [True, False]
 
 
-def test_a_row_of_an_older_version_is_of_an_unknown_repository(taught: Path) -> None:
+def test_a_repair_of_an_older_version_has_an_unknown_repository(taught: Path) -> None:
     connection = sqlite3.connect(database())
     with connection:
         connection.execute("UPDATE donewhen_repairs SET source = ''")
@@ -100,7 +100,7 @@ def test_a_row_of_an_older_version_is_of_an_unknown_repository(taught: Path) -> 
     assert len(run(taught, UP, *ONE_ROUND, env=ACROSS).of("hint_recalled")) == 1
 
 
-def test_who_asks_for_a_repository_gets_its_own_and_who_names_none_gets_the_best(
+def test_recall_for_a_repository_gives_its_own_repairs_and_without_one_the_best(
     taught: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(other)

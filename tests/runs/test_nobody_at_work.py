@@ -1,4 +1,4 @@
-"""Sessions that nobody works on: cancelled, decided, discarded or landed by hand, looked at when damaged."""
+"""Sessions without an owner: cancelled, decided, discarded or landed by hand, or read when damaged."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def waiting(repo: Path) -> Run:
-    """It waits for a person to decide about its edits of protected paths."""
+    """It waits for a decision about its protected edits."""
     return run(repo, CHEAT, "--max-iterations", "1")
 
 
@@ -30,7 +30,7 @@ def state() -> Path:
     return Path(os.environ["XDG_STATE_HOME"], "donewhen")
 
 
-def test_cancelling_what_waits_leaves_a_file_that_says_how_to_go_on(repo: Path, waiting: Run) -> None:
+def test_cancelling_a_waiting_session_leaves_a_hand_off_file(repo: Path, waiting: Run) -> None:
     assert called(repo, "cancel", waiting.session).out == f"{waiting.session}: cancelled\n"
     text = (state() / "handoffs" / f"{waiting.session}.md").read_text()
     assert f"donewhen resume {waiting.session}" in text
@@ -39,7 +39,7 @@ def test_cancelling_what_waits_leaves_a_file_that_says_how_to_go_on(repo: Path, 
     assert "waits     amendment" not in shown
 
 
-def test_what_was_cancelled_is_not_decided_any_more_until_somebody_goes_on(repo: Path, waiting: Run) -> None:
+def test_a_cancelled_session_takes_no_decision_until_it_is_resumed(repo: Path, waiting: Run) -> None:
     called(repo, "cancel", waiting.session)
     refused = called(repo, "approve", waiting.session)
     assert (refused.code, "it ended as cancelled" in refused.one_line) == (2, True)
@@ -47,7 +47,7 @@ def test_what_was_cancelled_is_not_decided_any_more_until_somebody_goes_on(repo:
     assert called(repo, "approve", waiting.session).code == 0
 
 
-def test_what_was_discarded_waits_for_nobody(repo: Path, waiting: Run) -> None:
+def test_a_discarded_session_waits_for_no_decision(repo: Path, waiting: Run) -> None:
     assert called(repo, "discard", waiting.session).code == 0
     assert "waiting" not in called(repo, "list").out
     log = called(repo, "log", waiting.session, "--json").out
@@ -63,7 +63,7 @@ def test_a_landing_by_hand_ends_a_session_that_waited_for_its_landing(repo: Path
     program = subprocess.Popen([PROGRAM, "run", "x", "--model", model, "--json"], cwd=repo, stdout=subprocess.PIPE)
     assert program.stdout is not None
     session = json.loads(program.stdout.readline())["session"]
-    git(repo, "branch", f"donewhen/{session}")  # somebody else's
+    git(repo, "branch", f"donewhen/{session}")  # of another session
     program.communicate(timeout=60)
     assert program.returncode == 3
     assert called(repo, "land", session, "--onto", "main").code == 0
@@ -74,7 +74,7 @@ def test_a_landing_by_hand_ends_a_session_that_waited_for_its_landing(repo: Path
     assert called(repo, "resume", session).code == 0
 
 
-def test_a_session_with_lost_records_is_shown_and_does_not_go_on(repo: Path, waiting: Run) -> None:
+def test_a_session_with_lost_records_is_shown_and_cannot_be_resumed(repo: Path, waiting: Run) -> None:
     red = run(repo, WRONG, "--max-iterations", "1")
     whole = run(repo, WRONG, "--max-iterations", "1")
     called(repo, "deny", waiting.session)
@@ -92,7 +92,7 @@ def test_a_session_with_lost_records_is_shown_and_does_not_go_on(repo: Path, wai
 
 
 def lose(session: str, kind: str) -> None:
-    """Damage a record in both places where it is kept."""
+    """Damage a record in both places where it is stored."""
     with sqlite3.connect(state() / "sessions.db") as database:
         database.execute("UPDATE donewhen_records SET body = '{}' WHERE session = ? AND kind = ?", (session, kind))
     log = state() / "logs" / f"{session}.jsonl"

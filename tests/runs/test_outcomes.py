@@ -1,4 +1,4 @@
-"""How a run can end: every outcome with its exit code, each reached through the program."""
+"""How a run can end: every outcome with its exit code, each through the program."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.promise("events.one-iteration-order")
-def test_a_success_in_one_round_tells_its_main_events_in_order(repo: Path) -> None:
+def test_a_success_in_one_round_emits_its_main_events_in_order(repo: Path) -> None:
     ran = run(repo, RIGHT)
     assert ran.code == 0
     main = ["iteration_started", "tool_call", "tool_result", "plan_text", "check_started", "check_completed"]
@@ -41,7 +41,7 @@ def test_a_success_in_one_round_tells_its_main_events_in_order(repo: Path) -> No
 @pytest.mark.promise("exit.red")
 @pytest.mark.promise("run.max-iterations")
 @pytest.mark.promise("limits.iterations-over-rungs")
-def test_rounds_that_are_used_up_end_red(repo: Path) -> None:
+def test_exhausted_rounds_end_red(repo: Path) -> None:
     steps = [write("answer.txt", "left\n"), say("a"), write("answer.txt", "up\n"), say("b"), *RIGHT]
     ran = run(repo, steps, "--max-iterations", "2")
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (1, "red", 2)
@@ -50,7 +50,7 @@ def test_rounds_that_are_used_up_end_red(repo: Path) -> None:
 
 
 @pytest.mark.promise("exit.flaky")
-def test_only_flaky_checks_in_the_way_end_flaky(tmp_path: Path) -> None:
+def test_a_session_with_only_flaky_failures_ends_flaky(tmp_path: Path) -> None:
     with answering("red", "green") as port:
         asks = f"import socket; exit(socket.create_connection(('localhost', {port})).recv(9) != b'green')"
         check = f'[[check]]\nname = "race"\ncommand = """grep -qx right answer.txt && python3 -c "{asks}" """\n'
@@ -62,13 +62,13 @@ def test_only_flaky_checks_in_the_way_end_flaky(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("exit.no-progress")
-def test_the_same_again_after_a_warning_ends_without_progress(repo: Path) -> None:
+def test_the_same_result_after_a_warning_ends_as_no_progress(repo: Path) -> None:
     ran = run(repo, [*WRONG, say("I think it is fine"), say("still fine"), *RIGHT])
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (1, "no_progress", 3)
 
 
 @pytest.mark.promise("limits.silence")
-def test_silence_ends_without_progress_and_the_tree_is_judged(repo: Path) -> None:
+def test_silence_ends_as_no_progress_and_the_tree_is_judged(repo: Path) -> None:
     steps = [write("answer.txt", "left\n"), {**say("zzz"), "delay": 60}]
     ran = run(repo, steps, env={"DONEWHEN__LIMITS__SILENCE_SECS": "1"})
     assert (ran.code, ran.last["outcome"]) == (1, "no_progress")
@@ -78,7 +78,7 @@ def test_silence_ends_without_progress_and_the_tree_is_judged(repo: Path) -> Non
 
 @pytest.mark.promise("exit.failed")
 @pytest.mark.promise("scripted.runs-out")
-def test_a_script_that_runs_out_on_a_red_tree_is_a_failure_of_the_machinery(repo: Path) -> None:
+def test_a_script_that_runs_out_on_a_red_tree_ends_failed(repo: Path) -> None:
     ran = run(repo, [write("answer.txt", "left\n")])
     assert (ran.code, ran.last["outcome"]) == (4, "failed")
     assert ran.of("error")[0]["kind"] == "model"
@@ -92,13 +92,13 @@ def test_a_script_that_runs_out_on_a_green_tree_is_verified(repo: Path) -> None:
 
 @pytest.mark.promise("scripted.error")
 @pytest.mark.promise("events.error")
-def test_a_turn_that_fails_is_told_and_the_next_step_follows(repo: Path) -> None:
+def test_a_failed_turn_is_reported_and_the_next_step_follows(repo: Path) -> None:
     ran = run(repo, [{"error": "overloaded"}, *RIGHT])
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert ran.one("error")["message"] == "overloaded"
 
 
-def test_three_failed_turns_in_a_row_end_the_work_and_a_success_between_starts_the_count_anew(repo: Path) -> None:
+def test_three_failed_turns_in_a_row_end_the_work_and_a_success_resets_the_count(repo: Path) -> None:
     two = [{"error": "one"}, {"error": "two"}]
     ran = run(repo, [*two, write("answer.txt", "left\n"), *two, say("done"), *two, {"error": "three"}, *RIGHT])
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (4, "failed", 2)
@@ -108,7 +108,7 @@ def test_three_failed_turns_in_a_row_end_the_work_and_a_success_between_starts_t
 @pytest.mark.promise("exit.budget")
 @pytest.mark.promise("run.max-tokens")
 @pytest.mark.promise("limits.keys")
-def test_used_up_tokens_end_the_work_after_a_last_judgement(repo: Path) -> None:
+def test_exhausted_tokens_end_the_work_after_a_last_verdict(repo: Path) -> None:
     steps = [{**write("answer.txt", "left\n"), "usage": {"input": 900, "output": 200}}, *RIGHT]
     ran = run(repo, steps, "--max-tokens", "1000")
     assert (ran.code, ran.last["outcome"]) == (5, "budget")
@@ -116,13 +116,13 @@ def test_used_up_tokens_end_the_work_after_a_last_judgement(repo: Path) -> None:
     assert [one["status"] for one in ran.last["results"]] == ["fail"]
 
 
-def test_work_that_is_green_when_the_tokens_are_used_up_is_verified(repo: Path) -> None:
+def test_work_that_is_green_when_the_tokens_run_out_is_verified(repo: Path) -> None:
     steps = [{**write("answer.txt", "right\n"), "usage": {"input": 900, "output": 200}}, *WRONG]
     assert run(repo, steps, "--max-tokens", "1000").code == 0
 
 
 @pytest.mark.promise("run.max-minutes")
-def test_used_up_minutes_stop_a_turn_in_its_middle(repo: Path) -> None:
+def test_exhausted_minutes_stop_a_running_turn(repo: Path) -> None:
     ran = run(repo, [write("answer.txt", "left\n"), {**say("late"), "delay": 60}], "--max-minutes", "0.05")
     assert (ran.code, ran.last["outcome"]) == (5, "budget")
     assert ran.last["reason"].startswith("minutes: used")
@@ -137,7 +137,7 @@ def test_a_green_baseline_ends_before_any_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("run.allow-green")
-def test_with_allow_green_the_work_is_done_all_the_same(tmp_path: Path) -> None:
+def test_with_allow_green_the_work_is_done_on_a_green_baseline(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", GREEN)
     ran = run(repo, [write("other.txt", "more\n"), say("done")], "--allow-green")
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
@@ -146,14 +146,14 @@ def test_with_allow_green_the_work_is_done_all_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.promise("exit.no-change")
 @pytest.mark.promise("tools.report-no-change")
-def test_a_claim_of_nothing_to_change_is_taken_on_a_pristine_tree_with_a_green_baseline(tmp_path: Path) -> None:
+def test_a_no_change_claim_is_accepted_on_an_unchanged_tree_with_a_green_baseline(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", GREEN)
     claim = call("report_no_change", kind="premise_wrong", summary="it is right already", evidence="I read it")
     ran = run(repo, [claim], "--allow-green")
     assert (ran.code, ran.last["outcome"], ran.last["reason"]) == (6, "no_change", "it is right already")
 
 
-def test_a_claim_on_a_red_baseline_waits_for_a_person(repo: Path) -> None:
+def test_a_no_change_claim_on_a_red_baseline_waits_for_a_person(repo: Path) -> None:
     claim = call("report_no_change", kind="deliberate_behavior", summary="wrong on purpose", evidence="the docs")
     ran = run(repo, [claim, *RIGHT])
     assert ran.code == 3
@@ -163,7 +163,7 @@ def test_a_claim_on_a_red_baseline_waits_for_a_person(repo: Path) -> None:
     assert (denied.code, denied.last["outcome"]) == (0, "verified")
 
 
-def test_a_claim_that_a_person_accepts_ends_as_no_change(repo: Path) -> None:
+def test_an_approved_no_change_claim_ends_as_no_change(repo: Path) -> None:
     claim = call("report_no_change", kind="deliberate_behavior", summary="wrong on purpose", evidence="the docs")
     ran = run(repo, [claim])
     approved = told(repo, "approve", ran.session, "--json")
@@ -173,7 +173,7 @@ def test_a_claim_that_a_person_accepts_ends_as_no_change(repo: Path) -> None:
 @pytest.mark.promise("exit.cancelled")
 @pytest.mark.promise("run.ctrl-c")
 @pytest.mark.promise("run.ctrl-c.twice")
-def test_an_interrupt_ends_cleanly_and_a_second_one_breaks_nothing(repo: Path) -> None:
+def test_an_interrupt_ends_cleanly_and_a_second_one_corrupts_nothing(repo: Path) -> None:
     model = script(repo.parent / "script.json", [write("answer.txt", "left\n"), {**say("late"), "delay": 60}])
     program = subprocess.Popen(
         [PROGRAM, "run", "x", "--model", model, "--json"], cwd=repo, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -193,7 +193,7 @@ def test_an_interrupt_ends_cleanly_and_a_second_one_breaks_nothing(repo: Path) -
 
 
 @pytest.mark.promise("command.cancel")
-def test_cancel_from_another_terminal_leaves_nothing_alive_after_a_second(repo: Path) -> None:
+def test_cancel_from_another_terminal_kills_everything_within_a_second(repo: Path) -> None:
     mark = f"sleep 30.{os.getpid()}{time.monotonic_ns() % 10**9}"
     model = script(repo.parent / "script.json", [shell(f"{mark} & setsid {mark} & {mark}"), *RIGHT])
     program = subprocess.Popen(
@@ -217,7 +217,7 @@ def test_cancel_from_another_terminal_leaves_nothing_alive_after_a_second(repo: 
 
 
 def is_so(fact: Callable[[], bool]) -> bool:
-    """Look again and again until a fact of another process shows."""
+    """Poll until a fact of another process is visible."""
     until = time.monotonic() + 30
     while not fact() and time.monotonic() < until:
         os.sched_yield()
@@ -231,7 +231,7 @@ def processes() -> str:
 @pytest.mark.promise("limits.turns-end-a-round")
 @pytest.mark.promise("run.max-turns")
 @pytest.mark.promise("native.limits")
-def test_used_up_turns_end_a_round_and_the_tree_is_judged(repo: Path) -> None:
+def test_exhausted_turns_end_a_round_and_the_tree_is_judged(repo: Path) -> None:
     ran = run(
         repo, [write("answer.txt", "left\n"), write("a.txt", "a\n"), write("answer.txt", "right\n")], "--max-turns", "2"
     )
@@ -240,6 +240,6 @@ def test_used_up_turns_end_a_round_and_the_tree_is_judged(repo: Path) -> None:
     assert rounds == ["fail", "pass"]
 
 
-def test_what_no_candidate_can_hold_is_told_to_the_engine_and_the_work_goes_on(repo: Path) -> None:
+def test_paths_that_cannot_be_captured_are_reported_to_the_engine_and_the_work_continues(repo: Path) -> None:
     ran = run(repo, [shell("ln -s /etc/passwd leak"), say("done"), shell("rm leak"), *RIGHT])
     assert (ran.code, ran.last["iterations"]) == (0, 2)

@@ -1,4 +1,4 @@
-"""Where something beside the log cannot be written: the outcome is what it is, and is told in one line."""
+"""Files besides the log that cannot be written: the outcome stays the same and is reported in one line."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def test_a_hand_off_that_cannot_be_written_does_not_change_the_outcome(repo: Pat
     assert called(repo, "cancel", ran.session).code == 0
 
 
-def test_a_receipt_that_cannot_be_written_fails_the_session_and_it_goes_on_later(repo: Path) -> None:
+def test_a_receipt_that_cannot_be_written_fails_the_session_and_resume_continues(repo: Path) -> None:
     assert run(repo, WRONG, "--max-iterations", "1").code == 1
     (place,) = state().glob("repos/*")
     (place / "receipts").write_text("in the way")
@@ -40,7 +40,7 @@ def test_a_receipt_that_cannot_be_written_fails_the_session_and_it_goes_on_later
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_run_whose_output_cannot_be_written_still_comes_to_its_end(repo: Path, options: tuple[str, ...]) -> None:
+def test_a_run_with_unwritable_output_still_finishes(repo: Path, options: tuple[str, ...]) -> None:
     command = [PROGRAM, "run", "x", "--model", script(repo.parent / "s.json", RIGHT), *options]
     with open("/dev/full", "wb") as full:
         subprocess.run(command, cwd=repo, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)

@@ -1,4 +1,4 @@
-"""Planned sessions that are killed, gone on with, or played again: the same outcome, and nobody is asked twice."""
+"""Planned sessions that are killed, resumed or replayed: the same outcome, and no question is asked twice."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def driven(repo: Path, points: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def witness(repo: Path, session: str) -> dict[str, Any]:
-    """All that must be the same however often a session died."""
+    """Everything that must be the same however often a session crashed."""
     whole = log(repo, session)
     assert [event["seq"] for event in whole.events] == list(range(1, len(whole.events) + 1))
     once = ("planning_started", "planning_completed", "contract_proposed", "gate_opened", "gate_decided", "tool_call",
@@ -90,11 +90,11 @@ def witness(repo: Path, session: str) -> dict[str, Any]:
 
 OURS = ("planned", "proposed", "opinion", "gate", "baseline", "tree", "round", "landing")
 EVERY = 7 * RARE
-"""So many of the moments at which something of a plan is written are there for each that is tried."""
+"""For each tried moment there are so many at which something of a plan is written."""
 
 
 def moments_of(alone: dict[str, Any]) -> list[int]:
-    """The first and the last time that each thing is written which only planned sessions write."""
+    """The first and the last write of each kind that only planned sessions make."""
     places: dict[str, list[int]] = {}
     for number, moment in enumerate(alone["moments"], 1):
         if any(word in moment for word in OURS):
@@ -102,7 +102,7 @@ def moments_of(alone: dict[str, Any]) -> list[int]:
     return sorted({place for found in places.values() for place in (found[0], found[-1])})
 
 
-def test_a_session_that_is_killed_while_it_plans_waits_or_is_evaluated_goes_on_to_the_same_end(
+def test_a_session_killed_while_planning_waiting_or_evaluating_resumes_to_the_same_end(
     tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = bare(tmp_path / "repo")
@@ -119,7 +119,7 @@ def test_a_session_that_is_killed_while_it_plans_waits_or_is_evaluated_goes_on_t
     show_table(f"crash points of a planned session: {len(killed)} killed and recovered")
 
 
-def test_a_session_that_waits_for_its_plan_to_be_taken_is_not_planned_again_when_it_is_resumed(tmp_path: Path) -> None:
+def test_a_session_with_a_waiting_plan_is_not_planned_again_on_resume(tmp_path: Path) -> None:
     repo = bare(tmp_path / "repo")
     ran = plan(repo, STEPS)
     again = told(repo, "resume", ran.session, "--json")
@@ -155,7 +155,7 @@ def test_what_a_killed_agent_wrote_into_the_tracker_is_undone_with_its_work_and_
     assert not [body for kind, body in notes(session, "planned") if kind == "tracked"]
 
 
-def test_a_session_that_is_cancelled_while_it_is_planned_or_evaluated_goes_on_there(tmp_path: Path) -> None:
+def test_a_session_cancelled_while_planning_or_evaluating_resumes_there(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     sound = planned(items=[item("say right", DONE)])
     for role in ("planner", "evaluator"):
@@ -176,7 +176,7 @@ def test_a_session_that_is_cancelled_while_it_is_planned_or_evaluated_goes_on_th
         assert roles(log(repo, session))[role] == 2
 
 
-# -- played again --
+# -- replays --
 
 SHOWN = ("type", "role", "tool", "ok", "status", "phase", "outcome", "iterations", "n", "tree", "preview", "to", "gate",
          "decision", "answer", "name", "engine", "items", "filled", "not_verified", "revised", "scorecard",
@@ -184,7 +184,7 @@ SHOWN = ("type", "role", "tool", "ok", "status", "phase", "outcome", "iterations
 
 
 def facts(repo: Path, session: str) -> list[dict[str, Any]]:
-    """The log without what may differ: times, paths, costs, and which model it was."""
+    """The log without varying parts: times, paths, costs, and the model name."""
     return [{key: event[key] for key in SHOWN if key in event} for event in log(repo, session).events]
 
 
@@ -195,7 +195,7 @@ def assert_plays_again(repo: Path, session: str, code: int = 0) -> Run:
     return replayed
 
 
-def test_a_session_that_was_planned_changed_taken_and_revised_is_played_again_as_it_was(tmp_path: Path) -> None:
+def test_a_planned_changed_approved_and_revised_session_replays_the_same(tmp_path: Path) -> None:
     repo = bare(tmp_path / "repo")
     ran = plan(repo, STEPS)
     assert_plays_again(repo, ran.session, code=3)
@@ -206,7 +206,7 @@ def test_a_session_that_was_planned_changed_taken_and_revised_is_played_again_as
 
 
 @pytest.mark.parametrize("words", ["", "the word may not be followed by others"])
-def test_a_contract_that_a_person_edited_is_played_again_as_edited(tmp_path: Path, words: str) -> None:
+def test_a_contract_edited_by_a_person_replays_as_edited(tmp_path: Path, words: str) -> None:
     repo = bare(tmp_path / "repo")
     ran = plan(repo, STEPS)
     file = Path(json.loads(called(repo, "show", ran.session, "--json").out)["artifacts"]["contract.toml"])
@@ -218,7 +218,7 @@ def test_a_contract_that_a_person_edited_is_played_again_as_edited(tmp_path: Pat
 
 
 @pytest.mark.parametrize("verb", ["approve", "deny"])
-def test_a_session_without_a_conclusion_is_played_again_with_what_the_person_decided(tmp_path: Path, verb: str) -> None:
+def test_an_inconclusive_session_replays_with_the_person_s_decision(tmp_path: Path, verb: str) -> None:
     repo = scene(tmp_path / "repo")
     ran = build(repo, crew(planned(items=[item("say right", DONE)]), evaluator=[say("fine")] * 3))
     assert ran.code == 3
@@ -226,7 +226,7 @@ def test_a_session_without_a_conclusion_is_played_again_with_what_the_person_dec
     assert_plays_again(repo, ran.session, code)
 
 
-def test_a_session_whose_evaluator_was_another_model_is_played_again(tmp_path: Path) -> None:
+def test_a_session_with_another_evaluator_model_can_be_replayed(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     other = script(tmp_path / "other.json", {"evaluator": [PASS]})
     steps = crew(planned(items=[item("say right", DONE)]), evaluator=[])
@@ -235,7 +235,7 @@ def test_a_session_whose_evaluator_was_another_model_is_played_again(tmp_path: P
     assert_plays_again(repo, ran.session)
 
 
-def test_a_rejected_session_that_was_resumed_is_played_again(tmp_path: Path) -> None:
+def test_a_resumed_rejected_session_can_be_replayed(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     steps = crew(planned(items=[item("say right", DONE)]), [*builds(), say("no"), say("no"), say("no")], [FAIL] * 3)
     ran = build(repo, steps)

@@ -1,4 +1,4 @@
-"""`donewhen plan` and contracts that a planner drafts: what is proposed, what is refused, and who takes it."""
+"""`donewhen plan` and drafted contracts: what is proposed, what is refused, and who approves it."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def artifact(repo: Path, ran: Run, name: str) -> Path:
     return Path(shown(repo, ran)["artifacts"][name])
 
 
-# -- what is proposed --
+# -- proposals --
 
 
 @pytest.mark.promise("command.plan")
@@ -99,7 +99,7 @@ def test_an_approved_plan_is_built_by_its_contract_and_lands(repo: Path) -> None
 
 
 @pytest.mark.parametrize("given", ["no contract", "a contract"])
-def test_a_refused_proposal_ends_as_rejected_and_nothing_was_built(tmp_path: Path, given: str) -> None:
+def test_a_denied_proposal_ends_as_rejected_and_nothing_is_built(tmp_path: Path, given: str) -> None:
     repo = bare(tmp_path / "repo") if given == "no contract" else scene(tmp_path / "repo")
     ran = plan(repo, crew(SOUND))
     denied = told(repo, "deny", ran.session, "--json")
@@ -109,14 +109,14 @@ def test_a_refused_proposal_ends_as_rejected_and_nothing_was_built(tmp_path: Pat
     assert (again.code, roles(log(repo, ran.session))) == (1, {"planner": 1})
 
 
-def test_a_run_waits_for_its_drafted_contract_unless_it_is_told_to_take_it(repo: Path) -> None:
+def test_a_run_waits_for_its_drafted_contract_unless_yes_is_given(repo: Path) -> None:
     waits = build(repo, crew(SOUND))
     assert (waits.code, waits.one("gate_opened")["gate"]) == (3, "contract")
     takes = build(repo, crew(SOUND), "--yes")
     assert (ended(takes), takes.of("gate_opened")) == ((0, "verified"), [])
 
 
-def test_with_a_contract_of_the_persons_own_a_plan_changes_none_of_it(tmp_path: Path) -> None:
+def test_a_plan_does_not_change_the_person_s_own_contract(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     ran = plan(repo, crew(planned(check("weaker", "test -e answer.txt"))))
     assert (ran.code, ran.one("gate_opened")["gate"], ran.of("contract_proposed")) == (3, "plan", [])
@@ -125,11 +125,11 @@ def test_with_a_contract_of_the_persons_own_a_plan_changes_none_of_it(tmp_path: 
     assert (ended(approved), [one["name"] for one in approved.last["results"]]) == ((0, "verified"), ["done"])
 
 
-# -- what a person says to it --
+# -- a person's decisions --
 
 
 @pytest.mark.promise("command.answer.contract")
-def test_words_about_a_proposed_contract_have_it_revised_and_judged_on_the_base_again(repo: Path) -> None:
+def test_a_change_request_revises_the_contract_and_runs_it_on_the_base_again(repo: Path) -> None:
     ran = plan(repo, crew([SOUND, planned(*DRAFT, STRICT)]))
     answered = told(repo, "answer", ran.session, "the word may not be followed by others", "--json")
     assert answered.code == 3
@@ -146,7 +146,7 @@ def test_words_about_a_proposed_contract_have_it_revised_and_judged_on_the_base_
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_an_answer_without_words_is_one_line_and_the_proposal_still_waits(repo: Path, text: str) -> None:
+def test_an_empty_answer_is_one_line_and_the_proposal_still_waits(repo: Path, text: str) -> None:
     ran = plan(repo, crew(SOUND))
     answer = called(repo, "answer", ran.session, text)
     assert (answer.code, "the answer is empty" in answer.one_line) == (2, True)
@@ -164,7 +164,7 @@ def test_an_answer_without_words_is_one_line_and_the_proposal_still_waits(repo: 
     ],
     ids=["prose only", "no plan", "weaker", "no answer"],
 )
-def test_a_contract_that_is_not_revised_is_given_back_with_the_reason_and_its_baseline(
+def test_a_contract_that_is_not_revised_is_proposed_again_with_the_reason_and_its_baseline(
     repo: Path, replies: list[Entry], why: str
 ) -> None:
     ran = plan(repo, crew([SOUND, *replies]))
@@ -188,7 +188,7 @@ def test_a_plan_for_a_given_contract_that_is_not_revised_proposes_no_contract(tm
     assert told(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
 
 
-def test_a_contract_is_taken_as_it_was_edited_in_its_file(repo: Path) -> None:
+def test_a_contract_edited_in_its_file_is_accepted_as_edited(repo: Path) -> None:
     ran = plan(repo, crew(SOUND))
     file = artifact(repo, ran, "contract.toml")
     assert [one["name"] for one in tomllib.loads(file.read_text())["check"]] == ["done", "steady"]
@@ -199,7 +199,7 @@ def test_a_contract_is_taken_as_it_was_edited_in_its_file(repo: Path) -> None:
     assert "test -s answer.txt" in heard(ran.session, "native")
 
 
-def test_what_was_edited_in_the_file_counts_for_a_change_in_words_as_well(repo: Path) -> None:
+def test_edits_in_the_file_are_kept_by_a_change_request(repo: Path) -> None:
     ran = plan(repo, crew([SOUND, planned(*DRAFT, STRICT)]))
     file = artifact(repo, ran, "contract.toml")
     file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
@@ -217,7 +217,7 @@ def kinds_of(repo: Path, session: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("words", ["as edited", "no other words please"])
-def test_an_answer_of_any_words_survives_a_replay(repo: Path, words: str) -> None:
+def test_an_answer_with_any_text_survives_a_replay(repo: Path, words: str) -> None:
     ran = plan(repo, crew([SOUND, planned(*DRAFT, STRICT)]))
     told(repo, "answer", ran.session, words, "--json")
     assert told(repo, "approve", ran.session, "--json").code == 0
@@ -227,7 +227,7 @@ def test_an_answer_of_any_words_survives_a_replay(repo: Path, words: str) -> Non
     assert kinds_of(repo, ran.session)[0] == [("changed", words, False), ("approved", "", False)]
 
 
-def test_a_contract_that_was_edited_in_its_file_survives_a_replay(repo: Path) -> None:
+def test_a_contract_edited_in_its_file_survives_a_replay(repo: Path) -> None:
     ran = plan(repo, crew(SOUND))
     file = artifact(repo, ran, "contract.toml")
     file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
@@ -249,9 +249,7 @@ def test_a_contract_that_was_edited_in_its_file_survives_a_replay(repo: Path) ->
         ("[[check]]\nname = 'a'\ncommand = 'x'\n" * 2, "a"),
     ],
 )
-def test_an_edited_contract_that_says_nothing_sound_is_one_line_and_the_other_still_waits(
-    repo: Path, text: str, why: str
-) -> None:
+def test_an_invalid_edited_contract_is_one_line_and_the_proposal_still_waits(repo: Path, text: str, why: str) -> None:
     ran = plan(repo, crew(SOUND))
     artifact(repo, ran, "contract.toml").write_text(text)
     answer = called(repo, "approve", ran.session)
@@ -259,7 +257,7 @@ def test_an_edited_contract_that_says_nothing_sound_is_one_line_and_the_other_st
     assert shown(repo, ran)["gate"]["kind"] == "contract"
 
 
-def test_a_contract_that_was_found_in_the_repository_is_changed_by_words_as_well(tmp_path: Path) -> None:
+def test_a_detected_contract_can_be_changed_by_a_change_request(tmp_path: Path) -> None:
     repo = bare(tmp_path / "repo", MAKEFILE)
     ran = run(repo, {"maker": RIGHT, "planner": [planned(*DRAFT)]})
     before = ran.one("contract_proposed")
@@ -272,12 +270,12 @@ def test_a_contract_that_was_found_in_the_repository_is_changed_by_words_as_well
     assert [one["name"] for one in approved.last["results"]] == ["done", "steady"]
 
 
-# -- what is not proposed --
+# -- refused drafts --
 
 
 @pytest.mark.parametrize("verb", [["plan"], ["run", "--engine", "planned"]])
 @pytest.mark.parametrize("intent", ["fix it", "make it better"])
-def test_a_thin_intent_is_answered_with_what_is_missing(repo: Path, verb: list[str], intent: str) -> None:
+def test_an_intent_without_detail_is_answered_with_what_is_missing(repo: Path, verb: list[str], intent: str) -> None:
     answer = called(repo, *verb, intent, "--model", cast(repo, crew(SOUND)))
     assert (answer.code, "no observable change" in answer.one_line) == (2, True)
     assert called(repo, "list").out == ""
@@ -316,7 +314,7 @@ def test_a_check_that_cannot_start_here_is_sent_back_before_a_person_sees_it(rep
     assert "check 'tests' cannot start here: " in heard(ran.session, "planned/planner")
 
 
-def test_a_draft_that_keeps_what_cannot_start_is_proposed_without_it(repo: Path) -> None:
+def test_a_draft_with_a_check_that_cannot_start_is_proposed_without_it(repo: Path) -> None:
     ran = plan(repo, crew([planned(DRAFT[0], check("tests", "no-such-runner --all"))] * 3))
     assert (roles(ran), list(checks_of(ran.one("contract_proposed")))) == ({"planner": 3}, ["done"])
     assert [one["status"] for one in ran.one("baseline_completed")["results"]] == ["fail"]
@@ -324,7 +322,7 @@ def test_a_draft_that_keeps_what_cannot_start_is_proposed_without_it(repo: Path)
 
 
 @pytest.mark.parametrize("contract", ["drafted", "given"])
-def test_no_command_of_a_planner_is_run_that_the_policy_refuses(tmp_path: Path, contract: str) -> None:
+def test_a_planner_s_command_that_the_policy_denies_never_runs(tmp_path: Path, contract: str) -> None:
     configure('[policy]\ndeny = ["psql"]\n')
     drops = "psql -c 'drop table x'; grep -qx right answer.txt"
     repo = bare(tmp_path / "repo") if contract == "drafted" else scene(tmp_path / "repo")
@@ -338,20 +336,20 @@ def test_no_command_of_a_planner_is_run_that_the_policy_refuses(tmp_path: Path, 
     assert {one["name"] for one in approved.of("check_completed")} == {"done"}
 
 
-def test_an_all_green_draft_gets_one_more_try(repo: Path) -> None:
+def test_a_draft_that_is_green_on_the_base_is_requested_once_more(repo: Path) -> None:
     ran = plan(repo, crew([planned(DRAFT[1]), SOUND]))
     assert (ran.code, roles(ran)) == (3, {"planner": 2})
     assert "every check passes already, before any work: steady" in heard(ran.session, "planned/planner")
     assert list(checks_of(ran.one("contract_proposed"))) == ["done", "steady"]
 
 
-def test_a_draft_that_stays_all_green_ends_as_satisfied_and_names_every_check(repo: Path) -> None:
+def test_a_draft_that_stays_green_waits_and_names_every_check(repo: Path) -> None:
     ran = plan(repo, crew([planned(DRAFT[1])] * 2))
     assert (ended(ran), roles(ran), ran.of("gate_opened")) == ((6, "already_satisfied"), {"planner": 2}, [])
     assert "steady" in ran.last["reason"]
 
 
-def test_a_plan_that_nobody_can_read_is_replaced_by_one_item_and_what_the_repository_has(tmp_path: Path) -> None:
+def test_an_unreadable_plan_is_replaced_by_one_item_and_the_detected_checks(tmp_path: Path) -> None:
     repo = bare(tmp_path / "repo", MAKEFILE)
     ran = plan(repo, crew([say("first I would look"), say(""), say('{"items": 3}')]))
     assert (ran.code, roles(ran)) == (3, {"planner": 3})
@@ -365,12 +363,12 @@ def test_a_plan_that_nobody_can_read_is_replaced_by_one_item_and_what_the_reposi
     assert told(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
 
 
-def test_without_a_plan_and_without_anything_found_one_line_says_what_to_type(repo: Path) -> None:
+def test_without_a_plan_and_detected_checks_one_line_says_what_to_type(repo: Path) -> None:
     ran = plan(repo, crew([say("no")] * 3))
     assert (ended(ran), "--check NAME=COMMAND" in ran.last["reason"]) == ((4, "failed"), True)
 
 
-def test_blank_parts_of_a_plan_are_filled_in_and_said(tmp_path: Path) -> None:
+def test_blank_parts_of_a_plan_are_filled_in_and_reported(tmp_path: Path) -> None:
     repo = bare(tmp_path / "repo", MAKEFILE)
     ran = plan(repo, crew(say(json.dumps({"items": [{"description": " ", "verify": []}], "checks": []}))))
     completed = ran.one("planning_completed")
@@ -381,7 +379,7 @@ def test_blank_parts_of_a_plan_are_filled_in_and_said(tmp_path: Path) -> None:
     assert INTENT in artifact(repo, ran, "spec.md").read_text()
 
 
-def test_the_planner_reads_the_repository_and_changes_nothing_of_it(repo: Path) -> None:
+def test_the_planner_reads_the_repository_and_changes_nothing(repo: Path) -> None:
     looks = [{"tools": [
         {"name": "read_file", "input": {"path": "answer.txt"}},
         {"name": "write_file", "input": {"path": "answer.txt", "content": "right\n"}},
@@ -392,7 +390,7 @@ def test_the_planner_reads_the_repository_and_changes_nothing_of_it(repo: Path) 
     assert [one["status"] for one in ran.one("baseline_completed")["results"]] == ["fail", "pass"]
 
 
-def test_a_limit_that_is_reached_while_planning_is_called_so(repo: Path) -> None:
+def test_a_limit_reached_while_planning_is_reported_as_such(repo: Path) -> None:
     greedy = {**SOUND, "usage": {"input": 500, "output": 1}, "text": "not yet"}
     ran = plan(repo, crew([greedy, SOUND]), "--max-tokens", "100")
     assert (ended(ran), ran.of("contract_proposed")) == ((5, "budget"), [])
@@ -405,7 +403,7 @@ def run_at_terminal(repo: Path, steps: Script, *typed: str | Callable[[], str]) 
     return at_terminal(repo, ["run", INTENT, "--engine", "planned", "--model", cast(repo, steps)], *typed)
 
 
-def test_at_a_terminal_a_proposal_is_changed_by_words_and_taken_by_a_yes(repo: Path) -> None:
+def test_at_a_terminal_a_proposal_is_changed_by_text_and_approved_by_yes(repo: Path) -> None:
     steps = crew([SOUND, planned(*DRAFT, STRICT)])
     code, seen = run_at_terminal(repo, steps, "maybe", "no other words please", "y")
     assert code == 0, seen
@@ -423,7 +421,7 @@ def test_at_a_terminal_a_proposal_is_changed_by_words_and_taken_by_a_yes(repo: P
 
 
 def edits(text: str) -> Callable[[], str]:
-    """Somebody who writes this into the file of the proposed contract before they take it."""
+    """A person who writes this into the file of the proposed contract before approving it."""
 
     def edit() -> str:
         (file,) = Path(os.environ["XDG_STATE_HOME"]).glob("donewhen/artifacts/*/contract.toml")
@@ -433,7 +431,7 @@ def edits(text: str) -> Callable[[], str]:
     return edit
 
 
-def test_what_was_edited_in_the_file_counts_for_a_yes_at_the_terminal_as_well(repo: Path) -> None:
+def test_edits_in_the_file_count_for_a_yes_at_the_terminal(repo: Path) -> None:
     mine = '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n'
     code, seen = run_at_terminal(repo, crew(SOUND), edits(mine))
     assert code == 0, seen
@@ -444,7 +442,7 @@ def test_what_was_edited_in_the_file_counts_for_a_yes_at_the_terminal_as_well(re
     assert whole.of("contract_proposed")[-1]["reason"] == "edited by a person"
 
 
-def test_an_unsound_edit_that_was_taken_at_the_terminal_waits_until_it_is_mended(repo: Path) -> None:
+def test_an_invalid_edit_approved_at_the_terminal_waits_until_it_is_fixed(repo: Path) -> None:
     code, seen = run_at_terminal(repo, crew(SOUND), edits("[[check]]\nname = 'mine'\n"))
     assert (code, "the edited file is invalid" in seen) == (3, True), seen
     (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
@@ -478,7 +476,9 @@ def test_an_approval_from_another_terminal_takes_the_edited_file_or_says_what_is
 
 
 @pytest.mark.parametrize(("typed", "code", "outcome"), [("n", 1, "rejected"), ("l", 3, "")])
-def test_at_a_terminal_a_proposal_is_refused_or_left_for_later(repo: Path, typed: str, code: int, outcome: str) -> None:
+def test_at_a_terminal_a_proposal_can_be_denied_or_left_for_later(
+    repo: Path, typed: str, code: int, outcome: str
+) -> None:
     ended_with, seen = run_at_terminal(repo, crew(SOUND), typed)
     assert ended_with == code, seen
     (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]

@@ -1,4 +1,4 @@
-"""Planned work that is built and evaluated: builders, trackers, verify commands, opinions, revisions."""
+"""Planned work that is built and evaluated: builders, trackers, verify commands, evaluations, revisions."""
 
 import json
 import re
@@ -41,12 +41,12 @@ from wire_server import Answer, Says, serving
 PLAN = planned(items=[item("say right", DONE)])
 KIND = item("be kind", "grep -q kind note.txt", outcome="note.txt is kind")
 TWO = planned(items=[item("say right", DONE), KIND])
-"""The verify command of the second item is none of the contract's."""
+"""The verify command of the second item is not in the contract."""
 KINDLY: list[Step] = [write("note.txt", "kind\n"), say("kind now")]
 
 
 def said_by_agent(ran: Run) -> str:
-    """What it said, out of whatever its protocol wraps that in."""
+    """Its text, without the protocol around it."""
     raw = json.dumps([event["raw"] for event in ran.of("external_event")])
     return "".join(re.findall(r'"text": "(.*?)(?<!\\\\)"', raw))
 
@@ -61,16 +61,16 @@ def artifact(repo: Path, ran: Run, name: str) -> str:
 
 
 def stood(ran: Run, name: str) -> list[str]:
-    """How a command stood after each round."""
+    """The status of a command after each round."""
     told_of = [one for one in ran.of("check_completed") if one["name"] == name and one["phase"] == "round"]
     return [one["status"] for one in told_of]
 
 
-# -- the whole way --
+# -- complete runs --
 
 
 @pytest.mark.promise("events.evaluation")
-def test_what_is_planned_is_built_verified_evaluated_and_lands_in_that_order(repo: Path) -> None:
+def test_a_plan_is_built_verified_evaluated_and_landed_in_that_order(repo: Path) -> None:
     ran = build(repo, crew(TWO, [tracks(1, "in_progress"), *builds()[:1], *KINDLY]))
     assert ended(ran) == (0, "verified")
     told_in_order = [
@@ -90,7 +90,7 @@ def test_what_is_planned_is_built_verified_evaluated_and_lands_in_that_order(rep
     assert [event["seq"] for event in ran.events] == list(range(1, len(ran.events) + 1))
 
 
-def test_the_builder_is_told_of_the_plan_and_the_contract_and_how_to_work(repo: Path) -> None:
+def test_the_builder_gets_the_plan_the_contract_and_the_rules(repo: Path) -> None:
     ran = build(repo, crew(TWO, [*builds()[:1], *KINDLY]))
     said = heard(ran.session, "native")
     for words in (
@@ -109,7 +109,7 @@ def test_the_builder_is_told_of_the_plan_and_the_contract_and_how_to_work(repo: 
 
 
 @pytest.mark.promise("tools.update-tracker")
-def test_update_tracker_moves_items_and_changes_nothing_else(repo: Path) -> None:
+def test_update_tracker_changes_item_states_and_nothing_else(repo: Path) -> None:
     steps = [
         tracks(1, "in_progress"),
         tracks("1", "completed", "ran it"),
@@ -131,7 +131,7 @@ def test_update_tracker_moves_items_and_changes_nothing_else(repo: Path) -> None
     assert ended(ran) == (1, "rejected")
 
 
-def test_the_tool_is_there_in_the_planned_engine_alone(repo: Path) -> None:
+def test_update_tracker_is_offered_only_in_the_planned_engine(repo: Path) -> None:
     ran = build(repo, {"maker": [tracks(1, "completed"), *builds()]}, engine="native")
     assert ran.of("tool_result")[0]["preview"].startswith("ERROR: unknown tool update_tracker")
 
@@ -142,7 +142,9 @@ EDITS = (
 )
 
 
-def test_an_agent_of_others_edits_a_file_of_which_only_states_and_notes_count(repo: Path, tmp_path: Path) -> None:
+def test_an_external_agent_edits_a_tracker_file_of_which_only_states_and_notes_count(
+    repo: Path, tmp_path: Path
+) -> None:
     engine = opencode(tmp_path / "agent", [{"task": True}, {"shell": EDITS}, {"say": "done"}])
     ran = build(repo, crew(TWO), engine=engine.replace("external", "planned"))
     assert ended(ran) == (0, "verified")
@@ -166,14 +168,14 @@ def test_an_agent_of_others_edits_a_file_of_which_only_states_and_notes_count(re
         "printf '\\377\\376' > .donewhen/tracker.md",
     ],
 )
-def test_whatever_becomes_of_the_trackers_file_it_is_no_part_of_the_work(repo: Path, deed: str) -> None:
+def test_the_tracker_file_is_never_part_of_the_work(repo: Path, deed: str) -> None:
     engine = employ(f"{deed}; echo right > answer.txt # {{task}}").replace("external", "planned")
     ran = build(repo, crew(PLAN), engine=engine)
     assert (ended(ran), landed(repo, ran.session)) == ((0, "verified"), {"answer.txt": "right"})
     assert "- [ ] 1. say right" in artifact(repo, ran, "tracker.md")
 
 
-def test_a_repository_that_has_such_a_file_itself_keeps_it(tmp_path: Path) -> None:
+def test_a_repository_with_a_file_of_that_name_keeps_it(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {".donewhen/tracker.md": "- [ ] 1. mine\n"})
     engine = employ("ls .donewhen > seen.txt; echo right > answer.txt # {task}").replace("external", "planned")
     ran = build(repo, crew(PLAN), engine=engine)
@@ -183,7 +185,7 @@ def test_a_repository_that_has_such_a_file_itself_keeps_it(tmp_path: Path) -> No
     }  # fmt: skip
 
 
-def test_many_hands_build_a_plan_as_well_and_one_mends_what_is_sent_back(tmp_path: Path) -> None:
+def test_a_foreman_can_build_a_plan_and_one_engine_repairs_what_is_sent_back(tmp_path: Path) -> None:
     repo = yard(tmp_path / "repo", "ab")
     plan_of_both = planned(items=[item("let both say one", "grep -qx one a.txt b.txt")])
     steps = hands_of(plan_of_both, split("a", "b"), maker=KINDLY, a=puts("a"), b=puts("b"))
@@ -195,10 +197,10 @@ def test_many_hands_build_a_plan_as_well_and_one_mends_what_is_sent_back(tmp_pat
     assert "The answer is right." in heard(ran.session, "foreman/planner")
 
 
-# -- what the items promise --
+# -- verify commands --
 
 
-def test_a_verify_command_that_is_red_is_feedback_and_nobody_is_asked_for_an_opinion_before(repo: Path) -> None:
+def test_a_red_verify_command_is_feedback_before_any_evaluation(repo: Path) -> None:
     ran = build(repo, crew(TWO, [*builds(), *KINDLY]))
     assert (ended(ran), ran.last["iterations"], roles(ran)["evaluator"]) == ((0, "verified"), 2, 1)
     assert stood(ran, "verify-2.1") == ["fail", "pass"]
@@ -213,7 +215,7 @@ def test_a_verify_command_that_is_the_same_as_a_check_is_not_run_twice(repo: Pat
     assert {event["name"] for event in ran.of("check_completed")} == {"done"}
 
 
-def test_the_same_words_in_another_directory_are_another_command(tmp_path: Path) -> None:
+def test_the_same_command_in_another_directory_is_a_different_command(tmp_path: Path) -> None:
     toml = CHECK + '\n[[check]]\nname = "below"\ncommand = "test -e here.txt"\ndir = "sub"\n'
     repo = scene(tmp_path / "repo", {"donewhen.toml": toml, "sub/here.txt": "x\n"})
     ran = build(
@@ -224,7 +226,7 @@ def test_the_same_words_in_another_directory_are_another_command(tmp_path: Path)
 
 
 @pytest.mark.parametrize("min_evidence", ["exit", "tests", "control"])
-def test_a_verify_command_need_not_be_red_without_the_work(tmp_path: Path, min_evidence: str) -> None:
+def test_a_verify_command_may_be_green_without_the_work(tmp_path: Path, min_evidence: str) -> None:
     toml = f'[contract]\nmin_evidence = "{min_evidence}"\n\n{CHECK}'
     repo = scene(tmp_path / "repo", {"donewhen.toml": toml})
     ran = build(repo, crew(planned(items=[item("say right", STEADY)])))
@@ -232,7 +234,7 @@ def test_a_verify_command_need_not_be_red_without_the_work(tmp_path: Path, min_e
 
 
 @pytest.mark.sample(0)
-def test_a_verify_command_that_does_not_end_has_not_passed(repo: Path) -> None:
+def test_a_verify_command_that_times_out_has_not_passed(repo: Path) -> None:
     ran = build(repo, crew(planned(items=[item("wait", "sleep 1000")])), "--max-minutes", "0.3")
     assert (ran.code, stood(ran, "verify-1.1")) == (3, ["timeout"])
     assert (ran.of("landed"), ran.of("evaluation_started")) == ([], [])
@@ -242,7 +244,7 @@ def test_a_verify_command_that_does_not_end_has_not_passed(repo: Path) -> None:
 # -- the evaluator --
 
 
-def test_the_evaluator_opens_searches_and_probes_and_changes_nothing(repo: Path) -> None:
+def test_the_evaluator_reads_searches_and_probes_and_changes_nothing(repo: Path) -> None:
     before = contents(repo)
     looks = [
         call("read_file", path="answer.txt"),
@@ -266,7 +268,7 @@ def test_the_evaluator_opens_searches_and_probes_and_changes_nothing(repo: Path)
     assert contents(repo) == before
 
 
-def test_the_evaluator_is_shown_all_that_is_known_and_the_change_itself(repo: Path) -> None:
+def test_the_evaluator_gets_all_facts_and_the_change(repo: Path) -> None:
     big = shell("seq 100000 > big.txt")
     steps = [tracks(1, "completed", "I looked at it"), big, *builds()]
     ran = build(repo, crew(planned(items=[item("say right", STEADY)]), steps))
@@ -279,7 +281,7 @@ def test_the_evaluator_is_shown_all_that_is_known_and_the_change_itself(repo: Pa
 
 
 @pytest.mark.promise("planned.keys")
-def test_another_model_may_be_asked_for_the_evaluation(repo: Path, tmp_path: Path) -> None:
+def test_another_model_may_do_the_evaluation(repo: Path, tmp_path: Path) -> None:
     other = script(tmp_path / "other.json", {"evaluator": [PASS]})
     env = {"DONEWHEN__PLANNED__EVALUATOR_MODEL": other}
     ran = build(repo, crew(PLAN, evaluator=[FAIL]), env=env)
@@ -298,7 +300,7 @@ held_out = true
 """
 
 
-def test_held_out_checks_are_told_neither_to_the_planner_nor_to_the_evaluator(tmp_path: Path) -> None:
+def test_held_out_checks_are_hidden_from_planner_and_evaluator(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {"donewhen.toml": CHECK + HIDDEN})
     looks = [call("read_file", path="donewhen.toml"), call("grep_files", pattern="ses[a]me|held_out")]
     probes = [shell("cat donewhen.toml; git log -p; git show HEAD:donewhen.toml")]
@@ -335,7 +337,7 @@ def test_every_rule_that_fails_is_named_and_stops_the_landing(repo: Path, opinio
 
 
 @pytest.mark.promise("events.revision-started")
-def test_work_that_is_sent_back_is_revised_and_a_failing_probe_is_a_check_from_then_on(repo: Path) -> None:
+def test_rejected_work_is_revised_and_a_failing_probe_becomes_a_check(repo: Path) -> None:
     rude = evaluation("fail", finding("it is rude", "grep -q kind note.txt"), finding("fine really", STEADY))
     ran = build(repo, crew(PLAN, [*builds(), say("I did"), *KINDLY], [rude, PASS]))
     assert (ended(ran), statuses(ran), ran.last["iterations"]) == ((0, "verified"), ["rejected", "passed"], 3)
@@ -377,12 +379,12 @@ def test_a_red_contract_is_never_evaluated(repo: Path) -> None:
     assert (ended(ran), ran.of("evaluation_started"), "evaluator" in roles(ran)) == ((1, "red"), [], False)
 
 
-def test_work_that_is_red_after_a_revision_is_not_what_was_green_before(repo: Path) -> None:
+def test_work_that_is_red_after_a_revision_does_not_count_as_green(repo: Path) -> None:
     ran = build(repo, crew(PLAN, [*builds(), *builds("left")], [FAIL, PASS]), "--max-iterations", "2")
     assert (ran.code, ran.of("landed"), git(repo, "branch", "--list", "donewhen/*")) == (1, [], "")
 
 
-def test_a_probe_that_the_policy_refuses_is_not_run(repo: Path) -> None:
+def test_a_probe_that_the_policy_denies_does_not_run(repo: Path) -> None:
     configure('[policy]\ndeny = ["psql"]\n')
     rude = evaluation(
         "fail", finding("broken", "psql -c 'drop table x'; false"), finding("rude", "grep -q kind note.txt")
@@ -392,12 +394,12 @@ def test_a_probe_that_the_policy_refuses_is_not_run(repo: Path) -> None:
     assert {one["name"] for one in ran.of("check_completed")} == {"done", "probe-of-1.1", "probe-1"}
 
 
-# -- no conclusion --
+# -- inconclusive evaluations --
 
 NONSENSE = [say("looks fine to me"), say('{"verdict": "pass"}'), evaluation(score=6)]
 
 
-def test_an_evaluation_that_cannot_be_used_is_asked_for_twice_again(repo: Path) -> None:
+def test_an_unusable_evaluation_is_requested_twice_more(repo: Path) -> None:
     ran = build(repo, crew(PLAN, evaluator=[*NONSENSE[:2], PASS]))
     assert (ended(ran), statuses(ran), roles(ran)["evaluator"]) == ((0, "verified"), ["passed"], 3)
     assert "Your evaluation cannot be used" in heard(ran.session, "planned/evaluator#1")
@@ -407,7 +409,7 @@ def test_an_evaluation_that_cannot_be_used_is_asked_for_twice_again(repo: Path) 
     "opinions", [NONSENSE, [{"error": "boom"}] * 3, [say("")] * 3], ids=["shape", "error", "empty"]
 )
 @pytest.mark.parametrize("verb", ["approve", "deny"])
-def test_without_a_conclusion_a_person_decides(repo: Path, opinions: list[Step], verb: str) -> None:
+def test_an_inconclusive_evaluation_is_decided_by_a_person(repo: Path, opinions: list[Step], verb: str) -> None:
     ran = build(repo, crew(PLAN, evaluator=opinions))
     assert (ran.code, statuses(ran), ran.one("gate_opened")["gate"]) == (3, ["inconclusive"], "evaluation")
     assert git(repo, "branch", "--list", "donewhen/*") == ""
@@ -417,7 +419,7 @@ def test_without_a_conclusion_a_person_decides(repo: Path, opinions: list[Step],
     assert decided.of("model_turn") == []
 
 
-def test_a_limit_that_is_reached_while_evaluating_leaves_it_to_a_person(repo: Path) -> None:
+def test_a_limit_reached_while_evaluating_leaves_the_decision_to_a_person(repo: Path) -> None:
     greedy = {**shell("true"), "usage": {"input": 500, "output": 1}}
     ran = build(repo, crew(PLAN, evaluator=[greedy, PASS]), "--max-tokens", "400")
     assert (ran.code, statuses(ran)) == (3, ["inconclusive"])
@@ -426,7 +428,7 @@ def test_a_limit_that_is_reached_while_evaluating_leaves_it_to_a_person(repo: Pa
 
 
 @pytest.mark.parametrize(("role", "code", "told_then"), [("planner", 1, "no_progress"), ("evaluator", 3, "")])
-def test_a_model_that_falls_silent_is_not_waited_for(repo: Path, role: str, code: int, told_then: str) -> None:
+def test_a_silent_model_times_out(repo: Path, role: str, code: int, told_then: str) -> None:
     configure("[limits]\nsilence_secs = 2\n")
     steps = crew(PLAN)
     ran = build(repo, {**steps, role: [{**steps[role][0], "delay": 600}]})
@@ -434,10 +436,10 @@ def test_a_model_that_falls_silent_is_not_waited_for(repo: Path, role: str, code
     assert "no activity for 2 s" in ran.err + str(ran.of("evaluation_completed"))
 
 
-# -- what goes over the wire --
+# -- requests to models --
 
 
-def test_planner_and_evaluator_are_asked_at_their_own_temperatures(repo: Path) -> None:
+def test_planner_and_evaluator_have_their_own_temperatures(repo: Path) -> None:
     answers = [plan_text(items=[item("leave it", STEADY)]), "nothing to do", PASS["text"]]
     with serving(*(Says(Answer(text=text)) for text in answers)) as server:
         env = {"OPENAI_API_KEY": "x", "DONEWHEN__MODEL__BASE_URL": f"{server.url}/v1"}

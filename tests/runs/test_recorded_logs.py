@@ -1,4 +1,4 @@
-"""Old logs load: what is seen in recorded logs of whole sessions is the same as when they were written."""
+"""Old logs load: the views of recorded logs are the same as when they were written."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Work that cannot be captured: the end of a session names each path and why, wherever a person looks."""
+"""Work that cannot be captured: the end of a session names each path with the reason."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def test_refused_paths_are_named_in_the_last_event_in_show_and_in_the_hand_off(r
     assert "- out links out of the tree\n- sub/up links out of the tree\n" in text
 
 
-def test_refused_paths_are_named_at_the_end_on_a_terminal_without_anything_to_obey(repo: Path, tmp_path: Path) -> None:
+def test_refused_paths_are_named_on_a_terminal_without_control_characters(repo: Path, tmp_path: Path) -> None:
     odd = making("os.symlink('/x', 'a' + chr(27) + '[2Jb')")
     model = script(tmp_path / "script.json", [*odd, say("done")])
     shown = on_a_terminal("run", "x", "--model", model, *ONE_ROUND, cwd=repo, typing=False)
@@ -70,7 +70,7 @@ def test_many_refused_paths_are_counted(repo: Path) -> None:
     assert "(and 60 more)" in ran.last["summary"]
 
 
-def test_the_engine_is_told_every_path_and_work_that_is_mended_says_nothing_of_it(repo: Path) -> None:
+def test_the_engine_gets_every_refused_path_and_repaired_work_does_not_mention_them(repo: Path) -> None:
     ran = run(repo, [*OUT, say("done"), *making("os.unlink('out'); os.unlink('sub/up')"), *RIGHT])
     assert (ran.code, ran.last["outcome"], ran.last["refused"]) == (0, "verified", [])
     assert "refused" not in ran.last["summary"] + ran.last["reason"]

@@ -1,4 +1,4 @@
-"""Directories that somebody exchanges while a session runs: what was not opened at its start is not written to."""
+"""Directories replaced while a session runs: only directories opened at its start are written to."""
 
 import json
 import subprocess
@@ -15,9 +15,7 @@ HELD_UP = [call("ask_user", prompt="may I go on?"), *RIGHT]
 
 @pytest.mark.parametrize("land", ["branch", "apply"])
 @pytest.mark.parametrize("replaced", [False, True], ids=["the same", "replaced"])
-def test_a_landing_goes_to_the_git_directory_that_the_session_began_with(
-    tmp_path: Path, replaced: bool, land: str
-) -> None:
+def test_a_landing_goes_to_the_git_directory_of_the_start(tmp_path: Path, replaced: bool, land: str) -> None:
     repo, other = scene(tmp_path / "repo"), repository(tmp_path / "other", {"private": "0\n"})
     before = digest(other)
     arguments = ["run", "make it right", "--json", "--ask", "--land", land, "--model", script(tmp_path / "s", HELD_UP)]
@@ -55,9 +53,7 @@ def test_a_landing_goes_to_the_git_directory_that_the_session_began_with(
     ],
     ids=["a directory of 40,000 characters", "a path with half a character"],
 )
-def test_paths_that_cannot_be_there_are_no_reason_to_stop_or_to_wait(
-    tmp_path: Path, files: dict[str, str], exit_code: int
-) -> None:
+def test_impossible_paths_neither_stop_nor_delay_a_run(tmp_path: Path, files: dict[str, str], exit_code: int) -> None:
     answer = donewhen("check", cwd=scene(tmp_path / "repo", files), timeout=60)
     assert "Traceback" not in answer.err
     assert answer.code == exit_code, answer.err

@@ -1,4 +1,4 @@
-"""Sessions that were stopped, ended or left to wait and then went on, played again: same events, trees, verdicts."""
+"""Sessions that were stopped, ended or left waiting and then resumed, replayed: same events, trees, verdicts."""
 
 import json
 import signal
@@ -21,7 +21,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def facts(repo: Path, session: str) -> list[dict[str, Any]]:
-    """The log without what may differ: times, paths, costs."""
+    """The log without varying parts: times, paths, costs."""
     events = map(json.loads, called(repo, "log", session, "--json").out.splitlines())
     told_then = [{key: event[key] for key in SHOWN if key in event} for event in events]
     for fact in told_then:
@@ -37,7 +37,7 @@ def assert_plays_again(repo: Path, session: str, code: int = 0) -> None:
 
 
 def stopped_in(repo: Path, steps: list[Step], after: bytes, sign: signal.Signals, *options: str) -> str:
-    """A run that gets a signal when it has told something; its session."""
+    """A run that gets a signal after an event; its session."""
     model = script(repo.parent / "script.json", steps)
     command = [PROGRAM, "run", "x", "--model", model, "--json", *options]
     program = subprocess.Popen(command, cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -56,7 +56,7 @@ def hurried(repo: Path) -> None:
     script(repo.parent / "script.json", [{**step, "delay": 0} for step in steps])
 
 
-def test_a_session_that_was_cancelled_and_went_on(repo: Path) -> None:
+def test_a_cancelled_and_resumed_session_replays_the_same(repo: Path) -> None:
     session = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGINT)
     assert_plays_again(repo, session, code=130)
     hurried(repo)
@@ -64,7 +64,7 @@ def test_a_session_that_was_cancelled_and_went_on(repo: Path) -> None:
     assert_plays_again(repo, session)
 
 
-def test_a_session_that_was_killed_and_went_on_or_was_cancelled_then(repo: Path) -> None:
+def test_a_killed_and_resumed_or_cancelled_session_replays_the_same(repo: Path) -> None:
     session = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGKILL)
     hurried(repo)
     assert called(repo, "resume", session).code == 0
@@ -75,13 +75,13 @@ def test_a_session_that_was_killed_and_went_on_or_was_cancelled_then(repo: Path)
     assert (replayed.code, len(replayed.of("tool_result"))) == (130, 1)
 
 
-def test_a_session_that_used_up_its_rounds_and_went_on(repo: Path) -> None:
+def test_a_session_resumed_after_its_last_round_replays_the_same(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     assert called(repo, "resume", ran.session).code == 0
     assert_plays_again(repo, ran.session)
 
 
-def test_a_proposed_contract_and_its_approval(tmp_path: Path) -> None:
+def test_a_proposed_contract_and_its_approval_replay_the_same(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {"donewhen.toml": "", "Makefile": "test:\n\tgrep -qx right answer.txt\n"})
     ran = run(repo, RIGHT)
     assert ran.code == 3
@@ -89,7 +89,7 @@ def test_a_proposed_contract_and_its_approval(tmp_path: Path) -> None:
     assert_plays_again(repo, ran.session)
 
 
-def test_an_amendment_that_was_approved_or_cancelled(tmp_path: Path) -> None:
+def test_an_approved_or_cancelled_amendment_replays_the_same(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {"donewhen.toml": EXPECTED, "expected.txt": "right\n"})
     steps = [write("expected.txt", "wrong\n"), say("the expectation was wrong")]
     approved, left = (run(repo, steps, "--max-iterations", "1").session for _ in range(2))
@@ -100,7 +100,7 @@ def test_an_amendment_that_was_approved_or_cancelled(tmp_path: Path) -> None:
     assert_plays_again(repo, left, code=130)
 
 
-def test_a_question_that_was_answered_after_its_process_had_died(repo: Path) -> None:
+def test_a_question_answered_after_a_crash_replays_the_same(repo: Path) -> None:
     session = stopped_in(
         repo, [call("ask_user", prompt="which?"), *RIGHT], b'"question_asked"', signal.SIGKILL, "--ask"
     )
@@ -108,14 +108,14 @@ def test_a_question_that_was_answered_after_its_process_had_died(repo: Path) -> 
     assert_plays_again(repo, session)
 
 
-def test_a_question_that_nobody_answered_is_not_waited_for_again(repo: Path) -> None:
+def test_a_replay_does_not_wait_for_an_unanswered_question(repo: Path) -> None:
     session = stopped_in(repo, [call("ask_user", prompt="which?"), *RIGHT], b'"question_asked"', signal.SIGINT, "--ask")
     assert called(repo, "resume", session).code == 0
     assert_plays_again(repo, session)
     assert json.loads(called(repo, "show", session, "--json").out)["question"] is None
 
 
-def test_a_replay_that_is_stopped_itself_does_not_go_on(repo: Path) -> None:
+def test_a_stopped_replay_does_not_continue(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     assert called(repo, "resume", ran.session).code == 0
     program = subprocess.Popen([PROGRAM, "replay", ran.session, "--json"], cwd=repo, stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Old sessions are forgotten, and nothing that is unfinished or unsaved is."""
+"""Old sessions are removed, except unfinished and unsaved ones."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from runs.scenes import RIGHT, WRONG, call, called, run, scene
 pytestmark = pytest.mark.anyio
 
 
-async def test_landed_and_discarded_sessions_go_when_there_are_too_many_and_unsaved_work_stays(
+async def test_old_landed_and_discarded_sessions_are_removed_and_unsaved_work_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = scene(tmp_path / "repo")
@@ -45,7 +45,7 @@ def test_a_discarded_session_says_so(tmp_path: Path) -> None:
         assert (answer.code, "was discarded" in answer.one_line) == (2, True)
 
 
-async def test_runs_that_forget_the_same_sessions_at_once_do_not_disturb_each_other(
+async def test_runs_that_remove_the_same_sessions_at_once_do_not_affect_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = scene(tmp_path / "repo")

@@ -1,4 +1,4 @@
-"""What `run` takes on its command line, each option seen through the program."""
+"""The options of `run`, each tested through the program."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_uncommitted_changes_are_left_out_and_one_line_says_so(repo: Path) -> No
 
 
 @pytest.mark.promise("run.dirty")
-def test_with_dirty_they_are_part_of_the_base_and_the_work_lands_on_head(repo: Path) -> None:
+def test_with_dirty_uncommitted_changes_are_in_the_base_and_the_work_lands_on_head(repo: Path) -> None:
     put(repo, {"mine.txt": "mine\n"})
     ran = run(repo, [shell("cat mine.txt >> answer.txt"), *RIGHT], "--dirty")
     assert ran.code == 0
@@ -57,7 +57,7 @@ def test_with_dirty_they_are_part_of_the_base_and_the_work_lands_on_head(repo: P
 
 
 @pytest.mark.promise("run.check")
-def test_checks_of_the_command_line_are_added_and_win_by_name(repo: Path) -> None:
+def test_checks_of_the_command_line_are_added_and_replace_checks_of_the_same_name(repo: Path) -> None:
     steps = [write("answer.txt", "up\n"), write("more.txt", "more\n"), say("done")]
     ran = run(repo, steps, "--check", "done=grep -qx up answer.txt", "--check", "more=test -f more.txt")
     assert ran.code == 0
@@ -65,7 +65,7 @@ def test_checks_of_the_command_line_are_added_and_win_by_name(repo: Path) -> Non
 
 
 @pytest.mark.promise("run.contract")
-def test_a_contract_file_takes_the_place_of_the_repositorys(repo: Path, tmp_path: Path) -> None:
+def test_a_contract_file_replaces_the_contract_of_the_repository(repo: Path, tmp_path: Path) -> None:
     file = tmp_path / "other.toml"
     file.write_text('[contract]\ndescription = "go up"\n[[check]]\nname = "up"\ncommand = "grep -qx up answer.txt"\n')
     ran = run(repo, [write("answer.txt", "up\n"), say("done")], "--contract", str(file))
@@ -76,14 +76,14 @@ def test_a_contract_file_takes_the_place_of_the_repositorys(repo: Path, tmp_path
 
 @pytest.mark.promise("run.engine")
 @pytest.mark.promise("run.model")
-def test_engine_and_model_are_taken_as_named(repo: Path) -> None:
+def test_the_named_engine_and_model_are_used(repo: Path) -> None:
     ran = run(repo, RIGHT, "--engine", "native")
     assert ran.one("engine_selected")["reason"] == "you asked for it"
     assert ran.one("model_selected")["model"].startswith("scripted:")
 
 
 @pytest.mark.promise("run.editable")
-def test_editable_opens_a_protected_path(tmp_path: Path) -> None:
+def test_editable_makes_a_protected_path_editable(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {"donewhen.toml": EXPECTED, "expected.txt": "right\n"})
     steps = [write("expected.txt", "wrong\n"), say("done")]
     assert run(repo, steps, "--max-iterations", "1").code == 3
@@ -112,7 +112,7 @@ def test_land_apply_also_changes_the_files_of_a_clean_checkout(repo: Path) -> No
     assert "note" not in called(repo, "show", ran.session).out
 
 
-def test_land_apply_leaves_a_checkout_with_changes_alone_and_makes_the_branch(repo: Path) -> None:
+def test_land_apply_does_not_touch_a_dirty_checkout_and_makes_the_branch(repo: Path) -> None:
     put(repo, {"answer.txt": "mine\n"})
     ran = run(repo, RIGHT, "--land", "apply")
     assert ran.code == 0
@@ -128,7 +128,7 @@ def test_land_apply_leaves_a_checkout_with_changes_alone_and_makes_the_branch(re
     assert git(repo, "show", f"donewhen/{ran.session}:answer.txt") == "right"
 
 
-def test_land_apply_of_work_on_uncommitted_changes_says_on_the_terminal_that_it_left_the_files_alone(
+def test_land_apply_of_a_dirty_base_says_that_it_did_not_change_the_files(
     repo: Path,
 ) -> None:
     put(repo, {"new.txt": "mine\n"})
@@ -149,7 +149,7 @@ def test_the_contract_is_read_from_the_working_tree(repo: Path) -> None:
 
 @pytest.mark.promise("subdirectory.nearest-config")
 @pytest.mark.promise("subdirectory.paths-from-root")
-def test_a_run_from_a_subdirectory_takes_the_nearest_file_and_paths_from_the_root(tmp_path: Path) -> None:
+def test_a_run_from_a_subdirectory_uses_the_nearest_file_with_paths_from_the_root(tmp_path: Path) -> None:
     nearer = '[[check]]\nname = "inner"\ncommand = "grep -qx right inner.txt"\ndir = "sub"\n'
     repo = scene(tmp_path / "repo", {"sub/donewhen.toml": nearer, "sub/inner.txt": "wrong\n", "sub/deep/x": ""})
     model = script(tmp_path / "s.json", [write("sub/inner.txt", "right\n"), say("done")])
@@ -158,7 +158,7 @@ def test_a_run_from_a_subdirectory_takes_the_nearest_file_and_paths_from_the_roo
 
 
 @pytest.mark.promise("trees.maker-and-judge-apart")
-def test_what_the_maker_leaves_in_its_tree_is_not_seen_by_the_judge(repo: Path) -> None:
+def test_files_left_in_the_maker_tree_are_not_seen_by_the_judge(repo: Path) -> None:
     check = "judge=test ! -e secret.log && test ! -e /tmp/left"
     ran = run(repo, [shell("touch secret.log /tmp/left"), *RIGHT], "--check", check)
     assert ran.code == 0
@@ -193,11 +193,11 @@ def test_bad_options_are_one_line_and_nothing_is_started(repo: Path, options: li
     answer = called(repo, "run", "x", *model, *options)
     assert answer.code == 2
     assert named in answer.one_line
-    assert answer.out in ("", "preparing\n")  # the second only where the machine is slow
+    assert answer.out in ("", "preparing\n")  # the second only on a slow machine
     assert called(repo, "list").out == ""
 
 
-def test_an_intent_that_is_no_text_is_refused_in_one_line(repo: Path) -> None:
+def test_an_intent_that_is_not_valid_text_is_refused_in_one_line(repo: Path) -> None:
     model = script(repo.parent / "s.json", RIGHT)
     answer = called(repo, "run", "say \udcff", "--model", model)
     assert (answer.code, answer.one_line) == (2, "donewhen: the intent is not UTF-8 at character 5")
@@ -251,7 +251,7 @@ def test_a_script_may_be_a_list_or_have_one_list_per_role(repo: Path) -> None:
 
 
 @pytest.mark.promise("check.held-out")
-def test_a_held_out_check_is_nowhere_in_the_makers_tree_and_feedback_says_only_that_it_failed(tmp_path: Path) -> None:
+def test_a_held_out_check_is_not_in_the_maker_tree_and_feedback_says_only_that_it_failed(tmp_path: Path) -> None:
     hidden = '[[check]]\nname = "hidden"\ncommand = "test -f surprise.txt"\nheld_out = true\n'
     repo = scene(tmp_path / "repo", {"donewhen.toml": CHECK + hidden})
     ran = run(
@@ -268,7 +268,7 @@ def test_a_held_out_check_is_nowhere_in_the_makers_tree_and_feedback_says_only_t
 
 @pytest.mark.promise("policy.ask-without-person")
 @pytest.mark.promise("events.policy-denied")
-def test_denied_commands_are_told_and_an_ask_without_a_person_is_a_deny(repo: Path) -> None:
+def test_denied_commands_are_reported_and_ask_without_a_person_is_a_deny(repo: Path) -> None:
     steps = [shell("git push origin main"), shell("printf x > marked.log"), *RIGHT]
     ran = run(repo, steps, env={"DONEWHEN__POLICY__ASK": "printf *"})
     assert ran.code == 0
@@ -279,7 +279,7 @@ def test_denied_commands_are_told_and_an_ask_without_a_person_is_a_deny(repo: Pa
     assert [event["ok"] for event in ran.of("tool_result")][:2] == [False, False]
 
 
-def test_an_unknown_tool_is_a_result_that_the_model_can_recover_from(repo: Path) -> None:
+def test_an_unknown_tool_is_a_recoverable_tool_result(repo: Path) -> None:
     ran = run(repo, [call("fly"), *RIGHT])
     assert ran.code == 0
     assert ran.of("tool_result")[0]["preview"].startswith("ERROR: ")

@@ -1,4 +1,4 @@
-"""Whole runs on every wire, against a server that speaks it: streaming, retries, broken answers, keys, prices."""
+"""Whole runs on every wire, against a server that speaks it: streaming, retries, broken replies, keys, prices."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def run_on(repo: Path, server: WireServer, model: str, *options: str, **more: st
 @pytest.mark.promise("model.providers")
 @pytest.mark.promise("model.base-url")
 @pytest.mark.parametrize("wire", NAMES)
-def test_a_run_over_each_wire_survives_refusals_and_half_answers_and_is_verified(repo: Path, wire: str) -> None:
+def test_a_run_over_each_wire_survives_refusals_and_partial_replies_and_is_verified(repo: Path, wire: str) -> None:
     trouble: list[Act] = [
         Refuses(429, headers={"Retry-After": "0"}),
         RIGHT[0],
@@ -63,7 +63,7 @@ def test_a_run_over_each_wire_survives_refusals_and_half_answers_and_is_verified
 
 
 @pytest.mark.parametrize("wire", NAMES)
-def test_a_refused_key_makes_the_session_wait_and_resume_goes_on_with_a_good_one(repo: Path, wire: str) -> None:
+def test_a_refused_key_makes_the_session_wait_and_resume_continues_with_a_valid_one(repo: Path, wire: str) -> None:
     with serving(Refuses(401, b'{"error": {"message": "invalid key"}}'), *RIGHT) as server:
         ran = run_on(repo, server, NAMES[wire])
         assert ran.code == 3
@@ -81,7 +81,7 @@ def test_an_exhausted_quota_waits(repo: Path) -> None:
 
 
 @pytest.mark.promise("run.max-usd")
-def test_used_up_money_ends_the_work(repo: Path) -> None:
+def test_an_exhausted_money_limit_ends_the_work(repo: Path) -> None:
     with serving(Says(calls("write_file", path="answer.txt", content="left\n")), *RIGHT) as server:
         ran = run_on(repo, server, NAMES["anthropic"], "--max-usd", "0.001")
     assert (ran.code, ran.last["outcome"]) == (5, "budget")
@@ -89,7 +89,7 @@ def test_used_up_money_ends_the_work(repo: Path) -> None:
 
 
 @pytest.mark.promise("model.fallback")
-def test_a_model_that_fails_is_replaced_by_the_next_and_that_is_told(repo: Path) -> None:
+def test_a_failing_model_is_replaced_by_its_fallback_and_an_event_says_so(repo: Path) -> None:
     with serving(Refuses(500), *RIGHT) as server:
         fallback = {"DONEWHEN__MODEL__FALLBACK": "openai-chat:gpt-4o-mini"}
         ran = run_on(repo, server, NAMES["openai-chat"], **fallback)
@@ -99,7 +99,7 @@ def test_a_model_that_fails_is_replaced_by_the_next_and_that_is_told(repo: Path)
 
 
 @pytest.mark.promise("model.auto")
-def test_auto_takes_a_model_whose_key_is_there(repo: Path) -> None:
+def test_auto_chooses_a_model_with_a_configured_key(repo: Path) -> None:
     nothing = dict.fromkeys(("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OLLAMA_HOST"), "")
     with serving(*RIGHT) as server:
         env = {**nothing, "OPENAI_API_KEY": "sk-run-secret", "OPENAI_BASE_URL": f"{server.url}/v1"}
@@ -110,7 +110,7 @@ def test_auto_takes_a_model_whose_key_is_there(repo: Path) -> None:
 
 
 @pytest.mark.promise("engine.context")
-def test_a_fresh_context_starts_each_round_anew_and_a_carried_one_goes_on(repo: Path) -> None:
+def test_a_fresh_context_restarts_each_round_and_a_carried_one_continues(repo: Path) -> None:
     wrong: list[Act] = [
         Says(calls("write_file", path="answer.txt", content="left\n")),
         Says(Answer(text="done", input=10, output=1)),
@@ -139,7 +139,7 @@ def test_the_prompt_holds_the_contract_with_its_description_and_the_task(tmp_pat
 
 
 @pytest.mark.promise("planned.keys")
-def test_planner_builder_and_evaluator_have_their_temperatures_and_models_and_one_who_cannot_sign_in_waits(
+def test_planner_builder_and_evaluator_have_their_own_models_and_a_refused_key_waits(
     repo: Path,
 ) -> None:
     plan = {

@@ -27,7 +27,7 @@ def repo(tmp_path: Path) -> Path:
 @pytest.mark.promise("command.diff")
 @pytest.mark.promise("command.receipt")
 @pytest.mark.promise("command.show.config")
-def test_a_finished_session_can_be_looked_at_from_all_sides(repo: Path) -> None:
+def test_a_finished_session_can_be_inspected_by_every_verb(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-turns", "7")
     listed = called(repo, "list").out
     assert ran.session in listed
@@ -50,7 +50,7 @@ def test_a_finished_session_can_be_looked_at_from_all_sides(repo: Path) -> None:
 
 
 @pytest.mark.promise("command.watch")
-def test_watch_follows_a_run_to_its_end_without_gap(repo: Path) -> None:
+def test_watch_follows_a_run_to_its_end_without_gaps(repo: Path) -> None:
     model = script(repo.parent / "s.json", [{**RIGHT[0], "delay": 1}, RIGHT[1]])
     program = subprocess.Popen([PROGRAM, "run", "x", "--model", model, "--json"], cwd=repo, stdout=subprocess.PIPE)
     with program as running:
@@ -63,7 +63,7 @@ def test_watch_follows_a_run_to_its_end_without_gap(repo: Path) -> None:
 
 @pytest.mark.promise("command.land")
 @pytest.mark.promise("command.land.onto")
-def test_land_onto_a_branch_that_moved_judges_again_and_keeps_both(repo: Path) -> None:
+def test_land_onto_a_moved_branch_judges_again_and_keeps_both_changes(repo: Path) -> None:
     ran = run(repo, RIGHT)
     git(repo, "checkout", "-q", "-b", "other")
     git(repo, "checkout", "-q", "main")
@@ -103,7 +103,7 @@ def test_discard_removes_the_branch_and_the_trees(repo: Path) -> None:
 
 @pytest.mark.promise("command.resume")
 @pytest.mark.promise("scripted.resume")
-def test_resume_after_a_limit_goes_on_where_the_script_stopped(repo: Path) -> None:
+def test_resume_after_a_limit_continues_where_the_script_stopped(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
     resumed = told(repo, "resume", ran.session, "--json")
@@ -113,7 +113,7 @@ def test_resume_after_a_limit_goes_on_where_the_script_stopped(repo: Path) -> No
     assert (again.code, "verified" in again.out) == (0, True)
 
 
-def test_a_failed_session_leaves_a_file_that_says_how_to_go_on(repo: Path) -> None:
+def test_a_failed_session_leaves_a_hand_off_file_that_says_how_to_continue(repo: Path) -> None:
     ran = run(repo, WRONG, "--max-iterations", "1")
     (line,) = [line for line in ran.err.splitlines() if line.endswith(f"{ran.session}.md")]
     text = Path(line.split()[-1]).read_text()
@@ -137,14 +137,14 @@ def facts(ran: Run) -> list[tuple[object, ...]]:
     return [tuple(event.get(key) for key in keys) for event in ran.events]
 
 
-def test_replay_of_a_model_is_also_a_model_of_its_own(repo: Path) -> None:
+def test_replay_can_be_used_as_a_model(repo: Path) -> None:
     ran = run(repo, RIGHT)
     again = told(repo, "run", "say right", "--model", f"replay:{ran.session}", "--json")
     assert (again.code, again.last["tree"]) == (0, ran.last["tree"])
 
 
 @pytest.mark.promise("command.models")
-def test_models_says_what_is_ready_and_never_shows_a_key(repo: Path) -> None:
+def test_models_shows_readiness_and_never_a_key(repo: Path) -> None:
     answer = called(repo, "models", env={"ANTHROPIC_API_KEY": "sk-secret", "OPENAI_API_KEY": ""})
     assert answer.code == 0
     assert "ready" in next(line for line in answer.out.splitlines() if "anthropic:" in line)
@@ -161,7 +161,7 @@ def test_an_unknown_session_is_one_clear_line(repo: Path, verb: str) -> None:
     assert (answer.code, "nosuch" in answer.one_line) == (2, True)
 
 
-def test_an_empty_id_means_no_session_even_where_there_is_only_one(repo: Path) -> None:
+def test_an_empty_id_matches_no_session(repo: Path) -> None:
     ran = run(repo, RIGHT)
     answer = called(repo, "discard", "")
     assert (answer.code, answer.one_line) == (2, "donewhen: the id of a session is empty")
@@ -169,13 +169,13 @@ def test_an_empty_id_means_no_session_even_where_there_is_only_one(repo: Path) -
     assert called(repo, "list", "--limit", "-1").code == 2
 
 
-def test_words_of_a_model_that_no_file_can_hold_do_not_break_the_ending(repo: Path) -> None:
+def test_model_text_that_no_file_can_hold_does_not_break_the_end(repo: Path) -> None:
     ran = run(repo, [{"text": "done \ud800"}], "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
 
 
 @pytest.mark.promise("storage.url")
-def test_sessions_may_be_kept_by_a_postgresql_server(repo: Path) -> None:
+def test_sessions_can_be_stored_on_a_postgresql_server(repo: Path) -> None:
     with postgres.running() as port:
         kept = {"DONEWHEN__STORAGE__URL": f"postgresql://postgres@127.0.0.1:{port}/postgres"}
         ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1", env=kept)
@@ -187,14 +187,14 @@ def test_sessions_may_be_kept_by_a_postgresql_server(repo: Path) -> None:
 
 
 @pytest.mark.promise("startup.reading-verbs")
-def test_looking_at_sessions_costs_little(repo: Path) -> None:
+def test_list_and_show_cost_little_cpu(repo: Path) -> None:
     ran = run(repo, RIGHT)
     for verb in (("list",), ("show", ran.session)):
         assert min(cpu_of(repo, *verb) for _ in range(3)) < 0.3, verb
 
 
 def cpu_of(repo: Path, *arguments: str) -> float:
-    """Seconds of CPU that the program itself takes."""
+    """CPU seconds of the program itself."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert called(repo, *arguments).code == 0
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -209,7 +209,7 @@ def test_a_shell_can_complete_verbs_and_options(repo: Path) -> None:
 
 
 @pytest.mark.promise("command.demo")
-def test_the_demo_goes_from_a_red_baseline_over_a_mistake_and_a_cheat_to_a_verified_branch(repo: Path) -> None:
+def test_the_demo_ends_with_a_verified_branch_after_a_mistake_and_a_cheat(repo: Path) -> None:
     answer = called(repo, "demo")
     assert answer.code == 0, answer.err
     assert "scripted" in answer.out
@@ -221,7 +221,7 @@ def test_the_demo_goes_from_a_red_baseline_over_a_mistake_and_a_cheat_to_a_verif
     assert "other_characters" in git(Path(place), "show", f"{branch}:test_slug.py")
 
 
-def test_ten_sessions_on_one_repository_at_once_do_not_disturb_each_other(repo: Path) -> None:
+def test_ten_parallel_sessions_on_one_repository_do_not_affect_each_other(repo: Path) -> None:
     programs: list[subprocess.Popen[bytes]] = []
     for number in range(10):
         steps = [write("answer.txt", "right\n"), write(f"mine-{number}.txt", "x\n"), say("done")]
@@ -237,6 +237,6 @@ def test_ten_sessions_on_one_repository_at_once_do_not_disturb_each_other(repo: 
         assert len([name for name in files if name.startswith("mine-")]) == 1
 
 
-def test_every_method_of_the_table_can_be_called_by_a_surface() -> None:
+def test_every_method_of_the_table_can_be_called() -> None:
     assert {"session.start", "session.discard", "receipt.get", "models.list"} <= methods.METHODS.keys()
     assert all(callable(function) for function in methods.METHODS.values())

@@ -1,4 +1,4 @@
-"""`watch` to its end: whatever became of the session, it comes back, and its exit code says what that is."""
+"""`watch` to its end: it always returns, with the exit code of the session."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ def test_watch_of_a_session_that_waits_for_a_person_ends_with_3(repo: Path) -> N
     assert (watched.code, watched.events) == (3, ran.events)
 
 
-def test_watch_of_an_interrupted_session_ends_and_says_how_to_go_on(repo: Path) -> None:
+def test_watch_of_an_interrupted_session_ends_and_says_how_to_resume(repo: Path) -> None:
     model = script(repo.parent / "s.json", [{**say("late"), "delay": 600}])
     program = subprocess.Popen([PROGRAM, "run", "x", "--model", model, "--json"], cwd=repo, stdout=subprocess.PIPE)
     assert program.stdout is not None
@@ -52,7 +52,7 @@ def test_watch_of_an_interrupted_session_ends_and_says_how_to_go_on(repo: Path) 
     assert f"donewhen resume {first['session']}" in errors
 
 
-def test_watch_stays_while_somebody_may_still_answer_and_says_how(repo: Path) -> None:
+def test_watch_continues_while_a_question_is_open_and_says_how_to_answer(repo: Path) -> None:
     model = script(repo.parent / "s.json", [call("ask_user", prompt="which one?"), *RIGHT])
     command = [PROGRAM, "run", "x", "--model", model, "--json", "--ask"]
     program = subprocess.Popen(command, cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)

@@ -1,9 +1,9 @@
-"""Landings that end before their n-th change to the user's repository or to our notes about it.
+"""Landings that stop before their n-th change to the user's repository or to our notes about it.
 
-Changes are told by the interpreter itself: an audit hook sees every file that is opened for writing, renamed, linked,
-removed or made. What git does in directories of ours happens between two of them. As a program this file is a process
-that is really killed at that point; inside a test, a landing is stopped there and can change nothing more, not even
-while it cleans up.
+The interpreter itself reports changes: an audit hook sees every file that is opened for writing, renamed, linked,
+removed or made. What git does in our own directories happens between two of them. As a program this file is a
+process that is really killed at that point. Inside a test, a landing is stopped there and can change nothing more,
+not even while it cleans up.
 """
 
 import os
@@ -24,7 +24,7 @@ DIRECTORIES = {
     "os.rename": (2, 3), "os.link": (2, 3), "os.remove": (1,), "os.mkdir": (2,), "os.rmdir": (1,), "os.chmod": (2,),
     "os.symlink": (2,), "os.truncate": (),
 }  # fmt: skip
-"""What changes a file, and which of its arguments say the directory that a path is relative to."""
+"""Events that change a file, and which of their arguments name the directory of a relative path."""
 Operation = Callable[[Workplace, LandingPlan], Awaitable[object]]
 
 
@@ -43,7 +43,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 async def plan_from_tag(place: Workplace) -> LandingPlan:
-    """The plan of a session that began at the commit which the repository calls `base`."""
+    """The plan of a session that started at the commit which the repository calls `base`."""
     base = await place.store.resolve("base")
     tree = await tree_with(place, WORK, base)
     at = "2025-06-07T08:09:10+00:00"
@@ -51,7 +51,7 @@ async def plan_from_tag(place: Workplace) -> LandingPlan:
 
 
 class Stopped(BaseException):
-    """As if the process had been killed: nothing catches it, and clean-up meets it again."""
+    """As if the process had been killed: no code catches it, and clean-up meets it again."""
 
 
 def stop() -> NoReturn:
@@ -64,7 +64,7 @@ def die() -> None:
 
 @dataclass
 class Reaper:
-    """Ends the process, or what it does, at the n-th change below some places and at every one after it."""
+    """Stop the process, or its work, at the n-th change below some directories and at every later one."""
 
     end: Callable[[], None]
     places: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Reaper:
     seen: int = 0
 
     def install(self) -> "Reaper":
-        """For as long as the interpreter lives; it does nothing until it is armed."""
+        """Lives as long as the interpreter; it does nothing until it is armed."""
         sys.addaudithook(self._hook)
         return self
 
@@ -80,7 +80,7 @@ class Reaper:
         self.places, self.nth, self.seen = tuple(f"{place}/" for place in places), nth, 0
 
     def disarm(self) -> bool:
-        """Whether the n-th change was met."""
+        """True if the n-th change was reached."""
         met = self.seen >= self.nth
         self.nth = 0
         return met

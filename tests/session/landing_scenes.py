@@ -1,4 +1,4 @@
-"""Verified work that waits for its landing, in a real repository and workplace, for tests of sessions that land."""
+"""Verified work that waits for its landing, in a real repository and workplace, for tests of landing."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ async def tree_with(place: Workplace, files: Mapping[bytes, bytes | None], commi
 
 
 async def plan_for(place: Workplace, files: Mapping[bytes, bytes | None] = WORK, session: str = "s1") -> LandingPlan:
-    """The plan of a session that began at HEAD and changed these files."""
+    """The plan of a session that started at HEAD and changed these files."""
     head = place.repo.head
     return LandingPlan(
         session=session,
@@ -46,7 +46,7 @@ async def workplace(root: Path) -> AsyncGenerator[Workplace]:
 
 @dataclass
 class Rejudging:
-    """A judge that says what a scene wants, and remembers what it was asked."""
+    """A judge that gives the results of a scene and records its requests."""
 
     status: CheckStatus = CheckStatus.PASS
     taken_back: Edit | None = None
@@ -71,7 +71,7 @@ def trailers(root: Path, commit: str) -> str:
 
 
 def is_sound(root: Path) -> None:
-    """The user's git finds nothing wrong, and no lock or scratch file of ours is left."""
+    """The user's git finds no errors, and no lock or scratch file of ours is left."""
     ran = try_git(root, "fsck", "--strict", "--full", "--no-dangling")
     assert (ran.returncode, ran.stderr) == (0, b""), ran.stderr.decode()
     left = [path for path in (root / ".git").rglob("*") if path.suffix == ".lock" or "donewhen-" in path.name]

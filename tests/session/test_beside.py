@@ -1,4 +1,4 @@
-"""How a check stands beside the base: what counts as broken, what as evidence, and what decides nothing."""
+"""The delta of a check against the base: what counts as broken, what as evidence, and what decides nothing."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def result(status: CheckStatus, passed: frozenset[str] = frozenset(), quarantine
         (result(CheckStatus.PASS, quarantined=True), result(CheckStatus.FAIL, quarantined=True), "open"),
     ],
 )
-def test_a_check_stands_as_it_is_beside_the_base(before: Result, now: Result, stands: str) -> None:
+def test_a_check_gets_its_delta_against_the_base(before: Result, now: Result, stands: str) -> None:
     assert compared(before, now)[0] == stands
 
 
@@ -63,7 +63,7 @@ def test_goal():
 
 
 @pytest.mark.parametrize("tell", [True, False])
-async def test_the_baseline_is_judged_with_or_without_a_word(tmp_path: Path, tell: bool) -> None:
+async def test_the_baseline_is_judged_with_or_without_events(tmp_path: Path, tell: bool) -> None:
     needs("bwrap")
     told: list[Event] = []
     async with open_workplace(repository(tmp_path / "repo", {"donewhen.toml": QUICK, "a.txt": "a\n"})) as place:
@@ -76,7 +76,7 @@ async def test_the_baseline_is_judged_with_or_without_a_word(tmp_path: Path, tel
     assert len(told) > len(baseline), "what is judged later is told either way"
 
 
-async def test_in_a_check_that_is_red_still_the_tests_that_pass_now_are_told(tmp_path: Path) -> None:
+async def test_in_a_check_that_stays_red_the_newly_passing_tests_are_reported(tmp_path: Path) -> None:
     needs("bwrap")
     red = {"shop.py": "OLD, NEW, GOAL = 1, 0, 0\n", "test_shop.py": SHOP_TESTS, "donewhen.toml": BY_TEST}
     repo = repository(tmp_path / "repo", red)
@@ -93,7 +93,7 @@ async def test_in_a_check_that_is_red_still_the_tests_that_pass_now_are_told(tmp
 PROPS = "import shop\n\nshop.OLD = True\n\ndef test_prop():\n    assert shop.OLD\n"
 
 
-async def test_a_green_that_new_tests_hold_up_is_found_out_at_the_gate(tmp_path: Path) -> None:
+async def test_a_green_that_depends_on_new_tests_is_detected_at_the_gate(tmp_path: Path) -> None:
     needs("bwrap")
     old = {"shop.py": "OLD = True\n", "test_shop.py": "import shop\n\ndef test_old():\n    assert shop.OLD\n"}
     contract = BY_TEST.replace(" test_shop.py", "")
@@ -110,7 +110,7 @@ async def test_a_green_that_new_tests_hold_up_is_found_out_at_the_gate(tmp_path:
 
 
 @pytest.mark.parametrize(("file", "reruns"), [("other.txt", []), ("a.txt", ["quick"])])
-async def test_at_the_gate_only_a_red_that_was_none_on_the_base_is_looked_at_twice(
+async def test_the_gate_reruns_only_checks_that_were_not_red_on_the_base(
     tmp_path: Path, file: str, reruns: list[str]
 ) -> None:
     needs("bwrap")
@@ -150,7 +150,7 @@ async def test_at_the_gate_only_a_red_that_was_none_on_the_base_is_looked_at_twi
         (result(CheckStatus.FAIL), result(CheckStatus.FAIL, SOME, quarantined=True), NONE),
     ],
 )
-def test_only_a_check_that_was_red_and_answers_plainly_has_gains(
+def test_only_a_check_that_was_red_and_has_clear_results_has_gains(
     before: Result, now: Result, gains: set[tuple[str, str]]
 ) -> None:
     assert leg_of(before, now).gains == gains

@@ -1,4 +1,4 @@
-"""Which intents look complex enough to look for somebody else's agent. A guess, but one that can be relied upon."""
+"""Which intents look complex enough for an external agent. A guess with stable rules."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ from donewhen.session.crew.crew import MANY_WORDS, looks_complex
         "word " * (MANY_WORDS + 1),
     ],
 )
-def test_what_is_wide_long_or_a_list_looks_complex(intent: str) -> None:
+def test_a_broad_long_or_list_intent_counts_as_complex(intent: str) -> None:
     assert looks_complex(intent)
 
 
@@ -27,7 +27,7 @@ def test_what_is_wide_long_or_a_list_looks_complex(intent: str) -> None:
     "intent",
     ["fix the rounding in total()", "make the tests pass", "", "- one thing\n- another", "report the port in the log"],
 )
-def test_routine_work_does_not(intent: str) -> None:
+def test_a_routine_intent_does_not_count_as_complex(intent: str) -> None:
     assert not looks_complex(intent)
 
 

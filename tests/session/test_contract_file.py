@@ -68,7 +68,7 @@ command = "make two"
         ('[[check]]\nname = "a"\ncommand = "x"\nquarantine = { reason = "r" }\n', 4, "needs a date"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_line_and_key(tmp_path: Path, text: str, line: int, said: str) -> None:
+def test_an_error_names_file_line_and_key(tmp_path: Path, text: str, line: int, said: str) -> None:
     with pytest.raises(BadInput) as error:
         contract(tmp_path, text)
     assert str(error.value).startswith(f"{tmp_path}/donewhen.toml:{line}: ")
@@ -117,12 +117,12 @@ def test_a_long_name_of_a_variable_or_an_option_is_cut_in_the_line_about_it(tmp_
         assert str(error.value).startswith("--check ") and len(str(error.value)) < 300
 
 
-def test_a_short_name_is_shown_whole(tmp_path: Path) -> None:
+def test_a_short_name_is_shown_completely(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"unknown key 'model.a_name_of_a_key_that_nobody_knows'; known keys:"):
         contract(tmp_path, "[model]\na_name_of_a_key_that_nobody_knows = 1\n")
 
 
-def test_a_command_is_as_long_as_the_kernel_takes_and_no_longer(tmp_path: Path) -> None:
+def test_a_command_may_be_as_long_as_the_kernel_allows(tmp_path: Path) -> None:
     most = 128 * 1024 - 1
     letters = "ü" * (most // 2)
     assert contract(tmp_path, f"[[check]]\nname = 'a'\ncommand = '{letters}x'\n").checks[0].command == f"{letters}x"
@@ -132,7 +132,7 @@ def test_a_command_is_as_long_as_the_kernel_takes_and_no_longer(tmp_path: Path) 
     assert str(error.value) == f"{tmp_path}/donewhen.toml:3: {told}"
 
 
-def test_what_is_odd_is_told_with_file_line_and_key(tmp_path: Path) -> None:
+def test_a_warning_names_file_line_and_key(tmp_path: Path) -> None:
     (tmp_path / "donewhen.toml").write_text('[[check]]\nname = "a"\n\ncommand = "pytest || true"\n')
     loaded = settings.load(tmp_path, tmp_path, os.environ, None)
     (line,) = warnings(loaded, contract_in(loaded))
@@ -140,7 +140,7 @@ def test_what_is_odd_is_told_with_file_line_and_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["protect", "editable"])
-def test_a_pattern_that_leads_out_is_told_with_file_and_key(tmp_path: Path, key: str) -> None:
+def test_a_pattern_that_leaves_the_repository_is_reported_with_file_and_key(tmp_path: Path, key: str) -> None:
     with pytest.raises(BadInput) as error:
         contract(tmp_path, f"[contract]\n{key} = ['../x']\n")
     assert str(error.value).startswith(f"{tmp_path}/donewhen.toml: 'contract.{key}': '../x' is not a pattern")
@@ -151,7 +151,7 @@ def test_a_maker_sees_nothing_of_a_file_that_cannot_be_read(text: bytes) -> None
     assert held_back(text) == b""
 
 
-def test_a_maker_sees_the_file_as_it_is_when_nothing_is_held_out() -> None:
+def test_a_maker_sees_the_unchanged_file_if_nothing_is_held_out() -> None:
     text = '# mine\n[[check]]\nname = "a"\ncommand = "x"\n'
     assert held_back(text.encode()) == text.encode()
 

@@ -1,4 +1,4 @@
-"""The door of a session that runs: whatever knocks, the session goes on."""
+"""The control socket of a running session: no message disturbs the session."""
 
 import json
 import socket
@@ -23,7 +23,7 @@ def handle(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def said(door: Path, line: bytes) -> object:
-    """What comes back; empty when the door was shut."""
+    """Return the answer; empty if the socket was closed."""
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(30)
         knocking.connect(str(door))
@@ -33,7 +33,7 @@ def said(door: Path, line: bytes) -> object:
     return json.loads(answer) if answer else ""
 
 
-async def test_whatever_is_sent_the_door_stays_open(tmp_path: Path) -> None:
+async def test_any_message_leaves_the_control_socket_open(tmp_path: Path) -> None:
     door = tmp_path / "s.sock"
     async with control_socket.listening(door, handle):
         for line, answer in {

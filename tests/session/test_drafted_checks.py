@@ -1,4 +1,4 @@
-"""Checks that a model drafts: taken as donewhen.toml would be, and refused where they could hardly fail."""
+"""Checks drafted by a model: read like donewhen.toml, and refused if they could hardly fail."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ JSON = st.recursive(
 )
 
 
-def test_what_a_draft_may_say_becomes_a_check() -> None:
+def test_allowed_keys_of_a_draft_become_a_check() -> None:
     entry = {
         "name": "cli",
         "command": "python3 -m shop",
@@ -61,18 +61,18 @@ def test_what_a_draft_may_say_becomes_a_check() -> None:
         ({"name": "a", "command": "pytest -q", "color": "red"}, "unknown key 'checks[0].color'"),
     ],
 )
-def test_a_check_that_could_hardly_fail_or_is_none_is_refused_by_name(entry: dict[str, Any], why: str) -> None:
+def test_a_weak_or_invalid_drafted_check_is_refused_by_name(entry: dict[str, Any], why: str) -> None:
     found = drafted([entry])
     assert (found.checks, found.entries) == ((), ())
     assert why in "; ".join(found.issues)
 
 
 @pytest.mark.parametrize("command", ["go test ./...", "test -f hello.txt", "grep -q div README", "make check"])
-def test_an_ordinary_command_is_a_check(command: str) -> None:
+def test_an_ordinary_drafted_command_is_a_check(command: str) -> None:
     assert drafted([{"name": "a", "command": command}]).issues == ()
 
 
-def test_every_check_is_looked_at_and_the_good_ones_are_kept() -> None:
+def test_every_drafted_check_is_examined_and_the_good_ones_are_kept() -> None:
     entries = [
         {"name": "a", "command": "true"},
         {"name": "b", "command": "pytest -q"},
@@ -85,7 +85,7 @@ def test_every_check_is_looked_at_and_the_good_ones_are_kept() -> None:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from([*CHECK, "covers", "x"]), JSON, max_size=5), max_size=4))
-def test_whatever_is_drafted_is_a_sound_check_or_an_issue(entries: list[dict[str, Any]]) -> None:
+def test_any_draft_gives_a_valid_check_or_an_issue(entries: list[dict[str, Any]]) -> None:
     found = drafted(entries)
     assert len(found.checks) == len(found.entries)
     assert len(found.checks) + len({issue.partition("]")[0].strip("'") for issue in found.issues}) == len(entries)

@@ -16,7 +16,9 @@ from donewhen.session.person.edited_contract import is_by_person, is_edited
         ({"decision": "approved"}, False),
     ],
 )
-def test_whether_a_contract_was_taken_as_edited_is_read_from_new_and_old_logs(decided: Plain, expected: bool) -> None:
+def test_whether_a_contract_was_accepted_as_edited_is_read_from_new_and_old_logs(
+    decided: Plain, expected: bool
+) -> None:
     assert is_edited(decided) is expected
 
 

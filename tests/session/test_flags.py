@@ -53,9 +53,7 @@ def test_the_help_of_run_has_every_option_with_the_text_of_the_schema(tmp_path: 
         ("--land", "somewhere", "--land must be one of branch, apply, none, not 'somewhere'"),
     ],
 )
-def test_a_value_that_no_session_can_use_is_refused_with_the_name_of_the_option(
-    flag: str, value: Any, message: str
-) -> None:
+def test_an_unusable_value_is_refused_with_the_name_of_its_option(flag: str, value: Any, message: str) -> None:
     with pytest.raises(BadInput) as refused:
         run_options.require_sense(options(flag, value))
     assert str(refused.value) == message

@@ -1,4 +1,4 @@
-"""Held-out checks: what is about them is known by a field, and never guessed from words."""
+"""Held-out checks: texts about them are recognised by a field, never guessed from words."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,19 +34,19 @@ def warned(judged: Judged, *held_out: str) -> list[str]:
     return list(_warnings(SessionState(), judged, replace(one_item("do it", ()), filled=()), frozenset(held_out)))
 
 
-def test_an_evaluator_is_told_every_note_but_those_about_held_out_checks() -> None:
+def test_an_evaluator_gets_every_note_except_those_about_held_out_checks() -> None:
     assert warned(judged(notes=NOTES), "ran") == ["tests: no test ran: of 3", "slow"]
     assert warned(judged(notes=NOTES)) == ["tests: no test ran: of 3", "ran: the answer is 42", "slow"]
 
 
-def test_the_notes_of_an_old_log_are_told_by_the_name_in_front() -> None:
+def test_notes_of_an_old_log_are_matched_by_the_name_at_their_start() -> None:
     body = judged(notes=NOTES).plain()
     del body["note_checks"]
     assert warned(Judged.load(body), "ran") == ["tests: no test ran: of 3", "slow"]
 
 
 @pytest.mark.parametrize(("held_out", "words"), [(True, "a check runs it"), (False, "check 'ran' runs it")])
-def test_why_a_script_is_protected_names_no_held_out_check(tmp_path: Path, held_out: bool, words: str) -> None:
+def test_the_reason_for_a_protected_script_names_no_held_out_check(tmp_path: Path, held_out: bool, words: str) -> None:
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci" / "secret.sh").write_text("#!/bin/sh\ntest -s answer.txt\n")
     check = Check(name="ran", command="sh ci/secret.sh", held_out=held_out)

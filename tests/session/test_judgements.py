@@ -1,4 +1,4 @@
-"""Judgements as the memory looks at them: in order, without trees that were not judged, and who is worse or flaky."""
+"""Verdicts as the memory sees them: in order, without unjudged trees, and which checks are worse or flaky."""
 
 from typing import Any
 
@@ -31,20 +31,20 @@ def told(*rounds: dict[str, Any] | None, hints: dict[int, dict[str, Any]] | None
 REFUSED = {"green": False, "refused": "a link out of the tree"}
 
 
-def test_the_newest_comes_first_the_baseline_last_and_what_was_not_judged_is_passed_over() -> None:
+def test_the_newest_verdict_comes_first_the_baseline_last_and_unjudged_rounds_are_skipped() -> None:
     story = told(judged("one", a="fail"), REFUSED, judged("three", a="pass"), None)
     assert [one.tree for one in judgements(story)] == ["three", "one", "base"]
     assert [one.tree for one in judgements(story, up_to=2)] == ["one", "base"]
     assert [one.tree for one in judgements(SessionState())] == []
 
 
-def test_a_check_that_was_flaky_once_says_nothing_in_this_session() -> None:
+def test_a_check_that_was_flaky_once_is_ignored_in_this_session() -> None:
     story = told(judged("one", a="flaky", b="fail"), judged("two", a="pass", b="pass"))
     assert (is_flaky(story, "a"), is_flaky(story, "b")) == (True, False)
 
 
 @pytest.mark.parametrize("status", ["fail", "timeout", "flaky", "vacuous", "tampered", "infra"])
-def test_whatever_passed_and_does_not_any_more_is_worse(status: str) -> None:
+def test_a_check_that_passed_and_no_longer_does_is_worse(status: str) -> None:
     contract = Contract(checks=(Check(name="a", command="x"), Check(name="b", command="x")))
     before, now = JudgedTree("t", {"a": "fail", "b": "pass"}, {}), JudgedTree("u", {"a": "pass", "b": status}, {})
     assert is_worse(now, before, contract)
@@ -52,7 +52,7 @@ def test_whatever_passed_and_does_not_any_more_is_worse(status: str) -> None:
     assert not is_worse(JudgedTree("u", {"a": status, "b": "pass"}, {}), before, contract)
 
 
-def test_spent_is_what_was_shown_and_did_not_help_not_what_was_withheld_or_not_judged() -> None:
+def test_a_hint_is_used_up_if_it_was_shown_and_did_not_help() -> None:
     shown, withheld = {"repair": "r", "check": "a", "text": "words"}, {"repair": "w", "check": "a", "text": ""}
     story = told(
         judged("one", a="fail"), judged("two", a="fail"), REFUSED, judged("four", a="pass"),

@@ -1,4 +1,4 @@
-"""Verified work into the user's repository: exactly what was judged, by compare-and-swap, and never twice."""
+"""Verified work into the user's repository: exactly the judged tree, by compare-and-swap, and never twice."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def status(root: Path) -> list[str]:
     return try_git(root, "status", "--porcelain").stdout.decode().splitlines()
 
 
-# -- a branch of its own --
+# -- a new branch --
 
 
 async def test_the_branch_holds_exactly_the_judged_tree_on_top_of_its_parent(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_landing_again_is_the_same_commit(tmp_path: Path) -> None:
     assert digest(root) == before
 
 
-async def test_a_user_who_changed_names_between_two_tries_keeps_the_first_commit(tmp_path: Path) -> None:
+async def test_a_user_name_changed_between_two_landings_keeps_the_first_commit(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     async with workplace(root) as place:
         plan = await plan_for(place)
@@ -82,7 +82,7 @@ async def test_a_user_who_changed_names_between_two_tries_keeps_the_first_commit
     assert git(root, "branch", "--list", "donewhen/*") == ""
 
 
-async def test_a_branch_of_that_name_with_something_else_is_never_overwritten(tmp_path: Path) -> None:
+async def test_a_foreign_branch_of_that_name_is_never_overwritten(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     git(root, "branch", "donewhen/s1")
     async with workplace(root) as place:
@@ -105,7 +105,7 @@ async def test_work_on_uncommitted_changes_lands_on_top_of_head(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("how", ["detached", "unborn branch of the same name as a directory", "packed"])
-async def test_any_state_of_head_and_references_is_good_for_a_branch(tmp_path: Path, how: str) -> None:
+async def test_a_branch_can_be_made_in_any_state_of_head_and_references(tmp_path: Path, how: str) -> None:
     root = repository(tmp_path / "r", BASE)
     if how == "detached":
         git(root, "checkout", "--quiet", "--detach")
@@ -138,7 +138,7 @@ async def test_apply_puts_the_work_into_a_clean_checkout_as_staged_changes(tmp_p
     is_sound(root)
 
 
-async def test_apply_leaves_a_dirty_checkout_alone_and_says_why(tmp_path: Path) -> None:
+async def test_apply_does_not_change_a_dirty_checkout_and_says_why(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     write(root, {"b.txt": "mine\n"})
     before = contents(root)
@@ -153,7 +153,7 @@ async def test_apply_leaves_a_dirty_checkout_alone_and_says_why(tmp_path: Path) 
     assert git(root, "rev-parse", "donewhen/s1") == landing.commit
 
 
-async def test_apply_leaves_a_checkout_that_moved_on_alone(tmp_path: Path) -> None:
+async def test_apply_does_not_change_a_checkout_that_moved(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     async with workplace(root) as place:
         plan = await plan_for(place)
@@ -168,7 +168,7 @@ async def test_apply_leaves_a_checkout_that_moved_on_alone(tmp_path: Path) -> No
 # -- another branch --
 
 
-async def test_onto_a_branch_that_did_not_move_nothing_is_judged_again(tmp_path: Path) -> None:
+async def test_landing_onto_an_unmoved_branch_judges_nothing_again(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     git(root, "branch", "release")
     again = Rejudging()
@@ -186,7 +186,7 @@ async def test_onto_a_branch_that_did_not_move_nothing_is_judged_again(tmp_path:
     is_sound(root)
 
 
-async def test_onto_a_branch_that_moved_the_merged_tree_is_judged_and_lands_with_its_own_receipt(
+async def test_landing_onto_a_moved_branch_judges_the_merged_tree_and_writes_its_own_receipt(
     tmp_path: Path,
 ) -> None:
     root = repository(tmp_path / "r", BASE)
@@ -206,7 +206,7 @@ async def test_onto_a_branch_that_moved_the_merged_tree_is_judged_and_lands_with
     is_sound(root)
 
 
-async def test_onto_a_branch_that_was_rewritten_brings_only_the_work(tmp_path: Path) -> None:
+async def test_landing_onto_a_rewritten_branch_brings_only_the_work(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     write(root, {"thrown away": "x\n"})
     commit(root)
@@ -222,7 +222,7 @@ async def test_onto_a_branch_that_was_rewritten_brings_only_the_work(tmp_path: P
     assert status(root) == []
 
 
-async def test_a_conflict_is_refused_with_its_paths_and_without_a_judgement(tmp_path: Path) -> None:
+async def test_a_conflict_is_refused_with_its_paths_and_without_judging(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     again = Rejudging()
     async with workplace(root) as place:
@@ -236,7 +236,7 @@ async def test_a_conflict_is_refused_with_its_paths_and_without_a_judgement(tmp_
     assert status(root) == []
 
 
-async def test_what_is_red_on_the_new_base_does_not_land(tmp_path: Path) -> None:
+async def test_work_that_is_red_on_the_new_base_does_not_land(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     again = Rejudging(status=CheckStatus.FAIL)
     async with workplace(root) as place:
@@ -248,7 +248,7 @@ async def test_what_is_red_on_the_new_base_does_not_land(tmp_path: Path) -> None
     assert (git(root, "rev-parse", "main"), status(root), again.receipts) == (theirs, [], 0)
 
 
-async def test_work_of_which_the_new_base_would_take_something_back_does_not_land(tmp_path: Path) -> None:
+async def test_work_partly_reverted_by_the_new_base_does_not_land(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     async with workplace(root) as place:
         plan = await plan_for(place)
@@ -260,7 +260,7 @@ async def test_work_of_which_the_new_base_would_take_something_back_does_not_lan
     assert git(root, "rev-parse", "main") == theirs
 
 
-async def test_a_branch_that_moves_while_the_work_is_judged_is_judged_for_again(tmp_path: Path) -> None:
+async def test_a_branch_that_moves_during_the_judgement_is_judged_again(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     git(root, "checkout", "--quiet", "--detach")
     again = Rejudging()
@@ -282,7 +282,7 @@ async def test_a_branch_that_moves_while_the_work_is_judged_is_judged_for_again(
     is_sound(root)
 
 
-async def test_a_branch_that_never_stands_still_is_given_up_after_some_rounds(tmp_path: Path) -> None:
+async def test_a_branch_that_keeps_moving_is_given_up_after_several_rounds(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     git(root, "checkout", "--quiet", "--detach")
     again = Rejudging()
@@ -307,7 +307,7 @@ def advance(root: Path, message: str) -> None:
     git(root, "update-ref", "refs/heads/main", git(root, "commit-tree", "-m", message, "-p", "main", tree))
 
 
-async def test_the_checkout_that_stands_on_the_branch_comes_along(tmp_path: Path) -> None:
+async def test_a_checkout_of_the_branch_is_updated_too(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     again = Rejudging()
     async with workplace(root) as place:
@@ -341,7 +341,7 @@ async def test_a_dirty_checkout_on_the_branch_refuses_the_landing_before_anythin
     is_sound(root)
 
 
-async def test_a_branch_that_another_working_tree_stands_on_is_refused(tmp_path: Path) -> None:
+async def test_a_branch_checked_out_in_another_worktree_is_refused(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     git(root, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "linked"))
     again = Rejudging()
@@ -361,7 +361,7 @@ async def test_a_branch_that_does_not_exist_is_bad_input(tmp_path: Path) -> None
     assert not (root / ".git" / "refs" / "heads" / "nowhere").exists()
 
 
-async def test_work_that_the_user_merged_already_is_not_landed_twice(tmp_path: Path) -> None:
+async def test_work_already_merged_by_the_user_is_not_landed_twice(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     again = Rejudging()
     async with workplace(root) as place:
@@ -376,7 +376,7 @@ async def test_work_that_the_user_merged_already_is_not_landed_twice(tmp_path: P
     assert git(root, "rev-parse", "main") == merged
 
 
-async def test_work_whose_changes_are_all_there_already_is_refused_as_nothing_to_land(tmp_path: Path) -> None:
+async def test_work_without_new_changes_is_refused_as_nothing_to_land(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     again = Rejudging()
     async with workplace(root) as place:
@@ -391,7 +391,7 @@ async def test_work_whose_changes_are_all_there_already_is_refused_as_nothing_to
 # -- discard --
 
 
-async def test_discard_removes_the_branch_and_lets_go_of_the_objects(tmp_path: Path) -> None:
+async def test_discard_removes_the_branch_and_releases_the_objects(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     async with workplace(root) as place:
         await land_branch(place, await plan_for(place))
@@ -405,7 +405,7 @@ async def test_discard_removes_the_branch_and_lets_go_of_the_objects(tmp_path: P
     is_sound(root)
 
 
-async def test_discard_leaves_a_branch_that_the_user_worked_on_and_says_so(tmp_path: Path) -> None:
+async def test_discard_keeps_a_branch_with_the_user_s_commits_and_says_so(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     async with workplace(root) as place:
         await land_branch(place, await plan_for(place))

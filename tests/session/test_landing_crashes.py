@@ -1,4 +1,4 @@
-"""A landing that ends at any of its steps, and again while it is repeated, is finished by the next try."""
+"""A landing that stops at any of its steps, and again while it is repeated, is finished by the next attempt."""
 
 import os
 import shutil
@@ -25,18 +25,18 @@ CHILD = Path(__file__).with_name("landing_child.py")
 FEWEST = {"branch": 15, "apply": 30, "onto": 30, "discard": 6}
 REALLY_KILLED = 6
 AGAIN = 3
-"""Every so many points, the try that should finish it ends early as well."""
+"""At every so many points the second attempt stops early too."""
 
 
 @cache
 def reaper() -> Reaper:
-    """One for the interpreter: what listens to it cannot be taken away again."""
+    """One for the interpreter: an audit hook cannot be removed."""
     return Reaper(stop).install()
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A repository and our store, kept as they were, to begin again from."""
+    """A repository and our store, saved as a start for each attempt."""
 
     operation: str
     place: Workplace
@@ -54,7 +54,7 @@ class Scene:
         return self.place.repo.root, self.place.store.bare.directory
 
     def begin_again(self) -> None:
-        """Restore the files in place: what is landed to are the directories that were opened."""
+        """Restore the files in place, because landing uses the directories that were opened."""
         for number, place in enumerate(self.places):
             for directory in (place, place / ".git"):
                 for entry in directory.iterdir() if directory.is_dir() else ():
@@ -67,7 +67,7 @@ class Scene:
         return await OPERATIONS[self.operation](self.place, self.plan)
 
     async def stopped(self, nth: int) -> bool:
-        """Run the operation up to its n-th change; whether it came that far."""
+        """Run the operation up to its n-th change; True if it got that far."""
         reaper().arm(nth, self.place.repo.root, self.journal)
         try:
             await self.finished()
@@ -78,7 +78,7 @@ class Scene:
         return met
 
     def killed(self, nth: int) -> bool:
-        """The same in a process of its own, which is killed."""
+        """The same in a separate process, which is killed."""
         paths = os.pathsep.join([str(CHILD.parent), str(CHILD.parents[1])])
         argv = [sys.executable, str(CHILD), self.operation, str(self.place.repo.root), str(nth)]
         ran = subprocess.run(argv, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, check=False)
@@ -104,7 +104,7 @@ def scene_repository(operation: str, root: Path) -> Path:
 
 
 def facts(root: Path) -> dict[str, object]:
-    """All that the user's git tells, but for times."""
+    """Everything that the user's git reports, except times."""
     logs = [path for path in (root / ".git" / "logs").rglob("*") if path.is_file()]
     lines = {str(path): len(path.read_text().splitlines()) for path in logs}
     told = git(root, "for-each-ref"), git(root, "rev-parse", "HEAD"), git(root, "write-tree")
@@ -123,7 +123,7 @@ async def finish_and_compare(scene: Scene, result: object, expected: dict[str, o
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_landing_stopped_at_any_step_is_finished_by_the_next_try(
+async def test_a_landing_stopped_at_any_step_is_finished_by_the_next_attempt(
     tmp_path: Path, operation: str, show_table: Callable[[str], None]
 ) -> None:
     root = scene_repository(operation, tmp_path / "r")
@@ -137,14 +137,14 @@ async def test_a_landing_stopped_at_any_step_is_finished_by_the_next_try(
             points, tried = points + SPARSE, tried + 1
             assert try_git(root, "fsck", "--strict").returncode == 0, f"not sound after {points}"
             if tried % AGAIN == 0:
-                await scene.stopped(1 + points // 2)  # somewhere in the middle of the next try
+                await scene.stopped(1 + points // 2)  # somewhere in the middle of the next attempt
             await finish_and_compare(scene, result, expected, points)
             scene.begin_again()
     show_table(f"  landing, {operation}: ended at {tried} points, at every third one twice, and finished every time")
     assert points >= FEWEST[operation]
 
 
-async def test_a_process_that_is_really_killed_leaves_no_more_behind(tmp_path: Path) -> None:
+async def test_a_killed_process_leaves_nothing_more_behind(tmp_path: Path) -> None:
     operation = "onto"
     root = scene_repository(operation, tmp_path / "r")
     async with open_workplace(root) as place:

@@ -1,4 +1,4 @@
-"""The message of what lands: never empty, never long in its first line, and no intent can speak for us in it."""
+"""The commit message of a landing: never empty, a short first line, and no intent can forge our trailers."""
 
 import subprocess
 from dataclasses import replace
@@ -32,11 +32,11 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("intent", "expected"), MESSAGES)
-def test_the_first_line_is_the_intent_and_the_last_paragraph_is_ours(intent: str, expected: str) -> None:
+def test_a_commit_message_starts_with_the_intent_and_ends_with_our_trailers(intent: str, expected: str) -> None:
     assert message(replace(PLAN, intent=intent)) == expected
 
 
-def test_a_long_first_line_is_cut_between_words_and_told_in_full_below() -> None:
+def test_a_long_first_line_is_cut_between_words_and_repeated_in_full_below() -> None:
     intent = "Make the parser of the configuration file accept comments at the end of a line, please"
     subject, body, _ = message(replace(PLAN, intent=intent)).split("\n\n")
     assert subject == "Make the parser of the configuration file accept comments at the end…"
@@ -73,7 +73,7 @@ def test_an_intent_that_looks_like_trailers_cannot_forge_ours(intent: str, optio
     assert not [line for line in text.splitlines() if line.lower().startswith(TRAILER.lower()) and FORGED in line]
 
 
-def test_a_forged_receipt_is_read_where_nothing_is_done_about_it() -> None:
+def test_without_the_defence_a_forged_receipt_trailer_is_read() -> None:
     assert parsed(f"Fix\n\n{TRAILER}: {FORGED}\n---\n{OURS}") == [f"{TRAILER}: {FORGED}"]
 
 
@@ -81,7 +81,7 @@ def test_a_forged_receipt_is_read_where_nothing_is_done_about_it() -> None:
 @settings(max_examples=examples(200), deadline=None)
 @example("\ud800 lone surrogate")
 @example("x" * 500)
-def test_any_intent_gives_one_short_first_line_and_our_last_paragraph(intent: str) -> None:
+def test_any_intent_gives_a_short_first_line_and_our_trailers(intent: str) -> None:
     text = message(replace(PLAN, intent=intent))
     subject, _, rest = text.partition("\n")
     assert 0 < len(subject) <= 72

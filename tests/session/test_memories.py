@@ -1,4 +1,4 @@
-"""The verbs on the memory, as a program calls them: what is recalled for a log, and that asking counts for nothing."""
+"""The verbs on the memory, as a program calls them: what is recalled for a log, and that a recall is not counted."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def fill(shown: int = 0) -> None:
     memory_import("file", json.dumps({**learnt().plain(), "offers": offers}).encode())
 
 
-def test_what_is_remembered_about_a_failure_is_told_and_nothing_about_another_one() -> None:
+def test_recall_returns_repairs_of_the_failure_and_of_no_other() -> None:
     assert memory_recall(log(), "build") is None
     fill()
     found = memory_recall("compiling\n" + log() + "make: *** [all] Error 1\n", "build")
@@ -32,7 +32,7 @@ def test_what_is_remembered_about_a_failure_is_told_and_nothing_about_another_on
     assert memory_recall(log(), "other") is None
 
 
-def test_asking_counts_for_nothing_and_is_answered_though_the_next_offer_is_withheld() -> None:
+def test_a_recall_by_a_program_is_not_counted_and_never_withheld() -> None:
     fill(shown=9)
     for _ in range(3):
         found = memory_recall(log(), "build")
@@ -40,7 +40,7 @@ def test_asking_counts_for_nothing_and_is_answered_though_the_next_offer_is_with
     assert memory_list()[0]["offered"] == 9
 
 
-def test_switched_off_nothing_is_recalled_for_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disabled_memory_recalls_nothing_for_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     fill()
     monkeypatch.setenv("DONEWHEN__MEMORY__ENABLED", "false")
     assert memory_recall(log(), "build") is None
@@ -48,14 +48,14 @@ def test_switched_off_nothing_is_recalled_for_whoever_asks(monkeypatch: pytest.M
     assert memory_recall(log(), "build") is not None
 
 
-def test_what_was_made_in_a_repository_is_listed_whatever_its_path_has_in_it(place: Path) -> None:
+def test_repairs_of_a_repository_are_listed_for_any_path(place: Path) -> None:
     repo = place / "two  spaces"
     (repo / "inside").mkdir(parents=True)
     memory_import("file", json.dumps(learnt(repo=str(repo)).plain()).encode())
     assert [len(memory_list(repo=str(one))) for one in (repo, repo / "inside", place)] == [1, 1, 0]
 
 
-def test_every_surface_finds_the_verbs_by_their_names() -> None:
+def test_every_method_is_found_by_its_name() -> None:
     names = [name for name in METHODS if name.startswith("memory.")]
     assert names == [f"memory.{verb}" for verb in ("list", "show", "recall", "forget", "export", "import", "signature")]
     assert all(callable(METHODS[name]) for name in names)

@@ -1,4 +1,4 @@
-"""Whose server `model.base_url` is: what each place of the settings says, and what is refused."""
+"""The provider of `model.base_url`: what each source of settings says, and what is refused."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def loaded(
         (LOCAL.replace("openai", "google"), "", {"DONEWHEN__MODEL__BASE_URL": URL}, "openai:gpt-5"),
     ],
 )
-def test_the_server_belongs_to_the_provider_that_is_named_beside_it(
+def test_the_server_belongs_to_the_provider_named_next_to_it(
     tmp_path: Path, user: str, repository: str, variables: dict[str, str], model: str
 ) -> None:
     server = server_of(loaded(tmp_path, user, repository, variables, model), "openai", "anthropic")
@@ -71,7 +71,7 @@ def test_the_server_belongs_to_the_provider_that_is_named_beside_it(
         ("", '[model]\nuse = "openai:x"\n', {"DONEWHEN__MODEL__BASE_URL": URL}, ""),
     ],
 )
-def test_a_server_that_nobody_is_named_beside_is_refused_where_a_model_is_asked(
+def test_a_server_without_a_named_provider_is_refused_when_a_model_is_used(
     tmp_path: Path, user: str, repository: str, variables: dict[str, str], model: str
 ) -> None:
     found = loaded(tmp_path, user, repository, variables, model)
@@ -87,6 +87,6 @@ def test_without_a_base_url_there_is_no_server(tmp_path: Path) -> None:
     assert server_of(found, "openai").url_for("openai") == ""
 
 
-def test_a_user_can_take_the_server_of_the_file_away_for_one_call(tmp_path: Path) -> None:
+def test_a_user_can_disable_the_server_of_the_file_for_one_call(tmp_path: Path) -> None:
     found = loaded(tmp_path, LOCAL, variables={"DONEWHEN__MODEL__BASE_URL": '""'})
     assert server_of(found, "openai").url_for("openai") == ""

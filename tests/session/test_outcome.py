@@ -20,7 +20,7 @@ def test_every_reason_to_stop_has_an_outcome_or_is_decided_at_the_end() -> None:
     assert {*OF_STOP} | DECIDED_BY_CONCLUDE == {*get_args(StopKind)}
 
 
-def test_an_outcome_that_only_a_newer_version_knows_is_none() -> None:
+def test_an_outcome_of_a_newer_version_is_unknown() -> None:
     assert Outcome.of("red") is Outcome.RED
     assert Outcome.of("something new") is Outcome.of(None) is None
 

@@ -1,4 +1,4 @@
-"""A time limit that runs out: the work's fault on an idle machine, tried once more on an overloaded one."""
+"""A time limit that runs out: a failure of the work on an idle machine, retried once on an overloaded one."""
 
 import datetime
 from pathlib import Path
@@ -38,7 +38,7 @@ async def judged(root: Path, port: int, overloaded: bool) -> tuple[Verdict, list
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("overloaded", "status"), [(True, CheckStatus.PASS), (False, CheckStatus.TIMEOUT)])
-async def test_a_timeout_is_tried_again_only_where_the_machine_had_too_much_to_do(
+async def test_a_timeout_is_retried_only_if_the_machine_was_overloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overloaded: bool, status: CheckStatus
 ) -> None:
     needs("bwrap")

@@ -1,11 +1,11 @@
-"""The person of an earlier time, asked again: each question has the answer that it had, in whatever order they come."""
+"""The recorded person of a replay: each question gets its recorded answer, in any order."""
 
 import anyio
 
 from donewhen.session.verbs.replay import ReplayedPerson, Segment
 
 
-def test_two_who_ask_in_another_order_than_then_get_the_answers_of_then() -> None:
+def test_questions_replayed_in_another_order_get_their_recorded_answers() -> None:
     person = ReplayedPerson(Segment(answers=[("[a] which?", "blue"), ("[b] how many?", "two"), ("[a] which?", None)]))
     asked = ["[b] how many?", "[a] which?", "[a] which?", "[c] what?"]
 
@@ -15,6 +15,6 @@ def test_two_who_ask_in_another_order_than_then_get_the_answers_of_then() -> Non
     assert anyio.run(answers) == ["two", "blue", None, None]
 
 
-def test_an_answer_to_a_question_that_was_asked_before_the_leg_began_is_for_whoever_asks() -> None:
+def test_an_answer_to_an_earlier_question_is_used_by_the_next_asker() -> None:
     person = ReplayedPerson(Segment(answers=[("", "yes")]))
     assert anyio.run(person.answer, "may it?") == "yes"

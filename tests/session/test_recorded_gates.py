@@ -51,7 +51,7 @@ def _until_it_waited(records: list[Record]) -> list[Record]:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_recorded_log_is_read_as_it_was(name: str) -> None:
+def test_a_recorded_log_gives_the_same_state(name: str) -> None:
     assert read(recorded(name)) == EXPECTED[name]
 
 

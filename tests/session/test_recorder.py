@@ -1,4 +1,4 @@
-"""The hand that writes the log: whoever listens cannot disturb it, and neither can the clock of the machine."""
+"""The log writer: listeners cannot disturb it, and neither can the clock of the machine."""
 
 import datetime
 import errno
@@ -18,7 +18,7 @@ HOUR = 3600.0
 
 
 class Clock:
-    """One that is moved by hand."""
+    """A clock that is moved by hand."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -33,7 +33,7 @@ def archive(tmp_path: Path) -> Archive:
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EPIPE, errno.EBADF])
-def test_a_listener_whose_terminal_or_disk_is_gone_does_not_end_the_work(archive: Archive, number: int) -> None:
+def test_a_listener_with_a_lost_terminal_or_disk_does_not_end_the_work(archive: Archive, number: int) -> None:
     def gone(record: Record) -> None:
         raise OSError(number, record.kind)
 
@@ -44,12 +44,12 @@ def test_a_listener_whose_terminal_or_disk_is_gone_does_not_end_the_work(archive
     archive.close()
 
 
-def test_time_that_the_clock_of_the_machine_does_not_show_is_counted(archive: Archive) -> None:
+def test_time_not_shown_by_the_machine_clock_is_counted(archive: Archive) -> None:
     clock = Clock()
     recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody, clock=clock)
     for _ in range(3):
         recorder.write(SAID)
-        clock.now += HOUR  # the clock was set back, or stands still
+        clock.now += HOUR  # the clock was set back, or does not move
     recorder.write(SAID)
     later = told(archive.records("a"))
     assert later.active_secs == pytest.approx(3 * HOUR, abs=60)
@@ -57,7 +57,7 @@ def test_time_that_the_clock_of_the_machine_does_not_show_is_counted(archive: Ar
     archive.close()
 
 
-def test_time_that_only_the_clock_of_the_machine_shows_is_not_counted(archive: Archive, tmp_path: Path) -> None:
+def test_time_shown_only_by_the_machine_clock_is_not_counted(archive: Archive, tmp_path: Path) -> None:
     recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody)
     recorder.write(SAID)
     tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
@@ -70,7 +70,7 @@ def test_time_that_only_the_clock_of_the_machine_shows_is_not_counted(archive: A
     archive.close()
 
 
-def test_a_clock_that_runs_well_leaves_no_trace(archive: Archive) -> None:
+def test_a_correct_clock_leaves_no_note(archive: Archive) -> None:
     recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody)
     for _ in range(50):
         recorder.write(SAID)

@@ -115,12 +115,12 @@ NUMERIC = [
     for name, key in keys.items()
     if key.fits(1) and not key.fits("text") and not key.fits(True)
 ]
-"""Every key of the schema that takes a number."""
+"""Every key of the schema with a number."""
 
 
 @pytest.mark.parametrize(("heading", "name", "key"), NUMERIC, ids=[f"{table}{name}" for table, name, _ in NUMERIC])
 @pytest.mark.promise("config.wrong-type")
-def test_no_numeric_key_takes_a_number_that_is_endless_or_none(
+def test_no_numeric_key_accepts_infinity_or_nan(
     top: Path, environment: dict[str, str], heading: str, name: str, key: schema.Key
 ) -> None:
     file, own = top / "donewhen.toml", write_user_file(environment, "")
@@ -142,14 +142,14 @@ def test_no_numeric_key_takes_a_number_that_is_endless_or_none(
     load(top, environment)
 
 
-def test_bytes_that_are_no_text_are_refused_with_their_place(top: Path, environment: dict[str, str]) -> None:
+def test_invalid_bytes_are_refused_with_their_position(top: Path, environment: dict[str, str]) -> None:
     (top / "donewhen.toml").write_bytes(b"[native]\nmax_turns = '\xff'\n")
     with pytest.raises(BadInput, match="not UTF-8 at byte 22"):
         load(top, environment)
 
 
 @pytest.mark.parametrize("name", ["DONEWHEN__WORKSPACE__NETWROK", "DONEWHEN__NATIVE", "DONEWHEN__X__Y"])
-def test_an_unknown_variable_of_ours_is_refused_by_name(top: Path, environment: dict[str, str], name: str) -> None:
+def test_an_unknown_donewhen_variable_is_refused_by_name(top: Path, environment: dict[str, str], name: str) -> None:
     with pytest.raises(BadInput, match=name):
         load(top, {**environment, name: "1"})
 
@@ -246,7 +246,7 @@ def test_a_link_to_a_file_of_the_same_repository_counts(top: Path, environment: 
 
 
 def test_trust_is_asked_about_the_bytes_that_were_read(top: Path) -> None:
-    """A file that is exchanged between the two looks must not borrow the trust of the other one."""
+    """A file that is replaced between two reads must not get the trust of the other one."""
     file, book = top / "donewhen.toml", TrustBook(top.parent)
     file.write_text("[workspace]\nnetwork = 'none'\n")
     book.accept(file, file.read_bytes())
@@ -254,8 +254,8 @@ def test_trust_is_asked_about_the_bytes_that_were_read(top: Path) -> None:
     assert not book.holds(file, b"[workspace]\nnetwork = 'full'\n")
 
 
-def test_a_link_that_is_put_there_after_the_reading_leads_to_no_other_trust(top: Path) -> None:
-    """A copy of a trusted file's content must not count by a link to that file."""
+def test_a_link_created_after_reading_gets_no_other_file_s_trust(top: Path) -> None:
+    """A copy of a trusted file's content must not count through a link to that file."""
     trusted, file, book = top.parent / "trusted.toml", top / "donewhen.toml", TrustBook(top.parent)
     trusted.write_text("[workspace]\nnetwork = 'full'\n")
     book.accept(trusted, trusted.read_bytes())

@@ -1,4 +1,4 @@
-"""What several who work at the same time may spend: equal parts of what is left, and nothing is set aside for good."""
+"""The budget of parallel workers: equal shares of the rest, and nothing is reserved permanently."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from donewhen.session.log.state import SessionState
 from donewhen.session.loop.budget import Allowance, Budget, Share
 
 
-def test_a_share_ends_where_the_others_begin_and_what_is_not_spent_is_there_for_the_next() -> None:
+def test_a_share_is_limited_and_unspent_budget_goes_to_the_next_one() -> None:
     budget = Budget(Allowance(tokens=100), SessionState())
     greedy, modest = Share(budget, 4), Share(budget, 4)
     greedy.spent(Usage(input=25, output=0), None)

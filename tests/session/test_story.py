@@ -1,4 +1,4 @@
-"""The fold of a log: what counts as work, what still waits, and a log of which a part is lost."""
+"""The state of a log: what counts as work, what still waits, and a log with a missing part."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from donewhen.storage.record import Record
 
 
 def records(*told_then: tuple[int, int, str, dict[str, Any]]) -> list[Record]:
-    """Each with its owner, its minute and what it says; a kind that begins with + is a note."""
+    """Each with its owner, its minute and its body; a kind that starts with + is a note."""
     found: list[Record] = []
     for position, (generation, minute, kind, body) in enumerate(told_then, 1):
         at = f"2026-01-02T{minute // 60:02}:{minute % 60:02}:00.000Z"
@@ -52,7 +52,7 @@ def test_only_time_in_which_one_owner_worked_counts() -> None:
     assert Budget(Allowance(minutes=4), story).reached().startswith("minutes: used 5.0")
 
 
-def test_minutes_count_on_over_an_interruption_and_begin_anew_after_an_end() -> None:
+def test_minutes_continue_after_an_interruption_and_restart_after_an_end() -> None:
     begun = [OPENED, (1, 3, "state_changed", moved("running"))]
     interrupted = told(records(*begun, (2, 50, "+owned", {"anew": False}), (2, 52, "plan_text", {"text": "a"})))
     assert Budget(Allowance(minutes=5), interrupted).reached()
@@ -60,12 +60,12 @@ def test_minutes_count_on_over_an_interruption_and_begin_anew_after_an_end() -> 
     assert Budget(Allowance(minutes=5), anew).reached() == ""
 
 
-def test_a_jump_of_the_clock_is_taken_out_again() -> None:
+def test_a_jump_of_the_clock_is_corrected() -> None:
     story = told(records(OPENED, (1, 901, "plan_text", {"text": "a"}), (1, 901, "+clock", {"secs": -54000.0})))
     assert story.active_secs == 60
 
 
-def test_a_gate_waits_again_when_its_session_goes_on_and_a_question_does_not() -> None:
+def test_after_a_resume_a_gate_waits_again_and_a_question_does_not() -> None:
     ended = [
         OPENED,
         (1, 0, "gate_opened", GATE),
@@ -101,7 +101,7 @@ WHOLE = records(
 
 
 @given(st.sets(st.integers(0, len(WHOLE) - 2)))
-def test_a_log_can_be_read_whatever_part_of_it_is_lost(lost: set[int]) -> None:
+def test_a_log_can_be_read_with_any_part_missing(lost: set[int]) -> None:
     story: SessionState = told(record for number, record in enumerate(WHOLE) if number not in lost)
     assert story.lost == len(lost)
     assert [one.n for one in story.rounds] == sorted({one.n for one in story.rounds})

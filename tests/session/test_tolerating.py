@@ -1,4 +1,4 @@
-"""What a session can do without: its faults are told once and swallowed, those of the log are not."""
+"""Best-effort parts of a session: their failures are reported once and swallowed, those of the log are not."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def messages(archive: Archive) -> list[str]:
     return [event.body["message"] for event in archive.events("a")]
 
 
-def test_whatever_breaks_is_told_once_also_by_who_goes_on_with_the_session(archive: Archive) -> None:
+def test_a_failure_is_reported_once_even_after_a_resume(archive: Archive) -> None:
     tolerant = BestEffort(LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody), "memory")
     for fault in (IndexError("a reader"), MachineryBroke("it is locked"), RecursionError("deep")):
         with tolerant():
@@ -34,7 +34,7 @@ def test_whatever_breaks_is_told_once_also_by_who_goes_on_with_the_session(archi
     archive.close()
 
 
-def test_after_some_failures_it_is_not_worth_another_try(archive: Archive) -> None:
+def test_after_several_failures_it_is_disabled(archive: Archive) -> None:
     tolerant = BestEffort(LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody), "memory")
     for _ in range(MOST_FAILURES):
         assert tolerant.goes_on
@@ -44,7 +44,7 @@ def test_after_some_failures_it_is_not_worth_another_try(archive: Archive) -> No
     archive.close()
 
 
-def test_that_the_session_belongs_to_somebody_else_now_is_not_swallowed(archive: Archive) -> None:
+def test_the_loss_of_the_lease_is_not_swallowed(archive: Archive) -> None:
     tolerant = BestEffort(LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody), "memory")
     archive.claim("a", seize=True)
     with pytest.raises(LeaseLost), tolerant():

@@ -1,4 +1,4 @@
-"""Broken TOML: every reader gives one line, in bounded time, and never a traceback."""
+"""Invalid TOML: every reader gives one line, in bounded time, and never a traceback."""
 
 import os
 import socket
@@ -61,19 +61,19 @@ quarantine = {{ reason = "é ü 漢字 👩‍💻", until = 2026-12-31 }}
 
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
-def test_what_is_not_toml_is_one_line(content: bytes) -> None:
+def test_an_invalid_toml_file_is_one_line(content: bytes) -> None:
     with pytest.raises(BadToml) as refused:
         parse_toml(content)
     assert len(str(refused.value).splitlines()) == 1
     assert len(str(refused.value)) < 200
 
 
-def test_brackets_dots_and_letters_in_texts_are_not_counted() -> None:
+def test_brackets_dots_and_letters_inside_strings_are_not_counted() -> None:
     found = parse_toml(HONEST)
     assert found["check"][0]["command"].endswith('{{{{"')
 
 
-def test_the_limits_leave_room() -> None:
+def test_ordinary_files_are_within_the_limits() -> None:
     nested = "[" * (DEEPEST - 1) + "]" * (DEEPEST - 1)
     assert parse_toml(f"a = {nested}\n{'.'.join('b' * MOST_PARTS)} = 9223372036854775807\n")
 
@@ -104,7 +104,7 @@ def _parsed_or_one_line(content: bytes) -> None:
         assert len(str(wrong).splitlines()) == 1
 
 
-# -- files of configuration --
+# -- configuration files --
 
 
 def a_fifo(file: Path) -> None:
@@ -114,7 +114,7 @@ def a_fifo(file: Path) -> None:
 def a_socket(file: Path) -> None:
     with socket.socket(socket.AF_UNIX) as bound:
         here = Path.cwd()
-        os.chdir(file.parent)  # the whole path is too long for an address
+        os.chdir(file.parent)  # the full path is too long for a socket address
         try:
             bound.bind(file.name)
         finally:
@@ -161,7 +161,7 @@ def test_a_broken_donewhen_toml_is_one_line(root: Path, content: bytes) -> None:
     refused(root / "donewhen.toml", "check", cwd=root)
 
 
-def test_a_command_that_the_kernel_would_not_take_is_one_line_and_a_shorter_one_runs(root: Path) -> None:
+def test_a_command_too_long_for_the_kernel_is_one_line_and_a_shorter_one_runs(root: Path) -> None:
     file = root / "donewhen.toml"
     file.write_text(f"[[check]]\nname = 'a'\ncommand = '{'true;' * 30_000}'\n")
     for arguments in (["check"], ["run", "x"]):
@@ -197,13 +197,13 @@ def test_a_contract_file_that_is_not_a_file_is_refused(root: Path, kind: Callabl
     refused(root / "given", "run", "x", "--contract", "given", cwd=root)
 
 
-def test_a_table_of_an_agent_with_a_value_of_any_form_is_one_line(root: Path) -> None:
+def test_an_agent_table_with_an_invalid_value_of_any_type_is_one_line(root: Path) -> None:
     for text in ("agent = 1", "[agent]\nmine = 1", "[agent.mine]\ncommand = [[1]]", "[agent.mine.command]\na.b.c = 1"):
         (root / "donewhen.toml").write_text(text)
         refused(root / "donewhen.toml", "check", cwd=root)
 
 
-def test_a_number_in_a_variable_that_is_too_long_is_one_line(root: Path) -> None:
+def test_an_overlong_number_in_a_variable_is_one_line(root: Path) -> None:
     answer = donewhen("check", cwd=root, env={"DONEWHEN__NATIVE__MAX_TURNS": "9" * 20_000})
     assert answer.code == 2
     assert "DONEWHEN__NATIVE__MAX_TURNS" in answer.one_line
@@ -211,7 +211,7 @@ def test_a_number_in_a_variable_that_is_too_long_is_one_line(root: Path) -> None
 
 @contextmanager
 def an_ordinary_user() -> Generator[None]:
-    """Root may read everything, so root becomes somebody else for a moment."""
+    """Root may read everything, so root becomes another user for a moment."""
     was = os.geteuid()
     if was == 0:
         os.seteuid(ORDINARY_USER)
@@ -221,7 +221,7 @@ def an_ordinary_user() -> Generator[None]:
         os.seteuid(was)
 
 
-def test_a_file_that_may_not_be_read_is_one_line_that_names_it() -> None:
+def test_an_unreadable_file_is_one_line_that_names_it() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
         Path(place).chmod(0o755)
         file = Path(place, "donewhen.toml")
@@ -232,7 +232,7 @@ def test_a_file_that_may_not_be_read_is_one_line_that_names_it() -> None:
         assert str(wrong.value) == f"{file}: Permission denied"
 
 
-# -- manifests of strangers --
+# -- foreign manifests --
 
 MANIFESTS = (
     "pyproject.toml",
@@ -268,7 +268,7 @@ def test_a_broken_manifest_is_not_read_and_comes_from_the_base(tmp_path: Path, c
         ("pyproject.toml", "[tool]\npoetry = []\n[[project]]\nname = []"),
     ],
 )
-def test_a_manifest_with_values_of_other_types_is_only_a_manifest(tmp_path: Path, name: str, text: str) -> None:
+def test_a_manifest_with_values_of_unexpected_types_is_read(tmp_path: Path, name: str, text: str) -> None:
     assert manifests.taken(name, b"", text.encode(), ("cargo", "pytest"))
     (tmp_path / name).write_text(text)
     assert (
@@ -278,7 +278,7 @@ def test_a_manifest_with_values_of_other_types_is_only_a_manifest(tmp_path: Path
     propose(tmp_path, lambda _: True)
 
 
-def test_init_with_broken_manifests_ends_in_lines(root: Path) -> None:
+def test_init_with_invalid_manifests_prints_lines_and_no_traceback(root: Path) -> None:
     for name, content in zip(MANIFESTS, BROKEN.values(), strict=False):
         (root / name).write_bytes(content)
     git(root, "add", "--all")

@@ -1,4 +1,4 @@
-"""What a repository's file may not do before it is trusted: no setting of it is wider than without the file."""
+"""What a repository's file may not do before it is trusted: no setting is wider than without the file."""
 
 import tempfile
 from pathlib import Path
@@ -56,7 +56,7 @@ KNOWN = {*ORDERS, *AMOUNTS, *LIMITS, *SETS, *RULES, *FREE, *NAMES, "model.fallba
 
 
 def is_wider(key: str, value: Any, without: Any) -> bool:
-    """Written apart from the schema, which it is compared with."""
+    """Written separately from the schema, with which it is compared."""
     if key in FREE or value == without:
         return False
     if key in ORDERS:
@@ -147,7 +147,7 @@ def test_no_setting_of_an_untrusted_repository_is_wider_than_without_its_file(us
 
 
 @given(some_tables())
-def test_what_is_trusted_counts_whatever_it_says(repository: Tables) -> None:
+def test_a_trusted_file_counts_with_any_value(repository: Tables) -> None:
     with tempfile.TemporaryDirectory() as name:
         found = loaded(Path(name), "", toml(repository), trusted=True)
     for table, keys in repository.items():
@@ -163,7 +163,7 @@ def test_every_key_of_the_schema_says_when_it_widens() -> None:
     assert {f"{table}.{name}" for table, keys in schema.TABLES.items() for name in keys} == KNOWN
 
 
-def test_a_key_that_does_not_say_when_it_widens_does_so_with_every_other_value() -> None:
+def test_a_key_without_a_widening_rule_widens_with_every_other_value() -> None:
     new = schema.text("a")
     assert new.is_wider("b", "a") and not new.is_wider("a", "a") and not new.is_wider("b", "b")
 

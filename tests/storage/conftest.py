@@ -1,4 +1,4 @@
-"""Where the tests of the storage keep their sessions: a directory, or a schema of a real PostgreSQL server."""
+"""Databases for the storage tests: a directory, or a schema of a real PostgreSQL server."""
 
 import itertools
 from collections.abc import Generator
@@ -16,7 +16,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def server() -> Generator[str]:
-    """The address of a server of these tests' own."""
+    """The address of a server for these tests."""
     with running() as port:
         yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
 
@@ -37,7 +37,7 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, directory: Path) -> Generator[Place]:
-    """Each test that asks for this runs on both databases."""
+    """Each test with this fixture runs on both databases."""
     url = str(request.getfixturevalue("schema")) if request.param == "postgresql" else ""
     with ExitStack() as stack:
         yield Place(directory, url, stack)

@@ -1,7 +1,7 @@
-"""A program that kills itself at every line of the storage's code, one child for each, and looks at what is left.
+"""A program that kills itself at every line of the storage code, one child for each, and examines the result.
 
-`python crash_points.py SCENE DIRECTORY` prints how many points there were. It stands apart from the tests because it
-forks, which only a process with a single thread may do.
+`python crash_points.py SCENE DIRECTORY` prints the number of points. It is not a test module because it forks, which
+only a process with a single thread may do.
 """
 
 import os
@@ -22,11 +22,11 @@ from donewhen.storage.log_file import LogFile, Written
 ROOM = str(Path(storage.__file__).parent)
 WRITES = 4
 MOST = 120
-"""Crash points of one scene; of longer ones every second, third … line is taken."""
+"""Crash points of one scene; of longer ones every second, third … line is used."""
 
 
 def die_at(point: int) -> Callable[[], int]:
-    """Count the lines of the storage from now on, and die at one of them. The count so far, for who survives."""
+    """Count the lines of the storage from now on, and die at one of them. Return the count for survivors."""
     passed = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -44,7 +44,7 @@ def die_at(point: int) -> Callable[[], int]:
 
 
 def in_child(act: Callable[[], None], point: int) -> int:
-    """How many lines it took, or 0 if it was killed."""
+    """Return the number of lines, or 0 if it was killed."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         passed = die_at(point)
@@ -58,7 +58,7 @@ def in_child(act: Callable[[], None], point: int) -> int:
     return int(took or 0)
 
 
-# Writing: what was acknowledged is there, nothing is there by half, and the next one goes on.
+# Writing: acknowledged records are there, no partial records are there, and the next write works.
 
 
 def write(directory: Path) -> None:
@@ -91,7 +91,7 @@ def look_after_writing(directory: Path) -> None:
     archive.close()
 
 
-# Rebuilding: whenever it is interrupted, the next start has everything, and the damaged file is kept.
+# Rebuilding: after an interruption at any point the next start has everything, and the damaged file is kept.
 
 
 def damage(directory: Path) -> None:
@@ -131,7 +131,7 @@ def look_after_rebuilding(directory: Path) -> None:
 
 
 def nothing(directory: Path) -> None:
-    """To begin with an empty directory."""
+    """To start with an empty directory."""
 
 
 SCENES = {"write": (nothing, write, look_after_writing), "rebuild": (damage, rebuild, look_after_rebuilding)}
@@ -148,7 +148,7 @@ def main(scene: str, place: Path, sparse: int) -> None:
         shutil.rmtree(directory)
         shutil.copytree(original, directory)
         assert in_child(lambda: act(directory), point) == 0
-        # Again, in the middle of what the next start does about it.
+        # Again, during the recovery of the next start.
         in_child(lambda: rebuild(directory), point // 2 + 1)
         look(directory)
         points += 1

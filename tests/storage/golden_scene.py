@@ -1,6 +1,6 @@
-"""What the golden databases hold. Run as a program it makes those of the present schema anew, for a schema that was
-not released yet: `python golden_scene.py DIRECTORY [POSTGRESQL_URL]`; dump the server with `pg_dump --inserts`.
-"""
+"""The content of the golden databases. Run as a program, it makes those of the present schema again, for a schema
+that was not released yet: `python golden_scene.py DIRECTORY [POSTGRESQL_URL]`; dump the server with `pg_dump
+--inserts`."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from donewhen.storage.record import Record
 
 FINISHED = SessionFinished(outcome="verified", reason="", iterations=1, results=(), summary="ok", tree="1" * 40)
 ADDED = {"refused"}
-"""Fields that events have got since the golden databases were made."""
+"""Fields that events got after the golden databases were made."""
 STEPS: list[tuple[str, Event | None, tuple[str, dict[str, object]] | None]] = [
     ("first", StateChanged(from_="created", to="running"), None),
     ("first", None, ("turn", {"role": "maker", "text": "ä \0 \ud800 😀"})),

@@ -1,4 +1,4 @@
-"""Archives to open and processes to run on them, for the tests of the storage."""
+"""Archives and processes that use them, for the storage tests."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from donewhen.storage.owner import Owner
 from donewhen.storage.record import Record
 
 DEAD = replace(Owner.here(), started=1)
-"""A process whose number was given to another one since."""
+"""A process whose id was later given to another one."""
 
 SAID = PlanText(text="said")
 RUNNING = StateChanged(from_="created", to="running")
@@ -66,13 +66,13 @@ def collect(process: subprocess.Popen[str]) -> None:
 
 
 def says(process: subprocess.Popen[str]) -> str:
-    """The next line that it prints."""
+    """Return the next line that it prints."""
     assert process.stdout
     return process.stdout.readline().strip()
 
 
 def tell(process: subprocess.Popen[str]) -> None:
-    """Let it go on."""
+    """Let it continue."""
     assert process.stdin
     process.stdin.write("\n")
     process.stdin.flush()

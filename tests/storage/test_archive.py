@@ -1,4 +1,4 @@
-"""What is written to the archive is read again: numbers, times, summaries, search. On both databases."""
+"""Records written to the archive are read again: numbers, times, summaries, search. On both databases."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_events_are_numbered_from_one_and_notes_only_have_a_position(place: Plac
     assert [record.seq for record in archive.events("a", after_seq=2)] == [3]
 
 
-def test_a_public_record_gives_the_line_that_is_promised(place: Place) -> None:
+def test_a_public_record_gives_the_promised_line(place: Place) -> None:
     (record,) = place.open().create("a", "/r", "title").write(RUNNING)
     line = record.line()
     assert list(line) == ["seq", "at", "session", "type", "from", "to"]
@@ -85,7 +85,7 @@ def test_sessions_are_listed_newest_first_and_by_repository(place: Place) -> Non
     assert archive.sessions(repo="/elsewhere") == []
 
 
-def test_a_session_is_found_by_the_beginning_of_its_id(place: Place) -> None:
+def test_a_session_is_found_by_a_prefix_of_its_id(place: Place) -> None:
     archive = place.open()
     for name in ("abc1", "abc2", "abc", "b_1", "bx1"):
         archive.create(name, f"/{name}", "")
@@ -99,7 +99,7 @@ def test_a_session_is_found_by_the_beginning_of_its_id(place: Place) -> None:
         archive.find("c%")
 
 
-def test_an_id_is_given_once_and_must_be_a_plain_word(place: Place) -> None:
+def test_an_id_is_unique_and_must_be_a_plain_word(place: Place) -> None:
     archive = place.open()
     archive.create("a", "/r", "title")
     with pytest.raises(BadInput, match=r"^session a already"):
@@ -109,7 +109,7 @@ def test_an_id_is_given_once_and_must_be_a_plain_word(place: Place) -> None:
             archive.create(name, "/r", "title")
 
 
-def test_a_deleted_session_leaves_nothing_and_fences_its_writer(place: Place) -> None:
+def test_a_deleted_session_leaves_nothing_and_its_writer_loses_the_lease(place: Place) -> None:
     archive = place.open()
     lease, other = archive.create("a", "/r", "title"), archive.create("b", "/r", "title")
     lease.write(SAID)
@@ -136,7 +136,7 @@ def test_a_session_that_another_process_works_on_is_not_deleted(place: Place) ->
     archive.delete("a")
 
 
-def test_texts_that_no_database_likes_come_back_as_they_were(place: Place) -> None:
+def test_unusual_texts_are_stored_unchanged(place: Place) -> None:
     archive = place.open()
     lease = archive.create("a", "/r\udcff\0", "title\0\udcff")
     odd = "NUL \0 lone \udcff \ud800 line\u2028 emoji 😀 quote ' ? %s"
@@ -148,7 +148,7 @@ def test_texts_that_no_database_likes_come_back_as_they_were(place: Place) -> No
     assert list(archive.records("a"))[-1].body == {"a": None, "b": [None], "c": 10**30}
 
 
-def test_what_is_too_long_or_no_plain_value_is_refused_and_nothing_is_written(place: Place) -> None:
+def test_an_overlong_or_invalid_value_is_refused_and_nothing_is_written(place: Place) -> None:
     archive = place.open()
     lease = archive.create("a", "/r", "title")
     with pytest.raises(MachineryBroke, match="too long for the log"):
@@ -165,7 +165,7 @@ def test_many_records_are_read_in_pages(place: Place) -> None:
     assert texts(list(archive.events("a"))) == [str(n) for n in range(350)]
 
 
-def test_what_was_written_is_there_for_who_opens_the_archive_next(place: Place) -> None:
+def test_written_records_are_there_when_the_archive_is_opened_again(place: Place) -> None:
     first = place.open()
     first.create("a", "/r", "title", owner=DEAD).write(SAID, sync=True)
     second = place.open()

@@ -1,4 +1,4 @@
-"""Readers that follow a session: what was there, then what comes, without a gap and each once."""
+"""Readers that follow a session: existing records, then new ones, without a gap and each once."""
 
 from contextlib import aclosing
 
@@ -26,7 +26,7 @@ async def take(archive: Archive, count: int, after_seq: int = 0) -> list[int | N
     return seen
 
 
-async def test_a_reader_gets_what_was_there_and_then_what_comes(place: Place) -> None:
+async def test_a_reader_gets_existing_records_and_then_new_ones(place: Place) -> None:
     writing, reading = place.open(), place.open()
     lease = writing.create("a", "/r", "title")
     lease.write(SAID, SAID, note=("note", {}))
@@ -38,7 +38,7 @@ async def test_a_reader_gets_what_was_there_and_then_what_comes(place: Place) ->
             assert (await anext(records)).seq == 3
 
 
-async def test_a_reader_may_begin_anywhere(place: Place) -> None:
+async def test_a_reader_may_start_at_any_position(place: Place) -> None:
     archive = place.open()
     archive.create("a", "/r", "title").write(*[SAID] * 250)
     assert await take(archive, 50, after_seq=200) == list(range(201, 251))

@@ -1,4 +1,4 @@
-"""One writer per session: claims, generations, fencing. On both databases, with real processes where it counts."""
+"""One writer per session: claims, generations, lost leases. On both databases, with real processes where it matters."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def test_a_session_is_owned_by_the_process_that_made_it(place: Place) -> None:
     lease.write(SAID)
 
 
-def test_a_dead_owner_is_replaced_at_the_next_generation_and_cannot_write_any_more(place: Place) -> None:
+def test_a_dead_owner_is_replaced_at_the_next_generation_and_can_no_longer_write(place: Place) -> None:
     archive = place.open()
     old = archive.create("a", "/r", "title", owner=DEAD)
     old.write(SAID)
@@ -54,7 +54,7 @@ def test_a_released_session_has_no_owner_and_may_be_claimed(place: Place) -> Non
     assert archive.owner("a") == Owner.here()
 
 
-def test_an_owner_on_another_host_gives_way_only_to_somebody_who_knows(place: Place) -> None:
+def test_an_owner_on_another_host_is_replaced_only_on_explicit_request(place: Place) -> None:
     archive = place.open()
     archive.create("a", "/r", "title", owner=replace(DEAD, host="elsewhere"))
     with pytest.raises(Owned, match="on elsewhere"):
@@ -62,7 +62,7 @@ def test_an_owner_on_another_host_gives_way_only_to_somebody_who_knows(place: Pl
     assert archive.claim("a", seize=True).generation == 2
 
 
-def test_nobody_can_claim_a_session_that_does_not_exist(place: Place) -> None:
+def test_a_session_that_does_not_exist_cannot_be_claimed(place: Place) -> None:
     archive = place.open()
     with pytest.raises(BadInput, match=r"^there is no session 'a'$"):
         archive.claim("a")
@@ -116,7 +116,7 @@ steps = st.lists(
 
 
 def take(lease: Lease, step: str, said: str) -> tuple[int, int]:
-    """How many events and notes were written."""
+    """The number of written events and notes."""
     event = PlanText(text=said)
     match step:
         case "event":
@@ -133,10 +133,10 @@ def take(lease: Lease, step: str, said: str) -> tuple[int, int]:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
-def test_any_order_of_claims_and_writes_keeps_numbers_whole_and_old_writers_out(
+def test_any_order_of_claims_and_writes_keeps_numbers_complete_and_old_writers_out(
     place: Place, steps: list[tuple[int, str]]
 ) -> None:
-    """Three writers with connections of their own; a model of who may write says what must happen."""
+    """Three writers with separate connections; a model of who may write gives the expected result."""
     writers = [Archive.open(place.directory, place.url) for _ in range(3)]
     session = f"s{len(writers[0].sessions())}"
     leases: dict[int, Lease] = {0: writers[0].create(session, "/r", "title", owner=DEAD)}

@@ -17,7 +17,7 @@ from donewhen.storage.record import Record
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def test_a_database_of_a_newer_schema_is_refused_in_one_line_and_left_alone(place: Place) -> None:
+def test_a_database_of_a_newer_schema_is_refused_in_one_line_and_not_changed(place: Place) -> None:
     archive = place.open()
     archive.create("a", "/r", "title").write(SAID)
     archive._connection.run("INSERT INTO donewhen_migrations (number) VALUES (?)", len(STEPS) + 1)  # pyright: ignore[reportPrivateUsage] - as a newer program would
@@ -62,7 +62,7 @@ def test_a_postgresql_dump_of_a_released_schema_still_opens(golden: Path, schema
         archive.close()
 
 
-def test_the_settings_of_the_file_are_those_that_are_promised(sqlite: Place) -> None:
+def test_the_sqlite_settings_are_the_promised_ones(sqlite: Place) -> None:
     archive = sqlite.open()
     run = archive._connection.run  # pyright: ignore[reportPrivateUsage] - settings of this very connection
     assert run("PRAGMA journal_mode") == [("wal",)]
@@ -74,5 +74,5 @@ def test_the_settings_of_the_file_are_those_that_are_promised(sqlite: Place) -> 
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def test_the_standard_library_of_this_machine_knows_the_statements_that_are_used() -> None:
+def test_the_sqlite_of_this_machine_supports_all_used_statements() -> None:
     assert sqlite3.sqlite_version_info >= (3, 35)

@@ -1,4 +1,4 @@
-"""The log file beside the database: what is damaged in it is passed over, named and bounded. Nothing else is lost."""
+"""The log file next to the database: damaged parts are skipped, named and bounded. Nothing else is lost."""
 
 import os
 import subprocess
@@ -37,14 +37,14 @@ def read(mirror: LogFile) -> tuple[list[int], list[str]]:
     return found, warnings
 
 
-def test_a_whole_file_is_read_without_a_word_and_is_private(mirror: LogFile) -> None:
+def test_a_complete_log_file_is_read_without_warnings_and_is_private(mirror: LogFile) -> None:
     assert read(mirror) == ([1, 2, 3, 4, 5], [])
     assert next(mirror.entries([])) == HEAD
     assert mirror.last_position() == 5 and mirror.repair_end() == []
     assert mirror.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_end_that_was_torn_at_any_byte_is_cut_and_kept_and_the_file_goes_on(mirror: LogFile) -> None:
+def test_an_incomplete_end_is_cut_off_and_kept_aside_and_the_file_continues(mirror: LogFile) -> None:
     data = mirror.path.read_bytes()
     start = data.rindex(b"\n", 0, -1) + 1
     for size in range(start, len(data)):
@@ -60,7 +60,7 @@ def test_an_end_that_was_torn_at_any_byte_is_cut_and_kept_and_the_file_goes_on(m
             kept.unlink()
 
 
-def test_what_was_cut_before_is_never_overwritten(mirror: LogFile) -> None:
+def test_a_part_cut_off_earlier_is_never_overwritten(mirror: LogFile) -> None:
     for torn in (b"one", b"two"):
         with mirror.path.open("ab") as file:
             file.write(torn)
@@ -82,7 +82,7 @@ def line_of(data: bytes, number: int) -> tuple[int, int]:
     [b"\0" * 60, b"\xff\xfe\x80" * 20, b"{}", b"", b"no line of ours", b"[" * 100_000],
     ids=["NUL", "not UTF-8", "other JSON", "empty", "words", "deep"],
 )
-def test_a_bad_line_in_the_middle_is_passed_over_and_the_others_keep_their_positions(
+def test_a_bad_line_in_the_middle_is_skipped_and_the_others_keep_their_positions(
     mirror: LogFile, damage: bytes
 ) -> None:
     data = mirror.path.read_bytes()
@@ -91,7 +91,7 @@ def test_a_bad_line_in_the_middle_is_passed_over_and_the_others_keep_their_posit
     assert read(mirror) == ([1, 2, 4, 5], [f"{mirror.path}: line 4 cannot be read and was skipped"])
 
 
-def test_a_block_of_nul_over_several_lines_loses_those_and_no_other(mirror: LogFile) -> None:
+def test_a_block_of_nul_bytes_loses_only_the_lines_it_covers(mirror: LogFile) -> None:
     mirror.append(record(n, "x" * 50) for n in range(6, 30))
     data = bytearray(mirror.path.read_bytes())
     start = line_of(bytes(data), 8)[0] + 10
@@ -102,7 +102,7 @@ def test_a_block_of_nul_over_several_lines_loses_those_and_no_other(mirror: LogF
     assert found == sorted(found) and len(warnings) == 1
 
 
-def test_a_flipped_bit_anywhere_in_a_record_is_noticed(mirror: LogFile) -> None:
+def test_a_flipped_bit_anywhere_in_a_record_is_detected(mirror: LogFile) -> None:
     data = mirror.path.read_bytes()
     start, end = line_of(data, 3)
     for place in range(start, end - 1):
@@ -121,7 +121,7 @@ print(positions, mirror.last_position(), warnings)
 """
 
 
-def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: LogFile) -> None:
+def test_a_line_of_a_hundred_megabytes_is_skipped_in_bounded_memory(mirror: LogFile) -> None:
     with mirror.path.open("ab") as file:
         file.truncate(mirror.path.stat().st_size + 300_000_000)
         file.seek(0, os.SEEK_END)
@@ -137,7 +137,7 @@ def test_a_line_of_a_hundred_megabytes_is_passed_over_in_little_memory(mirror: L
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=300), share=st.floats(0, 1))
-def test_no_bytes_in_a_log_file_make_a_reader_stumble(tmp_path: Path, noise: bytes, share: float) -> None:
+def test_any_bytes_in_a_log_file_can_be_read(tmp_path: Path, noise: bytes, share: float) -> None:
     mirror = LogFile(tmp_path / "logs" / "a.jsonl")
     mirror.begin(HEAD)
     mirror.append(record(n) for n in range(1, 8))
@@ -151,10 +151,10 @@ def test_no_bytes_in_a_log_file_make_a_reader_stumble(tmp_path: Path, noise: byt
     assert mirror.last_position() == 8 and read(mirror)[0][-1] == 8
 
 
-# With the database beside it.
+# With the database next to it.
 
 
-def test_a_file_that_a_crash_left_behind_is_brought_up_to_date_by_the_next_claim(sqlite: Place) -> None:
+def test_a_log_file_left_behind_by_a_crash_is_updated_by_the_next_claim(sqlite: Place) -> None:
     archive = sqlite.open()
     archive.create("a", "/r", "title", owner=DEAD).write(*[SAID] * 5)
     whole = sqlite.log("a").read_bytes()
@@ -167,7 +167,7 @@ def test_a_file_that_a_crash_left_behind_is_brought_up_to_date_by_the_next_claim
     assert sqlite.log("a").read_bytes() == whole
 
 
-def test_a_file_that_is_removed_while_the_session_runs_is_written_anew(sqlite: Place) -> None:
+def test_a_log_file_removed_while_the_session_runs_is_written_again(sqlite: Place) -> None:
     lease = sqlite.open().create("a", "/r", "title")
     lease.write(SAID)
     sqlite.log("a").unlink()
@@ -176,7 +176,7 @@ def test_a_file_that_is_removed_while_the_session_runs_is_written_anew(sqlite: P
     assert read(LogFile(sqlite.log("a"))) == ([1, 2, 3], [])
 
 
-def test_a_file_that_cannot_be_written_is_named_and_caught_up_with_later(sqlite: Place) -> None:
+def test_an_unwritable_log_file_is_named_and_completed_later(sqlite: Place) -> None:
     archive = sqlite.open()
     lease = archive.create("a", "/r", "title")
     lease.write(PlanText(text="1"))
@@ -192,7 +192,7 @@ def test_a_file_that_cannot_be_written_is_named_and_caught_up_with_later(sqlite:
     assert read(LogFile(sqlite.log("a"))) == ([1, 2, 3, 4], [])
 
 
-def test_records_that_only_the_file_has_are_taken_back_by_the_next_claim(sqlite: Place) -> None:
+def test_records_that_only_the_log_file_has_are_restored_by_the_next_claim(sqlite: Place) -> None:
     archive = sqlite.open()
     archive.create("a", "/r", "title", owner=DEAD).write(*(PlanText(text=str(n)) for n in range(1, 6)), RUNNING)
     before, (row,) = list(archive.records("a")), archive.sessions()

@@ -1,4 +1,4 @@
-"""A database file that was damaged is found out, kept aside, and made anew from the log files."""
+"""A damaged database file is detected, kept aside, and rebuilt from the log files."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ LONG = PlanText(text="x" * 3000)
 
 
 def fill(archive: Archive) -> tuple[list[SessionRow], list[Record]]:
-    """Three sessions, some pages of database; what a reader sees of them."""
+    """Three sessions, some pages of database; returns what a reader sees."""
     for name in ("one", "two", "three"):
         lease = archive.create(name, f"/{name}", f"title {name}")
         lease.write(RUNNING, note=("note", {"name": name}))
@@ -48,7 +48,7 @@ def destroy_header(database: Path) -> None:
 
 
 def destroy_interior_page(database: Path) -> None:
-    """A page that only points to other pages is where a tree breaks."""
+    """A damaged inner page breaks the tree."""
     data = database.read_bytes()
     place = next(start for start in range(4096, len(data), 4096) if data[start] in (2, 5))
     overwrite(database, place, b"\xa5" * 4096)
@@ -95,7 +95,7 @@ def test_a_damaged_file_is_kept_aside_and_rebuilt_with_everything(sqlite: Place,
 
 
 @pytest.mark.parametrize("damage", [empty, Path.unlink])
-def test_a_file_that_is_gone_is_rebuilt_from_the_log_files(sqlite: Place, damage: Damage) -> None:
+def test_a_missing_file_is_rebuilt_from_the_log_files(sqlite: Place, damage: Damage) -> None:
     archive = sqlite.open()
     before = fill(archive)
     archive.close()
@@ -133,7 +133,7 @@ def spoil_index_of_journal(database: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut_journal, remove_journal, spoil_journal])
-def test_records_that_were_lost_with_the_journal_come_back(sqlite: Place, damage: Damage) -> None:
+def test_records_lost_with_the_journal_are_restored(sqlite: Place, damage: Damage) -> None:
     archive = sqlite.open()
     before = fill(archive)
     archive.close()
@@ -150,7 +150,7 @@ def test_records_that_were_lost_with_the_journal_come_back(sqlite: Place, damage
     assert [record for record in records if record.session != "last"] == before[1]
 
 
-def test_a_spoilt_index_of_the_journal_harms_nothing(sqlite: Place) -> None:
+def test_a_damaged_journal_index_loses_nothing(sqlite: Place) -> None:
     crash(sqlite)
     spoil_index_of_journal(sqlite.database)
     archive = sqlite.open()
@@ -164,7 +164,7 @@ def crash(place: Place) -> None:
     worker.wait()
 
 
-def test_a_record_that_the_log_file_lacks_is_taken_from_the_damaged_file(sqlite: Place) -> None:
+def test_a_record_missing_in_the_log_file_is_taken_from_the_damaged_database(sqlite: Place) -> None:
     archive = sqlite.open()
     before = fill(archive)
     archive.close()
@@ -179,7 +179,7 @@ def test_a_record_that_the_log_file_lacks_is_taken_from_the_damaged_file(sqlite:
     assert seen(archive) == before
 
 
-def test_a_record_that_is_lost_in_both_places_leaves_a_gap_and_moves_nothing(sqlite: Place) -> None:
+def test_a_record_lost_in_both_places_leaves_a_gap_and_shifts_nothing(sqlite: Place) -> None:
     archive = sqlite.open()
     archive.create("a", "/r", "title").write(*(PlanText(text=str(n)) for n in range(1, 8)))
     archive.close()
@@ -203,7 +203,7 @@ def test_a_log_file_that_lost_its_first_line_still_gives_a_session(sqlite: Place
     assert (row.id, row.repo, row.title, row.events) == ("a", "/said", "wanted", 1)
 
 
-def test_one_flipped_byte_in_a_body_is_seen_and_the_log_file_has_the_record(sqlite: Place) -> None:
+def test_one_flipped_byte_in_a_body_is_detected_and_restored_from_the_log_file(sqlite: Place) -> None:
     archive = sqlite.open()
     archive.create("a", "/r", "title").write(PlanText(text="first"), PlanText(text="precious"), PlanText(text="last"))
     archive.close()
@@ -220,7 +220,7 @@ def test_one_flipped_byte_in_a_body_is_seen_and_the_log_file_has_the_record(sqli
     assert archive.warnings == ["record 2 of session a is damaged in the database and is lost"]
 
 
-def test_a_rebuild_that_was_killed_half_way_is_done_again(sqlite: Place) -> None:
+def test_an_interrupted_rebuild_is_repeated(sqlite: Place) -> None:
     archive = sqlite.open()
     before = fill(archive)
     archive.close()
@@ -236,7 +236,7 @@ def test_a_rebuild_that_was_killed_half_way_is_done_again(sqlite: Place) -> None
     assert seen(archive) == before and archive.warnings == []
 
 
-def test_a_damaged_file_is_not_replaced_under_somebody_who_has_it_open(sqlite: Place) -> None:
+def test_a_damaged_file_is_not_replaced_while_another_process_has_it_open(sqlite: Place) -> None:
     archive = sqlite.open()
     fill(archive)
     archive.close()
@@ -249,8 +249,8 @@ def test_a_damaged_file_is_not_replaced_under_somebody_who_has_it_open(sqlite: P
     assert len(archive.sessions()) == 3 and "rebuilt" in archive.warnings[0]
 
 
-def test_a_file_that_was_closed_in_order_is_not_examined_again(sqlite: Place) -> None:
-    """The control of the thorough start: with a stamp that vouches for it, damage is only met on use."""
+def test_a_cleanly_closed_file_is_not_examined_again(sqlite: Place) -> None:
+    """The control of the thorough start: with a stamp that says it is intact, damage is found only on use."""
     archive = sqlite.open()
     fill(archive)
     archive.close()
@@ -267,7 +267,7 @@ def test_a_file_that_was_closed_in_order_is_not_examined_again(sqlite: Place) ->
     assert "was damaged and was rebuilt" in sqlite.open().warnings[0]
 
 
-def test_a_file_that_does_not_even_open_is_rebuilt_whatever_its_stamp_says(sqlite: Place) -> None:
+def test_a_file_that_cannot_be_opened_is_rebuilt_for_any_stamp(sqlite: Place) -> None:
     archive = sqlite.open()
     before = fill(archive)
     archive.close()
@@ -278,7 +278,7 @@ def test_a_file_that_does_not_even_open_is_rebuilt_whatever_its_stamp_says(sqlit
     assert seen(archive) == before and "was damaged and was rebuilt" in archive.warnings[0]
 
 
-def test_reading_alone_leaves_file_and_stamp_as_they_are(sqlite: Place) -> None:
+def test_reading_changes_neither_file_nor_stamp(sqlite: Place) -> None:
     archive = sqlite.open()
     before = fill(archive)
     archive.close()

@@ -1,4 +1,4 @@
-"""Killed at any line of its code, the storage keeps what it acknowledged and mends itself at the next start."""
+"""Killed at any line of its code, the storage keeps what it acknowledged and repairs itself at the next start."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tiers import SPARSE
 
 
 @pytest.mark.parametrize("scene", ["write", "rebuild"])
-def test_a_process_that_is_killed_anywhere_loses_nothing_that_was_acknowledged(
+def test_a_process_killed_anywhere_loses_no_acknowledged_record(
     scene: str, tmp_path: Path, show_table: Callable[[str], None]
 ) -> None:
     program = Path(__file__).with_name("crash_points.py")

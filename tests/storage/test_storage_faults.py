@@ -1,4 +1,4 @@
-"""What goes wrong around a database: it is locked, the disk is full, nobody may write, the server is away.
+"""Faults around a database: it is locked, the disk is full, it is not writable, the server is away.
 
 Each is one line, nothing is half-written, and the same write works when the cause is gone.
 """
@@ -24,7 +24,7 @@ from needs import leave_out, needs, needs_root
 PAGES = 24
 
 
-def test_a_file_that_somebody_holds_is_named_and_the_write_works_when_it_is_free(sqlite: Place) -> None:
+def test_a_locked_file_is_named_and_the_write_works_when_it_is_free(sqlite: Place) -> None:
     archive = sqlite.open(patience=0.2)
     lease = archive.create("a", "/r", "title")
     other = sqlite3.connect(sqlite.database, isolation_level=None)
@@ -37,7 +37,7 @@ def test_a_file_that_somebody_holds_is_named_and_the_write_works_when_it_is_free
     assert [record.seq for record in lease.write(SAID)] == [1]
 
 
-def test_an_archive_that_somebody_examines_for_ever_is_given_up(sqlite: Place) -> None:
+def test_a_permanently_locked_archive_times_out(sqlite: Place) -> None:
     sqlite.open().close()
     holder = sqlite.start(
         "import fcntl\nlock = os.open(sys.argv[1] + '/sessions.db.lock', os.O_RDWR)\n"
@@ -51,7 +51,7 @@ def test_an_archive_that_somebody_examines_for_ever_is_given_up(sqlite: Place) -
     sqlite.open()
 
 
-def test_a_row_that_somebody_holds_on_the_server_is_named(schema: str, tmp_path: Path) -> None:
+def test_a_locked_row_on_the_server_is_named(schema: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         place = Place(tmp_path, schema, stack)
         archive = place.open(patience=0.2)
@@ -64,7 +64,7 @@ def test_a_row_that_somebody_holds_on_the_server_is_named(schema: str, tmp_path:
         assert [record.seq for record in lease.write(SAID)] == [1]
 
 
-def test_a_server_that_hung_up_is_called_again_by_the_next_write(schema: str, tmp_path: Path) -> None:
+def test_a_lost_server_connection_is_reopened_by_the_next_write(schema: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         archive = Place(tmp_path, schema, stack).open()
         lease = archive.create("a", "/r", "title")
@@ -88,7 +88,7 @@ def test_a_server_that_hung_up_is_called_again_by_the_next_write(schema: str, tm
         ("postgresql://u:secret@127.0.0.1:1/d", MachineryBroke, "the database d at 127.0.0.1: "),
     ],
 )
-def test_an_address_that_leads_nowhere_is_one_line_without_the_password(
+def test_an_unreachable_address_is_one_line_without_the_password(
     tmp_path: Path, url: str, kind: type[Exception], says: str
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -116,7 +116,7 @@ def test_the_driver_is_not_loaded_without_an_address(tmp_path: Path) -> None:
     assert done.stdout == "set()\n"
 
 
-def test_a_directory_that_is_none_is_one_line(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_directory_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineryBroke, match=r"^/.*/file/state: Not a directory$"):
         Archive.open(tmp_path / "file" / "state")
@@ -138,7 +138,7 @@ def small_disk(tmp_path: Path) -> Generator[Path]:
 
 
 def leave_room(disk: Path, pages: int) -> Path:
-    """Fill it, but for some pages of memory."""
+    """Fill it, except for some pages."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -150,8 +150,8 @@ def leave_room(disk: Path, pages: int) -> Path:
     return ballast
 
 
-def test_a_full_disk_is_one_line_and_the_same_write_works_when_there_is_room_again(small_disk: Path) -> None:
-    """With every amount of room from none to plenty, so that each step of a write is the one that fails."""
+def test_a_full_disk_is_one_line_and_the_same_write_works_later(small_disk: Path) -> None:
+    """With every amount of space from none to plenty, so that each step of a write fails once."""
     refused = 0
     for pages in range(PAGES):
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Several real processes at one archive: they start together, write together, and die at any moment."""
+"""Several real processes on one archive: they start together, write together, and die at any moment."""
 
 import random
 from contextlib import ExitStack, aclosing
@@ -26,7 +26,7 @@ for line in sys.stdin:
 """
 
 
-def test_processes_that_start_at_once_on_nothing_all_work(sqlite: Place, tmp_path: Path) -> None:
+def test_processes_that_start_at_once_without_a_database_all_work(sqlite: Place, tmp_path: Path) -> None:
     starters = [sqlite.start(OPEN_TOGETHER) for _ in range(3)]
     assert [says(starter) for starter in starters] == ["warm"] * 3
     for number in range(STARTS):
@@ -57,7 +57,7 @@ while True:
 
 
 @pytest.mark.anyio
-async def test_writers_that_are_killed_at_any_moment_leave_whole_logs_and_readers_see_no_gap(sqlite: Place) -> None:
+async def test_writers_killed_at_any_moment_leave_complete_logs_and_readers_see_no_gap(sqlite: Place) -> None:
     """Six append to one file. One after the other is killed and replaced, while readers follow every session."""
     archive, sessions = sqlite.open(), [f"s{n}" for n in range(WRITERS)]
     for session in sessions:
@@ -106,7 +106,7 @@ def lease_end(archive: Archive, session: str) -> int:
     return max((record.position for record in archive.records(session)), default=0) + 1
 
 
-def test_an_archive_after_a_crash_is_examined_and_found_whole(sqlite: Place) -> None:
+def test_an_archive_after_a_crash_is_examined_and_found_intact(sqlite: Place) -> None:
     worker = sqlite.start(
         "lease = archive.create('a', '/r', 'title')\nlease.write(*[PlanText(text='x')] * 20)\nready()"
     )
@@ -119,7 +119,7 @@ def test_an_archive_after_a_crash_is_examined_and_found_whole(sqlite: Place) -> 
     assert len(list(archive.events("a"))) == 20
 
 
-def test_a_writer_that_waits_for_another_goes_on_when_it_is_done(place: Place) -> None:
+def test_a_writer_that_waits_for_another_continues_when_it_is_done(place: Place) -> None:
     """Ten sessions, one file or server, all at once."""
     program = """
 lease = archive.create(f"s{os.getpid()}", "/r", "title")

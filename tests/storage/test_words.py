@@ -1,4 +1,4 @@
-"""Words in a table: the same rows are found in every database, whatever is asked."""
+"""Text search: the same rows are found in every database for any query."""
 
 import unicodedata
 from collections.abc import Generator
@@ -36,7 +36,7 @@ ASKED = [
 ]  # fmt: skip
 
 
-def test_what_is_asked_finds_the_same_rows_in_both_databases(both: tuple[Connection, Connection]) -> None:
+def test_a_search_finds_the_same_rows_in_both_databases(both: tuple[Connection, Connection]) -> None:
     tables = [WordTable(connection, "texts") for connection in both]
     for table in tables:
         for number, text in enumerate(TEXTS):
@@ -49,7 +49,7 @@ def test_what_is_asked_finds_the_same_rows_in_both_databases(both: tuple[Connect
         assert table.search("tax") == []
 
 
-def test_a_text_of_very_many_words_is_taken_by_both(both: tuple[Connection, Connection]) -> None:
+def test_both_databases_accept_a_text_of_very_many_words(both: tuple[Connection, Connection]) -> None:
     text = " ".join(f"{number}{'名' * 50}" for number in range(5000)) + " end"
     for connection in both:
         table = WordTable(connection, "texts")
@@ -58,7 +58,7 @@ def test_a_text_of_very_many_words_is_taken_by_both(both: tuple[Connection, Conn
 
 
 @given(st.text(max_size=60))
-def test_words_are_plain_letters_and_digits_and_what_begins_a_word_begins_it_still(text: str) -> None:
+def test_search_words_are_letters_and_digits_and_keep_their_prefixes(text: str) -> None:
     found = words(text)
     assert all(word.isascii() and word.isalnum() and word == word.lower() for word in found)
     for word in unicodedata.normalize("NFKC", text).casefold().split():

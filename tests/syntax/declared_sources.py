@@ -1,6 +1,6 @@
-"""Sources and what they declare, by language: each line of the expectation is a name and its kind, in source order.
+"""Sources and their declarations, by language: each line of the expectation is a name and its kind, in source order.
 
-The tables are written by hand from the rules of the languages, not from what the program says.
+The tables are written by hand from the rules of the languages, not from the output of the program.
 """
 
 PYTHON = [

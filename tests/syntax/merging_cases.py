@@ -1,4 +1,4 @@
-"""The corpus of conflicting pairs: files of cases, each with base, ours, theirs, and what must come of them.
+"""The corpus of conflicting pairs: files of cases, each with base, ours, theirs, and the expected result.
 
 A case starts with `#### name | path`; its texts start with `==== base` and so on. The last one is `merged`, or
 `conflict` with words of the reason.

@@ -1,6 +1,6 @@
-"""Pairs of sources by language: one in which a name may stand twice, and one like it in which it may not.
+"""Pairs of sources by language: one in which a name may occur twice, and a similar one in which it may not.
 
-Each pair is (what it is about, the legitimate text, the text with a clash, the name that clashes).
+Each pair is (topic, the valid text, the text with a duplicate, the duplicate name).
 """
 
 from donewhen.syntax.grammar import LanguageName

@@ -1,4 +1,4 @@
-"""What sources of eleven languages declare: names, kinds, spans, conditions, and that nothing stops the reading."""
+"""Declarations of sources in eleven languages: names, kinds, spans, conditions, and that any text can be read."""
 
 import json
 from dataclasses import asdict
@@ -33,7 +33,7 @@ def test_a_source_declares_what_its_language_says(row: tuple[LanguageName, str, 
     assert found == [line for line in expected.split(", ") if line]
 
 
-def test_a_function_made_by_a_macro_is_named_as_it_is_written() -> None:
+def test_a_function_made_by_a_macro_is_named_as_written() -> None:
     assert only("cpp", "TEST(Suite, Name) { }").name == "TEST(Suite, Name)"
 
 
@@ -55,14 +55,14 @@ def test_there_are_a_dozen_sources_for_each_language(language: LanguageName) -> 
         ("php", "#[A]\nfinal class S {}"),
     ],
 )
-def test_a_span_takes_in_all_that_belongs_to_the_declaration(language: LanguageName, text: str) -> None:
+def test_a_span_includes_everything_of_a_declaration(language: LanguageName, text: str) -> None:
     before, after = ("<?php\n" if language == "php" else "\n\n"), "\n"
     found = only(language, before + text + after)
     assert (before + text + after)[found.start : found.end] == text
     assert found.start_line == before.count("\n") + 1
 
 
-def test_attributes_above_a_comment_belong_to_what_comes_after_it() -> None:
+def test_attributes_above_a_comment_belong_to_the_next_declaration() -> None:
     found = only("rust", "#[a]\n// why\nfn f() {}\n")
     assert found.start == 0
 
@@ -92,7 +92,7 @@ def test_a_condition_names_the_branches_around_a_declaration(
     assert [one.condition for one in declarations_of(language, text.encode())] == conditions
 
 
-def test_what_stands_in_a_branch_does_not_change_its_condition() -> None:
+def test_the_content_of_a_branch_does_not_change_its_condition() -> None:
     one, other = (only("python", f"if A:\n    def f():\n        {body}\n") for body in ("pass", "return 1"))
     assert one.condition == other.condition
 
@@ -109,7 +109,7 @@ def test_what_stands_in_a_branch_does_not_change_its_condition() -> None:
         ("c", "void f(int a) {}", ""),
     ],
 )
-def test_parameter_types_are_told_where_they_tell_overloads_apart(
+def test_parameter_types_are_given_where_they_distinguish_overloads(
     language: LanguageName, text: str, signature: str
 ) -> None:
     wrapped = f"class A {{ {text} }}" if language == "java" else text
@@ -143,7 +143,7 @@ def test_a_text_with_errors_gives_what_can_be_read(language: LanguageName, text:
         ("php", b"if (x) {", b"}"),
     ],
 )
-def test_nesting_without_end_is_read_without_recursion(language: LanguageName, opening: bytes, closing: bytes) -> None:
+def test_endless_nesting_is_read_without_recursion(language: LanguageName, opening: bytes, closing: bytes) -> None:
     start = b"<?php " if language == "php" else b""
     declarations_of(language, start + opening * 10_000 + closing * 10_000)
 
@@ -153,7 +153,7 @@ def test_classes_inside_classes_are_named_down_to_a_depth_and_no_further() -> No
     assert 50 < len(found) < 100
 
 
-def test_a_text_that_is_too_long_is_refused_with_a_reason() -> None:
+def test_an_overlong_text_is_refused_with_a_reason() -> None:
     with pytest.raises(SourceUnreadable, match="more than a parser is given"):
         declarations_of("python", b"x" * (MOST_BYTES + 1))
 
@@ -165,13 +165,13 @@ def test_a_declaration_is_plain_data() -> None:
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=200))
 @settings(max_examples=examples(60), deadline=None)
-def test_no_bytes_stop_the_reading(language: LanguageName, text: bytes) -> None:
+def test_any_bytes_can_be_read(language: LanguageName, text: bytes) -> None:
     assert_in_order_and_nested(declarations_of(language, text))
 
 
 @given(st.sampled_from(LANGUAGES), st.data())
 @settings(max_examples=examples(60), deadline=None)
-def test_no_damage_to_a_real_source_stops_the_reading(language: LanguageName, data: st.DataObject) -> None:
+def test_a_damaged_real_source_can_be_read(language: LanguageName, data: st.DataObject) -> None:
     text = EVERYTHING[language]
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 40)))
@@ -180,7 +180,7 @@ def test_no_damage_to_a_real_source_stops_the_reading(language: LanguageName, da
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_spans_stand_in_order_and_nest_or_are_apart(language: LanguageName) -> None:
+def test_spans_are_ordered_and_nested_or_separate(language: LanguageName) -> None:
     assert_in_order_and_nested(declarations_of(language, EVERYTHING[language]))
 
 

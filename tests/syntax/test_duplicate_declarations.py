@@ -1,4 +1,4 @@
-"""Names that stand twice: those that may, each beside one like it that may not."""
+"""Duplicate names: allowed ones, each with a similar one that is not allowed."""
 
 import pytest
 from declared_sources import SOURCES
@@ -14,7 +14,7 @@ TABLE: list[tuple[LanguageName, str, str, str, str]] = [
 
 
 @every_row(TABLE)
-def test_what_may_repeat_is_left_alone_and_what_may_not_is_told(row: tuple[LanguageName, str, str, str, str]) -> None:
+def test_duplicates_are_reported_only_where_they_are_not_allowed(row: tuple[LanguageName, str, str, str, str]) -> None:
     language, _, legitimate, clashing, name = row
     assert new_duplicates(language, None, legitimate.encode()) == []
     assert [one.name for one in new_duplicates(language, None, clashing.encode())] == [name]
@@ -25,37 +25,37 @@ def test_there_are_more_than_sixty_pairs() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_an_old_clash_is_not_told_again(language: LanguageName) -> None:
+def test_an_old_duplicate_is_not_reported_again(language: LanguageName) -> None:
     for _, _, clashing, _ in PAIRS[language]:
         assert new_duplicates(language, clashing.encode(), clashing.encode()) == []
 
 
-def test_a_third_one_beside_an_old_clash_is_told_with_all_lines() -> None:
+def test_a_third_declaration_next_to_an_old_duplicate_is_reported_with_all_lines() -> None:
     two = b"def f(): ...\ndef f(): ...\n"
     three = two + b"\ndef f(): ...\n"
     assert new_duplicates("python", two, three) == [Duplicate("f", "function", (1, 2, 4))]
 
 
-def test_an_old_clash_elsewhere_does_not_excuse_a_new_one() -> None:
+def test_an_old_duplicate_elsewhere_does_not_excuse_a_new_one() -> None:
     old = b"class A:\n    def f(self): ...\n    def f(self): ...\n"
     new = old + b"class B:\n    def f(self): ...\n    def f(self): ...\n"
     assert [one.name for one in new_duplicates("python", old, new)] == ["B.f"]
 
 
-def test_an_old_clash_that_moved_down_is_not_told() -> None:
+def test_an_old_duplicate_that_moved_down_is_not_reported() -> None:
     old = b"class A:\n    def f(self): ...\n    def f(self): ...\n"
     assert new_duplicates("python", old, b"import os\n\n" + old) == []
 
 
-def test_a_text_that_does_not_parse_has_no_duplicates_to_tell() -> None:
+def test_a_text_that_does_not_parse_reports_no_duplicates() -> None:
     assert new_duplicates("python", None, b"def f(): ...\ndef f(): ...\nx = = 1\n") == []
 
 
-def test_a_file_that_is_gone_has_no_duplicates() -> None:
+def test_a_deleted_file_has_no_duplicates() -> None:
     assert new_duplicates("python", b"def f(): ...\n", None) == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_sources_of_other_tests_hold_no_duplicates_by_themselves(language: LanguageName) -> None:
+def test_sources_of_other_tests_hold_no_duplicates(language: LanguageName) -> None:
     for source, _ in SOURCES[language]:
         assert new_duplicates(language, None, source.encode()) == []

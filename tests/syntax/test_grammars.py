@@ -1,4 +1,4 @@
-"""Which grammar a file is read with, and that each of them is there."""
+"""Which grammar a file is read with, and that every grammar is available."""
 
 import pytest
 from declared_sources import SOURCES

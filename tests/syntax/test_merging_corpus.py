@@ -1,4 +1,4 @@
-"""Every pair of the corpus: plain lines conflict, and syntax puts them together or says why it does not."""
+"""Every pair of the corpus: plain lines conflict, and syntax merges them or says why not."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ CONFLICTING = [case for case in cases() if case.why is not None]
 
 
 @every_row(MERGING)
-def test_a_pair_that_goes_together_gives_the_expected_text(case: Case) -> None:
+def test_a_compatible_pair_gives_the_expected_text(case: Case) -> None:
     result = merge(case.path, case.base, case.ours, case.theirs)
 
     assert isinstance(result, MergedText), result
@@ -23,7 +23,7 @@ def test_a_pair_that_goes_together_gives_the_expected_text(case: Case) -> None:
 
 
 @every_row(CONFLICTING)
-def test_a_pair_that_does_not_go_together_says_why(case: Case) -> None:
+def test_an_incompatible_pair_says_why(case: Case) -> None:
     result = merge(case.path, case.base, case.ours, case.theirs)
 
     assert isinstance(result, Conflict), result
@@ -32,7 +32,7 @@ def test_a_pair_that_does_not_go_together_says_why(case: Case) -> None:
 
 
 def test_plain_line_merge_conflicts_on_every_pair_that_syntax_merges(tmp_path: Path) -> None:
-    """The control: without the syntax, each of them would be a conflict."""
+    """The control: without syntax each of them would be a conflict."""
     for case in MERGING:
         write(tmp_path, {"base": case.base, "ours": case.ours, "theirs": case.theirs})
         conflicts = try_git(tmp_path, "merge-file", "-p", "ours", "base", "theirs").returncode
@@ -40,7 +40,7 @@ def test_plain_line_merge_conflicts_on_every_pair_that_syntax_merges(tmp_path: P
 
 
 @every_row(cases())
-def test_the_sides_can_change_places(case: Case) -> None:
+def test_the_sides_can_be_swapped(case: Case) -> None:
     one = merge(case.path, case.base, case.ours, case.theirs)
     other = merge(case.path, case.base, case.theirs, case.ours)
 
@@ -50,11 +50,11 @@ def test_the_sides_can_change_places(case: Case) -> None:
 
 
 def words(text: bytes) -> list[bytes]:
-    """What a text says, without order and punctuation."""
+    """The content of a text, without order and punctuation."""
     return sorted(re.findall(rb"\w+", text))
 
 
-def test_the_corpus_is_as_large_as_promised() -> None:
+def test_the_corpus_has_the_promised_size() -> None:
     python = [case for case in cases() if case.path.endswith(".py")]
     typescript = [case for case in cases() if case.path.endswith((".ts", ".tsx"))]
 

@@ -1,4 +1,4 @@
-"""The merge by lines: what is agreed upon, byte for byte, and differences that are true however they are found."""
+"""The merge by lines: agreed parts byte for byte, and correct differences."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ few_lines = st.lists(st.sampled_from([0, 1, 2, 3, 4]), max_size=30)
 
 
 @given(st.binary())
-def test_lines_are_the_text_again(text: bytes) -> None:
+def test_joined_lines_give_the_text(text: bytes) -> None:
     assert b"".join(split_lines(text)) == text
 
 
@@ -49,7 +49,7 @@ def test_equal_lines_have_equal_numbers() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=8, max_size=20), st.integers(0, 2), st.integers(5, 7))
-def test_changes_in_different_places_of_plain_text_go_together(lines: list[int], early: int, late: int) -> None:
+def test_changes_in_different_places_of_plain_text_are_merged(lines: list[int], early: int, late: int) -> None:
     base = [b"%d %d\n" % (at, line) for at, line in enumerate(lines)]
     ours, theirs = [*base], [*base]
     ours[early], theirs[late] = b"ours\n", b"theirs\n"
@@ -72,7 +72,7 @@ def test_binary_content_is_never_merged() -> None:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_line_ends_stay_as_they_are(end: bytes) -> None:
+def test_line_endings_are_kept(end: bytes) -> None:
     base, ours, theirs = (
         text.replace(b"\n", end)
         for text in (b"import os\n\nx = 1\n", b"import os\nimport re\n\nx = 1\n", b"import os\nimport sys\n\nx = 1\n")
@@ -84,7 +84,7 @@ def test_line_ends_stay_as_they_are(end: bytes) -> None:
     assert result.text == b"import os\nimport re\nimport sys\n\nx = 1\n".replace(b"\n", end)
 
 
-def test_a_missing_line_end_stays_missing() -> None:
+def test_a_missing_final_newline_stays_missing() -> None:
     result = merge("a.py", b"A = 1", b"A = 1\nB = 2", b"A = 1\nC = 3")
 
     assert result == MergedText(b"A = 1\nB = 2\nC = 3", ("sibling definitions after A",))

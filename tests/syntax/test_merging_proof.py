@@ -1,4 +1,4 @@
-"""What is refused although each step looked right, and what long files and odd places make of a merge."""
+"""Merges that are refused although each step looked right, and merges of long files and unusual places."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from donewhen.syntax.merging.windows import SHORT
 
 
 def functions(count: int, extra: bytes, every: int) -> bytes:
-    """A long module; now and then there is something more in it."""
+    """A long module with occasional additions."""
     pieces: list[bytes] = []
     for number in range(count):
         pieces.append(b"def f%d(a):\n    return a + %d\n\n\n" % (number, number))
@@ -48,7 +48,7 @@ def test_a_long_text_in_quotes_is_not_taken_for_a_program() -> None:
     assert isinstance(merge("a.py", words, ours, theirs), Conflict)
 
 
-def test_a_line_that_both_sides_took_along_is_not_doubled() -> None:
+def test_a_line_moved_by_both_sides_is_not_duplicated() -> None:
     base = b"class A:\n    @property\n    def a(self):\n        return 1\n"
     ours, theirs = (
         base.replace(b"    def a", b"    def %b(self):\n        return 2\n\n    def a" % name)
@@ -62,7 +62,7 @@ def test_a_line_that_both_sides_took_along_is_not_doubled() -> None:
 
 
 @pytest.mark.parametrize("path", ["a.py", "a.ts", "a.go", "a.rs", "a.java", "a.c", "a.cpp", "a.rb", "a.php"])
-def test_two_lines_that_no_program_has_are_a_conflict_in_every_language(path: str) -> None:
+def test_two_invalid_lines_are_a_conflict_in_every_language(path: str) -> None:
     assert isinstance(merge(path, b"((\n", b"((\n]] ours\n", b"((\n]] theirs\n"), Conflict)
 
 
@@ -75,7 +75,7 @@ def test_a_conflict_names_line_and_symbol() -> None:
     assert [(place.line, place.symbol) for place in result.places] == [(6, "Shop.total")]
 
 
-def test_every_place_that_does_not_go_together_is_named() -> None:
+def test_every_conflicting_place_is_named() -> None:
     base = b"A = 1\nx = 0\ny = 0\nB = 1\n"
 
     result = merge("a.py", base, b"A = 2\nx = 0\ny = 0\nB = 2\n", b"A = 3\nx = 0\ny = 0\nB = 3\n")
@@ -84,7 +84,7 @@ def test_every_place_that_does_not_go_together_is_named() -> None:
     assert [(place.line, place.symbol) for place in result.places] == [(1, "A"), (4, "B")]
 
 
-def test_an_unchanged_neighbour_keeps_its_odd_white_space() -> None:
+def test_an_unchanged_neighbour_keeps_its_unusual_white_space() -> None:
     base = b"D = {\n  'a' :1,\n\n      'b':   2,\n}\nE=[ 1,2 ]\n"
     ours, theirs = base.replace(b"2,\n}", b"2,\n  'c': 3,\n}"), base.replace(b"2,\n}", b"2,\n  'd': 4,\n}")
 

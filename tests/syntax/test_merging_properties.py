@@ -1,4 +1,4 @@
-"""What holds for any merge: nothing changes nothing, sides can change places, and what comes out parses."""
+"""Properties of any merge: an empty change changes nothing, sides can be swapped, and the result parses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ texts = st.lists(st.sampled_from(SNIPPETS), max_size=12).map(b"".join) | st.bina
 
 @dataclass(frozen=True)
 class Tongue:
-    """How one language writes the modules that are made up here."""
+    """How one language writes the generated modules."""
 
     path: str
     import_of: Callable[[str], str]
@@ -57,7 +57,7 @@ TYPESCRIPT = Tongue(
 )
 
 Change = tuple[int, str, int]
-"""The part of the module, the kind of what is added there, and its value."""
+"""The part of the module, the kind of the addition, and its value."""
 changes = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from(["function", "constant"]), st.integers(0, 9)), max_size=3
 )
@@ -85,7 +85,7 @@ def names(language: LanguageName, text: bytes) -> list[str]:
 @pytest.mark.parametrize("tongue", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
 @settings(deadline=None, max_examples=examples(40))
 @given(ours=changes, theirs=changes, methods=st.tuples(st.integers(0, 2), st.integers(0, 2)))
-def test_additions_of_both_sides_are_all_there(
+def test_additions_of_both_sides_are_all_kept(
     tongue: Tongue, ours: list[Change], theirs: list[Change], methods: tuple[int, int]
 ) -> None:
     base = module(tongue, [], 0, "base")
@@ -137,7 +137,7 @@ def test_an_empty_change_and_an_equal_change_change_nothing(path: str, base: byt
 
 
 @every_row([case for case in cases() if case.merged is not None])
-def test_what_was_merged_merges_with_each_side_into_itself(case: Case) -> None:
+def test_merging_a_result_with_each_side_changes_nothing(case: Case) -> None:
     assert case.merged is not None
     assert merge(case.path, case.ours, case.merged, case.ours) == MergedText(case.merged)
     again = merge(case.path, case.base, case.merged, case.theirs)
@@ -158,7 +158,7 @@ def test_deep_nesting_ends_in_a_conflict(path: str, opening: bytes, closing: byt
     assert isinstance(merge(path, base, ours, theirs), Conflict)
 
 
-def test_deeply_nested_blocks_do_not_hinder_a_merge_beside_them() -> None:
+def test_deeply_nested_blocks_do_not_prevent_a_merge_next_to_them() -> None:
     deep = b"x = " + b"[" * DEEP + b"]" * DEEP + b"\n"
 
     result = merge("a.py", deep + b"A = 1\n", deep + b"A = 1\nB = 2\n", deep + b"A = 1\nC = 3\n")

@@ -1,4 +1,4 @@
-"""Texts that cannot be read: where the first fault is, and whether a change is to blame for it."""
+"""Texts that cannot be parsed: the place of the first fault, and whether a change caused it."""
 
 import sys
 
@@ -29,7 +29,9 @@ BROKEN: list[tuple[LanguageName, str, int]] = [
 
 
 @pytest.mark.parametrize(("language", "text", "line"), BROKEN)
-def test_a_broken_text_is_told_with_the_place_in_one_short_line(language: LanguageName, text: str, line: int) -> None:
+def test_a_syntax_error_is_reported_with_its_place_in_one_short_line(
+    language: LanguageName, text: str, line: int
+) -> None:
     fault = first_fault(language, text.encode())
     assert fault is not None
     assert abs(fault.line - line) <= 1, fault
@@ -45,7 +47,7 @@ def test_good_sources_have_no_fault(language: LanguageName) -> None:
 
 
 @pytest.mark.parametrize(("language", "text", "line"), BROKEN)
-def test_only_a_change_that_broke_a_text_is_to_blame(language: LanguageName, text: str, line: int) -> None:
+def test_only_a_change_that_broke_a_text_has_a_fault(language: LanguageName, text: str, line: int) -> None:
     good = SOURCES[language][0][0].encode()
     broken = text.encode()
     assert parse_after_change(language, good, broken).state == "broke"
@@ -64,7 +66,7 @@ def test_a_long_offence_is_cut() -> None:
 REFUSED_BY_PYTHON = b"def f():\n    return 1\n\ndef g(a=1, b): ...\n"
 
 
-def test_what_the_grammar_takes_and_python_refuses_is_told() -> None:
+def test_source_accepted_by_the_grammar_and_refused_by_python_is_reported() -> None:
     assert first_fault("python", REFUSED_BY_PYTHON) is None
     found = parse_after_change("python", b"x = 1\n", REFUSED_BY_PYTHON)
     assert found.state == "broke"
@@ -72,7 +74,7 @@ def test_what_the_grammar_takes_and_python_refuses_is_told() -> None:
     assert found.fault.line == 4
 
 
-def test_python_has_no_say_about_a_new_file_or_one_that_it_never_took() -> None:
+def test_python_does_not_decide_about_new_files_or_files_it_never_accepted() -> None:
     assert parse_after_change("python", None, REFUSED_BY_PYTHON).state == "parses"
     assert parse_after_change("python", b"print 'of another age'\n", REFUSED_BY_PYTHON).state == "parses"
 
@@ -87,17 +89,17 @@ def test_python_has_no_say_about_a_new_file_or_one_that_it_never_took() -> None:
         (b"try:\n    pass\nexcept A, B:\n    pass\n", (3, 14)),
     ],
 )
-def test_syntax_that_is_newer_than_ours_is_no_fault(text: bytes, version: tuple[int, int]) -> None:
+def test_syntax_newer_than_this_python_is_not_a_fault(text: bytes, version: tuple[int, int]) -> None:
     assert parse_after_change("python", b"x = 1\n", text).state == "parses"
     refused = parse_after_change("python", b"x = 1\n", text + b"def g(a=1, b): ...\n").state
     assert refused == ("broke" if sys.version_info[:2] >= version else "parses")
 
 
-def test_a_text_that_is_too_deep_for_python_is_no_fault() -> None:
+def test_a_text_nested_too_deeply_for_python_is_not_a_fault() -> None:
     assert parse_after_change("python", b"x = 1\n", b"x = " + b"-" * 50_000 + b"1\n").state == "parses"
 
 
-def test_a_warning_is_no_fault() -> None:
+def test_a_warning_is_not_a_fault() -> None:
     assert parse_after_change("python", b"x = 1\n", b"x = '\\d'\n").state == "parses"
 
 

@@ -1,4 +1,4 @@
-"""What a change of a file did to its symbols, and to the text between them."""
+"""What a change of a file did to its symbols and to the text between them."""
 
 import pytest
 from declared_sources import SOURCES
@@ -68,7 +68,7 @@ def test_an_edit_counts_for_the_symbol_it_is_in(old: str, new: str, expected: Sy
     assert symbol_changes("python", SHOP.encode(), SHOP.replace(old, new, 1).encode()) == expected
 
 
-def test_a_new_file_adds_all_it_has_and_a_gone_one_removes_it() -> None:
+def test_a_new_file_adds_its_declarations_and_a_deleted_one_removes_them() -> None:
     names = ("VERSION", "Shop", "Shop.timeout", "Shop.total", "Shop.close", "checkout")
     assert symbol_changes("python", None, SHOP.encode()).added == names
     assert symbol_changes("python", SHOP.encode(), None).removed == names
@@ -76,12 +76,12 @@ def test_a_new_file_adds_all_it_has_and_a_gone_one_removes_it() -> None:
     assert symbol_changes("python", None, None) == SymbolChanges()
 
 
-def test_a_declaration_that_only_moved_is_neither_new_nor_gone() -> None:
+def test_a_moved_declaration_is_neither_added_nor_removed() -> None:
     one, two, three = (f"def {name}():\n    return 1\n\n\n".encode() for name in ("one", "two", "three"))
     assert symbol_changes("python", one + two + three, three + one + two) == SymbolChanges(moved=("three",))
 
 
-def test_a_method_that_only_moved_inside_its_class_is_told_as_moved() -> None:
+def test_a_method_moved_inside_its_class_is_reported_as_moved() -> None:
     before, after = b"class A { a() {} b() {} c() {} }", b"class A { b() {} c() {} a() {} }"
     assert symbol_changes("javascript", before, after) == SymbolChanges(moved=("A.a",))
 
@@ -139,23 +139,23 @@ def test_a_statement_that_moved_past_declarations_is_a_change_of_statements() ->
         ("java", "class A { int x; }", "class A {\r\n  int x;\r\n}", SymbolChanges(outside=TRIVIA)),
     ],
 )  # fmt: skip
-def test_changes_are_told_as_each_language_has_them(
+def test_changes_are_reported_in_the_terms_of_each_language(
     language: LanguageName, before: str, after: str, expected: SymbolChanges
 ) -> None:
     assert symbol_changes(language, before.encode(), after.encode()) == expected
 
 
-def test_other_line_ends_are_no_change_of_python_functions() -> None:
+def test_other_line_endings_do_not_change_python_functions() -> None:
     assert symbol_changes("python", SHOP.encode(), SHOP.replace("\n", "\r\n").encode()) == SymbolChanges(outside=TRIVIA)
 
 
-def test_names_that_came_went_or_changed_are_listed_together() -> None:
+def test_added_removed_and_changed_names_are_listed_together() -> None:
     found = symbol_changes("python", b"def a(): ...\ndef b(): ...\n", b"def b(): pass\ndef c(): ...\n")
     assert found.symbols == ("c", "a", "b")
     assert found and not symbol_changes("python", b"", b"")
 
 
-def test_a_version_that_is_too_long_is_refused() -> None:
+def test_an_overlong_version_is_refused() -> None:
     with pytest.raises(SourceUnreadable):
         symbol_changes("python", b"", b"#" * (MOST_BYTES + 1))
 
@@ -182,7 +182,7 @@ def test_a_function_at_the_end_of_a_file_is_all_that_is_new(language: LanguageNa
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=150))
 @settings(max_examples=examples(60), deadline=None)
-def test_a_text_is_the_same_as_itself_and_a_difference_is_never_lost(language: LanguageName, text: bytes) -> None:
+def test_a_text_equals_itself_and_no_difference_is_lost(language: LanguageName, text: bytes) -> None:
     assert not symbol_changes(language, text, text)
     assert symbol_changes(language, text, text + b"\n")
 

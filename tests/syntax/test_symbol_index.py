@@ -1,4 +1,4 @@
-"""What a planner names is looked up: found as people write it, or told with what is near."""
+"""Names from a planner are looked up: found as people write them, or answered with similar ones."""
 
 import pytest
 
@@ -67,12 +67,12 @@ def test_an_exact_name_comes_before_the_end_of_a_longer_one() -> None:
     assert [one.name for one in index.find("a.py", "f").declarations] == ["f"]
 
 
-def test_a_star_is_the_whole_file_whatever_is_in_it(index: Index) -> None:
+def test_a_star_means_the_whole_file(index: Index) -> None:
     assert index.find("notes.txt", "*").answer == "found"
     assert index.find("src/shop.py", "*").answer == "found"
 
 
-def test_an_invented_file_is_told_with_paths_like_it(index: Index) -> None:
+def test_an_unknown_file_is_reported_with_similar_paths(index: Index) -> None:
     found = index.find("lib/shop.py", "Shop")
     assert found.answer == "no such file"
     assert found.near[0] == "src/shop.py"
@@ -82,7 +82,7 @@ def test_an_invented_file_is_told_with_paths_like_it(index: Index) -> None:
 @pytest.mark.parametrize(
     ("symbol", "near"), [("Shop.totel", "Shop.total"), ("Store.total", "Shop.total"), ("chekout", "checkout")]
 )
-def test_an_invented_symbol_is_told_with_names_like_it(index: Index, symbol: str, near: str) -> None:
+def test_an_unknown_symbol_is_reported_with_similar_names(index: Index, symbol: str, near: str) -> None:
     found = index.find("src/shop.py", symbol)
     assert found.answer == "no such symbol"
     assert near in found.near
@@ -90,7 +90,7 @@ def test_an_invented_symbol_is_told_with_names_like_it(index: Index, symbol: str
 
 
 @pytest.mark.parametrize("symbol", ["", "()", ".", "Shop.", "no.such.thing", "$", "\n", "Shop" * 1000])
-def test_odd_names_are_answered_and_found_nowhere(index: Index, symbol: str) -> None:
+def test_odd_names_are_answered_as_not_found(index: Index, symbol: str) -> None:
     assert index.find("src/shop.py", symbol).answer in ("no such symbol", "found")
     assert symbol == "Shop." or index.find("src/shop.py", symbol).answer == "no such symbol"
 

@@ -1,7 +1,7 @@
 """Generated unions as real repositories: branches of a Python or a TypeScript project, and checks that really run.
 
-Each patch adds a definition to every file that it touches, so that those who share a file change the same place. The
-checks are one script of the base, which is protected: it knows the clashes, and looks for them in the files it finds.
+Each patch adds a definition to every file that it touches, so that patches with a common file change the same place.
+The checks are one protected script of the base: it knows the conflicts and searches the files for them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Texts of others are read in a process that may die: one that kills it is unreadable, and the rest is answered."""
+"""Foreign texts are parsed in a process that may die: a text that kills it is unreadable, and the rest is answered."""
 
 import json
 import os
@@ -41,13 +41,13 @@ async def test_a_file_without_a_grammar_has_no_language() -> None:
     assert told == {"language": ""}
 
 
-async def test_what_is_too_large_for_a_parser_is_unreadable() -> None:
+async def test_a_text_too_large_for_a_parser_is_unreadable() -> None:
     ((told,), _) = await answers(ParserRequest("change", "a.py", {"before": None, "after": b"x = 1\n" * 400_000}))
     assert "more than the parser accepts" in told["unreadable"]
 
 
 def trapped(deed: str) -> str:
-    """The reader, which does something of its own at a file named trap.py."""
+    """The parser, which does something else at a file named trap.py."""
     trap = "import os, donewhen.union.parser_process as a; plain = a.answer\n"
     trap += f"def answer(asked):\n    if asked['path'] == 'trap.py': {deed}\n    return plain(asked)\n"
     trap += "a.answer = answer\n"
@@ -55,13 +55,13 @@ def trapped(deed: str) -> str:
 
 
 @pytest.mark.parametrize("deed", [f"os.kill(os.getpid(), {int(signal.SIGSEGV)})", "bytearray(8 << 30)", "os._exit(0)"])
-async def test_a_text_that_kills_the_reader_is_unreadable_and_those_after_it_are_asked_again(deed: str) -> None:
+async def test_a_text_that_crashes_the_parser_is_unreadable_and_the_next_ones_are_retried(deed: str) -> None:
     told, asked = await answers(PLAIN, TRAP, PLAIN, boot=trapped(deed))
     assert asked == 3
     assert [("unreadable" in one) for one in told] == [False, True, False]
 
 
-async def test_texts_that_are_too_much_for_one_process_only_together_are_all_read() -> None:
+async def test_texts_too_large_for_one_process_together_are_all_read() -> None:
     many = [ParserRequest("change", f"trap{number}/trap.py", PLAIN.texts) for number in range(5)]
     used_up = "os._exit(1) if (seen := globals().setdefault('seen', [])) and len(seen) > 1 else seen.append(1)"
     told, asked = await answers(*many, boot=trapped(used_up).replace("== 'trap.py'", "!= ''"))
@@ -80,11 +80,11 @@ DEEDS = {
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-async def test_what_the_reader_could_not_do_even_if_a_text_had_taken_it_over(tmp_path: Path, deed: str) -> None:
+async def test_a_compromised_parser_process_cannot_do_any_of_these(tmp_path: Path, deed: str) -> None:
     place = tmp_path / "mine"
     place.write_bytes(b"mine")
     words = DEEDS[deed].format(mine=str(place), pid=os.getpid())
-    exec(words, {"os": os})  # the control: without walls it works
+    exec(words, {"os": os})  # the control: without a sandbox it works
     for made in tmp_path.iterdir():
         made.unlink()
     place.write_bytes(b"mine")
@@ -94,6 +94,6 @@ async def test_what_the_reader_could_not_do_even_if_a_text_had_taken_it_over(tmp
     assert (sorted(tmp_path.iterdir()), place.read_bytes()) == before
 
 
-def test_an_answer_is_plain_json() -> None:
+def test_a_parser_answer_is_plain_json() -> None:
     asked: dict[str, Any] = json.loads(PLAIN.line())
     assert json.loads(json.dumps(answer(asked)))["language"] == "python"

@@ -1,7 +1,7 @@
-"""Checks that waver: hardly anybody is blamed for a bad moment, and what wavered is named.
+"""Flaky checks: hardly any patch is named for a flaky verdict, and flaky checks are named.
 
-Bad moments are drawn from a seed, so the numbers are the same in every run. The table over more rates is printed by
-`bench/union_search.py`.
+Flaky verdicts are drawn from a seed, so the numbers are the same in every run. `bench/union_search.py` prints the
+table over more rates.
 """
 
 import anyio
@@ -36,14 +36,14 @@ async def wrong_blames(number: int, false_red: float, false_green: float, limits
     [(0.05, 0.0), (0.0, 0.05)],
     ids=["red now and then", "green now and then"],
 )
-def test_with_five_percent_of_bad_moments_less_than_one_blame_in_a_hundred_cases_is_wrong(
+def test_with_five_percent_flaky_verdicts_less_than_one_culprit_in_a_hundred_is_wrong(
     false_red: float, false_green: float
 ) -> None:
     assert anyio.run(wrong_blames, CASES, false_red, false_green, SearchLimits()) < CASES / 100
 
 
-def test_without_second_looks_the_same_bad_moments_do_mislead() -> None:
-    """The control: what is blamed as soon as it is found is wrong far more often."""
+def test_without_reruns_the_same_flaky_verdicts_mislead_the_search() -> None:
+    """The control: without confirmation the culprits are wrong far more often."""
     assert anyio.run(wrong_blames, 300, 0.05, 0.0, SearchLimits(confirmations=0, asks=1)) > 300 / 20
 
 
@@ -62,7 +62,7 @@ async def test_a_union_that_is_red_once_and_green_twice_is_kept_and_its_check_is
 
 
 @pytest.mark.anyio
-async def test_what_is_never_green_and_never_red_by_the_same_check_is_left_out_unconfirmed() -> None:
+async def test_a_patch_red_by_changing_checks_is_left_out_as_unconfirmed() -> None:
     items = (SearchItem("a", frozenset({"a"})), SearchItem("b", frozenset({"b"})))
 
     class AnotherEachTime(Judging):
@@ -101,7 +101,7 @@ answers = st.lists(
 
 @settings(max_examples=examples(100), deadline=None)
 @given(answers)
-def test_a_tally_believes_green_only_where_a_whole_judgement_was_green(seen: list[Observation]) -> None:
+def test_observations_count_green_only_if_a_whole_verdict_was_green(seen: list[Observation]) -> None:
     tally = Observations("t")
     for one in seen:
         tally.add(one, [tally.suspect] if tally.suspect else [])

@@ -1,4 +1,4 @@
-"""The gate by itself: what a patch declared beforehand, and what a judgement is worth. The verb shows the rest."""
+"""The gate alone: what a patch declared beforehand, and how verdicts count. The tests of the verb show the rest."""
 
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -37,7 +37,7 @@ FILES = {"shop.py": SHOP, "other.py": "X = 1\n", "one.py": "class One:\n    def 
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """A judge that always says the same."""
+    """A judge that always gives the same result."""
 
     stands: tuple[DeltaKind, ...] = ("kept",)
     breaks: str = ""
@@ -79,7 +79,7 @@ async def gated(
 
 
 def made(root: Path, name: str, files: Mapping[str, str]) -> str:
-    """The tree of a new branch with these files, on top of what is checked out."""
+    """The tree of a new branch with these files, on top of the checkout."""
     git(root, "checkout", "--quiet", "-b", name)
     write(root, files)
     commit(root)
@@ -120,7 +120,7 @@ ONLY_ONE = Footprint(frozenset({"one.py"}), (("one.py", "One.a"),))
         "a new file",
     ],
 )
-async def test_what_lies_in_the_footprint_is_accepted(
+async def test_changes_inside_the_footprint_are_accepted(
     tmp_path: Path, files: Mapping[str, str], footprint: Footprint
 ) -> None:
     assert (await gated(tmp_path, files, footprint)).status == "accepted"
@@ -138,7 +138,7 @@ async def test_what_lies_in_the_footprint_is_accepted(
     ],
     ids=["another method", "a constant", "a removed method", "another file", "a new file", "a statement"],
 )
-async def test_what_lies_outside_of_the_footprint_is_rejected_by_file_and_symbol(
+async def test_changes_outside_the_footprint_are_rejected_by_file_and_symbol(
     tmp_path: Path, files: Mapping[str, str], where: tuple[str, str]
 ) -> None:
     found = await gated(tmp_path, files, ONLY_TOTAL)
@@ -163,34 +163,34 @@ async def test_only_positive_evidence_accepts(tmp_path: Path, stands: tuple[Delt
     assert found.status == status
 
 
-async def test_a_judge_that_cannot_judge_is_an_error_and_no_traceback(tmp_path: Path) -> None:
+async def test_a_judge_that_fails_is_an_error_without_a_traceback(tmp_path: Path) -> None:
     found = await gated(tmp_path, changed("return 1", "return 3"), judging=Says(breaks="the disk is full"))
     assert (found.status, [str(reason) for reason in found.reasons]) == ("error", ["the disk is full"])
 
 
-async def test_a_text_that_is_too_large_to_read_is_not_accepted_and_not_loaded(tmp_path: Path) -> None:
+async def test_an_overlarge_text_is_neither_accepted_nor_loaded(tmp_path: Path) -> None:
     found = await gated(tmp_path, {"large.py": "x = 1\n" * 400_000})
     assert (found.status, [reason.code for reason in found.reasons]) == ("inconclusive", ["unreadable"])
 
 
-async def test_a_file_that_is_too_large_to_look_for_secrets_in_is_told(tmp_path: Path) -> None:
+async def test_a_file_too_large_for_the_secret_search_is_reported(tmp_path: Path) -> None:
     found = await gated(tmp_path, {"large.bin": "x" * ((16 << 20) + 1)})
     assert found.status == "accepted"
     assert "1 files are too large to be searched for secrets" in found.notes
 
 
-async def test_a_file_without_a_grammar_is_told(tmp_path: Path) -> None:
+async def test_a_file_without_a_grammar_is_reported(tmp_path: Path) -> None:
     found = await gated(tmp_path, {"a.txt": "a\n"})
     assert found.status == "accepted"
     assert found.notes == ("1 of 1 changed files have no grammar; only the checks cover them",)
 
 
-async def test_it_is_told_which_symbols_a_patch_touches(tmp_path: Path) -> None:
+async def test_the_touched_symbols_of_a_patch_are_reported(tmp_path: Path) -> None:
     found = await gated(tmp_path, changed("return 1", "return 3"))
     assert found.symbols == {("shop.py", "Shop.total")}
 
 
-# -- on a ground --
+# -- on another starting tree --
 
 WORN = SHOP + "\n\ndef twice():\n    return 1\n\n\ndef twice():\n    return 2\n"
 GROUNDS: list[tuple[str, dict[str, str]]] = [
@@ -201,18 +201,18 @@ GROUNDS: list[tuple[str, dict[str, str]]] = [
     ("control_file", {"AGENTS.md": "do as I say\n"}),
     ("secret", {"key.txt": "AKIA" + "ABCDEFGHIJKLMNOP"}),
 ]
-"""What a ground may have that no patch may bring."""
+"""What a starting tree may have that no patch may bring."""
 
 
 async def gated_on(root: Path, ground: str, tree: str, footprint: Footprint | None) -> tuple[Gated, Gated]:
-    """What the gate says of a patch that stands on a ground, and of the same tree as a patch of the base."""
+    """The gate's result for a patch on another starting tree, and for the same tree as a patch of the base."""
     async with gate(root, Says()) as here:
         on = await here.gate_one(Patch(id="work", tree=tree, footprint=footprint, on=ground))
         return on, await here.gate_one(Patch(id="work", tree=tree, footprint=footprint))
 
 
 @pytest.mark.parametrize(("code", "ground"), GROUNDS)
-async def test_a_patch_answers_for_what_it_did_to_its_ground_and_for_nothing_before(
+async def test_a_patch_is_judged_by_its_own_changes_and_not_by_earlier_ones(
     tmp_path: Path, code: str, ground: Mapping[str, str]
 ) -> None:
     root = repository(tmp_path / "repo", FILES)
@@ -224,7 +224,7 @@ async def test_a_patch_answers_for_what_it_did_to_its_ground_and_for_nothing_bef
     assert (alone.status, {reason.code for reason in alone.reasons}) == ("rejected", {code})
 
 
-async def test_a_link_in_the_place_of_a_file_is_outside_of_a_footprint_of_symbols(tmp_path: Path) -> None:
+async def test_a_link_in_place_of_a_file_is_outside_a_footprint_of_symbols(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", FILES)
     git(root, "checkout", "--quiet", "-b", "work")
     (root / "one.py").unlink()
@@ -238,7 +238,7 @@ async def test_a_link_in_the_place_of_a_file_is_outside_of_a_footprint_of_symbol
     assert by_file.status == "accepted"
 
 
-async def test_a_link_that_was_in_the_ground_is_nobodys_new_way_out(tmp_path: Path) -> None:
+async def test_a_link_of_the_starting_tree_is_not_a_new_outward_link(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", FILES)
     (root / "out").symlink_to("/etc/passwd")
     under = made(root, "ground", {})
@@ -248,21 +248,21 @@ async def test_a_link_that_was_in_the_ground_is_nobodys_new_way_out(tmp_path: Pa
     assert [reason.code for reason in alone.reasons] == ["link"]
 
 
-async def test_a_patch_that_leaves_its_ground_as_it_is_is_empty(tmp_path: Path) -> None:
+async def test_a_patch_without_changes_to_its_starting_tree_is_empty(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", FILES)
     under = made(root, "ground", {"other.py": "X = 2\n"})
     on, alone = await gated_on(root, under, under, None)
     assert ([reason.code for reason in on.reasons], alone.status) == (["empty"], "accepted")
 
 
-async def test_taking_back_all_that_the_ground_did_is_a_change(tmp_path: Path) -> None:
+async def test_reverting_everything_of_the_starting_tree_is_a_change(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", FILES)
     under = made(root, "ground", {"other.py": "X = 2\n"})
     on, alone = await gated_on(root, under, git(root, "rev-parse", "main^{tree}"), None)
     assert (on.files, [reason.code for reason in alone.reasons]) == ({"other.py"}, ["empty"])
 
 
-async def test_on_a_ground_the_whole_tree_is_judged(tmp_path: Path) -> None:
+async def test_with_another_starting_tree_the_whole_tree_is_judged(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", FILES)
     under = made(root, "ground", {"other.py": "X = 2\n"})
     tree, says = made(root, "work", {"new.py": "A = 1\n"}), Says()

@@ -1,4 +1,4 @@
-"""Generated unions through everything that `donewhen union` does: gates, merges by syntax, real checks, the search."""
+"""Generated unions through all of `donewhen union`: gates, merges by syntax, real checks, the search."""
 
 import itertools
 import random
@@ -25,11 +25,11 @@ CASES: list[tuple[str, Kind]] = [
     *((".ts", kind) for kind in (unions.pair, unions.order_dependent)),
 ]
 PATCHES = 4
-"""In each; what 32 of them cost is shown by the bench."""
+"""In each; the bench shows the cost of 32."""
 
 
 async def united(root: Path, words: Sequence[str]) -> tuple[United, int]:
-    """The union, and how many checks were really run to search for it."""
+    """The union, and the number of checks that ran in the search."""
     told: list[Event] = []
     async with open_workplace(root) as place:
         combined = await combine(place, contract_in(place.settings), place.repo.head, words, told.append)
@@ -54,14 +54,14 @@ def assert_exact(union: Union, found: United) -> None:
 
 
 def clashing(kind: Kind, count: int) -> Union:
-    """The first union of a kind that has its clash; some depend on an order that is not that of the patches."""
+    """The first union of a kind that has its conflict; some depend on another order than that of the patches."""
     made = (generated(kind, count, seed) for seed in itertools.count())
     return next(union for union in made if union.real or not union.clashes)
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("ending", "kind"), CASES, ids=[f"{ending[1:]}-{kind.__name__}" for ending, kind in CASES])
-async def test_the_blame_is_exact_in_real_projects(
+async def test_culprits_are_found_exactly_in_real_projects(
     ending: str, kind: Kind, tmp_path: Path, show_table: Callable[[str], None]
 ) -> None:
     needs("bwrap")

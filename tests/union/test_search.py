@@ -1,6 +1,7 @@
-"""A red union is searched: who is kept, who is blamed with whom, by which check, and in how many judgements.
+"""The search in a red union: which patches are kept, the culprits with their partners and checks, and the number of
+verdicts.
 
-Every answer is known by construction (see `unions`); no check wavers here, that is `test_flaky_search`.
+Every answer is known by construction (see `unions`); flaky checks are in `test_flaky_search`.
 """
 
 import math
@@ -31,12 +32,12 @@ def searched(union: Union, at_once: int = 1, most_runs: int | None = None) -> tu
 
 
 def apart(*ids: str) -> tuple[SearchItem, ...]:
-    """Patches that share no files."""
+    """Patches without common files."""
     return tuple(SearchItem(id, frozenset({f"{id}.py"})) for id in ids)
 
 
 def assert_exact(union: Union, found: SearchResult) -> None:
-    """Everybody who is blamed stands in a clash that is real, the last of it, with its partner and its check."""
+    """Every culprit is the last patch of a real conflict, with its partner and its check."""
     order = [item.id for item in by_risk(union.items)]
     blames = {(blame.culprit, blame.partner, blame.check) for blame in found.blames}
     if union.hub:
@@ -59,7 +60,8 @@ def assert_exact(union: Union, found: SearchResult) -> None:
 
 
 def most_runs(union: Union, at_once: int) -> int:
-    """What is promised: one, for each culprit a search of the order and one for its partner, and one for each part."""
+    """The promised bound: one, for each culprit a search of the order and one for its partner, and one for each
+    part."""
     steps = math.ceil(math.log2(len(union.items)))
     culprits = 2 if union.hub else len(union.real)
     parts = min(at_once, len(components(union.items))) if at_once > 1 and culprits else 0
@@ -78,7 +80,7 @@ def assert_within_bounds(union: Union, found: SearchResult, judging: Judging, at
 
 @pytest.mark.parametrize("at_once", LANES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_blame_is_exact_and_within_the_promised_number_of_judgements(kind: object, at_once: int) -> None:
+def test_culprits_are_found_exactly_within_the_promised_number_of_verdicts(kind: object, at_once: int) -> None:
     [make] = [one for one in KINDS if one is kind]
     for count in (2, 3, 4, 5, 8, 13, 16, 32):
         for seed in range(4):
@@ -95,7 +97,7 @@ def test_blame_is_exact_and_within_the_promised_number_of_judgements(kind: objec
     seed=st.integers(0, 2**32),
     at_once=st.sampled_from(LANES),
 )
-def test_blame_is_exact_for_any_seed(kind: object, count: int, seed: int, at_once: int) -> None:
+def test_culprits_are_found_exactly_for_any_seed(kind: object, count: int, seed: int, at_once: int) -> None:
     [make] = [one for one in KINDS if one is kind]
     union = generated(make, count, seed)
     found, judging = searched(union, at_once)
@@ -105,7 +107,7 @@ def test_blame_is_exact_for_any_seed(kind: object, count: int, seed: int, at_onc
 
 @st.composite
 def tangles(draw: st.DrawFn) -> Union:
-    """Patches with any clashes among them, overlapping as they like."""
+    """Patches with any conflicts, overlapping in any way."""
     ids = [f"p{number}" for number in range(draw(st.integers(1, 9)))]
     files = st.frozensets(st.sampled_from("abcdef"), min_size=1, max_size=2)
     items = tuple(SearchItem(id, draw(files)) for id in ids)
@@ -120,7 +122,7 @@ def is_red(union: Union, members: Members) -> bool:
 
 @settings(max_examples=examples(150), deadline=None)
 @given(union=tangles(), at_once=st.sampled_from(LANES))
-def test_nobody_who_was_left_out_could_be_added_to_what_is_kept(union: Union, at_once: int) -> None:
+def test_no_left_out_patch_could_be_added_to_the_kept_set(union: Union, at_once: int) -> None:
     found, judging = searched(union, at_once)
     assert found.kept in judging.green or not found.kept
     missing = [id for id in union.ids if id not in found.kept]
@@ -133,7 +135,7 @@ def test_nobody_who_was_left_out_could_be_added_to_what_is_kept(union: Union, at
 
 
 class Whimsical:
-    """A probe whose verdicts follow no rule but are always the same: more patches may be greener than fewer."""
+    """An oracle with arbitrary but constant verdicts: more patches may be greener than fewer."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -151,7 +153,7 @@ class Whimsical:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 12), at_once=st.sampled_from(LANES))
-def test_checks_that_get_greener_with_more_patches_do_not_lead_a_search_astray(
+def test_checks_that_become_green_with_more_patches_do_not_mislead_the_search(
     seed: int, count: int, at_once: int
 ) -> None:
     probe = Whimsical(seed)
@@ -171,7 +173,7 @@ def test_a_union_of_nothing_is_not_judged() -> None:
     assert (found.kept, found.blames, judging.runs) == ((), (), 0)
 
 
-def test_where_everybody_is_red_alone_each_is_blamed_alone() -> None:
+def test_if_every_patch_is_red_alone_each_is_its_own_culprit() -> None:
     union = Union("all bad", apart("a", "b", "c"), tuple(Clash((id,)) for id in "abc"))
     found, _ = searched(union)
     assert found.kept == ()
@@ -180,14 +182,14 @@ def test_where_everybody_is_red_alone_each_is_blamed_alone() -> None:
     ]
 
 
-def test_of_three_that_only_clash_together_the_last_is_blamed_and_the_others_are_named() -> None:
+def test_of_three_patches_that_fail_only_together_the_last_is_the_culprit_and_the_others_are_named() -> None:
     union = Union("triple", apart("a", "b", "c", "d"), (Clash(("a", "c", "d")),))
     [blame] = searched(union)[0].blames
     assert (blame.culprit, blame.partner) == ("d", None)
     assert {"a", "c"} <= set(blame.also_in)
 
 
-def test_patches_that_cannot_be_merged_are_found_without_judging_anything_but_what_is_left() -> None:
+def test_merge_conflicts_are_found_without_extra_verdicts() -> None:
     clashes = (Clash(("b", "g"), None), Clash(("a", "c", "h"), None))
     found, judging = searched(Union("no merge", apart(*"abcdefgh"), clashes))
     assert found.kept == ("a", "b", "c", "d", "e", "f")
@@ -199,20 +201,20 @@ def test_patches_that_cannot_be_merged_are_found_without_judging_anything_but_wh
     assert judging.runs == 1
 
 
-def test_one_that_fights_with_many_is_left_out_instead_of_them() -> None:
+def test_a_patch_in_conflict_with_many_is_left_out_instead_of_them() -> None:
     union = Union("hub", apart("hub", "a", "b", "c", "d"), tuple(Clash(("hub", id)) for id in "abcd"), hub="hub")
     found, _ = searched(union)
     assert found.kept == ("a", "b", "c", "d")
     assert [(blame.culprit, blame.partner) for blame in found.blames] == [("hub", "a")]
 
 
-def test_one_that_fights_with_two_who_fight_with_each_other_stays() -> None:
+def test_a_patch_in_conflict_with_two_conflicting_ones_stays() -> None:
     clashes = (Clash(("hub", "a")), Clash(("hub", "b")), Clash(("a", "b")))
     found, _ = searched(Union("ring", apart("hub", "a", "b", "c"), clashes))
     assert found.kept == ("hub", "c")
 
 
-def test_what_was_judged_alone_before_is_not_judged_alone_again() -> None:
+def test_a_patch_judged_alone_before_is_not_judged_alone_again() -> None:
     plain = Union("pair", apart("a", "b", "c", "d"), (Clash(("a", "d")),))
     gated = Union(
         "pair", tuple(SearchItem(item.id, item.files, green_alone=True) for item in plain.items), plain.clashes
@@ -229,7 +231,7 @@ def test_a_single_patch_is_proven_even_if_it_was_green_alone_before() -> None:
     assert judging.runs == 1
 
 
-def test_a_check_that_was_red_is_run_first_from_then_on() -> None:
+def test_a_check_that_was_red_runs_first_afterwards() -> None:
     union = Union("pair", apart(*"abcdefgh"), (Clash(("b", "g"), CHECKS[-1]),))
     asked: list[tuple[str, ...]] = []
 
@@ -259,7 +261,7 @@ def test_two_unions_with_the_same_tree_are_judged_once() -> None:
 
 
 @pytest.mark.parametrize("at_once", LANES)
-def test_when_no_judgements_are_left_the_largest_green_union_is_kept_and_the_rest_is_named(at_once: int) -> None:
+def test_without_remaining_verdicts_the_largest_green_union_is_kept_and_the_rest_is_named(at_once: int) -> None:
     union = Union("pairs", apart(*"abcdefgh"), (Clash(("a", "f")), Clash(("b", "h")), Clash(("c",))))
     needed = searched(union, at_once)[1].runs
     for most in range(needed + 1):
@@ -271,7 +273,7 @@ def test_when_no_judgements_are_left_the_largest_green_union_is_kept_and_the_res
     assert searched(union, at_once, needed)[0].left == ()
 
 
-# -- what a probe may do --
+# -- the oracle --
 
 
 class Broken(Exception):
@@ -280,7 +282,7 @@ class Broken(Exception):
 
 @pytest.mark.parametrize("at_once", LANES)
 @pytest.mark.parametrize("good", [0, 1, 2, 5])
-def test_what_a_probe_raises_reaches_the_caller_as_it_is(at_once: int, good: int) -> None:
+def test_an_exception_of_the_oracle_reaches_the_caller_unchanged(at_once: int, good: int) -> None:
     class Breaking(Judging):
         async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
             if self.runs == good:
@@ -298,7 +300,7 @@ def test_what_a_probe_raises_reaches_the_caller_as_it_is(at_once: int, good: int
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("at_once", LANES)
-async def test_a_cancelled_search_leaves_no_judgement_behind(at_once: int) -> None:
+async def test_a_cancelled_search_leaves_no_running_verdict(at_once: int) -> None:
     union = Union("bad", apart(*"abcdefgh"), tuple(Clash((id,)) for id in "abcdefgh"))
     going: set[str] = set()
     all_busy = anyio.Event()
@@ -328,14 +330,14 @@ async def test_a_cancelled_search_leaves_no_judgement_behind(at_once: int) -> No
     assert not going
 
 
-# -- the order of trying --
+# -- the order --
 
 
 def ids(items: list[SearchItem]) -> list[str]:
     return [item.id for item in items]
 
 
-def test_the_harmless_are_tried_first_and_ties_stay_as_given() -> None:
+def test_harmless_patches_are_tried_first_and_ties_keep_their_order() -> None:
     items = [
         SearchItem("risky", frozenset("x"), risk=(1,)),
         SearchItem("shares much", frozenset("abc")),
@@ -358,7 +360,7 @@ def test_components_are_joined_by_any_chain_of_common_files() -> None:
 
 
 @given(st.lists(st.frozensets(st.sampled_from("abcdefghijkl"), max_size=3), max_size=12), st.integers(1, 4))
-def test_lanes_share_no_files_and_leave_nobody_out(touched: list[frozenset[str]], most: int) -> None:
+def test_lanes_share_no_files_and_contain_every_patch(touched: list[frozenset[str]], most: int) -> None:
     items = [SearchItem(str(number), files) for number, files in enumerate(touched)]
     dealt = lanes(components(items), most)
     assert len(dealt) <= most

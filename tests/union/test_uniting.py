@@ -1,4 +1,4 @@
-"""From patches to a union, step by step: real trees, and a judge that says what a scene decided about their members."""
+"""From patches to a union, step by step: real trees, and a judge with results by member."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -25,21 +25,21 @@ from repositories import git, opened, repository
 
 pytestmark = pytest.mark.anyio
 Work = Mapping[str, Sequence[str]]
-"""By patch, the names of the modules that it brings. A module is there or not; nothing else matters to a scene."""
+"""By patch, the modules that it brings. A scene depends only on which modules exist."""
 Rule = Callable[[frozenset[str]], Mapping[str, DeltaKind | CheckDelta]]
-"""Which modules are there → how the checks stand. `works` is green unless it says otherwise."""
+"""Existing modules → check results. `works` is green unless stated otherwise."""
 
 
 @dataclass
 class Judge:
-    """Says what a rule says about the modules of a tree."""
+    """Return the result of a rule for the modules of a tree."""
 
     store: Store
     rule: Rule
     when_proven: Rule | None = None
-    """Said instead where a judgement has to be believable."""
+    """The result when a verdict has to be believable."""
     proven: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
-    """What was judged as a union with all that makes a green believable."""
+    """Unions that were judged with the full proof."""
 
     async def __call__(
         self,
@@ -100,7 +100,7 @@ async def scene(
     keeps_gains: bool = True,
     when_proven: Rule | None = None,
 ) -> AsyncGenerator[Scene]:
-    """Patches that stand on the base, or on a ground that has modules already."""
+    """Patches on the base, or on a starting tree that already has modules."""
     repo = repository(root / "repo", {"first.py": "FIRST = 1\n"})
     base, under = tree_of(repo), tree_of(repo, *ground)
     on = under if ground else ""
@@ -153,17 +153,17 @@ def large(id: str) -> dict[str, list[str]]:
     return {id: [id, f"{id}_more", f"{id}_still_more"]}
 
 
-# -- one step after the other --
+# -- step by step --
 
 
-async def test_a_patch_is_told_while_it_is_judged_and_when_it_is(tmp_path: Path) -> None:
+async def test_a_patch_is_reported_while_and_after_it_is_judged(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a"), lambda _: {"works": "turned"}) as here:
         gated = await here.uniting.gate_one(here.patches[0])
         assert gated.status == "rejected"
         assert [type(event) for event in here.told] == [SubtaskVerifying, SubtaskGated]
 
 
-async def test_the_steps_one_by_one_tell_and_keep_the_same_as_all_at_once(tmp_path: Path) -> None:
+async def test_single_steps_report_and_keep_the_same_as_one_call(tmp_path: Path) -> None:
     def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         return {"works": "turned" if "bad" in there or {"a", "x"} <= there else "kept"}
 
@@ -184,7 +184,7 @@ async def test_one_process_reads_the_texts_of_all_patches(tmp_path: Path) -> Non
         assert here.uniting.gate.reader.processes == 1
 
 
-async def test_a_patch_that_comes_later_can_be_put_together_with_the_others(tmp_path: Path) -> None:
+async def test_a_later_patch_can_be_combined_with_the_others(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "b"), lambda _: {}) as here:
         first, later = here.patches
         known = {first.id: first}
@@ -195,17 +195,17 @@ async def test_a_patch_that_comes_later_can_be_put_together_with_the_others(tmp_
         assert (await here.uniting.combine(gated)).kept == ("a", "b")
 
 
-async def test_without_anything_accepted_the_ground_stays_and_nothing_is_told_of_a_union(tmp_path: Path) -> None:
+async def test_without_an_accepted_patch_the_starting_tree_stays_and_no_union_is_reported(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a"), lambda _: {"works": "unknown"}, ground=["g"]) as here:
         found = await here.uniting.combine_all(here.patches)
         assert (found.kept, found.together.tree) == ((), here.patches[0].on)
         assert [type(event) for event in here.told] == [SubtaskVerifying, SubtaskGated]
 
 
-# -- on a ground --
+# -- on another starting tree --
 
 
-async def test_what_is_in_the_ground_is_part_of_the_union_and_not_applied_again(tmp_path: Path) -> None:
+async def test_patches_in_the_starting_tree_are_part_of_the_union_and_not_applied_again(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "c"), lambda _: {}, ground=["g"]) as here:
         found = await here.uniting.combine_all(here.patches)
         (verified,) = [event for event in here.told if isinstance(event, UnionVerified)]
@@ -215,14 +215,14 @@ async def test_what_is_in_the_ground_is_part_of_the_union_and_not_applied_again(
         assert here.judge.proven == [frozenset({"g", "a", "c"})]
 
 
-async def test_a_patch_that_stands_elsewhere_is_never_merged(tmp_path: Path) -> None:
+async def test_a_patch_with_another_starting_tree_is_never_merged(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a"), lambda _: {}, ground=["g"]) as here:
         here.uniting.integration.base = here.uniting.gate.base
         with pytest.raises(AssertionError, match="does not stand on"):
             await here.uniting.combine_all(here.patches)
 
 
-async def test_on_a_ground_as_well_a_goal_that_one_reaches_and_another_breaks_is_blamed_on_the_two(
+async def test_on_another_starting_tree_a_goal_that_one_reaches_and_another_breaks_names_both(
     tmp_path: Path,
 ) -> None:
     async with scene(tmp_path, alone("a", "b", "x"), broken_by("x"), ground=["g"]) as here:
@@ -232,7 +232,7 @@ async def test_on_a_ground_as_well_a_goal_that_one_reaches_and_another_breaks_is
     assert set(found.kept) == {"a", "b", "x"} - {dropped.patch}
 
 
-# -- what was reached stays reached --
+# -- goals stay reached --
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ async def test_on_a_ground_as_well_a_goal_that_one_reaches_and_another_breaks_is
     [({**alone("b"), **large("x")}, "x", "b"), ({**large("b"), **alone("x")}, "b", "x")],
     ids=["who breaks it comes last", "who reaches it comes last"],
 )
-async def test_a_goal_that_one_reaches_and_another_breaks_is_blamed_on_the_two(
+async def test_a_goal_that_one_reaches_and_another_breaks_names_both(
     tmp_path: Path, work: Work, culprit: str, partner: str
 ) -> None:
     async with scene(tmp_path, work, broken_by("x")) as here:
@@ -262,18 +262,18 @@ async def test_without_gains_to_keep_a_goal_decides_nothing(tmp_path: Path) -> N
     [goal(lambda _: False), goal(lambda there: not {"a", "b"} ^ there), goal(lambda there: {"a", "b", "x"} <= there)],
     ids=["by nobody", "by two and broken by the third", "by all"],
 )
-async def test_a_goal_that_nobody_reaches_alone_does_not_matter(tmp_path: Path, rule: Rule) -> None:
+async def test_a_goal_that_no_patch_reaches_alone_does_not_count(tmp_path: Path, rule: Rule) -> None:
     found = await united(tmp_path, alone("a", "b", "x"), rule)
     assert (found.kept, found.dropped, found.runs) == (("a", "b", "x"), (), 1)
 
 
-async def test_a_goal_that_is_reached_together_by_another_way_is_kept(tmp_path: Path) -> None:
+async def test_a_goal_reached_together_in_another_way_is_kept(tmp_path: Path) -> None:
     found = await united(tmp_path, alone("b", "c", "x"), goal(lambda t: "c" in t or ("b" in t and "x" not in t)))
     assert (found.kept, found.dropped) == (("b", "c", "x"), ())
 
 
 @pytest.mark.parametrize("work", [alone("a", "b", "x"), alone("x", "b", "a"), {**large("b"), **alone("x", "a")}])
-async def test_of_three_the_harmless_one_is_kept_and_never_named(tmp_path: Path, work: Work) -> None:
+async def test_of_three_patches_the_harmless_one_is_kept_and_never_named(tmp_path: Path, work: Work) -> None:
     found = await united(tmp_path, work, broken_by("x"))
     (dropped,) = found.dropped
     assert named(dropped) == {"b", "x"}
@@ -287,7 +287,7 @@ async def test_a_goal_that_two_break_only_together_needs_all_three(tmp_path: Pat
     assert all(id in dropped.detail for id in found.kept)
 
 
-async def test_two_who_break_the_goal_of_each_other_are_found(tmp_path: Path) -> None:
+async def test_two_patches_that_break_each_other_s_goal_are_found(tmp_path: Path) -> None:
     def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         both = {"b", "c"} <= there
         return {
@@ -301,16 +301,16 @@ async def test_two_who_break_the_goal_of_each_other_are_found(tmp_path: Path) ->
     assert found.flaky == ()
 
 
-async def test_a_union_without_who_reached_the_goal_is_not_asked_for_it(tmp_path: Path) -> None:
-    """Two break it; leaving out the one who reached it costs less than both of them."""
+async def test_a_union_without_the_patch_that_reached_a_goal_need_not_reach_it(tmp_path: Path) -> None:
+    """Two break it; leaving out the one that reached it costs less than leaving out both of them."""
     rule = goal(lambda there: "b" in there and not there & {"x", "y"})
     found = await united(tmp_path, alone("b", "x", "y"), rule)
     assert found.kept == ("x", "y")
     assert [one.patch for one in found.dropped] == ["b"]
 
 
-async def test_the_same_files_from_other_patches_are_not_asked_for_what_those_reached(tmp_path: Path) -> None:
-    """All that `b` brings is in `x` too, so with and without `b` a union has the same tree; `a` has no part in it."""
+async def test_the_same_tree_from_other_patches_need_not_reach_their_goals(tmp_path: Path) -> None:
+    """All modules of `b` are in `x` too, so a union has the same tree with and without `b`; `a` is not involved."""
     work = {"a": ["a"], "b": ["b"], "x": ["b", "x"]}
     found = await united(tmp_path, work, broken_by("x"))
     (dropped,) = found.dropped
@@ -318,7 +318,7 @@ async def test_the_same_files_from_other_patches_are_not_asked_for_what_those_re
     assert found.kept == ("a", "b")
 
 
-async def test_what_is_kept_was_proven_with_what_it_reached(tmp_path: Path) -> None:
+async def test_the_kept_union_was_proven_with_its_goals(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "b", "x"), broken_by("x")) as here:
         found = await here.uniting.combine_all(here.patches)
         assert here.judge.proven == [frozenset(found.kept)]
@@ -326,7 +326,7 @@ async def test_what_is_kept_was_proven_with_what_it_reached(tmp_path: Path) -> N
     assert found.judgement.lacking(found.judgement.gains) == ()
 
 
-async def test_a_goal_that_is_lost_only_when_it_must_be_believable_is_searched_for_again(tmp_path: Path) -> None:
+async def test_a_goal_lost_only_by_the_stricter_proof_is_searched_again(tmp_path: Path) -> None:
     reached = goal(lambda there: "b" in there)
     async with scene(tmp_path, alone("a", "b", "x"), reached, when_proven=broken_by("x")) as here:
         found = await here.uniting.combine_all(here.patches)
@@ -335,7 +335,7 @@ async def test_a_goal_that_is_lost_only_when_it_must_be_believable_is_searched_f
     assert len(found.kept) == 2
 
 
-# -- test by test --
+# -- by test --
 
 
 def by_test(*passed: str, stands: DeltaKind = "open", status: str = "fail", quarantined: bool = False) -> CheckDelta:
@@ -370,7 +370,7 @@ def told_by_tests(of_b: CheckDelta, of_both: CheckDelta, otherwise: CheckDelta |
         "a test nobody reached",
     ],
 )
-async def test_in_a_check_that_stays_red_each_test_that_was_reached_counts(
+async def test_in_a_check_that_stays_red_each_fixed_test_counts(
     tmp_path: Path, of_b: CheckDelta, of_both: CheckDelta, lost: bool
 ) -> None:
     found = await united(tmp_path, alone("a", "b", "x"), told_by_tests(of_b, of_both))
@@ -378,7 +378,7 @@ async def test_in_a_check_that_stays_red_each_test_that_was_reached_counts(
 
 
 async def test_two_checks_that_are_always_red_together_are_not_called_flaky(tmp_path: Path) -> None:
-    """The second of them is known from another pair, and so is asked about first."""
+    """The second of them is known from another pair, and so is tried first."""
 
     def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         both, others = {"a", "x"} <= there, {"c", "y"} <= there
@@ -402,7 +402,7 @@ GAINS = st.frozensets(st.tuples(NAMES, st.sampled_from(["", "t1", "t2"])))
 
 
 @given(JUDGEMENTS, GAINS, GAINS)
-def test_nothing_is_lost_of_what_is_there_and_who_expects_more_misses_no_less(
+def test_present_gains_are_never_missing_and_expecting_more_never_misses_less(
     said: CheckDeltas, some: Gains, more: Gains
 ) -> None:
     assert said.lacking(said.gains) == ()

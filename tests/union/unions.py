@@ -1,7 +1,7 @@
-"""Unions of patches with known answers, and a probe that judges them as checks would, with good and bad moments.
+"""Unions of patches with known answers, and an oracle that judges them like checks, with optional flaky verdicts.
 
-Every answer is known by construction: which sets of patches are red together, in which order, by which check. Nothing
-here searches. Seeded throughout: the same seed gives the same union and the same bad moments.
+Every answer is known by construction: which sets of patches are red together, in which order, by which check.
+Nothing here searches. Everything is seeded: the same seed gives the same union and the same flaky verdicts.
 """
 
 import random
@@ -32,13 +32,13 @@ class Clash:
 
 @dataclass(frozen=True)
 class Union:
-    """Patches in the order in which they are applied, and all that is wrong with them."""
+    """Patches in the order of application, and all their conflicts."""
 
     kind: str
     items: tuple[SearchItem, ...]
     clashes: tuple[Clash, ...] = ()
     hub: str | None = None
-    """The one that fights with several."""
+    """The patch in conflict with several others."""
 
     @property
     def ids(self) -> Members:
@@ -46,7 +46,7 @@ class Union:
 
     @property
     def real(self) -> tuple[Clash, ...]:
-        """The clashes that show when everything is applied."""
+        """The conflicts that show when everything is applied."""
         return tuple(clash for clash in self.clashes if clash.shows_in(self.ids))
 
     def turned(self, members: Members) -> set[str]:
@@ -55,7 +55,7 @@ class Union:
 
 @dataclass
 class Judging:
-    """A probe. Each run of a check may have a bad moment: red though it should be green, or the other way round."""
+    """An oracle. Each run of a check may be flaky: red instead of green, or the reverse."""
 
     union: Union
     false_red: float = 0.0
@@ -96,7 +96,7 @@ class Judging:
 
 
 def is_wrong(union: Union, culprit: str, partner: str | None) -> bool:
-    """Whether a blame names somebody who has no part in a clash, or two who have none in the same."""
+    """True if a culprit or its partner is not part of a common conflict."""
     blamed = {culprit, partner} - {None}
     return not any(blamed <= set(clash.members) for clash in union.real)
 
@@ -105,7 +105,7 @@ def is_wrong(union: Union, culprit: str, partner: str | None) -> bool:
 
 
 def patches(count: int, chance: random.Random) -> list[SearchItem]:
-    """Patches that touch files of a small project: some alone with theirs, some not."""
+    """Patches on the files of a small project: some with separate files, some not."""
     pool = [f"src/f{number}.py" for number in range(2 * count)]
     return [SearchItem(f"p{number}", frozenset(chance.sample(pool, chance.randint(1, 3)))) for number in range(count)]
 
@@ -115,7 +115,7 @@ def touching(item: SearchItem, *more: str) -> SearchItem:
 
 
 def sharing(items: list[SearchItem], chosen: Sequence[SearchItem], path: str) -> tuple[SearchItem, ...]:
-    """The same patches, of which the chosen ones touch one file in common."""
+    """The same patches, of which the chosen ones touch one common file."""
     return tuple(touching(item, path) if item in chosen else item for item in items)
 
 
@@ -143,7 +143,7 @@ def pair_across_files(items: list[SearchItem], chance: random.Random) -> Union:
 
 
 def order_dependent(items: list[SearchItem], chance: random.Random) -> Union:
-    """Red only when the one comes after the other; half of them are applied the other way round."""
+    """Red only if one comes after the other; half of them are applied in the reverse order."""
     chosen = tuple(item.id for item in chance.sample(items, 2))
     return Union("in order", tuple(items), (Clash(chosen, chance.choice(CHECKS), ordered=True),))
 

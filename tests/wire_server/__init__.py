@@ -1,6 +1,6 @@
-"""A server that speaks the wires of model providers and does what a script says, faults included.
+"""A server that speaks the wires of model providers and follows a script, including faults.
 
-Standard library only. Start it inside a test with `serving(...)`, or by itself with `python -m wire_server`.
+Standard library only. Start it inside a test with `serving(...)`, or alone with `python -m wire_server`.
 """
 
 from .answers import Answer, SaidCall, Wire, frames, wire_of

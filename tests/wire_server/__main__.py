@@ -1,7 +1,7 @@
-"""`python -m wire_server SCRIPT`: the server by itself, for programs that are given its address.
+"""`python -m wire_server SCRIPT`: the server alone, for programs that get its address.
 
-A script is a list of steps like those of `scripted:` files (`text`, `tool`, `tools`, `say`, `usage`), or
-`{"status": 429, "body": …, "headers": {…}}`. The address is the first line that is printed; it ends with its input.
+A script is a list of steps like those of `scripted:` files (`text`, `tool`, `tools`, `say`, `usage`), or `{"status":
+429, "body": …, "headers": {…}}`. The first printed line is the address; the server ends with its input.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""One answer of a model, in the events that each provider would send for it. Pure: bytes out, no sockets.
+"""One reply of a model in the events of each provider. Pure: bytes out, no sockets.
 
 The shapes are those that the official libraries read; a test drives each of them against this server.
 """
@@ -30,15 +30,15 @@ class Answer:
     text: str = ""
     calls: tuple[SaidCall, ...] = ()
     thinking: str = ""
-    """What the model reasoned; its signature or encrypted form is made of it."""
+    """The model's reasoning; its signature or encrypted form is derived from it."""
     input: int = 100
     output: int = 10
     cache_read: int = 0
     cache_write: int = 0
     stop: str = ""
-    """The provider's own word for why it ended; empty for the usual one."""
+    """The provider's own finish reason; empty for the usual one."""
     number: int = 1
-    """Part of its id, where a program tells answers apart by that; the server counts."""
+    """Part of its id, for programs that distinguish replies by it; the server counts."""
 
 
 def wire_of(path: str) -> Wire | None:
@@ -47,7 +47,7 @@ def wire_of(path: str) -> Wire | None:
 
 
 def frames(wire: Wire, answer: Answer) -> list[bytes]:
-    """The events of an answer, each as the bytes that are sent for it; the last one is the end marker."""
+    """The events of a reply, each as its bytes; the last one is the end marker."""
     match wire:
         case "openai-chat":
             return [*(_data(chunk) for chunk in _chat(answer)), b"data: [DONE]\n\n"]
@@ -68,7 +68,7 @@ def _typed(event: dict[str, Any]) -> bytes:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """A text as it streams: in up to three parts."""
+    """A streamed text: in up to three parts."""
     size = max(1, -(-len(text) // 3))
     yield from (text[start : start + size] for start in range(0, len(text), size))
 

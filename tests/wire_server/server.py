@@ -1,6 +1,6 @@
-"""The server behind the script: HTTP/1.1 on a port of the loopback, one act per request, everything it received kept.
+"""The server of the script: HTTP/1.1 on a loopback port, one act per request, everything received is kept.
 
-It does not know what an answer means; an act that is a fault breaks the answer at the level of bytes and sockets.
+It does not know the meaning of a reply; a fault breaks the reply at the level of bytes and sockets.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ ANTHROPIC_PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
 @dataclass(frozen=True)
 class Says:
-    """The answer, whole, with a gap between its events if that is wanted."""
+    """The complete reply, optionally with a gap between its events."""
 
     answer: Answer
     gap_secs: float = 0.0
@@ -36,14 +36,14 @@ class Refuses:
 
 @dataclass(frozen=True)
 class Sends:
-    """Any bytes as the body of a stream, which ends properly after them; made for the wire that is asked over."""
+    """Any bytes as the body of a stream that ends properly; made for the requested wire."""
 
     body: bytes | Callable[[Wire], bytes]
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """The first events of an answer; then the connection is cut (or, orderly, the stream ends)."""
+    """The first events of a reply; then the connection is cut (or, orderly, the stream ends)."""
 
     answer: Answer
     events: int
@@ -52,7 +52,7 @@ class Cuts:
 
 @dataclass(frozen=True)
 class Stalls:
-    """The first events of an answer, and half of the next; then nothing, with the connection open."""
+    """The first events of a reply, and half of the next; then nothing, with the connection open."""
 
     answer: Answer
     events: int
@@ -65,7 +65,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class Pings:
-    """The first events of an answer, then signs of life for ever."""
+    """The first events of a reply, then keep-alive events without end."""
 
     answer: Answer
     events: int = 0
@@ -77,12 +77,12 @@ class Received:
     headers: Mapping[str, str]
     body: bytes
     connection: int
-    """The port that it came from: the same for requests over one connection."""
+    """The source port: the same for requests over one connection."""
 
 
 @dataclass(frozen=True)
 class Decides:
-    """Whatever the request deserves; asked in the thread of that request, so it may wait for others."""
+    """Computed from the request; called in the thread of that request, so it may wait for others."""
 
     act: "Callable[[Received], Act]"
 
@@ -92,15 +92,15 @@ Act = Says | Refuses | Sends | Cuts | Stalls | Silent | Pings | Decides
 
 @dataclass
 class WireServer:
-    """What was received, and what is still to be done. The last act is repeated when `again` is set."""
+    """What was received, and the remaining acts. With `again` the last act repeats."""
 
     acts: list[Act]
     again: bool = False
     besides: Act | None = None
-    """What a request to a model that offers no tools gets (titles, summaries); None: they are part of the script."""
+    """The reply to a request that offers no tools (titles, summaries); None: they are part of the script."""
     received: list[Received] = field(init=False, default_factory=list[Received])
     asides: list[Received] = field(init=False, default_factory=list[Received])
-    """Requests that the script is not for: other paths, and those that `besides` answers."""
+    """Requests outside the script: other paths, and those that `besides` answers."""
     closing: threading.Event = field(init=False, default_factory=threading.Event)
     port: int = field(init=False, default=0)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
@@ -124,7 +124,7 @@ class WireServer:
 def serving(
     *acts: Act, again: bool = False, besides: Act | None = None, port: int = 0, tls: ssl.SSLContext | None = None
 ) -> Generator[WireServer]:
-    """A server for as long as the block lasts."""
+    """A server for the duration of the block."""
     script = WireServer(list(acts), again, besides)
     server = _Server(("127.0.0.1", port), _Handler)
     server.script = script
@@ -148,7 +148,7 @@ class _Server(ThreadingHTTPServer):
     script: WireServer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is part of most scripts."""
+        """A disconnecting client is part of most scripts."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,6 +1,6 @@
-"""One answer of a model in one piece, for programs that do not ask for a stream; and what else they look up. Pure.
+"""One reply of a model in one piece, for programs that do not ask for a stream; and other lookups. Pure.
 
-Which request is answered so, and which act it uses up, is the server's to say.
+The server decides which request is answered so, and which act it uses.
 """
 
 import json
@@ -13,7 +13,7 @@ CREATED = 1763251200
 
 
 def whole(wire: Wire, answer: Answer) -> bytes:
-    """The body of an answer that is not streamed."""
+    """The body of a reply that is not streamed."""
     match wire:
         case "openai-chat":
             value = _chat(answer)
@@ -27,7 +27,7 @@ def whole(wire: Wire, answer: Answer) -> bytes:
 
 
 def aside(path: str) -> bytes | None:
-    """What is said to a question that is no turn of a model: which models there are, how many tokens a text has."""
+    """The answer to a request that is not a turn: the list of models, the number of tokens of a text."""
     plain = path.partition("?")[0]
     if plain.endswith(":countTokens"):
         return b'{"totalTokens": 10}'
@@ -40,7 +40,7 @@ def aside(path: str) -> bytes | None:
 
 
 def streams(path: str, body: bytes) -> bool:
-    """Whether the answer is asked for as a stream of events."""
+    """True if the request asks for a stream of events."""
     return ":streamGenerateContent" in path or _asked(body).get("stream") is True
 
 

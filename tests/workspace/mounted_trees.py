@@ -1,8 +1,8 @@
-"""Random trees with random mounts in them, and everything that a root can be asked to do there.
+"""Random trees with random mounts, and every operation of a root in them.
 
     python mounted_trees.py PLACE SEED COUNT
 
-Runs in a mount namespace of its own. Prints how many trees were tried and how many mounts were made.
+Runs in a separate mount namespace. Prints the number of trees and of mounts.
 """
 
 import os
@@ -45,7 +45,7 @@ def random_node(choose: random.Random) -> tuple[str, str]:
 
 
 def random_mount(choose: random.Random, root: Path) -> str:
-    """The place of a new mount: a directory of the tree at another place of it, or an empty file system."""
+    """The target of a new mount: another directory of the tree, or an empty file system."""
     found = [path for path, _, _ in os.walk(root) if path != str(root)]
     if not found:
         return ""

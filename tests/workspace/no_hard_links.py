@@ -1,6 +1,6 @@
 """donewhen on a machine whose file systems have no hard links: `no_hard_links.py ERRNO ARGUMENT...`.
 
-A filter of system calls gives that answer to every attempt to make one, in this process and in all that it starts. Some
+A system call filter gives that answer to every attempt to make one, in this process and all that it starts. Some
 file systems answer so (FAT, some network and FUSE ones), but few machines can mount one. With 0 there is no filter.
 """
 
@@ -33,7 +33,7 @@ def refuse_links(answer: int) -> None:
 
 
 def link_answer() -> int:
-    """What an attempt to make a link is answered; 0 for success."""
+    """The answer to an attempt to make a link; 0 for success."""
     with tempfile.TemporaryDirectory() as name, tempfile.NamedTemporaryFile(dir=name) as file:
         try:
             os.link(file.name, f"{name}/link")

@@ -1,8 +1,8 @@
-"""Change a tree all the while, at random: exchange names with each other, links with directories, the root with a link.
+"""Change a tree continuously at random: exchange names, links with directories, the root with a link.
 
     python racing_tree.py PLACE SEED
 
-Runs until it is killed. Says `ready` once it has begun.
+Runs until it is killed. Prints `ready` once it has started.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def main(place: str, seed: int) -> None:
     while True:
         for _ in range(8):
             rename(root, choose.choice(NAMES), root, choose.choice(NAMES), EXCHANGE)
-        if choose.random() < 0.5:  # the root itself, which ends where it was
+        if choose.random() < 0.5:  # the root itself, which returns to its place
             rename(above, b"root", above, b"link", EXCHANGE)
             rename(above, b"root", above, b"link", EXCHANGE)
 

@@ -1,6 +1,6 @@
-"""Sandboxes for tests: a checkout, a tree over it at the checkout's own path, and a room in that tree.
+"""Sandboxes for tests: a checkout, a tree over it at the checkout's own path, and a sandbox in that tree.
 
-The layers are put together by hand, so that what is tested here is the wall and not how trees come about.
+The layers are put together by hand, so that these tests cover the sandbox and not the making of trees.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ PATIENCE_SECS = 120.0
 
 @dataclass(frozen=True)
 class Yard:
-    """A checkout and where the layers of its tree lie."""
+    """A checkout and the directories of its tree's layers."""
 
     checkout: Path
     state: Path
@@ -30,7 +30,7 @@ class Yard:
 
     @property
     def upper(self) -> Path:
-        """What was written in the tree."""
+        """The files written in the tree."""
         return self.state / "tree" / "upper"
 
     def room(
@@ -39,7 +39,7 @@ class Yard:
         shares: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
     ) -> TreeSandbox:
-        """A room in the tree; `shares` are directories of the checkout that it may write in without harm."""
+        """A sandbox in the tree; `shares` are directories of the checkout with a throw-away writable layer."""
         base = self.state / "base"
         if not base.exists():
             shutil.copytree(self.checkout, base, symlinks=True, ignore=shutil.ignore_patterns(*shares))
@@ -51,7 +51,7 @@ class Yard:
         return TreeSandbox(self.launcher, self.probe, place, config or SandboxConfig())
 
     def plain_room(self, level: Level, config: SandboxConfig | None = None) -> TreeSandbox:
-        """A room in a copy of the checkout, without layers, behind the wall that is asked for."""
+        """A sandbox in a copy of the checkout, without layers, at the requested isolation level."""
         copy = str(self.state / "copy")
         shutil.copytree(self.checkout, copy, dirs_exist_ok=True)
         place = SandboxTree(copy, (Bind(copy, copy, writable=True),), scratch=str(self._directory("scratch")))
@@ -71,7 +71,7 @@ class Yard:
 
 @contextlib.asynccontextmanager
 async def yard(directory: Path) -> AsyncGenerator[Yard]:
-    """An empty checkout below `directory`, on a machine that has the whole wall."""
+    """An empty checkout below `directory`, on a machine with full isolation."""
     checkout, state = directory / "checkout", directory / "state"
     checkout.mkdir()
     state.mkdir()
@@ -95,7 +95,7 @@ async def run(room: TreeSandbox, text: str, dir: str = ".") -> Finished:
 
 
 async def output(room: TreeSandbox, text: str, dir: str = ".") -> str:
-    """What a command prints, which must succeed."""
+    """Return the output of a command, which must succeed."""
     finished = await run(room, text, dir)
     printed = finished.stdout.whole().decode("utf-8", "replace")
     assert finished.ok, f"{finished.end} {finished.exit_code} {finished.reason}\n{printed}"

@@ -1,6 +1,6 @@
-"""Trees of files, directories and links below a root, and everything that a root can be asked to do there.
+"""Trees of files, directories and links below a root, and every operation of a root in them.
 
-Used by the tests of `workspace.beneath`, also in a process of its own that may mount things.
+Used by the tests of `workspace.beneath`, also in a separate process that may mount file systems.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ NAMES = ("a", "b", "c")
 
 @contextlib.contextmanager
 def two_places(place: Path) -> Generator[tuple[Path, Path]]:
-    """A root to work in, and a place beside it that must stay as it is."""
+    """A root to work in, and a directory next to it that must not change."""
     root, outside = place / "root", place / "outside"
     (root / "dir").mkdir(parents=True)
     (root / "dir" / "file").write_bytes(b"inside")
@@ -45,7 +45,7 @@ def plant(place: Path, outside: Path, nodes: Mapping[str, tuple[str, str]]) -> N
 
 
 def attempts(root: Root, path: str) -> Iterator[bytes]:
-    """Everything that a root can be asked to do with a path; what was read is given back."""
+    """Do every operation of a root with a path; return what was read."""
     with contextlib.suppress(LeavesRoot, OSError):
         yield root.read(path, 100) or b""
     yield from (content for content in [safely(root, path)] if content)

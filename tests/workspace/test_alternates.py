@@ -45,7 +45,7 @@ def root_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("text", LISTS)
-def test_a_list_of_alternates_means_what_git_takes_it_for(root: Path, text: bytes) -> None:
+def test_a_list_of_alternates_is_read_as_git_reads_it(root: Path, text: bytes) -> None:
     (root / ".git" / "objects" / "info" / "alternates").write_bytes(text.replace(b"%b", bytes(root.parent)))
     assert ours(root) == as_git_says(root)
 
@@ -56,7 +56,7 @@ def test_a_list_of_alternates_means_what_git_takes_it_for(root: Path, text: byte
         b"".join
     )
 )
-def test_no_list_of_alternates_means_more_to_git_than_to_us(root: Path, text: bytes) -> None:
+def test_git_never_reads_more_alternates_than_we_do(root: Path, text: bytes) -> None:
     (root / ".git" / "objects" / "info" / "alternates").write_bytes(text.replace(b"%b", bytes(root.parent)))
     assert as_git_says(root) <= ours(root)
 

@@ -1,7 +1,7 @@
-"""Nothing outside a root is read or written, whatever links, `..`, mounts and races there are below it.
+"""Nothing outside a root is read or written, with any links, `..`, mounts and races below it.
 
-Every test runs twice: with the kernel's own call, and with the component-by-component fallback. The control arms do the
-same with plain path joining, and get out.
+Every test runs twice: with the kernel's own call, and with the component-by-component fallback. The control arms do
+the same with plain path joining, and escape.
 """
 
 import contextlib
@@ -80,7 +80,7 @@ def test_a_path_that_names_a_place_outside_is_refused(tmp_path: Path, path: str)
                 call(path)
 
 
-def test_what_is_there_is_read_listed_and_written(tmp_path: Path) -> None:
+def test_existing_files_are_read_listed_and_written(tmp_path: Path) -> None:
     with two_places(tmp_path) as (place, _):
         root = Root(place)
         assert root.read("dir/file", 100) == root.below("dir").read("file", 3 + 100) == b"inside"
@@ -98,7 +98,7 @@ def test_what_is_there_is_read_listed_and_written(tmp_path: Path) -> None:
         assert found is not None and stat.S_ISLNK(found.st_mode)
 
 
-def test_a_link_that_stays_inside_is_followed_only_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_an_inner_link_is_followed_only_on_request(tmp_path: Path) -> None:
     with two_places(tmp_path) as (place, _):
         (place / "dir" / "up").symlink_to("../dir/file")
         (place / "again").symlink_to("dir/up")
@@ -162,7 +162,7 @@ def test_in_random_trees_of_links_nothing_outside_is_read_or_written(
 @example(nodes={"b": ("file", ""), "c": ("link", "b/.")}, paths=["c"])
 @example(nodes={"b": ("file", ""), "c": ("link", "b/")}, paths=["c"])
 @example(nodes={"a": ("dir", ""), "a/b": ("file", ""), "c": ("link", "a/./b")}, paths=["c"])
-def test_both_ways_of_opening_give_the_same_answers(
+def test_both_resolvers_give_the_same_answers(
     tmp_path_factory: pytest.TempPathFactory, nodes: dict[str, tuple[str, str]], paths: list[str]
 ) -> None:
     with two_places(tmp_path_factory.mktemp("trees")) as (place, outside):
@@ -188,7 +188,7 @@ def answers(place: Path, path: str, kernel: bool) -> list[object]:
 
 @contextlib.contextmanager
 def exchanged(place: Path, outside: Path) -> Generator[None]:
-    """All the while, `turn` is now a directory and now a link to the outside."""
+    """`turn` alternates between a directory and a link to the outside."""
     (place / "turn").mkdir()
     (place / "turn" / "secret").write_bytes(b"harmless")
     (place / "other").symlink_to(outside)
@@ -210,7 +210,7 @@ def exchanged(place: Path, outside: Path) -> Generator[None]:
         process.stdout.close()
 
 
-def test_no_race_between_a_directory_and_a_link_gets_out(tmp_path: Path) -> None:
+def test_no_race_between_a_directory_and_a_link_escapes_the_root(tmp_path: Path) -> None:
     with two_places(tmp_path) as (place, outside), exchanged(place, outside):
         root = Root(place)
         seen, refused = set[bytes](), 0
@@ -226,7 +226,7 @@ def test_no_race_between_a_directory_and_a_link_gets_out(tmp_path: Path) -> None
         assert refused and b"harmless" in seen, "both states must have been met"
 
 
-def test_the_same_race_bites_where_the_path_is_checked_and_then_opened(tmp_path: Path) -> None:
+def test_without_the_defence_the_same_race_escapes(tmp_path: Path) -> None:
     with two_places(tmp_path) as (place, outside), exchanged(place, outside):
         for _ in range(200_000):
             if not (place / "turn").is_symlink():
@@ -238,7 +238,7 @@ def test_the_same_race_bites_where_the_path_is_checked_and_then_opened(tmp_path:
 
 @contextlib.contextmanager
 def changing(place: Path, outside: Path, seed: int) -> Generator[None]:
-    """A tree of directories and links to the outside whose names, and whose root, change places all the while."""
+    """A tree of directories and links to the outside whose names, and whose root, change places continuously."""
     root = place.parent
     for path in ("a/a", "b/a", "c/a", "turn"):
         (place / path).mkdir(parents=True)
@@ -264,7 +264,7 @@ PLACES = [f"{first}{second}/secret" for first in ("a", "b", "c", "turn", "other"
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_random_races_get_out_of_a_root(tmp_path: Path, seed: int) -> None:
+def test_no_random_race_escapes_a_root(tmp_path: Path, seed: int) -> None:
     with two_places(tmp_path) as (place, outside):
         root, choose = pin(place), random.Random(seed)
         seen, replaced = set[bytes](), 0
@@ -281,7 +281,7 @@ def test_no_random_races_get_out_of_a_root(tmp_path: Path, seed: int) -> None:
         assert replaced, "another directory must have been met in the place of the root"
 
 
-def test_the_same_races_bite_where_paths_are_joined(tmp_path: Path) -> None:
+def test_with_joined_paths_the_same_races_escape(tmp_path: Path) -> None:
     with two_places(tmp_path) as (place, outside), changing(place, outside, 0):
         for path in itertools.islice(itertools.cycle(PLACES), 200_000):
             with contextlib.suppress(OSError):
@@ -290,7 +290,7 @@ def test_the_same_races_bite_where_paths_are_joined(tmp_path: Path) -> None:
     pytest.fail("the races never bit: the test above shows nothing")
 
 
-def test_a_root_is_refused_once_another_directory_has_its_path(tmp_path: Path) -> None:
+def test_a_root_is_refused_once_its_directory_was_replaced(tmp_path: Path) -> None:
     with two_places(tmp_path) as (place, outside):
         pinned_root, plain = pin(place), Root(place)
         assert pinned_root.below("dir").read("file", 9) == b"inside"
@@ -359,8 +359,8 @@ def test_a_mount_below_the_root_is_part_of_it_and_its_links_are_not_followed(tmp
         assert (done.stdout, done.returncode) == ("refused\nrefused\n", 0), done.stderr
 
 
-def test_a_kernel_without_the_call_is_noticed_once(tmp_path: Path) -> None:
-    """A call number that no kernel has answers as an older kernel does."""
+def test_a_kernel_without_openat2_is_detected_once(tmp_path: Path) -> None:
+    """A call number that no kernel has, which answers like an older kernel."""
     (tmp_path / "file").write_bytes(b"x")
     before, beneath.SYS_OPENAT2 = beneath.SYS_OPENAT2, 1_000_000
     try:
@@ -371,7 +371,7 @@ def test_a_kernel_without_the_call_is_noticed_once(tmp_path: Path) -> None:
         beneath.SYS_OPENAT2 = before
 
 
-def test_a_path_that_no_file_can_have_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_an_impossible_path_is_refused_in_one_line(tmp_path: Path) -> None:
     root = Root(tmp_path)
     for ask in (root.names, root.status, root.below, root.place, root.is_file):
         with pytest.raises(LeavesRoot, match="contains characters that no path can have"):

@@ -1,4 +1,4 @@
-"""Candidates: what was written in a tree becomes the tree that git would have made, or is refused by name."""
+"""Candidates: files written in a tree become the tree that git would make, or are refused by name."""
 
 import os
 import shutil
@@ -80,7 +80,7 @@ async def test_an_untouched_tree_is_its_base(tmp_path: Path) -> None:
         assert await captured(store, tmp_path / "other") == untouched
 
 
-async def test_what_was_written_deleted_linked_and_marked_is_recorded(tmp_path: Path) -> None:
+async def test_written_deleted_linked_and_executable_files_are_captured(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     upper = tmp_path / "upper"
     write(upper, {"a.txt": "changed\n", "d/new": "n\n", "x/y/z": "deep\n", "f": "f\n", "build/kept": "2\n"})
@@ -105,7 +105,7 @@ async def test_what_was_written_deleted_linked_and_marked_is_recorded(tmp_path: 
     assert candidate.tree == git(root, "write-tree")
 
 
-async def test_files_directories_and_links_may_take_each_other_s_place(tmp_path: Path) -> None:
+async def test_files_directories_and_links_may_replace_each_other(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     upper = tmp_path / "upper"
     write(upper, {"a.txt/inside": "i\n", "d": "a file\n", "link/x": "x\n"})
@@ -122,7 +122,7 @@ async def test_files_directories_and_links_may_take_each_other_s_place(tmp_path:
     assert candidate.tree == git(root, "write-tree")
 
 
-async def test_captures_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+async def test_parallel_captures_do_not_affect_each_other(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     found: dict[int, dict[str, str]] = {}
     async with opened(root, tmp_path / "state") as store:
@@ -157,10 +157,10 @@ async def test_odd_names_are_captured_and_written_back_byte_for_byte(tmp_path: P
     assert contents(tmp_path / "layer") == contents(tmp_path / "upper")
 
 
-# -- what is ignored --
+# -- ignored files --
 
 
-async def test_what_the_candidate_s_rules_exclude_is_left_out_and_costs_nothing(tmp_path: Path) -> None:
+async def test_paths_ignored_by_the_candidate_s_rules_are_left_out_and_cost_nothing(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     (root / ".git" / "info").mkdir(exist_ok=True)
     (root / ".git" / "info" / "exclude").write_text("private\n")
@@ -176,7 +176,7 @@ async def test_what_the_candidate_s_rules_exclude_is_left_out_and_costs_nothing(
         assert kinds(await captured(store, upper)) == dict.fromkeys(sorted(kept), "added")
 
 
-async def test_rules_that_were_changed_or_deleted_count_as_they_are_now(tmp_path: Path) -> None:
+async def test_changed_or_deleted_ignore_rules_count_as_they_are_now(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     upper = tmp_path / "upper"
     write(upper, {".gitignore": "*.tmp\n", "x.o": "", "x.tmp": "", "sub/secret": "", "sub/keep.o": ""})
@@ -189,7 +189,7 @@ async def test_rules_that_were_changed_or_deleted_count_as_they_are_now(tmp_path
     }  # fmt: skip
 
 
-async def test_rules_under_a_replaced_directory_are_gone_with_it(tmp_path: Path) -> None:
+async def test_ignore_rules_under_a_replaced_directory_no_longer_count(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     upper = tmp_path / "upper"
     opaque(upper, "sub")
@@ -199,7 +199,7 @@ async def test_rules_under_a_replaced_directory_are_gone_with_it(tmp_path: Path)
     assert found == {"sub/.gitignore": "deleted", "sub/secret": "added", "sub/x": "deleted"}
 
 
-async def test_a_tracked_file_counts_although_a_rule_excludes_it(tmp_path: Path) -> None:
+async def test_a_tracked_file_counts_even_if_a_rule_ignores_it(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     upper = tmp_path / "upper"
     write(upper, {"a.txt": "x", ".gitignore": "*\n"})
@@ -209,7 +209,7 @@ async def test_a_tracked_file_counts_although_a_rule_excludes_it(tmp_path: Path)
     assert found == {".gitignore": "modified", "a.txt": "modified", "build/kept": "deleted"}
 
 
-async def test_an_ignored_file_in_the_place_of_a_tracked_directory_only_deletes(tmp_path: Path) -> None:
+async def test_an_ignored_file_in_place_of_a_tracked_directory_is_only_a_deletion(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     write(tmp_path / "upper", {".gitignore": "d\n", "d": "ignored\n"})
     async with opened(root, tmp_path / "state") as store:
@@ -217,7 +217,7 @@ async def test_an_ignored_file_in_the_place_of_a_tracked_directory_only_deletes(
     assert found == {".gitignore": "modified", "d/b.txt": "deleted", "d/e/c.txt": "deleted"}
 
 
-# -- what is refused --
+# -- refusals --
 
 
 def device(upper: Path) -> None:
@@ -307,7 +307,7 @@ async def refusal(store: Store, upper: Path, plant: Callable[[Path], object]) ->
     return "was accepted"
 
 
-async def test_what_no_tree_may_hold_is_refused_by_name(tmp_path: Path) -> None:
+async def test_entries_that_no_tree_may_hold_are_refused_by_name(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     (root / "back").symlink_to("d/e/../../a.txt")
     git(root, "add", "back")
@@ -331,7 +331,7 @@ async def test_a_pipe_that_git_would_wait_for_is_found_and_named(tmp_path: Path)
                 await captured(store, upper)
 
 
-async def test_a_broken_list_of_submodules_is_only_content(tmp_path: Path) -> None:
+async def test_an_invalid_gitmodules_file_is_ordinary_content(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     write(tmp_path / "upper", {".gitmodules": "[broken", "new": "n"})
     async with opened(root, tmp_path / "state") as store:
@@ -350,7 +350,7 @@ async def test_every_offence_is_listed_and_the_message_counts_them(tmp_path: Pat
     assert [path for path, _ in refused.value.offences] == [b"y", b"z"]
 
 
-async def test_a_file_that_cannot_be_read_is_seen_as_such(tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_reported_as_unreadable(tmp_path: Path) -> None:
     write(tmp_path / "upper", {"secret": "x", "shut/file": "x"})
     for name in ("secret", "shut"):
         (tmp_path / "upper" / name).chmod(0)
@@ -366,7 +366,7 @@ async def test_a_file_that_cannot_be_read_is_seen_as_such(tmp_path: Path) -> Non
     (tmp_path / "upper" / "shut").chmod(0o700)
 
 
-async def test_a_submodule_that_was_not_touched_is_kept(tmp_path: Path) -> None:
+async def test_an_untouched_submodule_is_kept(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     git(root, "update-index", "--add", "--cacheinfo", f"160000,{git(root, 'rev-parse', 'HEAD')},module")
     git(root, "commit", "--quiet", "-m", "more")
@@ -397,10 +397,10 @@ def test_a_link_leads_out_when_the_kernel_would_follow_it_out(links: dict[bytes,
     assert bool(wrong_link(min(links, key=lambda path: path[-1:] != b"l"), links)) is leads_out
 
 
-# -- what git does to content --
+# -- conversions by git --
 
 
-async def test_line_ends_and_encodings_follow_the_rules_of_the_candidate(tmp_path: Path) -> None:
+async def test_line_endings_and_encodings_follow_the_attributes_of_the_candidate(tmp_path: Path) -> None:
     attributes = "*.txt text eol=crlf\n*.auto text=auto\n*.u16 text working-tree-encoding=UTF-16\n"
     root = repository(tmp_path / "r", {".gitattributes": attributes, "plain": "1\r\n"})
     git(root, "update-index", "--add", "--cacheinfo", f"100644,{git(root, 'rev-parse', 'HEAD:plain')},old.auto")
@@ -421,7 +421,7 @@ async def test_line_ends_and_encodings_follow_the_rules_of_the_candidate(tmp_pat
     assert candidate.flagged == ("d/.gitattributes",)
 
 
-async def test_content_that_its_encoding_forbids_is_refused_by_name(tmp_path: Path) -> None:
+async def test_content_that_does_not_fit_its_encoding_is_refused_by_name(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {".gitattributes": "*.u16 text working-tree-encoding=UTF-16\n"})
     write(tmp_path / "upper", {"x.u16": b"odd"})
     async with opened(root, tmp_path / "state") as store:
@@ -429,7 +429,7 @@ async def test_content_that_its_encoding_forbids_is_refused_by_name(tmp_path: Pa
             await captured(store, tmp_path / "upper")
 
 
-async def test_lfs_content_becomes_a_pointer_and_comes_back(tmp_path: Path) -> None:
+async def test_lfs_content_becomes_a_pointer_and_is_restored(tmp_path: Path) -> None:
     root, here = lfs_repository(tmp_path / "r")
     upper = tmp_path / "upper"
     write(upper, {"here.bin": here, "there.bin": pointer(b"content elsewhere\n"), "new.bin": b"new", "x.dat": b"raw"})
@@ -442,7 +442,7 @@ async def test_lfs_content_becomes_a_pointer_and_comes_back(tmp_path: Path) -> N
     assert contents(tmp_path / "layer") == {b"new.bin": ("program", b"new"), b"x.dat": ("file", b"raw")}
 
 
-async def test_what_makes_tools_run_things_is_flagged(tmp_path: Path) -> None:
+async def test_files_that_make_tools_run_programs_are_flagged(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     flagged = [".envrc", ".gitmodules", ".mcp.json", ".vscode/tasks.json", "d/.IDEA/x", "d/.gitattributes", "d/.npmrc"]
     write(tmp_path / "upper", dict.fromkeys([*flagged, ".github/workflows/ci.yml", "src.py"], "x"))
@@ -450,11 +450,11 @@ async def test_what_makes_tools_run_things_is_flagged(tmp_path: Path) -> None:
         assert sorted((await captured(store, tmp_path / "upper")).flagged) == sorted(flagged)
 
 
-# -- the way back --
+# -- writing back --
 
 
 async def changed_tree(store: Store, tmp_path: Path) -> tuple[str, str]:
-    """A base tree and one in which everything takes everything's place."""
+    """A base tree and one in which every kind of entry replaces every other."""
     upper = tmp_path / "upper"
     write(upper, {"a.txt/inside": "i\n", "d/e": "file\n", "x/y/z": "z\n", "f": "f\n"})
     (upper / "f").chmod(0o755)
@@ -464,7 +464,7 @@ async def changed_tree(store: Store, tmp_path: Path) -> tuple[str, str]:
     return await store.tree_of(store.repo.head), (await captured(store, upper)).tree
 
 
-async def test_a_layer_holds_the_changes_and_a_whiteout_for_the_topmost_of_what_is_gone(tmp_path: Path) -> None:
+async def test_a_layer_holds_the_changes_and_one_whiteout_per_deleted_subtree(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     async with opened(root, tmp_path / "state") as store:
         base, tree = await changed_tree(store, tmp_path)
@@ -511,7 +511,7 @@ async def test_writing_into_a_copy_never_goes_through_a_link(tmp_path: Path) -> 
 # -- copies --
 
 
-async def test_a_copy_is_compared_by_what_nobody_can_set_back(tmp_path: Path) -> None:
+async def test_a_copy_is_compared_by_values_that_cannot_be_set_back(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     copy, record = tmp_path / "copy", tmp_path / "stamp"
     async with opened(root, tmp_path / "state") as store:
@@ -534,7 +534,7 @@ async def test_a_copy_is_compared_by_what_nobody_can_set_back(tmp_path: Path) ->
     }  # fmt: skip
 
 
-async def test_a_device_in_a_copy_is_no_deletion(tmp_path: Path) -> None:
+async def test_a_device_in_a_copy_is_not_a_deletion(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     async with opened(root, tmp_path / "state") as store:
         await store.check_out(store.repo.head, tmp_path / "copy")

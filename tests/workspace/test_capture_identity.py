@@ -1,7 +1,7 @@
-"""Over random edits: what is captured is what git would have recorded, and written back it is what was there.
+"""Random edits: the capture is what git would record, and writing it back restores the files.
 
-The edits are made inside real overlays, mounted by the launcher for one command as they are for an engine, and on full
-copies. Plain git in a clone is the oracle for what belongs to a candidate.
+The edits are made inside real overlays, mounted by the launcher for one command as for an engine, and on full
+copies. Plain git in a clone is the reference for what belongs to a candidate.
 """
 
 import json
@@ -57,13 +57,13 @@ scripts = st.lists(st.one_of(writes, writes, links, removals, removals, moves, m
 quietly = settings(
     deadline=None,
     max_examples=15 if EVERYTHING else 4,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would take minutes, with real repositories
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would take minutes with real repositories
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 
 def make_repository(place: Path, base: list[Edit]) -> Path:
-    """The base commit: everything in it is tracked, also what its own rules exclude."""
+    """The base commit: everything in it is tracked, even what its own rules ignore."""
     root = repository(place / "r", {"always": "here\n"})
     edits.apply(str(root), base)
     git(root, "add", "--all", "--force")
@@ -91,7 +91,7 @@ def without_ignored(root: Path, tree: str, final: Holding) -> Holding:
 async def in_overlay(
     launcher: Launcher, place: Path, lower: tuple[str, ...], upper: str, script: list[Edit]
 ) -> Holding:
-    """Carry the edits out in an overlay that only this command sees; what it then holds."""
+    """Make the edits in an overlay that only this command sees; return its content."""
     for name in (upper, f"{upper}-work", "at"):
         (place / name).mkdir(exist_ok=True)
     overlay = Overlay(str(place), lower, upper, f"{upper}-work", str(place / "at"))

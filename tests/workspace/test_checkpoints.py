@@ -1,4 +1,4 @@
-"""Points to come back to: quick while nothing was written, and never an older state of the tree than the real one."""
+"""Snapshots to restore: fast while nothing was written, and never older than the real state of the tree."""
 
 import mmap
 import os
@@ -24,7 +24,7 @@ BEYOND_A_TICK = 2 * read_layer.TICK_NS
 
 
 def settle(place: Path) -> None:
-    """Come back when the clock of the file system has left behind everything that was written so far."""
+    """Wait until the file system clock is past everything that was written so far."""
     place.write_bytes(b"")
     before = place.stat().st_ctime_ns
     while place.stat().st_ctime_ns < before + BEYOND_A_TICK:
@@ -78,7 +78,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_reading_and_what_no_candidate_holds_are_no_changes(upper: Path) -> None:
+def test_reading_and_files_that_are_not_captured_are_not_changes(upper: Path) -> None:
     sighting = seen(upper)
     (upper / "file").read_text()
     (upper / ".git").mkdir()
@@ -87,7 +87,7 @@ def test_reading_and_what_no_candidate_holds_are_no_changes(upper: Path) -> None
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_any_change_is_noticed(upper: Path, what: str) -> None:
+def test_any_change_is_detected(upper: Path, what: str) -> None:
     sighting = seen(upper)
     CHANGES[what](upper)
     assert not sighting.is_current()
@@ -95,12 +95,14 @@ def test_any_change_is_noticed(upper: Path, what: str) -> None:
 
 @pytest.fixture(params=["disk", "memory"])
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A directory on the usual file system, and one in memory, where mappings may leave no trace."""
+    """A directory on the usual file system, and one in memory, where memory maps may leave no trace."""
     with tempfile.TemporaryDirectory(dir=tmp_path if request.param == "disk" else "/dev/shm") as directory:
         yield Path(directory)
 
 
-def test_a_write_through_a_mapping_is_noticed_or_nothing_was_vouched_for(anywhere: Path, tmp_path: Path) -> None:
+def test_a_write_through_a_memory_map_is_detected_or_the_fingerprint_is_not_used(
+    anywhere: Path, tmp_path: Path
+) -> None:
     (anywhere / "file").write_text("one\n")
     settle(tmp_path / "clock")
     sighting = fingerprint_of(read_layer.read_upper(anywhere, {b""}), time.time_ns())
@@ -110,7 +112,7 @@ def test_a_write_through_a_mapping_is_noticed_or_nothing_was_vouched_for(anywher
     assert sighting is None or not sighting.is_current()
 
 
-def test_what_changed_a_moment_ago_is_not_vouched_for(upper: Path) -> None:
+def test_a_file_changed_a_moment_ago_has_no_reusable_fingerprint(upper: Path) -> None:
     (upper / "file").write_text("later\n")
     changed = (upper / "file").stat().st_ctime_ns
     layer = read_layer.read_upper(upper, {b"", b"sub"})

@@ -1,6 +1,7 @@
-"""What happens when the launcher itself is hurt, starved or used for long: nothing hangs, leaks, or is left running.
+"""The launcher when it is damaged, short of resources or used for long: nothing hangs, leaks, or keeps running.
 
-The launcher's processes are found from the outside: a command's parent is its warden, and the warden's is the server.
+The launcher's processes are found from the outside: the parent of a command is its supervisor, and the parent of
+that is the server.
 """
 
 import os
@@ -40,7 +41,7 @@ def numbers(printed: bytes) -> list[int]:
 
 
 async def warden_of(launcher: Launcher) -> int:
-    """The one that will get the next command."""
+    """The process that will get the next command."""
     return numbers((await launcher.run(shell("echo $PPID"))).stdout.whole())[0]
 
 
@@ -66,7 +67,7 @@ def ends_within(secs: float, pid: int) -> bool:
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    """For what another process does on its own: asked again and again, for a second."""
+    """Poll for up to a second for what another process does."""
     deadline = time.monotonic() + 1
     while not holds():
         assert time.monotonic() < deadline
@@ -77,11 +78,11 @@ def kill(pid: int) -> None:
     assert ends_within(1, pid)
 
 
-# -- hurt --
+# -- damaged --
 
 
 @pytest.mark.anyio
-async def test_a_killed_launcher_takes_no_running_command_along_and_is_started_again(launcher: Launcher) -> None:
+async def test_a_killed_launcher_does_not_end_running_commands_and_is_restarted(launcher: Launcher) -> None:
     server = parent(await warden_of(launcher))
     finished = await launcher.run(shell("sleep 0.1; echo still here"), OutputListeners(started=lambda _: kill(server)))
     assert (finished.exit_code, finished.stdout.whole()) == (0, b"still here\n")
@@ -97,7 +98,7 @@ async def test_a_killed_launcher_takes_no_running_command_along_and_is_started_a
 
 
 @pytest.mark.anyio
-async def test_what_a_killed_warden_guarded_is_gone_within_a_second(launcher: Launcher) -> None:
+async def test_the_command_of_a_killed_supervisor_is_dead_within_a_second(launcher: Launcher) -> None:
     pids: list[int] = []
 
     def kill_warden(printed: bytes) -> None:
@@ -113,7 +114,7 @@ async def test_what_a_killed_warden_guarded_is_gone_within_a_second(launcher: La
 
 
 @pytest.mark.anyio
-async def test_a_warden_or_its_next_process_killed_while_idle_is_not_missed(launcher: Launcher) -> None:
+async def test_a_supervisor_or_child_killed_while_idle_causes_no_failure(launcher: Launcher) -> None:
     kill(await warden_of(launcher))
     assert (await launcher.run(shell("true"))).ok
     warden = await warden_of(launcher)
@@ -124,7 +125,7 @@ async def test_a_warden_or_its_next_process_killed_while_idle_is_not_missed(laun
 
 
 @pytest.mark.anyio
-async def test_closing_ends_every_process_and_what_still_runs_is_told() -> None:
+async def test_closing_ends_every_process_and_running_commands_are_reported() -> None:
     pids: list[int] = []
     async with Launcher.open() as launcher:
         server = parent(await warden_of(launcher))
@@ -142,7 +143,7 @@ async def test_closing_ends_every_process_and_what_still_runs_is_told() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_closed_launcher_has_left_no_process() -> None:
+async def test_a_closed_launcher_leaves_no_process() -> None:
     async with Launcher.open() as launcher:
         warden = await warden_of(launcher)
         family = [parent(warden), warden, *children(warden)]
@@ -217,7 +218,7 @@ async def test_orphans_that_end_while_the_command_runs_on_are_reaped_and_not_cou
 
 
 @pytest.mark.anyio
-async def test_listeners_that_nobody_asked_to_hear_of_are_closed(launcher: Launcher) -> None:
+async def test_unexpected_listening_sockets_are_closed(launcher: Launcher) -> None:
     confinement = Confinement(private_net=True, listen=(("127.0.0.1", 8080),))
     assert (await launcher.run(shell("true", confinement=confinement))).ok
     before = descriptors(os.getpid())
@@ -228,7 +229,7 @@ async def test_listeners_that_nobody_asked_to_hear_of_are_closed(launcher: Launc
     assert descriptors(os.getpid()) <= before
 
 
-# -- starved, and started in odd circumstances: programs of their own --
+# -- short of resources, and started in unusual conditions: separate programs --
 
 
 def run_program(text: str) -> subprocess.CompletedProcess[str]:
@@ -248,7 +249,7 @@ def shell(text):
 """
 
 
-def test_with_sixty_four_descriptors_it_works_or_says_so_in_one_line_and_recovers() -> None:
+def test_with_sixty_four_descriptors_the_launcher_works_or_says_so_in_one_line_and_recovers() -> None:
     ended = run_program("""
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
@@ -280,7 +281,7 @@ def test_with_sixty_four_descriptors_it_works_or_says_so_in_one_line_and_recover
     ]
 
 
-def test_with_no_descriptor_left_at_all_the_launcher_is_not_started() -> None:
+def test_without_a_free_descriptor_the_launcher_is_not_started() -> None:
     ended = run_program("""
         async def main():
             resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")),) * 2)
@@ -296,10 +297,10 @@ def test_with_no_descriptor_left_at_all_the_launcher_is_not_started() -> None:
 
 
 KEPT_BY_LIBC = 1 << 31 | 1 << 32
-"""Signals 32 and 33: the C library lets nobody set them, so what was inherited stays."""
+"""Signals 32 and 33: the C library does not let a program set them, so inherited settings stay."""
 
 
-def test_commands_start_with_no_signal_blocked_or_ignored_whatever_the_harness_does() -> None:
+def test_commands_start_with_no_signal_blocked_or_ignored() -> None:
     ended = run_program("""
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Objects out of the store, whichever way they lie there: as a file of their own, in a pack, damaged, or not at all."""
+"""Objects from the store in every form: loose, packed, damaged, or missing."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ async def test_an_object_is_the_same_loose_and_packed(tmp_path: Path) -> None:
     assert loose.startswith(b"tree ")
 
 
-async def test_objects_come_in_the_order_asked_for_whichever_way_they_lie(tmp_path: Path) -> None:
+async def test_objects_come_in_the_requested_order_loose_or_packed(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo")
     packed = git(root, "rev-parse", "HEAD:a.txt")
     git(root, "gc", "--quiet", "--prune=now")
@@ -37,7 +37,7 @@ async def test_objects_come_in_the_order_asked_for_whichever_way_they_lie(tmp_pa
         assert await store.bare.contents([]) == []
 
 
-async def test_what_is_not_what_its_name_says_is_never_given_out(tmp_path: Path) -> None:
+async def test_an_object_whose_content_does_not_match_its_id_is_never_returned(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo")
     async with opened(root, tmp_path / "store") as store:
         kept = store.bare.write("blob", b"kept\n")
@@ -48,7 +48,7 @@ async def test_what_is_not_what_its_name_says_is_never_given_out(tmp_path: Path)
 
 
 @pytest.mark.parametrize("id", ["xx/dev/zero", "../../config", "0" * 40])
-async def test_what_is_no_object_of_the_store_is_said_to_be_missing(tmp_path: Path, id: str) -> None:
+async def test_an_object_that_is_not_in_the_store_is_reported_missing(tmp_path: Path, id: str) -> None:
     root = repository(tmp_path / "repo")
     async with opened(root, tmp_path / "store") as store:
         with pytest.raises(MachineryBroke, match="missing"):

@@ -1,4 +1,4 @@
-"""A tree's files from outside: the same picture that a shell inside has, and no way out of the tree."""
+"""A tree's files from outside: the same content as for a shell inside, and no way out of the tree."""
 
 import hashlib
 import os
@@ -62,7 +62,7 @@ class Ground:
         return picture
 
     def outside(self) -> Picture:
-        """The same through our eyes."""
+        """The same, as our code sees it."""
         picture: Picture = {}
         for entry in self.files.walk():
             if entry.kind == "link":
@@ -120,7 +120,7 @@ async def follow(ground: Ground, steps: list[str | tuple[str, str]]) -> None:
 @pytest.mark.sample(0)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, STEPS)
-def test_whatever_is_done_from_inside_and_outside_both_see_the_same(
+def test_inside_and_outside_see_the_same_tree_after_any_operations(
     root: Path, first: list[str | tuple[str, str]], second: list[str | tuple[str, str]]
 ) -> None:
     async def show() -> None:
@@ -128,21 +128,21 @@ def test_whatever_is_done_from_inside_and_outside_both_see_the_same(
             await follow(ground, first)
             assert ground.outside() == await ground.inside()
             made = (await ground.place.trees.capture(ground.tree)).tree
-        async with opened(root, candidate=made) as ground:  # now with a layer of hidden and opaque things beneath
+        async with opened(root, candidate=made) as ground:  # now on top of a layer with hidden and opaque entries
             await follow(ground, second)
             assert ground.outside() == await ground.inside()
 
     anyio.run(show)
 
 
-async def test_a_new_file_over_a_deleted_directory_lets_nothing_old_show_through(root: Path) -> None:
+async def test_a_new_directory_over_a_deleted_one_shows_no_old_files(root: Path) -> None:
     async with opened(root) as ground:
         await ground.shell("rm -rf d")
         assert ground.files.write("d/d/new", b"n\n")
         assert (await ground.shell("find d -type f")).split() == ["d/d/new"]
 
 
-async def test_a_file_that_was_there_keeps_its_permissions_and_the_base_stays_as_it_is(root: Path) -> None:
+async def test_an_existing_file_keeps_its_permissions_and_the_base_is_not_changed(root: Path) -> None:
     (root / "b").chmod(0o755)
     commit(root)
     async with opened(root) as ground:
@@ -153,7 +153,7 @@ async def test_a_file_that_was_there_keeps_its_permissions_and_the_base_stays_as
         assert os.listdir(ground.tree.directory / "work") in ([], ["work"])
 
 
-async def test_a_directory_that_comes_up_keeps_its_mode(root: Path) -> None:
+async def test_a_directory_copied_to_the_upper_layer_keeps_its_mode(root: Path) -> None:
     async with opened(root) as ground:
         layer = await ground.place.trees.layers.files(ground.place.repo.head)
         (ground.place.trees.directory / layer.path / "d").chmod(0o750)
@@ -197,7 +197,7 @@ async def test_nothing_outside_can_be_read_or_written(root: Path, path: str) -> 
 
 
 @pytest.mark.parametrize("path", [".git/config", ".git", ".GIT/hooks/x", "d/.git/config", "git~1"])
-async def test_what_belongs_to_git_is_never_written(root: Path, path: str) -> None:
+async def test_git_files_are_never_written(root: Path, path: str) -> None:
     async with opened(root) as ground:
         before = await ground.shell("cat .git/HEAD; ls -A .git d")
         with pytest.raises(OutsideTree, match="git"):
@@ -255,7 +255,7 @@ async def test_shared_paths_are_seen_and_written_in_the_layer_of_the_tree(root: 
     assert (root / "lone").read_text() == "lone\n"
 
 
-async def test_a_copied_tree_is_read_and_written_as_it_lies_there(root: Path) -> None:
+async def test_a_copied_tree_is_read_and_written_directly(root: Path) -> None:
     async with open_workplace(root) as place:
         place.trees._probe = replace(place.trees._probe, overlay=False)  # pyright: ignore[reportPrivateUsage] - a machine without overlays
         tree = await place.trees.make("maker", place.repo.head, TreeLayers())
@@ -266,7 +266,7 @@ async def test_a_copied_tree_is_read_and_written_as_it_lies_there(root: Path) ->
         await place.trees.remove(tree, discard=True)
 
 
-async def test_a_walk_is_bounded_and_goes_only_where_it_may(root: Path) -> None:
+async def test_a_directory_walk_is_bounded_and_stays_inside(root: Path) -> None:
     async with opened(root) as ground:
         await ground.shell("mkdir -p $(printf 'd/%.0s' $(seq 200)); echo x > last")
         paths = [entry.path for entry in ground.files.walk()]
@@ -276,7 +276,7 @@ async def test_a_walk_is_bounded_and_goes_only_where_it_may(root: Path) -> None:
         assert "d/a" not in [entry.path for entry in ground.files.walk(enter=lambda path: path != "d")]
 
 
-async def test_names_that_are_no_text_can_be_listed_and_read(tmp_path: Path) -> None:
+async def test_names_that_are_not_valid_text_can_be_listed_and_read(tmp_path: Path) -> None:
     needs("bwrap")
     root = repository(tmp_path / "r", {name: name for name in ODD_NAMES})
     async with opened(root) as ground:

@@ -1,4 +1,4 @@
-"""File systems without hard links, or with no more of them for a file: everything works, with copies and renames."""
+"""File systems without hard links, or with no more links for a file: everything works, with copies and renames."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ MOST_TRIED = 70_000
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("answer", ANSWERS, ids=["hard links", *(errno.errorcode[number] for number in ANSWERS[1:])])
-def test_work_is_done_landed_and_discarded_whatever_an_attempt_to_link_is_answered(tmp_path: Path, answer: int) -> None:
+def test_work_is_done_landed_and_discarded_on_file_systems_without_hard_links(tmp_path: Path, answer: int) -> None:
     needs("bwrap")
     root = repository(tmp_path / "r", {"answer": "no\n", "donewhen.toml": CONTRACT})
     git(root, "repack", "-adq")
@@ -47,7 +47,7 @@ def test_work_is_done_landed_and_discarded_whatever_an_attempt_to_link_is_answer
 
 
 @pytest.mark.anyio
-async def test_an_object_that_can_have_no_more_links_is_copied_into_the_store(tmp_path: Path) -> None:
+async def test_an_object_with_too_many_links_is_copied_into_the_store(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", ONE_FILE)
     head = git(root, "rev-parse", "HEAD")
     source, links = root / ".git" / "objects" / head[:2] / head[2:], tmp_path / "links"

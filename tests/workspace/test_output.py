@@ -1,4 +1,4 @@
-"""What is kept of a stream, for any bytes cut into any chunks: properties of the recorder and of what it gives back."""
+"""What is kept of a stream, for any bytes in any chunks: properties of the buffer and its result."""
 
 import os
 import stat
@@ -24,9 +24,7 @@ def recorded(chunks: list[bytes], keep_bytes: int) -> Output:
 
 
 @given(CHUNKS, KEPT)
-def test_head_and_tail_are_the_ends_of_everything_and_the_cut_is_what_lies_between(
-    chunks: list[bytes], keep: int
-) -> None:
+def test_head_and_tail_are_the_ends_of_the_output_and_the_cut_is_between_them(chunks: list[bytes], keep: int) -> None:
     printed = b"".join(chunks)
     output = recorded(chunks, keep)
     assert output.head == printed[:keep]
@@ -37,12 +35,12 @@ def test_head_and_tail_are_the_ends_of_everything_and_the_cut_is_what_lies_betwe
 
 
 @given(CHUNKS, KEPT)
-def test_how_the_output_was_cut_into_chunks_makes_no_difference(chunks: list[bytes], keep: int) -> None:
+def test_the_chunking_of_the_output_makes_no_difference(chunks: list[bytes], keep: int) -> None:
     assert recorded(chunks, keep) == recorded([b"".join(chunks)], keep)
 
 
 @given(CHUNKS, KEPT)
-def test_the_whole_is_exact_when_nothing_was_cut_and_says_so_when_something_was(chunks: list[bytes], keep: int) -> None:
+def test_the_text_is_exact_if_nothing_was_cut_and_says_so_otherwise(chunks: list[bytes], keep: int) -> None:
     printed = b"".join(chunks)
     output = recorded(chunks, keep)
     if len(printed) <= 2 * keep:
@@ -62,7 +60,7 @@ def test_the_spool_holds_the_beginning_up_to_its_cap(chunks: list[bytes], keep: 
         assert spool.read_bytes() == b"".join(chunks)[:cap]
 
 
-def test_a_spool_is_for_its_user_alone_whatever_the_mask(tmp_path: Path) -> None:
+def test_a_spool_file_is_private_for_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         OutputBuffer(spool=tmp_path / "spool").close()
@@ -82,7 +80,7 @@ def test_a_spool_is_never_written_through_a_link_or_over_a_file(tmp_path: Path) 
     assert not (tmp_path / "made").exists()
 
 
-def test_a_spool_on_a_full_disk_is_told_in_one_line() -> None:
+def test_a_spool_on_a_full_disk_is_reported_in_one_line() -> None:
     class Full(OutputBuffer):
         """Its file is the device that is always full."""
 
@@ -98,7 +96,7 @@ def test_a_spool_on_a_full_disk_is_told_in_one_line() -> None:
         recorder.close()
 
 
-def test_memory_stays_within_the_two_ends_however_small_the_chunks_are() -> None:
+def test_memory_is_bounded_by_head_and_tail_for_any_chunk_size() -> None:
     recorder = OutputBuffer(keep_bytes=100)
     for number in range(100_000):
         recorder.add(b"%d" % (number % 10))
@@ -107,7 +105,7 @@ def test_memory_stays_within_the_two_ends_however_small_the_chunks_are() -> None
     assert output.tail == b"0123456789" * 10
 
 
-def test_draining_ends_although_somebody_outside_goes_on_writing() -> None:
+def test_draining_ends_even_if_another_process_keeps_writing() -> None:
     taken: list[int] = []
     recorder = OutputBuffer()
     stream = OutputPipe(recorder, lambda chunk: (taken.append(len(chunk)), os.write(stream.writer, chunk), None)[-1])

@@ -1,6 +1,6 @@
-"""How a command ends, what is kept of its output, and what a caller may do meanwhile: real processes, no sandbox.
+"""How a command ends, what is kept of its output, and what a caller may do in the meantime: real processes, no sandbox.
 
-What happens when the launcher itself is hurt is in `test_launcher`; who survives a kill, in `attacks/test_survivors`.
+Damage to the launcher is in `test_launcher`; survivors of a kill are in `attacks/test_survivors`.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def open_descriptors() -> int:
 
 @pytest.fixture
 async def launcher() -> AsyncGenerator[Launcher]:
-    """A launcher that has run something, and that must not have left a descriptor behind when the test is over."""
+    """A launcher that has run something, and must not leave a descriptor behind after the test."""
     before = open_descriptors()
     async with Launcher.open() as launcher:
         await launcher.run(shell(""))
@@ -65,7 +65,7 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-# -- how it ends --
+# -- ends --
 
 
 @pytest.mark.anyio
@@ -80,7 +80,7 @@ def is_alive(pid: int) -> bool:
         ("ulimit -t 1; while :; do :; done", End.SIGNALLED, 128 + signal.SIGKILL, signal.SIGKILL),
     ],
 )
-async def test_an_exit_and_a_death_by_signal_are_told_apart(
+async def test_an_exit_and_a_death_by_signal_are_distinguished(
     launcher: Launcher, text: str, end: End, exit_code: int, number: int | None
 ) -> None:
     finished = await launcher.run(shell(text))
@@ -110,7 +110,7 @@ async def test_an_exit_and_a_death_by_signal_are_told_apart(
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-async def test_what_cannot_start_says_why(launcher: Launcher, command: Command, reason: str) -> None:
+async def test_a_command_that_cannot_start_gives_the_reason(launcher: Launcher, command: Command, reason: str) -> None:
     finished = await launcher.run(command)
     assert (finished.end, finished.exit_code, finished.signal) == (End.COULD_NOT_START, None, None)
     assert reason in finished.reason
@@ -127,7 +127,9 @@ async def test_what_cannot_start_says_why(launcher: Launcher, command: Command, 
         "echo up; exec >&- 2>&-; sleep 1000",
     ],
 )
-async def test_a_deadline_ends_whoever_ignores_it_and_keeps_what_was_printed(launcher: Launcher, text: str) -> None:
+async def test_a_deadline_ends_a_command_that_ignores_signals_and_keeps_its_output(
+    launcher: Launcher, text: str
+) -> None:
     began = time.monotonic()
     finished = await launcher.run(shell(text, timeout_secs=0.2))
     assert (finished.end, finished.exit_code) == (End.TIMED_OUT, None)
@@ -137,7 +139,7 @@ async def test_a_deadline_ends_whoever_ignores_it_and_keeps_what_was_printed(lau
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("secs", [30 * 86400.0, 1e12, float("inf")])
-async def test_a_deadline_in_the_far_future_is_as_good_as_none(launcher: Launcher, secs: float) -> None:
+async def test_a_deadline_in_the_far_future_has_no_effect(launcher: Launcher, secs: float) -> None:
     assert (await launcher.run(shell("true", timeout_secs=secs))).ok
 
 
@@ -178,7 +180,7 @@ async def test_a_command_over_a_limit_is_ended_and_the_limit_named(
         "echo out; (sleep 1000 & kill -STOP $!) ",
     ],
 )
-async def test_the_result_is_there_when_the_command_ends_whoever_holds_its_output(
+async def test_the_result_is_returned_when_the_command_ends_even_if_another_process_holds_its_output(
     launcher: Launcher, text: str
 ) -> None:
     finished = await launcher.run(shell(text))
@@ -187,16 +189,16 @@ async def test_the_result_is_there_when_the_command_ends_whoever_holds_its_outpu
 
 
 @pytest.mark.anyio
-async def test_who_was_still_there_is_counted_and_who_ended_by_itself_is_not(launcher: Launcher) -> None:
+async def test_processes_left_running_are_counted_and_ended_ones_are_not(launcher: Launcher) -> None:
     assert (await launcher.run(shell("sleep 1000 & sleep 1000 & sleep 1000 &"))).swept == 3
     assert (await launcher.run(shell("(true &); (true &); sleep 0.1"))).swept == 0
 
 
-# -- what goes in --
+# -- input --
 
 
 @pytest.mark.anyio
-async def test_words_and_variables_arrive_byte_for_byte(launcher: Launcher) -> None:
+async def test_arguments_and_variables_arrive_byte_for_byte(launcher: Launcher) -> None:
     odd = b"\xff\xfe \n'\"$*\\\xc3".decode("utf-8", "surrogateescape")
     argv = ["/bin/sh", "-c", 'printf %s "$1$X"', "sh", odd]
     finished = await launcher.run(Command(argv=argv, cwd="/", env={"X": odd}))
@@ -211,7 +213,7 @@ async def test_three_mebibytes_of_input_arrive(launcher: Launcher) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_input_is_no_place_to_write_to(launcher: Launcher) -> None:
+async def test_standard_input_is_not_writable(launcher: Launcher) -> None:
     finished = await launcher.run(
         shell("echo more >&0; echo $?; truncate -s 1G /proc/self/fd/0; echo $?; cat", stdin=b"x")
     )
@@ -219,7 +221,7 @@ async def test_the_input_is_no_place_to_write_to(launcher: Launcher) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_working_directory_is_where_it_runs_and_what_pwd_says(launcher: Launcher, tmp_path: Path) -> None:
+async def test_the_working_directory_and_pwd_agree(launcher: Launcher, tmp_path: Path) -> None:
     command = Command(argv=["/usr/bin/env"], cwd=tmp_path, env={**ENV, "PWD": "/elsewhere"})
     assert f"PWD={tmp_path}\n" in (await launcher.run(command)).stdout.whole().decode()
     assert (await launcher.run(shell("/bin/pwd -P", cwd=tmp_path))).stdout.whole().decode() == f"{tmp_path}\n"
@@ -231,11 +233,11 @@ async def test_a_command_inherits_three_descriptors_and_nothing_else(launcher: L
     assert finished.stdout.whole() == b"0\n1\n2\n3\n"  # the last is ls reading the directory
 
 
-# -- what comes out --
+# -- output --
 
 
 @pytest.mark.anyio
-async def test_output_and_complaints_come_apart_or_in_the_order_they_were_written(launcher: Launcher) -> None:
+async def test_output_and_errors_come_separately_or_in_the_order_of_writing(launcher: Launcher) -> None:
     text = "for n in 1 2 3 4 5; do echo $n; echo $n >&2; done"
     apart = await launcher.run(shell(text))
     assert apart.stdout.whole() == apart.stderr.whole() == b"1\n2\n3\n4\n5\n"
@@ -245,20 +247,20 @@ async def test_output_and_complaints_come_apart_or_in_the_order_they_were_writte
 
 
 @pytest.mark.anyio
-async def test_bytes_that_are_no_text_are_kept_as_they_are(launcher: Launcher) -> None:
+async def test_invalid_bytes_are_kept_unchanged(launcher: Launcher) -> None:
     finished = await launcher.run(shell("printf '\\377\\000\\033[31m\\303'"))
     assert finished.stdout.whole() == b"\xff\x00\x1b[31m\xc3"
 
 
 @pytest.mark.anyio
-async def test_nothing_need_be_kept(launcher: Launcher) -> None:
+async def test_output_can_be_discarded(launcher: Launcher) -> None:
     command = Command(argv=["/bin/sh", "-c", "seq 100000"], cwd="/", env=ENV, keep_bytes=0)
     finished = await launcher.run(command)
     assert (finished.stdout.head, finished.stdout.tail, finished.stdout.total) == (b"", b"", 588895)
 
 
 @pytest.mark.anyio
-async def test_spools_hold_the_beginning_of_each_stream(launcher: Launcher, tmp_path: Path) -> None:
+async def test_spool_files_hold_the_start_of_each_stream(launcher: Launcher, tmp_path: Path) -> None:
     argv = ["/bin/sh", "-c", "seq 1000; seq 10 >&2"]
     command = Command(argv=argv, cwd="/", env=ENV, spool=tmp_path / "log", spool_bytes=100, keep_bytes=1)
     finished = await launcher.run(command)
@@ -271,7 +273,7 @@ async def test_spools_hold_the_beginning_of_each_stream(launcher: Launcher, tmp_
 
 
 @pytest.mark.anyio
-async def test_a_spool_that_cannot_be_made_starts_nothing(launcher: Launcher, tmp_path: Path) -> None:
+async def test_without_a_spool_file_nothing_starts(launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "log.err").touch()
     for _ in range(20):
         with pytest.raises(MachineryBroke, match="File exists"):
@@ -299,11 +301,11 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-# -- who is told meanwhile --
+# -- listeners --
 
 
 @pytest.mark.anyio
-async def test_output_is_told_while_the_command_runs(launcher: Launcher, tmp_path: Path) -> None:
+async def test_output_is_reported_while_the_command_runs(launcher: Launcher, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     heard: list[bytes] = []
 
@@ -320,7 +322,7 @@ async def test_output_is_told_while_the_command_runs(launcher: Launcher, tmp_pat
 
 
 class EarFell(Exception):
-    """What an ear of these tests raises."""
+    """The exception of a listener in these tests."""
 
 
 def fall(_: object) -> None:
@@ -333,7 +335,7 @@ def fall(_: object) -> None:
     [OutputListeners(stdout=fall), OutputListeners(stderr=fall), OutputListeners(started=fall)],
     ids=["stdout", "stderr", "started"],
 )
-async def test_an_ear_that_raises_ends_the_command_and_the_exception_comes_through(
+async def test_an_exception_in_an_output_listener_ends_the_command_and_is_raised(
     launcher: Launcher, tmp_path: Path, ears: OutputListeners
 ) -> None:
     text = "setsid sleep 1000 & echo $! $$ > pids; sync pids; echo up; echo up >&2; sleep 1000"
@@ -345,7 +347,7 @@ async def test_an_ear_that_raises_ends_the_command_and_the_exception_comes_throu
 
 
 @pytest.mark.anyio
-async def test_an_ear_that_raises_over_the_last_words_still_comes_through(launcher: Launcher) -> None:
+async def test_an_exception_on_the_last_output_is_raised_too(launcher: Launcher) -> None:
     with pytest.raises(EarFell):
         await launcher.run(shell("echo last"), OutputListeners(stdout=fall))
 
@@ -354,7 +356,7 @@ async def test_an_ear_that_raises_over_the_last_words_still_comes_through(launch
 
 
 @pytest.mark.anyio
-async def test_in_a_scope_that_is_cancelled_already_nothing_starts(launcher: Launcher, tmp_path: Path) -> None:
+async def test_nothing_starts_in_a_cancelled_scope(launcher: Launcher, tmp_path: Path) -> None:
     with anyio.CancelScope() as scope:
         scope.cancel()
         await launcher.run(shell("touch ran", cwd=tmp_path), OutputListeners(started=fall))
@@ -364,7 +366,7 @@ async def test_in_a_scope_that_is_cancelled_already_nothing_starts(launcher: Lau
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("milliseconds", [0, 1, 2, 3, 5, 8, 13, 50])
-async def test_a_scope_cancelled_at_any_moment_leaves_within_a_second_with_everything_dead(
+async def test_cancelling_at_any_moment_kills_everything_within_a_second(
     launcher: Launcher, tmp_path: Path, milliseconds: int
 ) -> None:
     began = time.monotonic()
@@ -378,7 +380,7 @@ async def test_a_scope_cancelled_at_any_moment_leaves_within_a_second_with_every
 
 
 @pytest.mark.anyio
-async def test_a_scope_cancelled_from_within_an_ear_kills_between_the_start_and_the_first_output(
+async def test_cancelling_from_an_output_listener_kills_the_command(
     launcher: Launcher,
 ) -> None:
     started: list[int] = []
@@ -391,7 +393,7 @@ async def test_a_scope_cancelled_from_within_an_ear_kills_between_the_start_and_
 
 
 @pytest.mark.anyio
-async def test_cancelling_after_the_end_takes_nothing_back(launcher: Launcher) -> None:
+async def test_cancelling_after_the_end_keeps_the_result(launcher: Launcher) -> None:
     with anyio.CancelScope() as scope:
         finished = await launcher.run(shell("echo done"))
         scope.cancel()
@@ -421,7 +423,7 @@ async def test_a_failure_in_a_nested_group_kills_every_command_of_it(launcher: L
 
 
 @pytest.mark.anyio
-async def test_fifty_commands_at_once_do_not_mix(launcher: Launcher) -> None:
+async def test_fifty_parallel_commands_do_not_mix(launcher: Launcher) -> None:
     outputs: dict[int, bytes] = {}
 
     async def run(number: int) -> None:

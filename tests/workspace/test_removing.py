@@ -1,4 +1,4 @@
-"""Directories that somebody made to stay: removed all the same, and nothing outside of them is touched."""
+"""Directories that resist removal: removed, and nothing outside them is touched."""
 
 import os
 from pathlib import Path
@@ -23,13 +23,13 @@ def dig(place: Path, depth: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [0, 3, DEPTH])
-def test_a_tree_is_removed_however_deep_it_is(tmp_path: Path, depth: int) -> None:
+def test_a_tree_of_any_depth_is_removed(tmp_path: Path, depth: int) -> None:
     dig(tmp_path / "deep", depth)
     remove_tree(tmp_path / "deep")
     assert os.listdir(tmp_path) == []
 
 
-def test_what_a_link_in_a_deep_tree_leads_to_stays(tmp_path: Path) -> None:
+def test_the_target_of_a_link_in_a_deep_tree_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()
     dig(tmp_path / "deep", DEPTH)

@@ -48,7 +48,7 @@ async def test_a_link_to_a_repository_opens_it_at_its_real_path(tmp_path: Path) 
     assert (await open_it(tmp_path / "link")).root == root
 
 
-async def test_what_is_no_repository_is_refused_by_name(tmp_path: Path) -> None:
+async def test_a_directory_that_is_not_a_repository_is_refused_by_name(tmp_path: Path) -> None:
     assert await refusal(tmp_path) == f"{tmp_path} is not in a git repository"
     assert await refusal(tmp_path / "missing") == f"{tmp_path / 'missing'} is not a directory"
     (tmp_path / "file").touch()
@@ -149,7 +149,7 @@ POINTERS = {
 
 
 @pytest.mark.parametrize("said", POINTERS.values(), ids=POINTERS.keys())
-async def test_a_pointer_file_means_what_it_means_to_git_or_is_refused(tmp_path: Path, home: Path, said: bytes) -> None:
+async def test_a_git_pointer_file_is_read_as_git_reads_it_or_refused(tmp_path: Path, home: Path, said: bytes) -> None:
     root = repository(tmp_path / "r")
     (home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {root}\n")
     (root / ".git").rename(tmp_path / "real.git")
@@ -164,7 +164,7 @@ async def test_a_pointer_file_means_what_it_means_to_git_or_is_refused(tmp_path:
         assert str(root) in await refusal(root)
 
 
-async def test_a_git_directory_that_is_none_is_passed_over_as_git_does(tmp_path: Path) -> None:
+async def test_an_invalid_git_directory_is_skipped_as_git_does(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     (root / "inner" / ".git").mkdir(parents=True)
     assert (await open_it(root / "inner")).root == root
@@ -175,7 +175,7 @@ async def test_a_pipe_in_place_of_the_pointer_is_refused_and_not_read(tmp_path: 
     assert await refusal(tmp_path) == f"{tmp_path}/.git does not name a git directory"
 
 
-async def test_a_common_directory_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+async def test_a_missing_common_directory_is_refused(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     git(root, "worktree", "add", "--quiet", "../linked")
     (root / ".git" / "worktrees" / "linked" / "commondir").write_text("../../nowhere\n")
@@ -196,7 +196,7 @@ async def test_a_pointer_to_the_git_directory_of_another_working_tree_is_refused
     assert await refusal(root) == f"{root} uses the git directory of {tmp_path}/theirs; to use it: {fix}"
 
 
-async def test_such_a_pointer_opens_once_the_user_said_that_it_may(tmp_path: Path, home: Path) -> None:
+async def test_such_a_pointer_opens_once_the_user_allowed_it(tmp_path: Path, home: Path) -> None:
     root = pointer_to_another(tmp_path)
     (home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {root}\n")
     assert (await open_it(root)).git_dir == tmp_path / "theirs" / ".git"
@@ -212,7 +212,7 @@ async def test_a_worktree_that_was_moved_by_hand_says_how_to_repair_it(tmp_path:
 
 
 @pytest.mark.parametrize("said", ["directory = {root}", "directory = ~/r", "directory =\n\tdirectory = *"])
-async def test_a_separate_git_directory_opens_once_the_user_said_that_it_may(home: Path, said: str) -> None:
+async def test_a_separate_git_directory_opens_once_the_user_allowed_it(home: Path, said: str) -> None:
     root = repository(home / "r")
     git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
     assert "does not name" in await refusal(root)
@@ -220,7 +220,7 @@ async def test_a_separate_git_directory_opens_once_the_user_said_that_it_may(hom
     assert (await open_it(root)).git_dir == home / "apart"
 
 
-async def test_an_empty_value_takes_back_what_was_said_before(home: Path) -> None:
+async def test_an_empty_safe_directory_value_resets_the_list(home: Path) -> None:
     root = repository(home / "r")
     git(root, "init", "--quiet", f"--separate-git-dir={home / 'apart'}")
     (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n\tdirectory =\n")
@@ -234,7 +234,7 @@ async def test_a_git_directory_that_names_its_working_tree_opens_anywhere(tmp_pa
     assert (await open_it(root)).git_dir == tmp_path / "apart"
 
 
-async def test_a_path_with_signs_of_the_shell_is_quoted_in_a_command_to_type(tmp_path: Path) -> None:
+async def test_a_path_with_shell_characters_is_quoted_in_a_command_to_type(tmp_path: Path) -> None:
     root = pointer_to_another(tmp_path)
     odd = root.rename(tmp_path / "a $(b)")
     assert (await refusal(odd)).endswith(f"safe.directory '{odd}'")
@@ -261,7 +261,7 @@ async def test_a_path_that_cannot_be_shown_is_written_so_that_the_shell_runs_not
         ("core.worktree", "/somewhere", "has its working tree elsewhere: core.worktree is /somewhere"),
     ],
 )
-async def test_a_form_that_is_not_known_is_refused(tmp_path: Path, key: str, value: str, said: str) -> None:
+async def test_an_unknown_repository_format_is_refused(tmp_path: Path, key: str, value: str, said: str) -> None:
     root = repository(tmp_path / "r")
     git(root, "config", "core.repositoryFormatVersion", "1")
     git(root, "config", "--file", ".git/config", key, value)
@@ -295,7 +295,7 @@ async def test_settings_are_read_in_git_s_order_and_values_are_data(tmp_path: Pa
     assert repo.setting("no.such", "thing") == "thing"
 
 
-async def test_a_repository_cannot_vouch_for_itself(tmp_path: Path) -> None:
+async def test_a_repository_cannot_mark_itself_as_safe(tmp_path: Path) -> None:
     needs_root()
     root = repository(tmp_path / "r")
     git(root, "config", "--add", "safe.directory", "*")
@@ -308,7 +308,7 @@ async def test_a_repository_cannot_vouch_for_itself(tmp_path: Path) -> None:
 
 @contextmanager
 def as_ordinary_user() -> Generator[None]:
-    """Root reads everything; somebody else does not."""
+    """Root reads everything; another user does not."""
     before = os.geteuid()
     if before == 0:
         os.seteuid(NOBODY)
@@ -330,7 +330,7 @@ async def test_a_git_directory_that_cannot_be_read_is_named() -> None:
         (root / ".git").chmod(0o700)
 
 
-async def test_what_a_person_should_know_is_noted_a_line_each(tmp_path: Path) -> None:
+async def test_remarks_about_a_repository_are_one_line_each(tmp_path: Path) -> None:
     origin = repository(tmp_path / "origin", {".gitattributes": "*.bin filter=lfs\n", "x/y": "z"})
     commit(origin, "the second")
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{origin}", "r")
@@ -351,7 +351,7 @@ async def test_what_a_person_should_know_is_noted_a_line_each(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("file", ["config", "config.worktree", "global"])
-async def test_a_byte_order_mark_at_the_start_of_a_configuration_is_passed_over_as_git_does(
+async def test_a_byte_order_mark_at_the_start_of_a_configuration_is_skipped_as_git_does(
     tmp_path: Path, home: Path, file: str
 ) -> None:
     root = repository(tmp_path / "r")
@@ -368,7 +368,7 @@ async def test_a_byte_order_mark_at_the_start_of_a_configuration_is_passed_over_
 
 @pytest.mark.parametrize("key", ["core.attributesFile", "core.excludesFile"])
 @pytest.mark.parametrize("file", ["/proc/self/status", "/proc/kmsg"])
-async def test_rules_in_a_file_of_the_kernel_are_refused_in_one_line(tmp_path: Path, key: str, file: str) -> None:
+async def test_rules_in_a_proc_file_are_refused_in_one_line(tmp_path: Path, key: str, file: str) -> None:
     if file == "/proc/kmsg":
         needs_root()
     root = repository(tmp_path / "r")
@@ -386,7 +386,7 @@ async def test_rules_in_a_plain_file_an_empty_one_or_none_are_accepted(tmp_path:
     assert (await open_it(root)).root == root
 
 
-async def test_a_git_file_that_leads_to_a_file_of_the_kernel_does_not_hold_anybody_up(tmp_path: Path) -> None:
+async def test_a_git_file_that_leads_to_a_proc_file_causes_no_wait(tmp_path: Path) -> None:
     needs_root()
     (tmp_path / ".git").symlink_to("/proc/kmsg")
     assert await refusal(tmp_path) == f"{tmp_path}/.git does not name a git directory"

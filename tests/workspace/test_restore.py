@@ -1,4 +1,4 @@
-"""A maker tree put back to an earlier snapshot: every file as it was, whatever was done to it since."""
+"""A maker tree restored to an earlier snapshot: every file as it was, after any changes."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -57,9 +57,7 @@ SHOW = "find . -path ./.git -prune -o -print -exec sh -c '[ -f \"$1\" ] && cat \
     max_examples=15 if EVERYTHING else 4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(st.sampled_from(STEPS), max_size=4), st.lists(st.sampled_from(STEPS), min_size=1, max_size=5))
-def test_a_tree_is_as_it_was_at_its_snapshot_whatever_happened_since(
-    root: Path, before: list[str], after: list[str]
-) -> None:
+def test_a_restored_tree_equals_its_snapshot_after_any_changes(root: Path, before: list[str], after: list[str]) -> None:
     async def show() -> None:
         async with maker(root) as (place, tree):
             await run(place, tree, " ; ".join(before or ["true"]))
@@ -81,7 +79,7 @@ async def test_ignored_files_survive_a_restore(root: Path) -> None:
         assert await run(place, tree, "cat built/out a.txt d/f") == "kept\na\nf\n"
 
 
-async def test_what_no_candidate_can_hold_does_not_stop_a_restore(root: Path) -> None:
+async def test_files_that_cannot_be_captured_do_not_stop_a_restore(root: Path) -> None:
     async with maker(root) as (place, tree):
         await run(place, tree, "echo 1 >> a.txt")
         snapshot = (await place.trees.capture(tree)).tree
@@ -90,12 +88,12 @@ async def test_what_no_candidate_can_hold_does_not_stop_a_restore(root: Path) ->
         assert await run(place, tree, "ls; cat a.txt d/f") == "a.txt\nd\nrun.sh\na\n1\nf\n"
 
 
-async def test_a_tree_whose_owner_is_gone_is_adopted_with_everything_in_it(root: Path) -> None:
+async def test_a_tree_of_a_dead_owner_is_adopted_with_its_content(root: Path) -> None:
     async with open_workplace(root) as place:
         head = place.repo.head
         tree = await place.trees.make("maker", head, await place.standing(head))
         await run(place, tree, "echo 1 >> a.txt; mkdir built; echo o > built/out")
-        assert await orphans.adopt(place.trees, tree.facts.name) is None  # its owner lives
+        assert await orphans.adopt(place.trees, tree.facts.name) is None  # its owner is alive
         await place.trees.capture(tree)
         orphans.release(tree)
         again = await orphans.adopt(place.trees, tree.facts.name)

@@ -1,4 +1,4 @@
-"""What the wall lets through and what it does not, one command at a time, as its caller sees it.
+"""What the sandbox allows and what it does not, one command at a time.
 
 Attacks are in `tests/attacks`; toolchains and test runners in `test_sandbox_toolchains`.
 """
@@ -44,10 +44,10 @@ async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
         yield found
 
 
-# -- the tree and what surrounds it --
+# -- the tree and its surroundings --
 
 
-async def test_what_is_written_in_the_tree_stays_in_its_layer(place: Yard) -> None:
+async def test_files_written_in_the_tree_stay_in_its_layer(place: Yard) -> None:
     write(place.checkout, {"file": "from the checkout", "gone": "x"})
     assert await output(place.room(), "cat file; echo new > file; rm gone; echo more > other") == "from the checkout"
     assert (place.checkout / "file").read_text() == "from the checkout"
@@ -55,7 +55,7 @@ async def test_what_is_written_in_the_tree_stays_in_its_layer(place: Yard) -> No
     assert (place.upper / "file").read_text() == "new\n"
 
 
-async def test_a_tree_in_a_private_directory_outside_every_home_is_worked_in_and_shows_nothing_beside_it() -> None:
+async def test_a_tree_in_a_private_directory_outside_every_home_is_usable_and_its_neighbours_are_hidden() -> None:
     with private_directory() as private:
         write(private, {"secret": "what lies beside the tree"})
         async with yard(private) as place:
@@ -64,7 +64,7 @@ async def test_a_tree_in_a_private_directory_outside_every_home_is_worked_in_and
     assert seen.split("\n") == ["from the checkout", f"cat: {private}/secret: No such file or directory", "new"]
 
 
-async def test_a_private_directory_may_go_away_while_commands_are_started(place: Yard) -> None:
+async def test_a_private_directory_may_be_removed_while_commands_start(place: Yard) -> None:
     with private_directory() as private:
         write(private, {"secret": "seen by nobody"})
         machine.private_paths.cache_clear()
@@ -75,8 +75,8 @@ async def test_a_private_directory_may_go_away_while_commands_are_started(place:
     async def ask(yard: Yard) -> None:
         answers.append(await output(yard.room(), "echo works"))
 
-    # More than one: a sandbox that was put up before the directory went is used once. Each has a tree of its own,
-    # because the kernel does not support two mounts of one writable layer at the same time.
+    # More than one: a sandbox prepared before the directory was removed is used once. Each has a separate tree, because
+    # the kernel does not support two mounts of one writable layer at the same time.
     async with anyio.create_task_group() as tasks:
         for number in range(3):
             tasks.start_soon(ask, replace(place, state=place.state / str(number)))
@@ -85,13 +85,13 @@ async def test_a_private_directory_may_go_away_while_commands_are_started(place:
 
 @contextmanager
 def private_directory() -> Generator[Path]:
-    """A directory that no other user may enter, outside of the places that are emptied anyway."""
+    """A directory that no other user may enter, outside the directories that are emptied anyway."""
     needs_root()
     with tempfile.TemporaryDirectory(dir="/srv") as name:
         yield Path(name)
 
 
-async def test_the_next_command_in_a_tree_sees_the_work_but_not_the_scratch_of_the_one_before(place: Yard) -> None:
+async def test_the_next_command_sees_the_work_but_not_the_scratch_files_of_the_previous_one(place: Yard) -> None:
     room = place.room()
     await output(room, "echo work > file; for d in /tmp /var/tmp /dev/shm ~; do echo scratch > $d/file; done")
     assert await output(room, "cat file; cat /tmp/file /var/tmp/file /dev/shm/file ~/file 2>/dev/null; true") == "work"
@@ -105,20 +105,20 @@ async def test_a_command_starts_at_the_root_of_the_tree_or_in_a_directory_below(
     assert await output(room, "/bin/pwd; /usr/bin/env | grep ^PWD=", "deep/er") == f"{below}\nPWD={below}"
 
 
-async def test_a_directory_that_is_not_there_cannot_be_started_in(place: Yard) -> None:
+async def test_a_command_cannot_start_in_a_missing_directory(place: Yard) -> None:
     finished = await run(place.room(), "true", "nowhere")
     assert finished.end is End.COULD_NOT_START
     assert "nowhere" in finished.reason
 
 
-async def test_a_tree_in_a_private_directory_appears_there_alone(place: Yard) -> None:
+async def test_only_the_tree_is_visible_in_a_private_directory(place: Yard) -> None:
     place.checkout.parent.chmod(0o700)
     write(place.checkout, {"file": "x"})
     write(place.checkout.parent, {"beside": "x"})
     assert await output(place.room(), "ls; ls ..") == "file\ncheckout"
 
 
-async def test_a_command_is_nobody_in_particular(place: Yard) -> None:
+async def test_a_command_runs_as_an_unprivileged_user(place: Yard) -> None:
     room, home = place.room(), os.environ["HOME"]
     assert await output(room, "id -u; whoami; tty || true") == "1000\ndonewhen\nnot a tty"
     assert await output(room, "getent passwd 1000") == f"donewhen:x:1000:1000::{home}:/bin/sh"
@@ -141,10 +141,10 @@ emptied = machine.volatile_places()
 services = machine.services_places(emptied)
 print(json.dumps([[place for place in places if place.startswith("/srv")] for places in (emptied, services)]))
 """
-"""With a disk and a second /proc mounted in /srv: what of it is emptied, and what is made a layer of its own."""
+"""With a disk and a second /proc mounted in /srv: which of them are hidden, and which become a separate layer."""
 
 
-def test_a_second_proc_is_emptied_and_a_directory_with_mounts_is_taken_apart() -> None:
+def test_a_second_proc_is_hidden_and_a_directory_with_mounts_is_bound_in_parts() -> None:
     command = [
         needs("unshare"),
         "--user",
@@ -191,7 +191,7 @@ async def test_variables_of_the_tree_are_passed_on(place: Yard) -> None:
 
 @contextmanager
 def listening(address: str = "127.0.0.1") -> Generator[tuple[int, list[bytes]]]:
-    """A service of the host that greets, listens for a word and echoes it; its port, and what it heard."""
+    """A service of the host that greets, reads a word and echoes it; its port, and what it received."""
     heard: list[bytes] = []
 
     class Handler(socketserver.BaseRequestHandler):
@@ -205,7 +205,7 @@ def listening(address: str = "127.0.0.1") -> Generator[tuple[int, list[bytes]]]:
         request_queue_size = 500
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A client that went away is no error here."""
+            """A disconnected client is not an error here."""
 
     with Server((address, 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -221,7 +221,7 @@ def ping(host: str, port: int) -> str:
     return ASK.format('s.sendall(b"ping"); print(s.makefile().read())', f"{host} {port}")
 
 
-async def test_without_the_network_there_is_a_loopback_of_its_own(place: Yard) -> None:
+async def test_without_the_network_a_command_has_its_own_loopback(place: Yard) -> None:
     with listening() as (port, heard):
         assert not (await run(place.room(), ping("127.0.0.1", port))).ok
         assert heard == []
@@ -230,7 +230,7 @@ async def test_without_the_network_there_is_a_loopback_of_its_own(place: Yard) -
     )
 
 
-async def test_with_the_network_the_services_of_the_host_are_there(place: Yard) -> None:
+async def test_with_the_network_the_services_of_the_host_are_reachable(place: Yard) -> None:
     with listening() as (port, heard):
         assert await output(place.room(SandboxConfig(network=True)), ping("127.0.0.1", port)) == "hello ping"
         assert heard == [b"ping"]
@@ -257,7 +257,7 @@ def own_address() -> str:
 
 
 def own_name() -> str:
-    """A name by which this machine finds itself, other than localhost."""
+    """A name of this machine other than localhost."""
     try:
         socket.getaddrinfo(socket.gethostname(), 1, socket.AF_INET)
     except OSError:
@@ -275,7 +275,7 @@ def own_name() -> str:
         ("own name", ""),
     ],
 )
-async def test_a_service_named_in_reach_answers_where_it_is_named(place: Yard, reach: str, asked: str) -> None:
+async def test_a_service_named_in_reach_answers_at_its_address(place: Yard, reach: str, asked: str) -> None:
     host = {"own address": own_address, "own name": own_name}.get(reach, lambda: reach)()
     with listening("0.0.0.0") as (port, heard):
         room = place.room(SandboxConfig(services=relay.parse((f"{host}:{port}",))))
@@ -283,7 +283,7 @@ async def test_a_service_named_in_reach_answers_where_it_is_named(place: Yard, r
         assert heard == [b"ping"]
 
 
-async def test_reach_lets_in_one_port_and_no_other(place: Yard) -> None:
+async def test_reach_opens_one_port_and_no_other(place: Yard) -> None:
     with listening() as (reachable, _), listening() as (other, heard):
         room = place.room(SandboxConfig(services=relay.parse((f"localhost:{reachable}",))))
         assert await output(room, ping("localhost", reachable)) == "hello ping"
@@ -291,7 +291,7 @@ async def test_reach_lets_in_one_port_and_no_other(place: Yard) -> None:
         assert heard == []
 
 
-async def test_a_service_that_is_down_looks_like_a_closed_connection(place: Yard) -> None:
+async def test_a_stopped_service_looks_like_a_closed_connection(place: Yard) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     room = place.room(SandboxConfig(services=relay.parse((f"localhost:{port}",))))
@@ -316,10 +316,10 @@ crowd = [s for s in crowd if s not in first]
 for s in first: s.close()
 print(len(served(len(crowd))))
 """
-"""Open many connections at once, and see how many are served at a time."""
+"""Open many connections at once, and count how many are served at a time."""
 
 
-async def test_a_crowd_of_connections_is_let_in_by_and_by(place: Yard) -> None:
+async def test_many_parallel_connections_are_all_served(place: Yard) -> None:
     most = relay.MOST_CONNECTIONS
     write(place.checkout, {"crowd.py": CROWD})
     with listening() as (port, _):
@@ -327,7 +327,7 @@ async def test_a_crowd_of_connections_is_let_in_by_and_by(place: Yard) -> None:
         assert await output(room, f"/usr/bin/python3 crowd.py {port} {most + 30} {most}") == f"{most} 0\n30"
 
 
-async def test_only_the_sockets_that_are_named_can_be_connected(place: Yard, tmp_path: Path) -> None:
+async def test_only_named_sockets_can_be_connected(place: Yard, tmp_path: Path) -> None:
     asking = "/usr/bin/python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' {}"
     with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as other:
         for listener, name in ((named, "named"), (other, "other")):
@@ -338,22 +338,22 @@ async def test_only_the_sockets_that_are_named_can_be_connected(place: Yard, tmp
         assert not (await run(room, asking.format(tmp_path / "other"))).ok
 
 
-# -- how a command ends --
+# -- ends --
 
 
-async def test_every_exit_code_comes_back_as_it_is(place: Yard) -> None:
+async def test_every_exit_code_is_returned_unchanged(place: Yard) -> None:
     room = place.room()
     codes = [*range(0, 256, 17), 1, 2, 126, 127, 128, 129, 193, 254]
     assert [(await run(room, f"exit {code}")).exit_code for code in codes] == codes
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGPIPE])
-async def test_a_death_by_signal_comes_back_as_one(place: Yard, number: signal.Signals) -> None:
+async def test_a_death_by_signal_is_reported_as_such(place: Yard, number: signal.Signals) -> None:
     finished = await run(place.room(), f"kill -{number.value} $$")
     assert (finished.end, finished.signal, finished.exit_code) == (End.SIGNALLED, number, 128 + number)
 
 
-async def test_a_command_over_its_time_is_ended_with_all_it_started(place: Yard) -> None:
+async def test_a_command_over_its_time_is_ended_with_all_its_processes(place: Yard) -> None:
     finished = await place.room().run(ShellCommand(text="setsid sleep 100 & echo begun; sleep 100", timeout_secs=0.5))
     assert finished.end is End.TIMED_OUT
     assert finished.stdout.whole() == b"begun\n"
@@ -365,12 +365,12 @@ async def test_output_and_errors_come_in_the_order_they_were_written(place: Yard
     assert await output(place.room(), text) == expected
 
 
-async def test_output_and_errors_can_be_told_apart(place: Yard) -> None:
+async def test_output_and_errors_can_be_separated(place: Yard) -> None:
     finished = await place.room().run(ShellCommand(text="echo out; echo err >&2", merge_stderr=False))
     assert (finished.stdout.whole(), finished.stderr.whole()) == (b"out\n", b"err\n")
 
 
-async def test_a_command_reads_what_it_is_given_and_then_the_end(place: Yard) -> None:
+async def test_a_command_reads_its_input_to_the_end(place: Yard) -> None:
     room = place.room()
     assert (await room.run(ShellCommand(text="cat", stdin=b"given"))).stdout.whole() == b"given"
     assert await output(room, "cat; echo end") == "end"
@@ -400,7 +400,7 @@ async def test_too_much_memory_ends_the_command_with_the_reason(place: Yard) -> 
     assert "memory" in finished.reason
 
 
-async def test_too_large_a_file_ends_the_command_by_its_signal(place: Yard) -> None:
+async def test_an_oversized_file_ends_the_command_by_its_signal(place: Yard) -> None:
     finished = await run(
         place.room(SandboxConfig(limits=ResourceLimits(file_bytes=MIB))), "exec head -c 2M /dev/zero > big"
     )
@@ -408,18 +408,18 @@ async def test_too_large_a_file_ends_the_command_by_its_signal(place: Yard) -> N
     assert (place.upper / "big").stat().st_size <= MIB
 
 
-async def test_all_scratch_directories_together_are_bounded(place: Yard) -> None:
+async def test_the_total_size_of_scratch_directories_is_bounded(place: Yard) -> None:
     room = place.room(SandboxConfig(limits=ResourceLimits(scratch=4 * MIB)))
     assert not (await run(room, "head -c 3M /dev/zero > /tmp/a && head -c 3M /dev/zero > ~/b")).ok
     assert await output(room, "head -c 3M /dev/zero > /tmp/a; echo fits") == "fits"
 
 
-async def test_a_crash_leaves_no_core(place: Yard) -> None:
+async def test_a_crash_leaves_no_core_file(place: Yard) -> None:
     assert await output(place.room(), "ulimit -c 2>/dev/null; ulimit -Hc") == "0\n0"
 
 
 @pytest.mark.parametrize(("on_path", "shown"), [("", ["checkout", "tool"]), ("bin", ["bin", "checkout", "lib"])])
-async def test_a_directory_on_the_path_that_holds_the_tree_shows_its_programs_and_no_other_project(
+async def test_a_path_directory_above_the_tree_shows_its_programs_and_no_other_project(
     place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: str, shown: list[str]
 ) -> None:
     write(tmp_path, {"other/secret": "theirs", "lib/data": "installed", "tool": "#!/bin/sh\necho works\n"})
@@ -432,7 +432,7 @@ async def test_a_directory_on_the_path_that_holds_the_tree_shows_its_programs_an
     assert (await output(room, f"ls {tmp_path}")).split() == shown
 
 
-async def test_a_bubblewrap_that_lies_on_the_path_is_never_run(
+async def test_a_bubblewrap_in_a_user_directory_on_path_is_never_run(
     place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "bin", dict.fromkeys(("bwrap", "sh"), f"#!/bin/sh\ntouch {tmp_path}/ran\n"))
@@ -477,7 +477,7 @@ def by_argument() -> dict[str, str]:
     }
 
 
-async def test_each_denied_call_fails_as_intended_and_only_because_of_the_filter(place: Yard) -> None:
+async def test_every_denied_system_call_fails_only_because_of_the_filter(place: Yard) -> None:
     table = seccomp.TABLES[kernel.machine()].numbers
     passed = seccomp.BY_ARGUMENT | seccomp.IN_SHARED_NAMESPACES
     write(place.checkout, {"calls.py": CALLS})
@@ -494,7 +494,7 @@ async def test_each_denied_call_fails_as_intended_and_only_because_of_the_filter
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_the_filter_is_a_program_that_the_kernel_would_load(machine: str) -> None:
+def test_the_filter_is_a_valid_bpf_program(machine: str) -> None:
     program = seccomp.program(machine)
     assert len(program) % 8 == 0
     assert 8 < len(program) // 8 < 4096

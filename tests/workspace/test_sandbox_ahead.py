@@ -1,7 +1,7 @@
-"""Sandboxes that are put up ahead: the next command gets one, finds in it what it would find in a new one, and its own.
+"""Prewarmed sandboxes: the next command gets one and finds the same in it as in a new one.
 
-They are found from the outside: a sandbox is a child of a warden, a warden one of the launcher's program, and that one
-of ours.
+They are found from the outside: a sandbox is a child of a supervisor, a supervisor is a child of the launcher, and
+the launcher is a child of ours.
 """
 
 import os
@@ -35,7 +35,7 @@ async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
         yield found
 
 
-# -- looking at processes --
+# -- finding processes --
 
 
 def children(pid: int) -> list[int]:
@@ -60,19 +60,19 @@ def name(pid: int) -> str:
 
 
 def sandboxes(harness: int) -> set[int]:
-    """Those of a harness that wait, or have a command."""
+    """The sandboxes of a harness that wait, or have a command."""
     wardens = [warden for server in children(harness) for warden in children(server)]
     return {pid for warden in wardens for pid in children(warden) if name(pid) == "bwrap"}
 
 
 def waits(sandbox: int) -> bool:
-    """Whether nothing but a shell is inside, which reads; and its warden, who heard that, has nothing to do."""
+    """True if only a reading shell is inside, and its supervisor has nothing to do."""
     inside = [pid for pid in below(sandbox) if name(pid) == "sh"]
     return len(inside) == 1 and "pipe_read" in sleeps_in(inside[0]) and "poll" in sleeps_in(parent(sandbox))
 
 
 def sleeps_in(pid: int) -> str:
-    """The function of the kernel that a process waits in."""
+    """The kernel function in which a process waits."""
     try:
         return Path(f"/proc/{pid}/wchan").read_text()
     except OSError:
@@ -87,7 +87,7 @@ def parent(pid: int) -> int:
 
 
 def eventually(holds: Callable[[], object]) -> None:
-    """For what another process does on its own: asked again and again, for some seconds."""
+    """Poll for some seconds for what another process does."""
     deadline = time.monotonic() + 5
     while not holds():
         assert time.monotonic() < deadline
@@ -100,7 +100,7 @@ def the_one_that_waits(harness: int | None = None) -> int:
 
 
 async def used_by(room: TreeSandbox, text: str = "echo", dir: str = ".") -> int:
-    """The sandbox that a command is in while it runs: the one that does not wait."""
+    """The sandbox of a running command: the one that does not wait."""
     seen: set[int] = set()
 
     def watch(_: bytes) -> None:
@@ -124,10 +124,10 @@ def ends_within(secs: float, pid: int) -> bool:
         os.close(pidfd)
 
 
-# -- which one a command gets --
+# -- selection --
 
 
-async def test_the_next_command_gets_the_sandbox_that_waits(place: Yard) -> None:
+async def test_the_next_command_gets_the_prewarmed_sandbox(place: Yard) -> None:
     room = place.room()
     await output(room, "true")
     for _ in range(3):
@@ -136,7 +136,7 @@ async def test_the_next_command_gets_the_sandbox_that_waits(place: Yard) -> None
         assert ends_within(1, waiting)
 
 
-async def test_a_command_of_another_tree_gets_it_as_well_and_sees_that_tree_alone(place: Yard) -> None:
+async def test_a_command_of_another_tree_gets_the_prewarmed_sandbox_and_sees_only_its_tree(place: Yard) -> None:
     room = place.room(variables={"DONEWHEN_TREE": "one"})
     await output(room, "echo first > file")
     other = place.state / "other"
@@ -163,7 +163,7 @@ OTHER_WALLS = {
 
 
 @pytest.mark.parametrize("config", OTHER_WALLS.values(), ids=OTHER_WALLS)
-async def test_a_command_that_needs_another_wall_gets_another_sandbox(
+async def test_a_command_with_another_configuration_gets_another_sandbox(
     place: Yard, config: SandboxConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANOTHER", "value")
@@ -180,14 +180,14 @@ async def test_a_command_that_needs_another_wall_gets_another_sandbox(
     ]
 
 
-async def test_one_after_the_other_without_a_pause_all_is_well(place: Yard) -> None:
+async def test_many_commands_without_a_pause_all_work(place: Yard) -> None:
     room = place.room()
     assert [await output(room, f"echo {n} >> file; tail -n 1 file; wc -l < file") for n in range(12)] == [
         f"{n}\n{n + 1}" for n in range(12)
     ]
 
 
-async def test_ordinary_commands_leave_the_sandbox_that_waits_alone(place: Yard) -> None:
+async def test_ordinary_commands_do_not_use_the_prewarmed_sandbox(place: Yard) -> None:
     room = place.room()
     await output(room, "true")
     waiting = the_one_that_waits()
@@ -197,10 +197,10 @@ async def test_ordinary_commands_leave_the_sandbox_that_waits_alone(place: Yard)
     assert await used_by(room) == waiting
 
 
-# -- what it finds there --
+# -- content --
 
 
-async def test_what_changed_in_the_tree_while_a_sandbox_waited_is_seen(place: Yard) -> None:
+async def test_changes_in_the_tree_are_seen_by_a_prewarmed_sandbox(place: Yard) -> None:
     write(place.checkout, {"file": "old", "gone": "x"})
     room = place.room()
     assert await output(room, "cat file") == "old"
@@ -211,7 +211,7 @@ async def test_what_changed_in_the_tree_while_a_sandbox_waited_is_seen(place: Ya
     assert await output(room, "cat file above deep/file; ls") == "newyxabove\ndeep\nfile"
 
 
-async def test_a_tree_that_was_replaced_while_a_sandbox_waited_is_the_new_one(place: Yard) -> None:
+async def test_a_replaced_tree_is_seen_by_a_prewarmed_sandbox(place: Yard) -> None:
     tree = place.state / "plain"
     write(tree, {"file": "old"})
     room = TreeSandbox(
@@ -225,7 +225,7 @@ async def test_a_tree_that_was_replaced_while_a_sandbox_waited_is_the_new_one(pl
     assert (tree / "file").read_text() == "more\n"
 
 
-async def test_the_mask_of_a_secret_that_was_replaced_while_a_sandbox_waited_is_there(place: Yard, home: Path) -> None:
+async def test_a_replaced_secret_is_masked_in_a_prewarmed_sandbox(place: Yard, home: Path) -> None:
     write(home, {".npm-global/etc/npmrc": "first secret", ".npm-global/etc/other": "public"})
     room = place.room()
     text = "cat ~/.npm-global/etc/other; cat ~/.npm-global/etc/npmrc || true"
@@ -237,7 +237,7 @@ async def test_the_mask_of_a_secret_that_was_replaced_while_a_sandbox_waited_is_
     assert "public" in printed and "secret" not in printed
 
 
-async def test_a_toolchain_that_was_replaced_while_a_sandbox_waited_is_the_new_one(place: Yard, home: Path) -> None:
+async def test_a_replaced_toolchain_is_seen_by_a_prewarmed_sandbox(place: Yard, home: Path) -> None:
     write(home, {".cargo/version": "old"})
     room = place.room()
     assert await output(room, "cat ~/.cargo/version") == "old"
@@ -247,7 +247,7 @@ async def test_a_toolchain_that_was_replaced_while_a_sandbox_waited_is_the_new_o
     assert await output(room, "cat ~/.cargo/version") == "new"
 
 
-async def test_input_directory_and_streams_are_the_commands_own(place: Yard) -> None:
+async def test_a_prewarmed_sandbox_uses_the_command_s_own_input_directory_and_streams(place: Yard) -> None:
     write(place.checkout, {"deep/er/file": "x"})
     room = place.room()
     first = ShellCommand(text="cat; echo complaint >&2", stdin=b"first", merge_stderr=False)
@@ -263,7 +263,7 @@ async def test_input_directory_and_streams_are_the_commands_own(place: Yard) -> 
     assert (await run(room, "echo a; echo b >&2; echo c")).stdout.whole() == b"a\nb\nc\n"
 
 
-async def test_a_directory_that_is_not_there_is_told_by_a_sandbox_that_waited_too(place: Yard) -> None:
+async def test_a_missing_directory_is_reported_by_a_prewarmed_sandbox_too(place: Yard) -> None:
     room = place.room()
     await output(room, "true")
     the_one_that_waits()
@@ -272,7 +272,7 @@ async def test_a_directory_that_is_not_there_is_told_by_a_sandbox_that_waited_to
     assert "Can't chdir to" in finished.reason and "nowhere" in finished.reason
 
 
-async def test_a_tree_that_cannot_be_mounted_is_told(place: Yard) -> None:
+async def test_a_tree_that_cannot_be_mounted_is_reported(place: Yard) -> None:
     room = place.room()
     await output(room, "true")
     the_one_that_waits()
@@ -289,15 +289,15 @@ async def test_every_byte_of_a_command_line_and_of_a_variable_arrives(place: Yar
     assert finished.stdout.whole().decode("utf-8", "surrogateescape") == every + "\n" + every + "'\n"
 
 
-async def test_a_command_line_that_is_too_long_for_the_kernel_is_told(place: Yard) -> None:
+async def test_a_command_line_too_long_for_the_kernel_is_reported(place: Yard) -> None:
     finished = await run(place.room(), f": {'x' * 200_000}")
     assert (finished.end, finished.reason) == (End.COULD_NOT_START, "Argument list too long: /bin/sh")
 
 
-# -- its time and its limits --
+# -- time and limits --
 
 
-async def test_the_time_that_a_sandbox_waited_is_not_the_commands(place: Yard) -> None:
+async def test_the_waiting_time_of_a_sandbox_does_not_count_for_the_command(place: Yard) -> None:
     room = place.room()
     await output(room, "true")
     the_one_that_waits()
@@ -309,7 +309,7 @@ async def test_the_time_that_a_sandbox_waited_is_not_the_commands(place: Yard) -
     assert (await room.run(ShellCommand(text="sleep 1000", timeout_secs=0.3))).end is End.TIMED_OUT
 
 
-async def test_limits_bind_in_a_sandbox_that_waited(place: Yard) -> None:
+async def test_limits_hold_in_a_prewarmed_sandbox(place: Yard) -> None:
     room = place.room(SandboxConfig(limits=replace(ResourceLimits(), processes=40)))
     await output(room, "true")
     the_one_that_waits()
@@ -317,7 +317,7 @@ async def test_limits_bind_in_a_sandbox_that_waited(place: Yard) -> None:
     assert (finished.end, finished.reason) == (End.LIMIT, "processes: more than 40")
 
 
-async def test_a_sandbox_waits_as_long_as_it_was_told_and_not_longer(tmp_path: Path) -> None:
+async def test_a_prewarmed_sandbox_waits_for_its_configured_time_only(tmp_path: Path) -> None:
     async with Launcher.open(keep_secs=0.2) as launcher:
         room = TreeSandbox(
             launcher,
@@ -332,13 +332,13 @@ async def test_a_sandbox_waits_as_long_as_it_was_told_and_not_longer(tmp_path: P
         await output(room, "true")
 
 
-# -- nothing of it is left --
+# -- cleanup --
 
 
-async def test_a_sandbox_killed_while_it_waits_is_not_missed(place: Yard) -> None:
+async def test_a_prewarmed_sandbox_killed_while_waiting_causes_no_failure(place: Yard) -> None:
     room = place.room()
     await output(room, "true")
-    for which in (0, 1, 2, 3):  # bubblewrap, the stagehand, bubblewrap inside, the first program
+    for which in (0, 1, 2, 3):  # bubblewrap, the mount helper, bubblewrap inside, the first program
         waiting = the_one_that_waits()
         victim = [waiting, *below(waiting)][which]
         os.kill(victim, signal.SIGKILL)
@@ -347,7 +347,7 @@ async def test_a_sandbox_killed_while_it_waits_is_not_missed(place: Yard) -> Non
 
 
 @pytest.mark.parametrize("which", range(4))
-async def test_one_killed_at_the_moment_it_is_used_is_told_and_the_next_is_well(place: Yard, which: int) -> None:
+async def test_a_sandbox_killed_at_use_is_reported_and_the_next_one_works(place: Yard, which: int) -> None:
     room = place.room()
     await output(room, "true")
     waiting = the_one_that_waits()
@@ -398,7 +398,7 @@ anyio.run(main)
 
 
 @pytest.mark.parametrize("killed", ["the harness", "the launcher", "the warden", "all of them"])
-def test_nothing_of_a_sandbox_that_waits_survives_the_kill_of(killed: str, tmp_path: Path) -> None:
+def test_nothing_of_a_prewarmed_sandbox_survives_the_kill_of(killed: str, tmp_path: Path) -> None:
     source, tests = str(HERE.parents[1] / "src"), str(HERE.parent)
     text = HARNESS.format(source=source, here=str(HERE), tests=tests, directory=str(tmp_path))
     argv = [sys.executable, "-c", textwrap.dedent(text)]

@@ -1,4 +1,4 @@
-"""What a program is given that lives in the sandbox of a tree with things of its own: files, variables, doors."""
+"""What a guest program in the sandbox of a tree gets: its own files, variables and inner ports."""
 
 import os
 import socket
@@ -43,7 +43,7 @@ async def greet(listener: socket.socket) -> None:
                 inside.send(b"good day")
 
 
-async def test_a_guest_has_a_directory_of_its_own_that_it_may_write_to(place: Yard) -> None:
+async def test_a_guest_has_its_own_writable_directory(place: Yard) -> None:
     directory = own(place)
     write(directory, {"settings": "mine"})
     at = os.path.expanduser("~/.guest")
@@ -54,7 +54,7 @@ async def test_a_guest_has_a_directory_of_its_own_that_it_may_write_to(place: Ya
     assert not os.path.exists(at)
 
 
-async def test_one_file_of_the_host_can_be_let_in_and_written_to_but_not_replaced(place: Yard) -> None:
+async def test_one_file_of_the_host_can_be_bound_writable_but_not_replaced(place: Yard) -> None:
     credentials = own(place) / "token"
     credentials.write_text("old")
     at = os.path.expanduser("~/.tool/token")
@@ -79,7 +79,7 @@ async def test_variables_of_a_guest_are_not_seen_by_other_commands(place: Yard) 
     assert await output(room, 'echo "[$MINE]"') == "[]"
 
 
-async def test_a_door_is_served_from_outside_and_is_the_only_way_out(place: Yard) -> None:
+async def test_an_inner_port_is_served_from_outside_and_is_the_only_connection(place: Yard) -> None:
     with socket.create_server(("127.0.0.1", 0)) as host:
         room = place.room(SandboxConfig(network=True)).with_guest(Guest(inner_ports=(InnerPort(4711, greet),)))
         assert await output(room, ASK.format(port=4711)) == "good day"
@@ -90,7 +90,7 @@ async def test_a_door_is_served_from_outside_and_is_the_only_way_out(place: Yard
             host.accept()
 
 
-async def test_two_doors_are_not_mixed_up(place: Yard) -> None:
+async def test_two_inner_ports_are_not_mixed_up(place: Yard) -> None:
     async def say_no(listener: socket.socket) -> None:
         with listener:
             await anyio.wait_readable(listener)
@@ -103,6 +103,6 @@ async def test_two_doors_are_not_mixed_up(place: Yard) -> None:
     assert await output(room, text) == "no\ngood day"
 
 
-async def test_behind_a_weaker_wall_there_is_no_room_for_a_guest(place: Yard) -> None:
+async def test_a_weaker_isolation_level_refuses_a_guest(place: Yard) -> None:
     with pytest.raises(MachineryBroke, match="bubblewrap"):
         place.plain_room(Level.LANDLOCK).with_guest(Guest())

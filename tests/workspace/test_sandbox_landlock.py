@@ -1,6 +1,6 @@
-"""The Landlock level in one room: what a command may do there, what is denied, and who decides about processes.
+"""The Landlock level in one sandbox: what a command may do, what is denied, and who decides about processes.
 
-What gets out and what ordinary programs can do, as root and as an ordinary user, is in tests/attacks.
+Escapes, and what ordinary programs can do as root and as an ordinary user, are in tests/attacks.
 """
 
 import json
@@ -50,18 +50,18 @@ async def test_landlock_lets_a_command_work_in_its_tree_and_in_its_scratch_direc
     assert not (await run(room, f"echo x > {place.checkout}/file")).ok
 
 
-async def test_landlock_leaves_root_without_its_powers(place: Yard) -> None:
+async def test_landlock_removes_the_capabilities_of_root(place: Yard) -> None:
     needs_root()
     room = place.plain_room(Level.LANDLOCK)
     assert await output(room, "grep CapEff /proc/self/status") == "CapEff:\t0000000000000000"
 
 
-async def test_landlock_refuses_what_it_cannot_give(place: Yard) -> None:
+async def test_landlock_refuses_settings_that_it_cannot_enforce(place: Yard) -> None:
     with pytest.raises(MachineryBroke, match="need bubblewrap"):
         await run(place.plain_room(Level.LANDLOCK, SandboxConfig(sockets=("/run/x",))), "true")
 
 
-async def test_landlock_runs_nothing_but_files_as_devices(place: Yard) -> None:
+async def test_landlock_allows_only_regular_files_and_safe_devices(place: Yard) -> None:
     finished = await run(place.plain_room(Level.LANDLOCK), "mknod node c 1 3")
     assert not finished.ok
     assert not any(stat.S_ISCHR(path.lstat().st_mode) for path in place.state.rglob("node"))
@@ -88,12 +88,10 @@ found["datagrams"] = tried(numbers["socketpair"], 1, 2 | socket.SOCK_CLOEXEC, 0,
 found["file flags"] = tried(numbers["ioctl"], 0, 0x40086602, 0)
 print(json.dumps(found))
 """
-"""Try what is denied where namespaces are shared, with arguments that no call accepts, or on another process."""
+"""Try what is denied with shared namespaces, with arguments that no call accepts, or on another process."""
 
 
-async def test_each_call_on_what_is_shared_fails_as_intended_and_only_because_of_the_filter(
-    place: Yard, victim: int
-) -> None:
+async def test_every_call_on_shared_resources_fails_only_because_of_the_filter(place: Yard, victim: int) -> None:
     table = seccomp.TABLES[kernel.machine()].numbers
     named = seccomp.SHARED_MEMORY | seccomp.ATTRIBUTES
     write(place.checkout, {"calls.py": CALLS})
@@ -116,7 +114,7 @@ async def test_each_call_on_what_is_shared_fails_as_intended_and_only_because_of
     assert same <= {"one that is not known", "a much later one"}
 
 
-async def test_a_call_on_a_process_that_is_not_there_says_so(place: Yard) -> None:
+async def test_a_call_on_a_missing_process_says_so(place: Yard) -> None:
     program = "import os, resource; pid = os.fork() or os._exit(0); os.waitpid(pid, 0); resource.prlimit(pid, 7)"
     finished = await run(place.plain_room(Level.LANDLOCK), f"/usr/bin/python3 -c '{program}'")
     assert b"ProcessLookupError" in finished.stdout.whole()
@@ -143,13 +141,13 @@ print("done")
 """
 
 
-async def test_processes_that_are_killed_while_their_calls_wait_hold_up_no_other(place: Yard) -> None:
+async def test_processes_killed_while_their_calls_wait_do_not_block_others(place: Yard) -> None:
     write(place.checkout, {"callers.py": CALLERS})
     assert await output(place.plain_room(Level.LANDLOCK), "/usr/bin/python3 callers.py") == "done"
 
 
 async def test_a_filter_within_a_filter_still_starts_and_denies(place: Yard, victim: int) -> None:
-    """A process that has a listener above it cannot have another one: what is handed over there fails."""
+    """A process that already has a listener cannot get another one: passing one fails."""
     nested = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])

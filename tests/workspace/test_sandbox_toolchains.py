@@ -1,6 +1,6 @@
 """Ordinary work inside: languages, their runners and package managers, from the system and from the home.
 
-Each test does what a project's own check would do, in a tree that appears at the checkout's own path.
+Each test does what a project's own check would do, in a tree at the checkout's own path.
 """
 
 import fcntl
@@ -62,7 +62,7 @@ async def test_processes_share_locks_semaphores_and_memory(place: Yard, method: 
     assert await output(place.room(), "/usr/bin/python3 pool.py") == "400 285 [1, 2]"
 
 
-async def test_pytest_runs_with_the_interpreter_and_packages_of_the_outside(place: Yard, at_home: Path) -> None:
+async def test_pytest_runs_with_the_interpreter_and_packages_of_the_host(place: Yard, at_home: Path) -> None:
     write(place.checkout, PASSING)
     printed = await output(place.room(), f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {shlex.quote(sys.executable)} -m pytest -q")
     assert "1 passed" in printed
@@ -91,7 +91,7 @@ def uv() -> str:
     return str(beside) if beside.exists() else needs("uv")
 
 
-async def test_uv_runs_pytest_in_a_shared_environment_and_leaves_it_alone(place: Yard, at_home: Path) -> None:
+async def test_uv_runs_pytest_in_a_shared_environment_without_changing_it(place: Yard, at_home: Path) -> None:
     packages = environment_with_pytest(place.checkout)
     project = '[project]\nname = "tiny"\nversion = "1"\nrequires-python = ">=3.11"\n'
     write(place.checkout, {**PASSING, "pyproject.toml": project})
@@ -105,7 +105,7 @@ async def test_uv_runs_pytest_in_a_shared_environment_and_leaves_it_alone(place:
     assert sorted(path.relative_to(packages) for path in packages.rglob("*")) == before
 
 
-async def test_an_editable_install_means_the_tree_under_work_and_not_the_checkout(
+async def test_an_editable_install_uses_the_tree_and_not_the_checkout(
     place: Yard, at_home: Path, tmp_path: Path
 ) -> None:
     packages = environment_with_pytest(place.checkout)
@@ -116,14 +116,14 @@ async def test_an_editable_install_means_the_tree_under_work_and_not_the_checkou
     await output(room, "echo \"WHO = 'the candidate'\" > src/tiny/__init__.py")
     assert await output(room, asking) == f"the candidate {place.checkout}/src/tiny/__init__.py"
 
-    copy = tmp_path / "worktree"  # the control: what a worktree somewhere else would have judged
+    copy = tmp_path / "worktree"  # the control: what a worktree in another directory would have judged
     shutil.copytree(place.checkout, copy, symlinks=True)
     write(copy, {"src/tiny/__init__.py": "WHO = 'the candidate'\n"})
     assert plainly(copy, [".venv/bin/python", "-c", "import tiny; print(tiny.WHO)"]) == "the checkout"
 
 
 def plainly(directory: Path, argv: list[str]) -> str:
-    """What a command prints outside of any sandbox."""
+    """Return the output of a command outside any sandbox."""
     return subprocess.run(argv, cwd=directory, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -172,7 +172,7 @@ async def test_node_runs_programs_and_workers(place: Yard) -> None:
 
 
 @pytest.mark.sample(0)
-async def test_vitest_runs_with_shared_packages_and_leaves_them_alone(place: Yard, vitest: Path) -> None:
+async def test_vitest_runs_with_shared_packages_without_changing_them(place: Yard, vitest: Path) -> None:
     write(place.checkout, VITEST)
     shutil.copytree(vitest, place.checkout / "node_modules", symlinks=True, copy_function=os.link)
     before = sorted(os.listdir(place.checkout / "node_modules"))
@@ -235,7 +235,7 @@ async def test_version_managers_that_are_installed_find_their_toolchains_inside(
         (".nvm", ".nvm/current/bin/node", ".nvm/versions/node/v99/bin/node"),
     ],
 )
-async def test_a_shim_in_the_home_finds_the_toolchain_it_stands_for(
+async def test_a_shim_in_the_home_finds_its_toolchain(
     place: Yard, home: Path, monkeypatch: pytest.MonkeyPatch, manager: str, shim: str, toolchain: str
 ) -> None:
     tool = Path(shim).name
@@ -250,7 +250,7 @@ async def test_a_shim_in_the_home_finds_the_toolchain_it_stands_for(
     assert not (await run(place.room(), "cat ~/.ssh/id")).ok
 
 
-async def test_a_toolchain_in_the_home_is_shown_and_what_lies_beside_it_is_not(
+async def test_a_toolchain_in_the_home_is_visible_and_its_neighbours_are_not(
     place: Yard, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = home / ".nvm/versions/node/v99.1.0/bin"
@@ -267,7 +267,7 @@ async def test_a_toolchain_in_the_home_is_shown_and_what_lies_beside_it_is_not(
     assert not (await run(room, "echo x > ~/.nvm/alias/default")).ok
 
 
-async def test_an_installation_on_the_path_is_shown_whole_and_a_project_is_not(
+async def test_an_installation_on_path_is_fully_visible_and_a_project_is_not(
     place: Yard, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(home / "sdk", {"bin/tool": "#!/bin/sh\ncat $(dirname $0)/../lib/answer\n", "lib/answer": "42"})

@@ -1,4 +1,4 @@
-"""The private store: what it mirrors and how it keeps up, revisions, differences, pins and tidying."""
+"""The private store: mirroring, updates, revisions, differences, pins and cleanup."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ async def test_the_store_is_private_and_holds_every_object_by_hard_link(tmp_path
         assert {path.stat().st_ino for path in ours} <= theirs
 
 
-async def test_what_the_store_holds_outlives_the_user_s_garbage_collection(tmp_path: Path) -> None:
+async def test_stored_objects_survive_the_user_s_garbage_collection(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     write(root, {"b.txt": "b"})
     doomed = commit(root)
@@ -58,7 +58,7 @@ async def test_what_the_store_holds_outlives_the_user_s_garbage_collection(tmp_p
 
 
 @pytest.mark.parametrize("packing", [(), ("gc", "--quiet"), ("repack", "-a", "-d", "--quiet")])
-async def test_the_store_keeps_up_with_commits_branches_and_packs(tmp_path: Path, packing: tuple[str, ...]) -> None:
+async def test_the_store_follows_new_commits_branches_and_packs(tmp_path: Path, packing: tuple[str, ...]) -> None:
     root = repository(tmp_path / "r")
     git(root, "branch", "gone")
     async with opened(root, tmp_path / "state") as store:
@@ -75,8 +75,8 @@ async def test_the_store_keeps_up_with_commits_branches_and_packs(tmp_path: Path
             await store.resolve("gone")
 
 
-async def test_a_commit_made_right_after_a_look_is_seen_at_the_next(tmp_path: Path) -> None:
-    """Directory times are too coarse to tell; what changed a moment ago is looked at again."""
+async def test_a_commit_made_right_after_a_refresh_is_seen_at_the_next_one(tmp_path: Path) -> None:
+    """Directory times are too coarse, so directories that changed a moment ago are read again."""
     root = repository(tmp_path / "r")
     async with Launcher.open() as launcher:
         for number in range(8):
@@ -86,7 +86,7 @@ async def test_a_commit_made_right_after_a_look_is_seen_at_the_next(tmp_path: Pa
             assert await store.tree_of(await store.resolve("HEAD")) == git(root, "rev-parse", f"{made}^{{tree}}")
 
 
-async def test_references_that_would_bend_history_or_are_ours_are_not_mirrored(tmp_path: Path) -> None:
+async def test_replace_references_and_our_own_references_are_not_mirrored(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     first, *_, last = history(root)
     git(root, "update-ref", "refs/donewhen/theirs", first)
@@ -97,7 +97,7 @@ async def test_references_that_would_bend_history_or_are_ours_are_not_mirrored(t
             await store.resolve("refs/donewhen/theirs")
 
 
-async def test_borrowed_objects_are_followed_and_taken(tmp_path: Path) -> None:
+async def test_objects_of_alternates_are_found_and_copied(tmp_path: Path) -> None:
     origin = repository(tmp_path / "origin")
     history(origin)
     git(tmp_path, "clone", "--quiet", "--shared", "origin", "middle")
@@ -120,7 +120,7 @@ async def test_objects_are_copied_where_they_cannot_be_linked(tmp_path: Path) ->
             assert objects_in(store.bare.git_dir) == objects_in(root / ".git")
 
 
-async def test_a_store_that_somebody_else_prepared_is_not_used(tmp_path: Path) -> None:
+async def test_a_store_prepared_by_another_user_is_not_used(tmp_path: Path) -> None:
     needs_root()
     root = repository(tmp_path / "r")
     (tmp_path / "state" / "sha1").mkdir(parents=True)
@@ -130,7 +130,7 @@ async def test_a_store_that_somebody_else_prepared_is_not_used(tmp_path: Path) -
             await Store.open(launcher, await open_repo(launcher, root), tmp_path / "state")
 
 
-async def test_many_may_open_a_store_at_once(tmp_path: Path) -> None:
+async def test_many_processes_may_open_a_store_at_once(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     history(root)
     seen: list[str] = []
@@ -146,7 +146,7 @@ async def test_many_may_open_a_store_at_once(tmp_path: Path) -> None:
     assert set(seen) == {git(root, "rev-parse", "main")}
 
 
-async def test_scratch_of_a_process_that_is_gone_is_removed(tmp_path: Path) -> None:
+async def test_scratch_files_of_a_dead_process_are_removed(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     async with opened(root, tmp_path / "state") as store:
         leftover = store.path / "scratch" / "999999999-abc"
@@ -166,7 +166,7 @@ EXPRESSIONS = (
 )  # fmt: skip
 
 
-async def test_every_expression_means_what_it_means_to_the_user_s_git(tmp_path: Path) -> None:
+async def test_every_revision_expression_means_the_same_as_in_the_user_s_git(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     history(root)
     git(root, "tag", "-a", "v1", "-m", "one", "HEAD~1")
@@ -190,7 +190,7 @@ async def test_every_expression_means_what_it_means_to_the_user_s_git(tmp_path: 
 
 
 @pytest.mark.parametrize("ref", ["nope", "", "-x", "--all", "HEAD^{tree}", "a b", "HEAD\nx", "HEAD..main", "v\0"])
-async def test_what_is_no_commit_is_refused_by_name(tmp_path: Path, ref: str) -> None:
+async def test_a_revision_that_is_not_a_commit_is_refused_by_name(tmp_path: Path, ref: str) -> None:
     root = repository(tmp_path / "r")
     async with opened(root, tmp_path / "state") as store:
         with pytest.raises(BadInput) as refused:
@@ -215,7 +215,7 @@ async def test_linked_worktrees_share_a_store_and_keep_their_own_head(tmp_path: 
         assert await main.uncommitted() == []
 
 
-# -- clones that lack something --
+# -- incomplete clones --
 
 
 def partial_clone(tmp_path: Path, *options: str) -> Path:
@@ -247,7 +247,7 @@ async def test_a_partial_clone_without_the_files_of_head_says_how_to_get_them(tm
 # -- differences --
 
 
-async def test_a_difference_is_told_as_changes_as_numbers_and_as_a_patch(tmp_path: Path) -> None:
+async def test_a_difference_is_available_as_changes_numbers_and_patch(tmp_path: Path) -> None:
     before = {"same": "s", "edited": "1\n2\n3\n", "gone": "g\n", "binary": b"\0\1", "turns": "file\n"}
     root = repository(tmp_path / "r", before)
     write(root, {"edited": "1\ntwo\n3\n4\n", "binary": b"\0\2", "new\nline": "n\n"})
@@ -269,7 +269,7 @@ async def test_a_difference_is_told_as_changes_as_numbers_and_as_a_patch(tmp_pat
     assert git(root, "write-tree") == new
 
 
-async def test_a_patch_hides_nothing_on_the_word_of_an_attribute(tmp_path: Path) -> None:
+async def test_attributes_cannot_hide_parts_of_a_patch(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {".gitattributes": "*.py -diff\n", "a.py": "1\n"})
     write(root, {"a.py": "2\n"})
     commit(root)
@@ -282,7 +282,7 @@ async def test_a_patch_hides_nothing_on_the_word_of_an_attribute(tmp_path: Path)
 
 
 async def forsaken(tmp_path: Path) -> tuple[Path, str]:
-    """A repository whose store has seen a commit that the user has thrown away since."""
+    """A repository whose store has a commit that the user has deleted since."""
     root = repository(tmp_path / "r")
     write(root, {"big": os.urandom(100_000)})
     doomed = commit(root)
@@ -296,7 +296,7 @@ async def forsaken(tmp_path: Path) -> tuple[Path, str]:
     return root, doomed
 
 
-async def test_what_is_kept_survives_every_tidying_and_goes_when_released(tmp_path: Path) -> None:
+async def test_kept_objects_survive_every_cleanup_and_are_removed_when_released(tmp_path: Path) -> None:
     root, doomed = await forsaken(tmp_path)
     async with opened(root, tmp_path / "state") as store:
         await store.keep("sessions/7/base", doomed)
@@ -309,7 +309,7 @@ async def test_what_is_kept_survives_every_tidying_and_goes_when_released(tmp_pa
         assert await store.resolve("HEAD") == store.repo.head
 
 
-async def test_tidying_drops_packs_that_the_user_no_longer_has_and_no_others(tmp_path: Path) -> None:
+async def test_the_cleanup_removes_only_packs_that_the_user_no_longer_has(tmp_path: Path) -> None:
     root, _ = await forsaken(tmp_path)
     history(root)
     git(root, "gc", "--quiet")
@@ -333,7 +333,7 @@ async def test_an_object_of_any_kind_can_be_kept(tmp_path: Path) -> None:
             await store.keep("../heads/main", tree)
 
 
-async def test_every_operation_leaves_foreign_locks_and_files_as_they_are(tmp_path: Path) -> None:
+async def test_no_operation_changes_foreign_locks_and_files(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     for name in ("index.lock", "HEAD.lock", "packed-refs.lock", "gc.pid"):
         (root / ".git" / name).write_text("somebody's")

@@ -1,4 +1,4 @@
-"""Trees onto disk: what git itself would have written, and no program of the repository's is run for it."""
+"""Trees on disk: what git itself would write, without running a program of the repository."""
 
 import os
 from pathlib import Path
@@ -24,21 +24,21 @@ def odd_repository(root: Path) -> Path:
     return root
 
 
-async def test_names_modes_and_links_come_out_byte_for_byte(tmp_path: Path) -> None:
+async def test_names_modes_and_links_are_checked_out_byte_for_byte(tmp_path: Path) -> None:
     root = odd_repository(tmp_path / "r")
     async with opened(root, tmp_path / "state") as store:
         assert await store.check_out(store.repo.head, tmp_path / "out") == ()
     assert contents(tmp_path / "out") == contents(root)
 
 
-async def test_the_sha256_form_is_checked_out_too(tmp_path: Path) -> None:
+async def test_the_sha256_format_is_checked_out_too(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {"d/a": "a"}, "--object-format=sha256")
     async with opened(root, tmp_path / "state") as store:
         await store.check_out(store.repo.head, tmp_path / "out")
     assert contents(tmp_path / "out") == contents(root)
 
 
-async def test_line_ends_encodings_and_ids_follow_the_tree_s_attributes(tmp_path: Path) -> None:
+async def test_line_endings_encodings_and_idents_follow_the_tree_s_attributes(tmp_path: Path) -> None:
     attributes = "*.txt text eol=crlf\n*.u16 text working-tree-encoding=UTF-16\n*.id ident\n*.bin -text\n"
     files = {"a.txt": "1\n2\n", "b.u16": "h\u00e9\n".encode("utf-16"), "c.id": "$Id$\n", "d.bin": b"\0\r\n"}
     root = repository(tmp_path / "r", {".gitattributes": attributes, **files})
@@ -69,7 +69,7 @@ async def test_a_submodule_becomes_an_empty_directory(tmp_path: Path) -> None:
     assert list((tmp_path / "out" / "sub").iterdir()) == []
 
 
-async def test_a_sparse_checkout_is_checked_out_whole(tmp_path: Path) -> None:
+async def test_a_sparse_checkout_is_checked_out_completely(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {"in/a": "a", "out/b": "b"})
     git(root, "sparse-checkout", "set", "--cone", "--sparse-index", "in")
     assert not (root / "out").exists()
@@ -78,7 +78,7 @@ async def test_a_sparse_checkout_is_checked_out_whole(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "out" / "b").read_text() == "b"
 
 
-async def test_lfs_pointers_become_content_where_it_is_at_hand(tmp_path: Path) -> None:
+async def test_lfs_pointers_become_content_if_available(tmp_path: Path) -> None:
     root, here = lfs_repository(tmp_path / "r")
     async with opened(root, tmp_path / "state") as store:
         missing = await store.check_out(store.repo.head, tmp_path / "out")
@@ -101,7 +101,7 @@ async def test_a_filter_of_the_user_s_is_never_run(tmp_path: Path) -> None:
     assert not fired.exists()
 
 
-async def test_a_directory_with_something_in_it_is_not_filled(tmp_path: Path) -> None:
+async def test_a_directory_that_is_not_empty_is_not_filled(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     write(tmp_path / "out", {"precious": "x"})
     async with opened(root, tmp_path / "state") as store:

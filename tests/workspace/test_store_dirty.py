@@ -1,4 +1,4 @@
-"""What the user has not committed: told and put into a snapshot exactly as the user's own git would see it."""
+"""Uncommitted changes: reported and put into a snapshot exactly as the user's own git sees them."""
 
 import os
 import re
@@ -129,7 +129,7 @@ Scene = Callable[[Path], None]
 
 
 def tree_that_git_would_make(root: Path) -> str:
-    """`add --all` and `write-tree` by the user's own git, with an index of its own."""
+    """`add --all` and `write-tree` by the user's own git, with a separate index."""
     (root / ".git" / "index.lock").unlink(missing_ok=True)
     git(root, "add", "--all")
     return git(root, "write-tree")
@@ -156,7 +156,7 @@ async def test_a_snapshot_is_what_adding_everything_would_have_committed(tmp_pat
     assert try_git(root, "cat-file", "-e", snapshot).returncode != 0, "the snapshot is in our store only"
 
 
-async def test_changes_are_told_by_kind(tmp_path: Path) -> None:
+async def test_uncommitted_changes_are_reported_by_kind(tmp_path: Path) -> None:
     root = base_repository(tmp_path / "r")
     everything_dirty(root)
     async with opened(root, tmp_path / "state") as store:
@@ -186,7 +186,7 @@ async def test_a_snapshot_checks_out_as_the_user_s_files(tmp_path: Path) -> None
     assert contents(tmp_path / "out") == theirs
 
 
-async def test_unmerged_paths_are_told_and_no_snapshot_is_made_of_them(tmp_path: Path) -> None:
+async def test_unmerged_paths_are_reported_and_prevent_a_snapshot(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     git(root, "checkout", "--quiet", "-b", "side")
     write(root, {"a.txt": "theirs\n"})
@@ -201,7 +201,7 @@ async def test_unmerged_paths_are_told_and_no_snapshot_is_made_of_them(tmp_path:
             await store.snapshot()
 
 
-async def test_a_repository_inside_is_told_and_left_out_of_the_snapshot(tmp_path: Path) -> None:
+async def test_a_nested_repository_is_reported_and_left_out_of_the_snapshot(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     repository(root / "nested")
     write(root, {"b.txt": "b"})
@@ -212,7 +212,7 @@ async def test_a_repository_inside_is_told_and_left_out_of_the_snapshot(tmp_path
     assert [change.path for change in changed] == ["b.txt"]
 
 
-async def test_a_submodule_at_another_commit_is_a_change_and_dirt_inside_it_is_not(tmp_path: Path) -> None:
+async def test_a_submodule_at_another_commit_is_a_change_and_changes_inside_it_are_not(tmp_path: Path) -> None:
     repository(tmp_path / "part")
     root = repository(tmp_path / "whole")
     git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "part"), "sub")
@@ -227,7 +227,7 @@ async def test_a_submodule_at_another_commit_is_a_change_and_dirt_inside_it_is_n
     assert tree == tree_that_git_would_make(root)
 
 
-async def test_lfs_content_counts_by_its_pointer(tmp_path: Path) -> None:
+async def test_lfs_content_is_compared_by_its_pointer(tmp_path: Path) -> None:
     root, here = lfs_repository(tmp_path / "r")
     write(root, {"here.bin": here, "there.bin": b"edited content", "new.bin": b"new content"})
     async with opened(root, tmp_path / "state") as store:
@@ -266,7 +266,7 @@ async def test_a_tracked_file_that_became_something_else_is_named_in_one_line(tm
             await store.snapshot()
 
 
-# -- rules that would hold git up --
+# -- rules files that would block git --
 
 
 def pipe(root: Path, name: str) -> None:
@@ -292,7 +292,7 @@ TRAPS: dict[str, tuple[Callable[[Path, str], None], str]] = {
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("plant", "name"), TRAPS.values(), ids=TRAPS.keys())
-async def test_git_does_not_wait_at_a_pipe_or_a_device_where_it_looks_for_rules(
+async def test_a_pipe_or_device_as_a_git_rules_file_causes_no_wait(
     tmp_path: Path, plant: Callable[[Path, str], None], name: str
 ) -> None:
     root = repository(tmp_path / "r", {".gitignore": "*.o\n", "d/a": "a"})
@@ -309,7 +309,7 @@ async def test_git_does_not_wait_at_a_pipe_or_a_device_where_it_looks_for_rules(
 @pytest.mark.parametrize(
     "name", ["pipe", "d/gitignore", "ignored/.gitignore", ".git/info/exclude", ".git/info/attributes"]
 )
-async def test_a_pipe_that_git_does_not_read_from_is_left_out_and_nothing_waits(tmp_path: Path, name: str) -> None:
+async def test_a_pipe_that_git_does_not_read_is_left_out_without_a_wait(tmp_path: Path, name: str) -> None:
     root = repository(tmp_path / "r", {".gitignore": "/ignored/\n", "d/a": "a"})
     write(root, {"d/b": "b"})
     pipe(root, name)

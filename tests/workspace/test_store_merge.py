@@ -1,4 +1,4 @@
-"""Trees merged in the store: what git decides, what it hands back, and what another text settles."""
+"""Trees merged in the store: what git decides, what it returns, and what another text resolves."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
     return repository(tmp_path / "repo", BASE)
 
 
-async def test_changes_of_different_files_go_together(root: Path) -> None:
+async def test_changes_of_different_files_are_merged(root: Path) -> None:
     base = git(root, "rev-parse", "main^{tree}")
     ours, theirs = tree(root, "ours", {"a.txt": "x\n"}), tree(root, "theirs", {"b.txt": "y\n"})
     both = tree(root, "both", {"a.txt": "x\n", "b.txt": "y\n"})
@@ -43,7 +43,7 @@ async def test_a_merge_with_nothing_or_with_itself_is_the_same_tree(root: Path) 
             assert (await merge(store.bare, base, one, other)).tree == ours
 
 
-async def test_lines_in_conflict_come_back_in_three_versions_and_a_fourth_settles_them(root: Path) -> None:
+async def test_conflicting_lines_are_returned_in_three_versions_and_a_fourth_resolves_them(root: Path) -> None:
     base = git(root, "rev-parse", "main^{tree}")
     ours = tree(root, "ours", {"a.txt": "1\nours\n3\n", "new.txt": "o\n"})
     theirs = tree(root, "theirs", {"a.txt": "1\ntheirs\n3\n", "new.txt": "t\n"})
@@ -58,7 +58,7 @@ async def test_lines_in_conflict_come_back_in_three_versions_and_a_fourth_settle
     assert made == tree(root, "both", {"a.txt": "1\nboth\n3\n", "new.txt": "ot\n"})
 
 
-async def test_a_file_that_one_side_removed_is_not_about_lines(root: Path) -> None:
+async def test_a_file_removed_by_one_side_is_not_a_line_conflict(root: Path) -> None:
     base = git(root, "rev-parse", "main^{tree}")
     ours, theirs = tree(root, "ours", {}, gone=("a.txt",)), tree(root, "theirs", {"a.txt": "x\n"})
     async with opened(root, root.parent / "store") as store:
@@ -66,7 +66,7 @@ async def test_a_file_that_one_side_removed_is_not_about_lines(root: Path) -> No
     assert [(sides.path, sides.lines_only) for sides in merged.conflicts] == [("a.txt", False)]
 
 
-async def test_a_file_that_one_side_moved_is_changed_where_it_is_now(root: Path) -> None:
+async def test_a_file_moved_by_one_side_is_changed_at_its_new_path(root: Path) -> None:
     base = git(root, "rev-parse", "main^{tree}")
     ours = tree(root, "ours", {}, moved=("c.txt", "d.txt"))
     theirs = tree(root, "theirs", {"c.txt": "c\nc\nc\nc\nmore\n"})

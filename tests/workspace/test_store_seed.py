@@ -1,4 +1,4 @@
-"""The small git dir of a tree that somebody works in: enough to work with, nothing to steal, nothing to break."""
+"""The small git directory of a tree: enough to work with, nothing to steal, nothing to break."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ async def test_a_tree_is_clean_at_once_and_has_the_base_s_history_and_tags(tmp_p
     git(tree, "fsck", "--strict", "--full")
 
 
-async def test_nothing_but_the_base_s_history_is_in_it(tmp_path: Path) -> None:
+async def test_the_tree_s_git_directory_holds_only_the_base_s_history(tmp_path: Path) -> None:
     root = tmp_path / "r"
     commits = three_commits(root)
     git(root, "checkout", "--quiet", "-b", "solution")
@@ -70,7 +70,7 @@ async def test_nothing_but_the_base_s_history_is_in_it(tmp_path: Path) -> None:
     assert "token" not in (tree / ".git" / "config").read_text()
 
 
-async def test_it_shares_no_file_with_the_store_or_the_repository(tmp_path: Path) -> None:
+async def test_the_tree_s_git_directory_shares_no_file_with_store_or_repository(tmp_path: Path) -> None:
     root = tmp_path / "r"
     commits = three_commits(root)
     git(root, "gc", "--quiet")
@@ -104,7 +104,7 @@ async def test_a_repository_without_tags_has_none_in_either_form(tmp_path: Path)
             assert git(tree, "status", "--porcelain") == ""
 
 
-async def test_somebody_can_work_and_commit_in_it(tmp_path: Path) -> None:
+async def test_an_engine_can_commit_in_the_tree_s_git_directory(tmp_path: Path) -> None:
     root = tmp_path / "r"
     commits = three_commits(root)
     async with opened(root, tmp_path / "state") as store:
@@ -142,7 +142,7 @@ async def test_history_of_a_side_branch_does_not_bring_the_other_branch(tmp_path
     assert git(tree, "log", "--format=%s").splitlines() == ["aside", "the first commit"]
 
 
-async def test_a_shallow_clone_and_the_sha256_form_give_git_dirs_that_work(tmp_path: Path) -> None:
+async def test_a_shallow_clone_and_the_sha256_format_give_working_git_directories(tmp_path: Path) -> None:
     three_commits(tmp_path / "origin")
     git(tmp_path, "clone", "--quiet", "--depth=2", f"file://{tmp_path / 'origin'}", "shallow")
     repository(tmp_path / "long", {"a": "a"}, "--object-format=sha256")

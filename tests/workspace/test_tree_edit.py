@@ -1,4 +1,4 @@
-"""Trees with some paths changed: the same ids as git's own index gives, whatever stands in the way."""
+"""Trees with some paths changed: the same ids as from git's own index, with any obstacles."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ async def test_any_change_of_any_tree_gives_the_id_that_git_gives(tmp_path: Path
             assert await edited(store, old, changes, scratch.blobs[1]) == new, (old, changes)
 
 
-async def test_odd_names_are_put_in_and_taken_out_again(tmp_path: Path) -> None:
+async def test_unusual_names_are_added_and_removed(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {b"deep/er/" + name: "x" for name in ODD_NAMES if b"/" not in name})
     async with opened(root, tmp_path / "state") as store:
         tree = await store.tree_of(store.repo.head)
@@ -89,8 +89,8 @@ async def test_odd_names_are_put_in_and_taken_out_again(tmp_path: Path) -> None:
         assert empty == store.bare.write("tree", b"")
 
 
-async def test_what_is_not_touched_is_not_read(tmp_path: Path) -> None:
-    """A tree whose other directories are missing altogether can still be edited."""
+async def test_untouched_directories_are_not_read(tmp_path: Path) -> None:
+    """A tree whose other directories are missing can still be edited."""
     root = repository(tmp_path / "r", {"near/a": "a"})
     async with opened(root, tmp_path / "state") as store:
         nowhere = "1" * 40
@@ -100,18 +100,18 @@ async def test_what_is_not_touched_is_not_read(tmp_path: Path) -> None:
         assert nowhere.encode() in (await store.bare.run("ls-tree", changed))
 
 
-async def test_nothing_to_change_gives_the_same_tree_without_looking_at_it(tmp_path: Path) -> None:
+async def test_an_empty_edit_gives_the_same_tree_without_reading_it(tmp_path: Path) -> None:
     async with opened(repository(tmp_path / "r"), tmp_path / "state") as store:
         assert await edit_tree.with_changes(store.bare, "not even an id", {}) == "not even an id"
 
 
-async def test_a_tree_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_a_missing_tree_is_named(tmp_path: Path) -> None:
     async with opened(repository(tmp_path / "r"), tmp_path / "state") as store:
         with pytest.raises(MachineryBroke, match="tree 2222"):
             await edit_tree.with_changes(store.bare, "2" * 40, {b"a": None})
 
 
-async def test_one_path_cannot_be_file_and_directory(tmp_path: Path) -> None:
+async def test_a_path_cannot_be_both_file_and_directory(tmp_path: Path) -> None:
     async with opened(repository(tmp_path / "r"), tmp_path / "state") as store:
         entry = TreeEntry(FILE, store.bare.write("blob", b"y"))
         with pytest.raises(ValueError, match="file and a directory"):

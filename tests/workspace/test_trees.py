@@ -1,4 +1,4 @@
-"""Trees: isolated from each other and from the user, cheap to make, never removed with work that is in no store."""
+"""Trees: isolated from each other and from the user, cheap to make, never removed with unsaved work."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def opened(root: Path) -> AsyncGenerator[tuple[Workplace, str]]:
-    """A workplace and the commit at HEAD; the user's repository must stay as it is."""
+    """A workplace and the commit at HEAD; the user's repository must not change."""
     before = digest(root)
     async with open_workplace(root) as place:
         yield place, await place.store.resolve("HEAD")
@@ -87,7 +87,7 @@ async def test_the_git_directory_and_the_whole_checkout_are_not_shared(root: Pat
             await place.trees.shared(head, path)
 
 
-async def test_no_command_can_see_where_trees_and_the_store_are_kept(root: Path, tmp_path: Path) -> None:
+async def test_no_command_can_see_the_directories_of_trees_and_store(root: Path, tmp_path: Path) -> None:
     async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
         state = Path(os.environ["XDG_STATE_HOME"])
         assert (await run(place, tree, f"ls -A {state}/donewhen 2>&1 || true")).strip() in (
@@ -96,7 +96,7 @@ async def test_no_command_can_see_where_trees_and_the_store_are_kept(root: Path,
         )
 
 
-async def test_a_base_layer_is_never_written_whatever_a_tree_does(root: Path) -> None:
+async def test_a_base_layer_is_never_written_by_a_tree(root: Path) -> None:
     async with opened(root) as (place, head):
         layer = await place.trees.layers.files(head)
         before = contents(place.trees.directory / layer.path)
@@ -105,7 +105,7 @@ async def test_a_base_layer_is_never_written_whatever_a_tree_does(root: Path) ->
         assert contents(place.trees.directory / layer.path) == before
 
 
-async def test_what_a_maker_made_is_captured_and_can_be_judged_in_another_tree(root: Path) -> None:
+async def test_work_in_a_maker_tree_is_captured_and_can_be_judged_in_another_tree(root: Path) -> None:
     async with opened(root) as (place, head):
         maker = await place.trees.make("maker", head, TreeLayers())
         await run(
@@ -147,7 +147,7 @@ async def test_work_added_after_the_last_capture_counts_as_unsaved(root: Path) -
         await place.trees.remove(tree, discard=True)
 
 
-async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root: Path) -> None:
+async def test_orphan_trees_of_a_dead_process_are_removed_but_never_unsaved_work(root: Path) -> None:
     async with opened(root) as (place, head):
         left = {kind: await place.trees.make(kind, head, TreeLayers()) for kind in ("throwaway", "judge", "maker")}
         with_work = await place.trees.make("maker", head, TreeLayers())
@@ -163,7 +163,7 @@ async def test_leftovers_of_a_dead_process_are_swept_but_never_unsaved_work(root
         assert (with_work.upper / "y").exists()
 
 
-async def test_a_tree_that_is_just_being_made_is_left_alone_by_a_sweep(root: Path) -> None:
+async def test_the_cleanup_does_not_touch_a_tree_that_is_being_made(root: Path) -> None:
     async with opened(root) as (place, _):
         begun = place.trees.directory / "trees" / ".new-begun"
         begun.mkdir(parents=True)
@@ -171,7 +171,7 @@ async def test_a_tree_that_is_just_being_made_is_left_alone_by_a_sweep(root: Pat
         assert begun.exists()
 
 
-async def test_sweeps_that_never_end_take_no_tree_from_those_who_make_one(root: Path) -> None:
+async def test_endless_cleanups_remove_no_tree_that_is_being_made(root: Path) -> None:
     async with opened(root) as (place, head):
         enough = threading.Event()
 
@@ -193,7 +193,7 @@ async def test_sweeps_that_never_end_take_no_tree_from_those_who_make_one(root: 
             await place.trees.remove(tree)
 
 
-async def test_a_tree_that_a_sweep_looks_at_is_adopted_when_the_sweep_lets_go_of_it(root: Path) -> None:
+async def test_a_tree_examined_by_the_cleanup_is_adopted_when_it_is_released(root: Path) -> None:
     async with opened(root) as (place, head):
         tree = await place.trees.make("maker", head, TreeLayers())
         await run(place, tree, "echo x > y")
@@ -206,34 +206,34 @@ async def test_a_tree_that_a_sweep_looks_at_is_adopted_when_the_sweep_lets_go_of
             group.start_soon(adopt)
             await anyio.wait_all_tasks_blocked()
             assert adopted == []
-            os.close(tree.lock)  # which a sweep holds as an owner does
+            os.close(tree.lock)  # which the cleanup holds as an owner does
         assert adopted[0] is not None
         assert (adopted[0].upper / "y").exists()
         await place.trees.remove(adopted[0], discard=True)
 
 
-async def test_a_tree_whose_owner_lives_is_left_alone_by_a_sweep(root: Path) -> None:
+async def test_the_cleanup_does_not_touch_a_tree_with_a_living_owner(root: Path) -> None:
     async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
         async with open_workplace(root) as other:
             assert await orphans.remove_orphans(other.trees) == []
         assert await run(place, tree, "cat file.txt") == "base\n"
 
 
-async def test_blocks_of_ports_are_given_once_and_come_back_with_the_tree(root: Path) -> None:
+async def test_port_blocks_are_unique_and_released_with_the_tree(root: Path) -> None:
     async with opened(root) as (place, head):
         async with place.tree("throwaway", head) as one, place.tree("throwaway", head) as two:
             assert abs(one.facts.port_base - two.facts.port_base) >= PORTS_PER_TREE
         assert list((place.trees.directory / "ports").iterdir()) == []
 
 
-async def test_a_port_that_somebody_listens_on_is_not_given(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_not_assigned(tmp_path: Path) -> None:
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=20_000)
     async with listener:
         seen = {free_ports(tmp_path / "ports") for _ in range(119)}
     assert 20_000 not in seen and len(seen) == 119
 
 
-async def test_a_base_is_checked_out_once_even_when_two_ask_at_the_same_time(root: Path) -> None:
+async def test_a_base_is_checked_out_once_for_two_parallel_requests(root: Path) -> None:
     async with opened(root) as (place, head):
         found: list[int] = []
 
@@ -256,7 +256,7 @@ async def test_an_unfinished_layer_is_built_again(root: Path) -> None:
         assert sorted(os.listdir(place.trees.directory / layer.path)) == [".gitignore", "file.txt", "sub"]
 
 
-async def test_bases_beyond_the_number_kept_are_forgotten_oldest_first(root: Path) -> None:
+async def test_bases_above_the_limit_are_removed_oldest_first(root: Path) -> None:
     commits = [git(root, "rev-parse", "HEAD")]
     for number in range(KEPT_BASES + 1):
         write(root, {"file.txt": f"{number}\n"})
@@ -322,19 +322,19 @@ async def test_the_git_directory_of_a_linked_worktree_is_hidden(root: Path, tmp_
             )
 
 
-async def test_odd_characters_in_the_place_of_the_state_do_no_harm(root: Path, tmp_path: Path) -> None:
+async def test_unusual_characters_in_the_state_path_are_harmless(root: Path, tmp_path: Path) -> None:
     os.environ["XDG_STATE_HOME"] = str(tmp_path / "st,ate:with=odd names\\")
     async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
         assert await run(place, tree, "cat file.txt; echo x > new; cat new") == "base\nx\n"
 
 
-async def test_the_facts_of_a_tree_are_written_down_for_another_process(root: Path) -> None:
+async def test_the_facts_of_a_tree_are_stored_for_another_process(root: Path) -> None:
     async with opened(root) as (place, head), place.tree("throwaway", head) as tree:
         known = json.loads((tree.directory / "tree.json").read_text())
         assert (known["name"], known["base"], known["kind"]) == (tree.facts.name, head, "throwaway")
 
 
-async def test_an_editable_layer_over_a_place_with_a_colon_is_mounted(root: Path, tmp_path: Path) -> None:
+async def test_an_overlay_with_a_colon_in_its_path_is_mounted(root: Path, tmp_path: Path) -> None:
     """The control for relative layer paths: a layer directory whose own name needs escaping still mounts."""
     odd = tmp_path / "a:b,c"
     for part in ("lower", "upper", "work"):

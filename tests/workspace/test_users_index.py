@@ -25,7 +25,7 @@ INSIDE = [b"..a/...b/c", b".github/ab", b"a/.gitmore", b"a..b../c..", b"a\\..\\b
 
 
 def sealed(content: bytes) -> bytes:
-    """An index with the digest at its end that belongs to it."""
+    """An index with a correct digest at its end."""
     return content[:-20] + hashlib.sha1(content[:-20], usedforsecurity=False).digest()
 
 
@@ -40,7 +40,7 @@ def compressed(git_dir: Path, path: bytes) -> None:
 
 
 def split(git_dir: Path, path: bytes) -> None:
-    """The path stands in the shared part alone."""
+    """The path is only in the shared part."""
     git(git_dir.parent, "update-index", "--split-index")
     (shared,) = git_dir.glob("sharedindex.*")
     content = sealed(shared.read_bytes().replace(TRACKED, path))
@@ -137,7 +137,7 @@ def test_a_path_outside_a_working_tree_or_in_a_git_directory_is_found(path: byte
     assert unsafe_path(b"a/b\0" + path + b"\0c\0") == path
 
 
-def test_odd_paths_of_a_working_tree_are_let_pass() -> None:
+def test_unusual_paths_of_a_working_tree_are_accepted() -> None:
     assert unsafe_path(b"".join(path + b"\0" for path in INSIDE)) is None
 
 
@@ -149,7 +149,7 @@ def test_the_first_path_that_leads_elsewhere_is_found_among_many() -> None:
     assert unsafe_path(b"\0" + honest) == b""
 
 
-def test_a_path_that_looks_like_the_extension_does_not_hide_the_name_behind_it() -> None:
+def test_a_path_that_looks_like_the_extension_does_not_hide_the_next_name() -> None:
     name = f"sharedindex.{'ab' * 20}"
     content = b"link\0link\0\0\0\x14" + b"\xab" * 20
     assert named_parts(content, [name, f"sharedindex.{'cd' * 32}"]) == {name}

@@ -1,4 +1,4 @@
-"""Path patterns with wildcards: the same answers as plain expressions give, in time that does not explode."""
+"""Path patterns with wildcards: the same answers as plain expressions, in bounded time."""
 
 import re
 import resource
@@ -44,14 +44,14 @@ def test_atomic_groups_give_the_same_answer_as_plain_wildcards(segments: list[li
         ("**/*a*a*a*a*b", "/".join(["a" * 30] * 100)),
     ],
 )
-def test_many_wildcards_take_little_time(pattern: str, path: str) -> None:
+def test_a_pattern_with_many_wildcards_is_matched_quickly(pattern: str, path: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     assert compiled(pattern).fullmatch(path) is None
     assert not _is_match(pattern, path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < SECONDS
 
 
-def test_a_condition_of_git_with_many_stars_still_holds() -> None:
+def test_a_git_condition_with_many_stars_still_matches() -> None:
     assert _is_match("/*/*/*/*/*/*/*/*/*/**", str(Path("/a/b/c/d/e/f/g/h/i/j")))
     assert not _is_match("/*[!a]/b", "/x/b/b")
     assert _is_match("/*[!a]/b", "/x/b")

@@ -25,7 +25,7 @@ FAKE = (sys.executable, str(Path(fake_agent.__file__).parent), "--acp", "--scrip
 
 
 class ProcessPipe:
-    """The agent's lines; everything that is sent to it is kept."""
+    """The agent's lines; everything sent to it is kept."""
 
     def __init__(self, process: Process, stderr: Path) -> None:
         assert process.stdin is not None
@@ -53,7 +53,7 @@ class ProcessPipe:
 
 @dataclass
 class Told:
-    """What was heard of an agent, and what it was told."""
+    """The events of an agent, and what it was sent."""
 
     happenings: list[Happening] = field(default_factory=list[Happening])
     sent: list[Any] = field(default_factory=list[Any])
@@ -81,7 +81,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Place:
-    """A directory in which agents are started."""
+    """A directory in which agents start."""
 
     root: Path
     told: Told = field(default_factory=Told)
@@ -101,7 +101,7 @@ class Place:
                     process.kill()
 
     def agent(self, script: Any, **manner: Any) -> AcpAgent:
-        """The scripted agent; its script lies beside the directory, not in it."""
+        """The scripted agent; its script is next to the directory, not in it."""
         file = self.root.parent / f"{self.root.name}.json"
         file.write_text(json.dumps(script))
         return AcpAgent(lambda: self.start(*FAKE, str(file)), AcpOptions(cwd=str(self.root), **manner))
@@ -114,7 +114,7 @@ class Place:
         permit: Permit | None = None,
         **task: Any,
     ) -> AgentReport:
-        """One invocation of the scripted agent; what was heard is in `told`."""
+        """One invocation of the scripted agent; its events are in `told`."""
         agent = self.agent({"invocations": [steps], "answers": answers or {}}, **(manner or {}))
         return await agent.work(self.task(permit, **task), self.told.happenings.append)
 

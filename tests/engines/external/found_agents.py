@@ -1,4 +1,4 @@
-"""Scenes for finding agents: small programs on a PATH of their own, a profile that names them, a clock in hand."""
+"""Scenes for finding agents: small programs on a separate PATH, a profile that names them, a controlled clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ BEGAN = 1_800_000_000.0
 
 
 def robo(**changes: object) -> Profile:
-    """An agent with one way in and one provider, unless told otherwise."""
+    """An agent with one interface and one provider by default."""
     known: dict[str, object] = {
         "name": "robo",
         "title": "Robo",
@@ -31,7 +31,7 @@ def robo(**changes: object) -> Profile:
 
 
 def program(directory: Path, text: str = ANSWERS, name: str = "robo", mode: int = 0o755) -> Path:
-    """A script of the shell that leaves a line in `asked` beside it whenever it is started."""
+    """A shell script that adds a line to `asked` next to it on every start."""
     directory.mkdir(parents=True, exist_ok=True)
     file = directory / name
     file.write_text(f"#!/bin/sh\n echo \"$0 $*\" >> '{directory}/asked'\n{text}\n")
@@ -46,7 +46,7 @@ def times_asked(directory: Path) -> int:
 
 @dataclass
 class Scene:
-    """A machine as finding sees it."""
+    """A machine as discovery sees it."""
 
     home: Path
     path: list[Path] = field(default_factory=list[Path])

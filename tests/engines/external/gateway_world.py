@@ -1,4 +1,4 @@
-"""A gateway that is being served, its agent on a plain socket, and endpoints that are told what to do byte by byte."""
+"""A running gateway, its agent on a plain socket, and endpoints whose bytes are scripted."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from donewhen.engines.external.network.upstream import Upstream
 PATIENCE_SECS = 60.0
 KEY = "sk-real-0123456789-abcdef"
 ANYTHING = WireEndpoints((Pattern(r".*", r".*", r".*"),), r".*")
-"""No list: what the gateway would forward without one."""
+"""No list of allowed requests: what the gateway would forward without one."""
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
@@ -35,7 +35,7 @@ class Gate:
         self._more = anyio.Event()
 
     async def entry(self, number: int = 0) -> RequestLog:
-        """An entry of the log, once it is there."""
+        """Return an entry of the log as soon as it is there."""
         while len(self.log) <= number:
             await self._more.wait()
         return self.log[number]
@@ -44,7 +44,7 @@ class Gate:
         return await anyio.connect_tcp("127.0.0.1", self.port)
 
     async def ask(self, request: bytes) -> bytes:
-        """All that comes back until the connection ends; the request should say that it is the last."""
+        """Return everything until the connection ends; the request should ask for that."""
         async with await self.connect() as stream:
             await stream.send(request)
             return await everything(stream)
@@ -78,7 +78,7 @@ async def gateway_to(
 
 @dataclass
 class Endpoint:
-    """Answers every request of a connection in the same way, and keeps what it heard."""
+    """Answer every request of a connection in the same way, and keep what was received."""
 
     answer: bytes = OK
     heads: list[bytes] = field(default_factory=list[bytes])
@@ -94,18 +94,18 @@ class Endpoint:
                 await stream.send(self.said(head))
 
     def said(self, head: bytes) -> bytes:
-        """May be another for every request."""
+        """May differ for every request."""
         assert head
         return self.answer
 
     def field(self, name: str, request: int = -1) -> list[str]:
-        """The values of a field in a request that was heard."""
+        """Return the values of a field in a received request."""
         lines = self.heads[request].decode("latin-1").split("\r\n")[1:]
         return [line.partition(": ")[2] for line in lines if line.lower().startswith(f"{name}: ")]
 
 
 class Echo(Endpoint):
-    """Says back the head of every request, in a header field and in the body."""
+    """Repeat the head of every request in a header field and in the body."""
 
     def said(self, head: bytes) -> bytes:
         shown = head.replace(b"\r\n", b" ").strip()
@@ -113,7 +113,7 @@ class Echo(Endpoint):
 
 
 async def body_of(stream: anyio.abc.ByteReceiveStream, head: bytes) -> bytes:
-    """The body by the framing of its head; chunks as they came."""
+    """Read the body by the framing of its head; chunks as they came."""
     lines = head.lower().split(b"\r\n")
     length = next((int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:")), 0)
     chunked, body = b"transfer-encoding: chunked" in lines, b""
@@ -123,12 +123,12 @@ async def body_of(stream: anyio.abc.ByteReceiveStream, head: bytes) -> bytes:
 
 
 def message(answer: bytes) -> str:
-    """What an error of the gateway's own says."""
+    """Return the text of an error of the gateway itself."""
     return json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["message"]
 
 
 def answer_body(answer: bytes) -> bytes:
-    """The body of a whole answer, its chunks put together."""
+    """Return the body of a complete response, with its chunks joined."""
     head, _, rest = answer.partition(b"\r\n\r\n")
     if b"transfer-encoding: chunked" not in head:
         return rest

@@ -1,4 +1,4 @@
-"""Certificates for servers of tests, made on the fly and trusted by nobody who is not told to."""
+"""Certificates for test servers, made on demand and trusted only on request."""
 
 import ssl
 import subprocess
@@ -19,12 +19,12 @@ class Certificate:
         return context
 
     def client(self) -> ssl.SSLContext:
-        """Of somebody who trusts this certificate alone."""
+        """A client that trusts this certificate alone."""
         return ssl.create_default_context(cafile=str(self.file))
 
 
 def certificate(directory: Path, *names: str) -> Certificate:
-    """For the names, which may be addresses as `IP:…`."""
+    """For these names, which may be addresses as `IP:…`."""
     made = Certificate(directory / "server.pem", directory / "server.key")
     alternatives = ",".join(name if name.startswith("IP:") else f"DNS:{name}" for name in names)
     command = [needs("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]

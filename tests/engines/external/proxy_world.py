@@ -1,7 +1,7 @@
-"""A small internet for tests of the doors: names with addresses, hosts behind them, and a proxy without any checks.
+"""A small internet for tests of gateway and proxy: names with addresses, hosts behind them, and a proxy without checks.
 
-Addresses are looked at by the real code and dialled for real; only where a dialled address leads is decided here, to a
-server on the loopback, since tests have no public hosts.
+The real code examines and dials addresses. Only the target of a dialled address is decided here, a server on the
+loopback, because tests have no public hosts.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ Handle = Callable[[anyio.abc.ByteStream], Awaitable[None]]
 
 @dataclass
 class World:
-    """Who asked for which name, what was dialled, and what arrived there."""
+    """Looked-up names, dialled addresses, and what arrived there."""
 
     names: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
     leads_to: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Address to port of the loopback; an address that is missing is dialled as it is."""
+    """Address to loopback port; a missing address is dialled unchanged."""
     asked: list[str] = field(default_factory=list[str])
     dialled: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
@@ -55,7 +55,7 @@ class World:
 
 @dataclass
 class Door:
-    """A proxy that is being served, as the agent reaches it."""
+    """A running proxy, as the agent reaches it."""
 
     port: int
     log: list[ConnectionLog]
@@ -66,20 +66,20 @@ class Door:
         return await anyio.connect_tcp("127.0.0.1", self.port)
 
     async def ask(self, request: bytes) -> bytes:
-        """All that comes back until the connection ends."""
+        """Return everything until the connection ends."""
         async with await self.connect() as stream:
             await stream.send(request)
             return await everything(stream)
 
     @contextlib.asynccontextmanager
     async def tunnel(self, target: str) -> AsyncGenerator[tuple[anyio.abc.SocketStream, bytes]]:
-        """A connection after CONNECT, and the head that it was answered with."""
+        """A connection after CONNECT, and the head of its response."""
         async with await self.connect() as stream:
             await stream.send(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("latin-1"))
             yield stream, await head_of(stream)
 
     async def entry(self) -> ConnectionLog:
-        """The first entry of the log, once it is there."""
+        """Return the first entry of the log as soon as it is there."""
         with anyio.fail_after(PATIENCE_SECS):
             await self.logged.wait()
         return self.log[0]
@@ -93,7 +93,7 @@ class Door:
 async def proxying(
     rules: Rules, world: World | None = None, limits: ConnectionLimits = LIMITS, real: Dialer | None = None
 ) -> AsyncGenerator[Door]:
-    """The proxy in a world of the test's, or in the real one."""
+    """The proxy in a test world, or in the real one."""
     listener = socket.create_server(("127.0.0.1", 0))
     door = Door(listener.getsockname()[1], [], world or World())
     async with anyio.create_task_group() as tasks:
@@ -109,7 +109,7 @@ async def proxying(
 
 @contextlib.asynccontextmanager
 async def careless_proxy(world: World) -> AsyncGenerator[Door]:
-    """The control: a relay that believes what it is told, and looks at nothing."""
+    """The control: a relay without any checks."""
 
     async def serve(inside: anyio.abc.ByteStream) -> None:
         first, rest = await head_of(inside), b""
@@ -144,7 +144,7 @@ async def carry(source: anyio.abc.ByteStream, sink: anyio.abc.ByteStream) -> Non
 
 @dataclass
 class Host:
-    """A server somewhere: what arrived, and what it answers."""
+    """A server: what arrived, and what it answers."""
 
     answer: bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
     port: int = 0
@@ -168,7 +168,7 @@ async def a_host(host: Host | None = None) -> AsyncGenerator[Host]:
 async def serving_tcp(
     handle: Handle, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1"
 ) -> AsyncGenerator[int]:
-    """A server for as long as the block lasts; its port."""
+    """A server for the duration of the block; gives its port."""
     listener = await anyio.create_tcp_listener(local_host=address)
 
     async def attended(stream: anyio.abc.ByteStream) -> None:
@@ -189,7 +189,7 @@ async def serving_tcp(
 
 
 async def head_of(stream: anyio.abc.ByteReceiveStream) -> bytes:
-    """Byte by byte, so that nothing behind the head is lost."""
+    """Byte by byte, so that nothing after the head is lost."""
     head = b""
     with contextlib.suppress(anyio.EndOfStream):
         while not head.endswith(b"\r\n\r\n"):
@@ -206,7 +206,7 @@ async def everything(stream: anyio.abc.ByteReceiveStream) -> bytes:
 
 
 def own_address() -> str:
-    """An address of this machine that is not on the loopback, where it has one."""
+    """Return an address of this machine that is not on the loopback, if there is one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((PUBLIC, 9))
@@ -216,7 +216,7 @@ def own_address() -> str:
 
 
 def spoiled(data: bytes, chance: random.Random) -> bytes:
-    """A request with letters exchanged, cut out or doubled."""
+    """A request with characters replaced, removed or doubled."""
     for _ in range(chance.randint(1, 4)):
         at, end = sorted((chance.randrange(len(data) + 1), chance.randrange(len(data) + 1)))
         data = chance.choice(
@@ -231,7 +231,7 @@ def spoiled(data: bytes, chance: random.Random) -> bytes:
 
 
 def client_hello(name: str | None) -> bytes:
-    """The first bytes of a real TLS client that means to talk to `name`."""
+    """The first bytes of a real TLS client for `name`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,6 +1,7 @@
-"""An agent made with the official library of the protocol, to hold our client against. Run as a program by a test.
+"""An agent made with the official library of the protocol, to test our client. A test runs it as a program.
 
-The library refuses whatever is not as the protocol says; this agent shows its task, asks leave, and tells the answer.
+The library refuses everything that violates the protocol. This agent shows its task, asks for permission, and prints
+the answer.
 """
 
 import asyncio
@@ -77,5 +78,5 @@ class Reference:
 
 
 if __name__ == "__main__":
-    agent: Any = Reference()  # the library calls only what it has
+    agent: Any = Reference()  # the library calls only the methods that exist
     asyncio.run(run_agent(agent))

@@ -1,6 +1,6 @@
-"""Recorded streams of real agents, read as the engine reads them: bytes to lines to happenings.
+"""Recorded streams of real agents, read as the engine reads them: bytes to lines to events.
 
-The files in `recorded/` were printed by the real programs against the scripted model server, and trimmed since.
+The real programs printed the files in `recorded/` against the scripted model server. They were shortened afterwards.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ WORDS = (
     "tool.execution_start", "tool.execution_complete", "message_end", "tool_execution_end", "session", "error",
     "task_updated", "rate_limit_event", "rejected", "<synthetic>",
 )  # fmt: skip
-"""What streams are made of, without the words that end one."""
+"""Parts of streams, without the words that end one."""
 
 
 def bytes_of(shape: str, case: str) -> bytes:
@@ -31,7 +31,7 @@ def bytes_of(shape: str, case: str) -> bytes:
 
 
 def heard(shape: str, printed: bytes, exit_code: int | None = 0, stderr: str = "") -> list[Happening]:
-    """What a reader makes of a whole invocation."""
+    """Return what a reader makes of a complete invocation."""
     reader, lines = streams.reader(shape), LineSplitter()
     happened: list[Happening] = []
     for line in (*lines.feed(printed), *lines.end()):
@@ -40,7 +40,7 @@ def heard(shape: str, printed: bytes, exit_code: int | None = 0, stderr: str = "
 
 
 def anything() -> st.SearchStrategy[Any]:
-    """Any JSON at all, and JSON that is nearly what an agent would print."""
+    """Any JSON, and JSON that is nearly what an agent would print."""
     leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(WORDS)
     names = st.sampled_from(FIELDS) | st.text(max_size=5)
     return st.recursive(
@@ -49,7 +49,7 @@ def anything() -> st.SearchStrategy[Any]:
 
 
 def claims(shape: str, values: list[Any], text: str, exit_code: int | None) -> list[Happening]:
-    """What a reader takes for an end or a sum, of anything that may be printed."""
+    """Return what a reader takes for an end or a sum in any output."""
     reader = streams.reader(shape)
     happened = [one for value in values for one in reader.value(value)]
     happened += [*reader.text(text), *reader.end(exit_code, text)]

@@ -1,4 +1,4 @@
-"""The protocol client against the scripted agent, a real process: what is heard, asked, refused and set."""
+"""The protocol client against the scripted agent, a real process: events, questions, refusals and settings."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path / "tree")
 
 
-async def test_a_whole_task_is_heard_in_order_and_its_work_is_in_the_directory(place: Place) -> None:
+async def test_a_whole_task_is_reported_in_order_and_its_work_is_in_the_directory(place: Place) -> None:
     report = await place.work([WRITE, {"say": "It is done."}])
     assert report == AgentReport(end="stopped")
     assert (place.root / "made.txt").read_text() == "made\n"
@@ -47,7 +47,7 @@ async def test_a_whole_task_is_heard_in_order_and_its_work_is_in_the_directory(p
     ]
 
 
-async def test_the_agent_is_told_the_task_and_offered_neither_files_nor_terminals(place: Place) -> None:
+async def test_the_agent_gets_the_task_and_neither_files_nor_terminals(place: Place) -> None:
     await place.work([{"task": True}], text="Say this.")
     assert AgentText("Say this.") in place.told.news
     (hello,) = place.told.params("initialize")
@@ -56,10 +56,10 @@ async def test_the_agent_is_told_the_task_and_offered_neither_files_nor_terminal
     assert place.told.params("session/new") == [{"cwd": str(place.root), "mcpServers": []}]
 
 
-# -- leave --
+# -- permission --
 
 
-async def test_leave_is_given_for_one_call_and_never_for_later_ones(place: Place) -> None:
+async def test_permission_is_given_for_one_call_and_never_for_later_ones(place: Place) -> None:
     await place.work([{"shell": "echo one > one"}, {"shell": "echo two > two"}])
     chosen = [one["result"]["outcome"] for one in place.told.sent if "result" in one]
     assert chosen == [{"outcome": "selected", "optionId": "once"}] * 2
@@ -74,7 +74,7 @@ async def test_a_refused_command_does_not_run_and_the_prompt_goes_on(place: Plac
     assert AgentText("Then not.") in place.told.news
 
 
-async def test_a_wish_says_what_is_written_where(place: Place) -> None:
+async def test_a_permission_request_shows_what_is_written_where(place: Place) -> None:
     await place.work([WRITE], permit=place.told.deny)
     assert place.told.wishes == [PermissionRequest("write", "write", "", ("made.txt",), WRITE["write"])]
 
@@ -98,7 +98,7 @@ async def test_a_person_may_take_time_to_answer(place: Place) -> None:
     assert (place.root / "made.txt").exists()
 
 
-async def test_what_a_person_is_needed_for_comes_out_as_it_was_raised(place: Place) -> None:
+async def test_an_error_that_needs_a_person_is_raised_unchanged(place: Place) -> None:
     async def ask(wish: PermissionRequest) -> bool:
         raise NeedsPerson("a question")
 
@@ -106,7 +106,7 @@ async def test_what_a_person_is_needed_for_comes_out_as_it_was_raised(place: Pla
         await place.work([WRITE], permit=ask)
 
 
-async def test_a_listener_that_raises_ends_the_agent(place: Place) -> None:
+async def test_an_exception_in_a_listener_stops_the_agent(place: Place) -> None:
     class Enough(Exception):
         pass
 
@@ -120,7 +120,7 @@ async def test_a_listener_that_raises_ends_the_agent(place: Place) -> None:
     assert not (place.root / "more").exists()
 
 
-async def test_requests_that_we_do_not_serve_are_answered_with_an_error(place: Place) -> None:
+async def test_unsupported_requests_are_answered_with_an_error(place: Place) -> None:
     for method in ("fs/read_text_file", "terminal/create", "_vendor/thing"):
         await place.work([{"request": {"method": method, "params": {"path": "/etc/passwd"}}}])
     spoken = [one.text for one in place.told.news if isinstance(one, AgentText)]
@@ -128,7 +128,7 @@ async def test_requests_that_we_do_not_serve_are_answered_with_an_error(place: P
     assert all("-32601" in text for text in spoken)
 
 
-# -- what is set before the prompt --
+# -- settings before the prompt --
 
 
 async def test_a_mode_is_set_before_the_task_is_given(place: Place) -> None:
@@ -138,7 +138,7 @@ async def test_a_mode_is_set_before_the_task_is_given(place: Place) -> None:
     assert place.told.params("session/set_mode") == [{"sessionId": "fake-1", "modeId": "careful"}]
 
 
-async def test_without_the_mode_that_it_should_have_the_task_is_not_given(place: Place) -> None:
+async def test_the_task_is_not_sent_if_the_required_mode_is_missing(place: Place) -> None:
     report = await place.work([WRITE], manner={"mode": "plan"})
     assert report == AgentReport(end="not_started", detail="it has no mode 'plan'")
     assert not (place.root / "made.txt").exists()
@@ -172,7 +172,7 @@ async def test_a_model_that_is_not_offered_is_left_to_the_agent(place: Place) ->
     assert place.told.news[0] == AgentStarted("fake-1", "fake-model")
 
 
-async def test_a_model_that_is_refused_is_a_complaint_and_the_work_goes_on(place: Place) -> None:
+async def test_a_refused_model_is_a_problem_and_the_work_continues(place: Place) -> None:
     report = await place.work([], {"session/set_model": {"error": {"code": 1, "message": "no"}}}, model="other-model")
     assert report.end == "stopped"
     assert AgentProblem("agent", "the model other-model was refused: no") in place.told.news
@@ -195,7 +195,7 @@ async def test_an_mcp_server_is_not_offered_to_an_agent_that_cannot_use_it(place
 # -- resuming --
 
 
-async def test_a_conversation_is_gone_on_with_and_keeps_its_name(place: Place) -> None:
+async def test_a_resumed_conversation_keeps_its_id(place: Place) -> None:
     agent = place.agent([[{"say": "first"}], [{"say": "second"}]])
     await agent.work(place.task(), place.told.happenings.append)
     await agent.work(place.task(conversation="fake-1"), place.told.happenings.append)
@@ -206,7 +206,7 @@ async def test_a_conversation_is_gone_on_with_and_keeps_its_name(place: Place) -
     ]
 
 
-async def test_what_an_agent_tells_again_while_it_loads_is_not_heard_twice(place: Place) -> None:
+async def test_messages_repeated_while_a_conversation_loads_are_not_reported_twice(place: Place) -> None:
     can = {"initialize": {"result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}}}
     agent = place.agent({"invocations": [[], [{"say": "new"}]], "answers": can})
     await agent.work(place.task(conversation="fake-1"), place.told.happenings.append)
@@ -216,7 +216,7 @@ async def test_what_an_agent_tells_again_while_it_loads_is_not_heard_twice(place
     assert [one for one in place.told.news if isinstance(one, AgentText | AgentTurn)] == [AgentText("new"), AgentTurn()]
 
 
-async def test_an_agent_that_cannot_resume_after_all_loads(place: Place) -> None:
+async def test_an_agent_that_cannot_resume_loads_the_conversation(place: Place) -> None:
     missing = {"session/resume": {"error": {"code": -32601, "message": "Method not found"}}}
     agent = place.agent({"invocations": [[], [{"say": "second"}]], "answers": missing})
     await agent.work(place.task(conversation="fake-1"), place.told.happenings.append)
@@ -225,7 +225,7 @@ async def test_an_agent_that_cannot_resume_after_all_loads(place: Place) -> None
 
 
 @pytest.mark.parametrize("can", [{"sessionCapabilities": {"resume": {}}}, {}], ids=["lost", "cannot"])
-async def test_a_conversation_that_cannot_be_gone_on_with_becomes_a_new_one(place: Place, can: Any) -> None:
+async def test_a_conversation_that_cannot_be_resumed_becomes_a_new_one(place: Place, can: Any) -> None:
     answers = {
         "initialize": {"result": {"protocolVersion": 1, "agentCapabilities": can}},
         "session/resume": {"error": {"code": -32002, "message": "no such session"}},
@@ -236,17 +236,17 @@ async def test_a_conversation_that_cannot_be_gone_on_with_becomes_a_new_one(plac
     assert place.told.news[0].conversation == "fake-1"
 
 
-# -- what was used, and how it ended --
+# -- usage and end --
 
 
-async def test_tokens_and_money_are_told_as_sums(place: Place) -> None:
+async def test_tokens_and_cost_are_reported_as_sums(place: Place) -> None:
     used = {"input": 100, "output": 10, "usd": 0.25}
     await place.work([{"usage": used}, {"say": "a"}, {"shell": "true"}])
     totals = [one for one in place.told.news if isinstance(one, AgentTotals)]
     assert totals[-1] == AgentTotals(Usage(200, 20), 0.25)
 
 
-async def test_what_an_agent_does_not_tell_stays_unknown(place: Place) -> None:
+async def test_values_that_an_agent_does_not_report_stay_unknown(place: Place) -> None:
     await place.work([{"say": "a"}])
     assert not any(isinstance(one, AgentTotals) for one in place.told.news)
 
@@ -262,13 +262,13 @@ async def test_what_an_agent_does_not_tell_stays_unknown(place: Place) -> None:
         ("boredom", AgentProblem("agent", "the agent stopped for an unknown reason: 'boredom'")),
     ],
 )
-async def test_each_reason_to_stop_is_told_for_what_it_is(place: Place, reason: str, heard: Happening) -> None:
+async def test_every_stop_reason_is_reported_as_such(place: Place, reason: str, heard: Happening) -> None:
     report = await place.work([], {"session/prompt": {"result": {"stopReason": reason}}})
     assert report.end == "stopped"
     assert place.told.news[-1] == heard
 
 
-async def test_a_refused_key_is_a_matter_of_signing_in(place: Place) -> None:
+async def test_a_refused_key_is_reported_as_a_sign_in_problem(place: Place) -> None:
     report = await place.work([{"say": "trying"}, {"unauthorized": True}])
     assert report == AgentReport(end="stopped", detail="API Error: 401 invalid x-api-key")
     assert place.told.news[-1] == AgentProblem("sign_in", "API Error: 401 invalid x-api-key")
@@ -291,6 +291,8 @@ async def test_a_refused_key_is_a_matter_of_signing_in(place: Place) -> None:
         ({}, AgentProblem("agent", "an error without a message")),
     ],
 )
-async def test_an_error_of_the_agent_is_told_with_its_details(place: Place, error: Any, heard: AgentProblem) -> None:
+async def test_an_error_of_the_agent_is_reported_with_its_details(
+    place: Place, error: Any, heard: AgentProblem
+) -> None:
     await place.work([], {"session/prompt": {"error": error}})
     assert place.told.news[-1] == heard

@@ -1,4 +1,4 @@
-"""The protocol client against an agent that misbehaves: garbage, silence, death, refusals; and when we cancel it."""
+"""The protocol client against a misbehaving agent: garbage, silence, crashes, refusals; and cancelling it."""
 
 import base64
 import json
@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path / "tree")
 
 
-# -- what it prints --
+# -- output --
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def place(tmp_path: Path) -> Place:
         ("9" * 5000, "9" * 5000),
     ],
 )
-async def test_a_line_that_is_no_message_is_shown_and_passed_over(place: Place, line: str, raw: Any) -> None:
+async def test_a_line_that_is_not_a_message_is_shown_and_skipped(place: Place, line: str, raw: Any) -> None:
     report = await place.work([{"print": line + "\n"}, {"say": "on"}])
     assert report.end == "stopped"
     assert RawLine(raw) in place.told.happenings
     assert AgentText("on") in place.told.news
 
 
-async def test_bytes_that_are_no_text_are_shown_as_far_as_they_can_be(place: Place) -> None:
+async def test_invalid_bytes_are_shown_as_far_as_possible(place: Place) -> None:
     await place.work([{"print": {"base64": base64.b64encode(b"a\xff\xfeb\n").decode()}}, {"say": "on"}])
     assert RawLine("a\ufffd\ufffdb") in place.told.happenings
     assert AgentText("on") in place.told.news
@@ -74,7 +74,7 @@ async def test_a_line_of_16_mebibytes_is_one_line(place: Place) -> None:
     assert AgentText("on") in place.told.news
 
 
-async def test_a_message_of_16_mebibytes_is_understood_and_its_words_are_cut(place: Place) -> None:
+async def test_a_message_of_16_mebibytes_is_parsed_and_its_text_is_cut(place: Place) -> None:
     await place.work([{"say": "x" * (32 << 20)}, {"shell": "true"}, {"say": "on"}])
     first, last = [one.text for one in place.told.news if isinstance(one, AgentText)]
     assert len(first) == 1 << 20
@@ -88,24 +88,24 @@ async def test_a_message_in_two_halves_is_one_message(place: Place) -> None:
     assert AgentText("whole") in place.told.news
 
 
-async def test_news_of_another_session_is_not_ours(place: Place) -> None:
+async def test_updates_of_another_session_are_ignored(place: Place) -> None:
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "elsewhere"}}
     line = json.dumps({"method": "session/update", "params": {"sessionId": "other", "update": update}}) + "\n"
     await place.work([{"print": line}])
     assert not any(isinstance(one, AgentText) for one in place.told.news)
 
 
-# -- how it ends --
+# -- ends --
 
 
-async def test_an_agent_that_exits_in_the_middle_has_died_and_what_it_said_is_kept(place: Place) -> None:
+async def test_an_agent_that_exits_early_has_died_and_its_output_is_kept(place: Place) -> None:
     report = await place.work([{"say": "so far"}, {"exit": 3}])
     assert report == AgentReport(end="died", exit_code=3, detail="it ended without an answer")
     assert AgentText("so far") in place.told.news
     assert not any(isinstance(one, AgentStopped) for one in place.told.news)
 
 
-async def test_half_a_message_and_then_the_end_is_a_death(place: Place) -> None:
+async def test_a_partial_message_before_the_end_counts_as_a_crash(place: Place) -> None:
     report = await place.work([{"print": '{"jsonrpc": "2.0", "id"'}, {"exit": 0}])
     assert report == AgentReport(end="died", exit_code=0, detail="it ended without an answer")
 
@@ -116,13 +116,13 @@ async def test_a_signal_shows_in_the_exit_code(place: Place) -> None:
     )
 
 
-async def test_a_program_that_is_no_agent_has_died_with_its_last_words(place: Place) -> None:
+async def test_a_program_that_is_not_an_agent_is_reported_with_its_last_output(place: Place) -> None:
     agent = AcpAgent(lambda: place.start("/bin/sh", "-c", "echo no such option >&2; exit 2"), AcpOptions(cwd="/"))
     report = await agent.work(place.task(), place.told.happenings.append)
     assert report == AgentReport(end="died", exit_code=2, detail="no such option")
 
 
-async def test_an_agent_that_closes_its_output_and_goes_on_is_not_waited_for(place: Place) -> None:
+async def test_an_agent_that_closes_its_output_is_not_waited_for(place: Place) -> None:
     agent = AcpAgent(
         lambda: place.start("/bin/sh", "-c", "exec >/dev/null; exec tail -f /dev/null"), AcpOptions(cwd="/")
     )
@@ -130,7 +130,7 @@ async def test_an_agent_that_closes_its_output_and_goes_on_is_not_waited_for(pla
     assert report == AgentReport(end="died", detail="it closed its output but kept running")
 
 
-async def test_an_agent_that_no_longer_listens_is_heard_for_a_moment_and_given_up(place: Place) -> None:
+async def test_an_agent_that_no_longer_reads_is_read_for_a_moment_and_stopped(place: Place) -> None:
     hello = """read line; exec <&-; echo '{"id": 1, "result": {"protocolVersion": 1}}'; echo bye"""
     agent = AcpAgent(lambda: place.start("/bin/sh", "-c", f"{hello}; exec tail -f /dev/null"), AcpOptions(cwd="/"))
     report = await agent.work(place.task(), place.told.happenings.append)
@@ -138,39 +138,39 @@ async def test_an_agent_that_no_longer_listens_is_heard_for_a_moment_and_given_u
     assert place.told.raw[-1] == "bye"
 
 
-# -- how it does not begin --
+# -- failing starts --
 
 
-async def test_an_agent_that_never_answers_is_given_up(place: Place) -> None:
+async def test_an_agent_that_never_answers_is_stopped(place: Place) -> None:
     report = await place.work([], {"initialize": None}, manner={"answer_secs": 0.5})
     assert report == AgentReport(end="not_started", detail="no answer to initialize within 0.5 s")
     assert place.told.news == [AgentProblem("agent", "no answer to initialize within 0.5 s")]
 
 
-async def test_an_agent_of_another_protocol_is_not_given_the_task(place: Place) -> None:
+async def test_an_agent_with_another_protocol_version_does_not_get_the_task(place: Place) -> None:
     report = await place.work([], {"initialize": {"result": {"protocolVersion": 2}}})
     assert report == AgentReport(end="not_started", detail="it uses version 2 of the protocol, not 1")
 
 
-async def test_a_refused_session_is_told_with_its_reason(place: Place) -> None:
+async def test_a_refused_session_is_reported_with_its_reason(place: Place) -> None:
     report = await place.work([], {"session/new": {"error": {"code": -32603, "message": "no room"}}})
     assert report == AgentReport(end="not_started", detail="no room")
     assert place.told.news == [AgentProblem("agent", "no room")]
 
 
-async def test_a_session_without_an_id_is_none(place: Place) -> None:
+async def test_a_session_without_an_id_is_an_error(place: Place) -> None:
     report = await place.work([], {"session/new": {"result": None}})
     assert report == AgentReport(end="not_started", detail="it opened a session without an id")
 
 
-async def test_an_agent_that_wants_a_key_is_told_to_take_the_one_it_has(place: Place) -> None:
+async def test_an_agent_that_asks_for_a_key_is_told_to_use_its_own(place: Place) -> None:
     report = await place.work([], {"session/new": AUTH})
     assert place.told.params("authenticate") == [{"methodId": "fake-api-key"}]
     assert report == AgentReport(end="not_started", detail="Authentication required")
     assert place.told.news == [AgentProblem("sign_in", "Authentication required")]
 
 
-async def test_a_sign_in_that_needs_a_browser_is_not_begun(place: Place) -> None:
+async def test_a_sign_in_that_needs_a_browser_is_not_started(place: Place) -> None:
     methods = [{"id": "login", "name": "Log in with your browser"}, {"id": "t", "name": "API key", "type": "terminal"}]
     hello = {"result": {"protocolVersion": 1, "authMethods": methods}}
     report = await place.work([], {"initialize": hello, "session/new": AUTH})
@@ -179,11 +179,11 @@ async def test_a_sign_in_that_needs_a_browser_is_not_begun(place: Place) -> None
     assert place.told.news == [AgentProblem("sign_in", "Authentication required")]
 
 
-# -- when we cancel --
+# -- cancelling --
 
 
-async def test_a_cancelled_task_is_called_off_by_the_protocol_first(place: Place) -> None:
-    """The command hangs; the agent kills it, and answers the prompt before it is killed itself."""
+async def test_a_cancelled_task_is_first_cancelled_through_the_protocol(place: Place) -> None:
+    """The command hangs; the agent kills it and answers the prompt before it is killed itself."""
     heard = place.told.happenings
     running = "echo running > running; tail -f /dev/null"
 
@@ -204,7 +204,7 @@ async def test_a_cancelled_task_is_called_off_by_the_protocol_first(place: Place
     assert not (place.root / "later").exists()
 
 
-async def test_a_wish_that_is_still_open_is_called_off_with_the_task(place: Place) -> None:
+async def test_an_open_permission_request_is_cancelled_with_the_task(place: Place) -> None:
     with anyio.CancelScope() as scope:
 
         async def ask(wish: PermissionRequest) -> bool:
@@ -219,8 +219,8 @@ async def test_a_wish_that_is_still_open_is_called_off_with_the_task(place: Plac
     assert not (place.root / "ran").exists()
 
 
-async def test_an_agent_that_does_not_care_is_not_waited_for_long(place: Place) -> None:
-    """It would hang for ever, deaf to what we say: were it waited for, this test would as well."""
+async def test_an_agent_that_ignores_a_cancel_is_killed_soon(place: Place) -> None:
+    """It would hang without end and ignores us: if we waited for it, this test would hang too."""
     with anyio.CancelScope() as scope:
 
         def hear(happening: Happening) -> None:

@@ -1,7 +1,7 @@
-"""Real agents, as they spoke the protocol with this client once, played again line by line.
+"""Recorded protocol sessions of real agents with this client, replayed line by line.
 
-A recording holds both sides: what we say must come in the same order, or the replay stands still and fails. Model and
-tools were scripted; `success` writes a file, `command` runs one that exits with 3, `denied` is refused the write,
+A recording holds both sides. Our messages must come in the same order, or the replay stops and fails. Model and
+tools were scripted: `success` writes a file, `command` runs one that exits with 3, `denied` is refused the write,
 `unauthorized` has a key that its provider refuses, `cancelled` is cancelled while its command hangs.
 """
 
@@ -39,7 +39,7 @@ DENIED = ["calls edit", "failed", "turn", "says Refused then.", "turn", "used 20
 
 
 class Replay:
-    """The agent's side of a recording; it goes on when our side has said what it said then."""
+    """The agent's side of a recording; it continues when our side has sent its message."""
 
     def __init__(self, name: str) -> None:
         lines = (RECORDED / f"{name}.jsonl").read_text().splitlines()
@@ -120,13 +120,13 @@ EXPECTED: dict[str, list[str]] = {
     # These two end the task with the first refusal.
     "copilot-denied": [*DENIED[:3], "says Info: Operation canc", "turn", "used 100 10", "stopped"],
     "copilot-success": ["calls edit", "says Info: /repository/he", "ok", *DONE],
-    # Its refused key is just words: the gateway is who knows.
+    # Its refused key is only text: the gateway knows it.
     "copilot-unauthorized": ["says Info: Request failed", "turn", "stopped"],
     "gemini-command": ["calls execute", "ok", *DONE],
     "gemini-denied": DENIED,
     "gemini-success": ["calls edit", "ok", *DONE],
     "gemini-unauthorized": ["complains: sign_in"],
-    # It tells the tokens of its last turn only.
+    # It reports only the tokens of its last turn.
     "opencode-command": ["calls execute", "ok", *DONE[:3], "used 100 10", "stopped"],
     "opencode-denied": [*DENIED[:3], "used 100 10", "stopped"],
     "opencode-success": ["calls edit", "ok", *DONE[:3], "used 100 10", "stopped"],
@@ -139,6 +139,6 @@ EXPECTED: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(RECORDED.glob("*.jsonl"))])
-async def test_a_recorded_agent_is_heard_as_it_was_meant(name: str) -> None:
+async def test_recorded_streams_of_agents_are_read_correctly(name: str) -> None:
     told = await played(name)
     assert [short(one) for one in told.news if not isinstance(one, AgentStarted)] == EXPECTED[name]

@@ -1,5 +1,5 @@
 """The protocol client against the official library of the protocol, from both sides: an agent made with it answers
-ours, and every message that ours sends is what the library's own models accept."""
+ours, and the library's own models accept every message that we send."""
 
 import sys
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ async def test_an_agent_made_with_the_official_library_is_understood(place: Plac
     ]
 
 
-async def test_everything_that_we_send_is_as_the_official_library_has_it(place: Place) -> None:
+async def test_everything_that_we_send_is_valid_for_the_official_library(place: Place) -> None:
     from acp import schema
 
     models: Mapping[str, Any] = {

@@ -1,11 +1,11 @@
-"""Calls over the protocol whose ids are used again: models give ids, and need not give new ones."""
+"""Protocol calls with reused ids: models give ids and need not give new ones."""
 
 from donewhen.engines.external.acp.updates import UpdateReader
 from donewhen.engines.external.agent_events import AgentToolCall, AgentToolResult, AgentTurn, Happening
 
 
 def told(*updates: tuple[str, str]) -> list[Happening]:
-    """Of updates about the one call, each a kind and a status."""
+    """Updates of one call, each a kind and a status."""
     reader = UpdateReader()
     happened: list[Happening] = []
     for kind, status in updates:
@@ -19,6 +19,6 @@ def test_a_call_with_the_id_of_one_that_returned_is_another_turn() -> None:
     assert [type(one) for one in told(*once, *once)] == [AgentToolCall, AgentToolResult, AgentTurn] * 2
 
 
-def test_what_is_still_said_about_a_call_that_returned_is_no_other_call() -> None:
+def test_a_late_update_of_a_finished_call_is_not_a_new_call() -> None:
     happened = told(("tool_call", "in_progress"), ("tool_call_update", "completed"), ("tool_call_update", "completed"))
     assert [type(one) for one in happened] == [AgentToolCall, AgentToolResult, AgentTurn]

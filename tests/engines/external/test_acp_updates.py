@@ -1,4 +1,4 @@
-"""Updates of the protocol read into happenings: turns, calls, words, money; and whatever an agent may send."""
+"""Protocol updates as events: turns, calls, text, cost; and any message of an agent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -90,7 +90,7 @@ TURNS: dict[str, tuple[list[Mapping[str, Any]], int]] = {
 
 
 @pytest.mark.parametrize(("updates", "count"), TURNS.values(), ids=list(TURNS))
-def test_a_turn_is_what_a_model_puts_out_up_to_the_results_of_its_calls(updates: Any, count: int) -> None:
+def test_a_turn_is_the_model_output_up_to_the_results_of_its_calls(updates: Any, count: int) -> None:
     assert turns(updates) == count
 
 
@@ -105,23 +105,23 @@ def test_a_turn_is_over_only_when_all_its_calls_have_returned() -> None:
 # -- calls --
 
 
-def test_a_call_is_told_when_its_input_is_known() -> None:
+def test_a_call_is_reported_when_its_input_is_known() -> None:
     updates = [call("1", rawInput={}), news("1", title="`ls`", rawInput={"command": "ls"}), done("1")]
     assert heard(updates)[:2] == [AgentToolCall("1", "execute", {"command": "ls"}), AgentToolResult("1", True, "ok")]
 
 
-def test_a_call_without_input_is_told_when_it_runs_by_what_is_known_of_it() -> None:
+def test_a_call_without_input_is_reported_when_it_runs() -> None:
     updates = [call("1", kind="edit", status="in_progress", title="Write a", locations=[{"path": "/r/a"}])]
     assert heard(updates)[0] == AgentToolCall("1", "edit", {"title": "Write a", "paths": ["/r/a"]})
 
 
-def test_a_call_of_no_known_kind_goes_by_its_title() -> None:
+def test_a_call_of_an_unknown_kind_is_named_by_its_title() -> None:
     assert heard([call("1", kind="other", title="ping\nmore", rawInput={"a": 1})])[0] == AgentToolCall(
         "1", "ping", {"a": 1}
     )
 
 
-def test_what_is_shown_when_leave_is_asked_has_not_come_of_the_call() -> None:
+def test_content_of_a_permission_request_is_not_the_result_of_the_call() -> None:
     reader = UpdateReader()
     shown = [{"type": "content", "content": {"type": "text", "text": "would run in /r"}}]
     asked = list(reader.asked_leave({"toolCallId": "1", "kind": "execute", "title": "ls", "content": shown}))
@@ -129,7 +129,7 @@ def test_what_is_shown_when_leave_is_asked_has_not_come_of_the_call() -> None:
     assert next(iter(reader.update(news("1", status="completed", content=[])))) == AgentToolResult("1", True, "")
 
 
-def test_a_refused_call_of_which_no_more_is_told_has_failed_before_the_next_words() -> None:
+def test_a_refused_call_without_updates_has_failed_before_the_next_text() -> None:
     reader = UpdateReader()
     list(reader.asked_leave({"toolCallId": "1", "kind": "edit"}))
     reader.refused("1")
@@ -137,7 +137,7 @@ def test_a_refused_call_of_which_no_more_is_told_has_failed_before_the_next_word
     assert list(reader.break_off()) == [AgentText("Then not."), AgentTurn()]
 
 
-def test_a_refused_call_of_which_more_is_told_fails_with_what_is_told() -> None:
+def test_a_refused_call_with_updates_fails_with_their_text() -> None:
     reader = UpdateReader()
     list(reader.asked_leave({"toolCallId": "1", "kind": "edit"}))
     reader.refused("1")
@@ -145,13 +145,13 @@ def test_a_refused_call_of_which_more_is_told_fails_with_what_is_told() -> None:
     assert came == [AgentToolResult("1", False, "you said no"), AgentTurn()]
 
 
-def test_what_a_command_prints_may_come_in_pieces_of_a_terminal() -> None:
+def test_command_output_may_arrive_as_terminal_chunks() -> None:
     pieces = [news("1", _meta={"terminal_output_delta": {"data": piece}}) for piece in ("o", "ut\n")]
     updates = [call("1", status="in_progress"), *pieces, news("1", status="failed")]
     assert AgentToolResult("1", False, "out\n") in heard(updates)
 
 
-def test_what_came_of_a_call_is_text_whatever_form_it_has() -> None:
+def test_the_result_of_a_call_becomes_text_in_any_form() -> None:
     forms: list[tuple[dict[str, Any], str]] = [
         ({"rawOutput": "plain"}, "plain"),
         ({"rawOutput": {"output": "é"}}, '{"output": "é"}'),
@@ -164,12 +164,12 @@ def test_what_came_of_a_call_is_text_whatever_form_it_has() -> None:
         assert AgentToolResult("1", False, text) in heard([call("1"), news("1", status="failed", **fields)])
 
 
-def test_words_are_told_whole_where_a_call_interrupts_them() -> None:
+def test_text_interrupted_by_a_call_is_reported_as_a_whole() -> None:
     updates = [said("I "), said("look."), call("1"), done("1"), said("Done.")]
     assert [one.text for one in heard(updates) if isinstance(one, AgentText)] == ["I look.", "Done."]
 
 
-# -- tokens and money --
+# -- tokens and cost --
 
 
 @pytest.mark.parametrize(
@@ -186,11 +186,11 @@ def test_words_are_told_whole_where_a_call_interrupts_them() -> None:
         ({"inputTokens": -1, "outputTokens": "2", "totalTokens": None}, Usage()),
     ],
 )
-def test_the_total_says_whether_cached_and_thought_tokens_stand_apart(told: Any, usage: Usage) -> None:
+def test_the_total_decides_whether_cached_and_thinking_tokens_are_separate(told: Any, usage: Usage) -> None:
     assert usage_of({"usage": told}) == usage
 
 
-def test_tokens_may_come_as_a_quota() -> None:
+def test_tokens_may_be_reported_as_a_quota() -> None:
     quota = {"quota": {"token_count": {"input_tokens": 7, "output_tokens": 3}}}
     assert usage_of({"_meta": quota}) == Usage(7, 3)
     assert usage_of({"stopReason": "end_turn"}) is None
@@ -205,11 +205,11 @@ def test_what_a_conversation_cost_before_is_not_counted_again() -> None:
 @pytest.mark.parametrize(
     "cost", [{"amount": 1, "currency": "EUR"}, {"amount": True, "currency": "USD"}, {}, None, 10**400]
 )
-def test_no_other_money_is_taken_for_dollars(cost: Any) -> None:
+def test_another_currency_is_not_read_as_dollars(cost: Any) -> None:
     assert heard([{"sessionUpdate": "usage_update", "cost": cost}]) == []
 
 
-# -- leave --
+# -- permission --
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_no_other_money_is_taken_for_dollars(cost: Any) -> None:
         ({}, PermissionRequest("tool", "other")),
     ],
 )
-def test_a_wish_is_read_from_whatever_says_it(asked: Mapping[str, Any], wish: PermissionRequest) -> None:
+def test_a_permission_request_is_read_from_any_of_its_forms(asked: Mapping[str, Any], wish: PermissionRequest) -> None:
     assert wish_of(asked) == PermissionRequest(
         wish.tool, wish.kind, wish.command, wish.paths, asked.get("rawInput", {})
     )
@@ -251,26 +251,26 @@ OPTION = st.fixed_dictionaries(
 
 
 @given(st.lists(OPTION, max_size=6), st.booleans())
-def test_no_answer_ever_gives_leave_for_more_than_one_call_or_against_the_policy(options: Any, granted: bool) -> None:
+def test_no_answer_permits_more_than_one_call_or_breaks_the_policy(options: Any, granted: bool) -> None:
     outcome = answer_to(options, granted)["outcome"]
     if outcome["outcome"] == "selected":
         kinds = {one["kind"] for one in options if one["optionId"] == outcome["optionId"]}
         assert kinds & ({"allow_once"} if granted else set()) or kinds & {"reject_once", "reject_always"}
 
 
-def test_leave_that_could_only_be_given_for_ever_is_not_given() -> None:
+def test_a_request_that_offers_only_permanent_permission_is_refused() -> None:
     always = {"optionId": "a", "kind": "allow_always"}
     assert answer_to([always], True) == {"outcome": {"outcome": "cancelled"}}
     refusal = {"optionId": "r", "kind": "reject_once"}
     assert answer_to([always, refusal], True) == {"outcome": {"outcome": "selected", "optionId": "r"}}
 
 
-# -- anything at all --
+# -- any message --
 
 
 @settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(OBJECTS, max_size=4), OBJECTS)
-def test_nothing_that_an_agent_sends_makes_the_reader_raise(updates: Any, result: Any) -> None:
+def test_no_message_of_an_agent_makes_the_reader_raise(updates: Any, result: Any) -> None:
     reader = UpdateReader()
     for update in updates:
         list(reader.update(update))

@@ -1,4 +1,4 @@
-"""The table of agents in docs/agents.md is the one that the profiles make."""
+"""The table of agents in docs/agents.md is generated from the profiles."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def agents_table(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def copy(to: Path) -> Path:
-    """The script, the page and the profiles, to change."""
+    """The script, the page and the profiles, to be changed."""
     for place in ("scripts", "docs", "src"):
         shutil.copytree(ROOT / place, to / place, ignore=shutil.ignore_patterns("__pycache__"))
     return to / "docs" / "agents.md"
@@ -27,7 +27,7 @@ def test_the_table_of_agents_is_not_stale() -> None:
     assert checked.returncode == 0, checked.stderr
 
 
-def test_every_agent_that_can_be_installed_is_in_the_table_with_each_way_in() -> None:
+def test_every_installable_agent_is_in_the_table_with_all_interfaces() -> None:
     page = (ROOT / "docs" / "agents.md").read_text()
     for one in shipped().values():
         for kind, way in one.ways.items():
@@ -35,7 +35,7 @@ def test_every_agent_that_can_be_installed_is_in_the_table_with_each_way_in() ->
                 assert f"| `{one.name}` | {kind} | `{way.program}` |" in page
 
 
-def test_a_stale_table_is_found_out_and_made_again(tmp_path: Path) -> None:
+def test_a_stale_table_is_detected_and_written_again(tmp_path: Path) -> None:
     page = copy(tmp_path)
     fresh = page.read_text()
     page.write_text(fresh.replace("| codex ", "| kodex ").replace("`codex`", "`kodex`"))
@@ -46,7 +46,7 @@ def test_a_stale_table_is_found_out_and_made_again(tmp_path: Path) -> None:
     assert agents_table(tmp_path, "--check").returncode == 0
 
 
-def test_a_page_without_its_marks_is_left_alone(tmp_path: Path) -> None:
+def test_a_page_without_its_markers_is_not_changed(tmp_path: Path) -> None:
     page = copy(tmp_path)
     page.write_text("nothing\n")
     assert agents_table(tmp_path).returncode == 2

@@ -1,4 +1,4 @@
-"""What an invocation costs: turns and sums are not counted twice, and what nobody tells is not nothing."""
+"""The cost of an invocation: turns and sums are not counted twice, and an unreported cost is not zero."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ used = st.builds(Usage, input=st.integers(0, 1000), output=st.integers(0, 1000))
 
 
 class Purse:
-    """A meter that only counts."""
+    """A budget that only counts."""
 
     def __init__(self) -> None:
         self.tokens = 0
@@ -33,7 +33,7 @@ def costs(purse: Purse, earlier: Usage | None = None) -> InvocationCosts:
 
 
 @given(turns=st.lists(used, max_size=6), total=used)
-def test_a_sum_at_the_end_adds_only_what_the_turns_did_not_tell(turns: list[Usage], total: Usage) -> None:
+def test_a_final_sum_adds_only_what_the_turns_did_not_report(turns: list[Usage], total: Usage) -> None:
     purse = Purse()
     counted = costs(purse)
     for one in turns:
@@ -54,7 +54,7 @@ def test_a_sum_of_the_whole_conversation_does_not_count_what_was_paid_before() -
 
 
 @pytest.mark.parametrize("turn", [AgentTurn(), AgentTurn(Usage(5, 5))])
-def test_money_that_nobody_tells_is_unknown_in_the_end_and_not_nothing(turn: AgentTurn) -> None:
+def test_an_unreported_cost_is_unknown_and_not_zero(turn: AgentTurn) -> None:
     purse = Purse()
     counted = costs(purse)
     counted.turn(turn.usage, counted.price(turn, "some-model"))
@@ -62,7 +62,7 @@ def test_money_that_nobody_tells_is_unknown_in_the_end_and_not_nothing(turn: Age
     assert purse.usd is None
 
 
-def test_the_price_of_a_known_model_is_found_where_the_agent_tells_only_tokens() -> None:
+def test_the_cost_is_computed_for_a_known_model_if_the_agent_reports_only_tokens() -> None:
     known = InvocationCosts(Purse(), "anthropic", Usage())
     assert (known.price(AgentTurn(Usage(1000, 100)), "claude-sonnet-4-5") or 0) > 0
     assert known.price(AgentTurn(Usage(1000, 100)), "nobody-knows-it") is None

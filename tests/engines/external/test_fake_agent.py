@@ -1,4 +1,4 @@
-"""The scripted agent as a program: each step does what it says, in every stream it can print."""
+"""The scripted agent as a program: each step works in every stream that it can print."""
 
 import json
 import os
@@ -58,7 +58,7 @@ def said(cwd: Path, *steps: Mapping[str, Any]) -> str:
 
 
 def heard(cwd: Path, shape: str, *steps: Mapping[str, Any]) -> list[Happening]:
-    """What the reader of a stream makes of it."""
+    """Return what the reader of a stream makes of it."""
     ran, reads = run(cwd, [steps], "--stream", shape), reader(shape)
     happenings: list[Happening] = []
     for line in ran.stdout.decode().splitlines():
@@ -77,12 +77,12 @@ def the(kind: type[Any], happenings: list[Happening]) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_words_are_heard_in_every_stream(tmp_path: Path, shape: str) -> None:
+def test_text_is_read_from_every_stream(tmp_path: Path, shape: str) -> None:
     assert "Some words." in the(AgentText, heard(tmp_path, shape, {"say": "Some words."}))[-1].text
 
 
 @pytest.mark.parametrize("shape", TELLING)
-def test_a_command_and_its_result_are_heard_in_every_stream(tmp_path: Path, shape: str) -> None:
+def test_a_command_and_its_result_are_read_from_every_stream(tmp_path: Path, shape: str) -> None:
     happenings = heard(tmp_path, shape, {"shell": "echo good"}, {"shell": "echo bad; exit 3"})
     good, bad = the(AgentToolResult, happenings)
     assert (good.ok, bad.ok) == (True, False)
@@ -92,14 +92,14 @@ def test_a_command_and_its_result_are_heard_in_every_stream(tmp_path: Path, shap
 
 
 @pytest.mark.parametrize("shape", TELLING)
-def test_a_refused_key_is_heard_as_a_matter_of_signing_in(tmp_path: Path, shape: str) -> None:
+def test_a_refused_key_is_read_as_a_sign_in_problem(tmp_path: Path, shape: str) -> None:
     complaints = the(AgentProblem, heard(tmp_path, shape, {"unauthorized": True}))
     assert complaints
     assert {one.trouble for one in complaints} == {"sign_in"}
 
 
 @pytest.mark.parametrize("shape", TELLING)
-def test_an_error_is_heard_as_the_agents_own(tmp_path: Path, shape: str) -> None:
+def test_an_error_is_read_as_the_agent_s_own(tmp_path: Path, shape: str) -> None:
     complaints = the(AgentProblem, heard(tmp_path, shape, {"error": "it broke"}))
     assert complaints
     assert {one.trouble for one in complaints} == {"agent"}
@@ -107,7 +107,7 @@ def test_an_error_is_heard_as_the_agents_own(tmp_path: Path, shape: str) -> None
 
 
 @pytest.mark.parametrize("shape", sorted(set(TELLING) - {"copilot"}))
-def test_tokens_are_heard_where_the_stream_tells_them(tmp_path: Path, shape: str) -> None:
+def test_tokens_are_read_where_the_stream_has_them(tmp_path: Path, shape: str) -> None:
     used = {"usage": {"input": 100, "output": 10}}
     happenings = heard(tmp_path, shape, used, {"say": "a"}, {"say": "b"})
     turns = [one.usage for one in the(AgentTurn, happenings) if one.usage]
@@ -121,13 +121,13 @@ def test_the_end_of_a_script_is_exit_0_and_an_error_is_not(tmp_path: Path, shape
     assert run(tmp_path, [[{"error": "a"}]], "--stream", shape).returncode == 1
 
 
-def test_success_may_be_claimed_whatever_happened(tmp_path: Path) -> None:
+def test_the_fake_agent_can_claim_success_after_any_result(tmp_path: Path) -> None:
     ran = run(tmp_path, [[{"shell": "false"}, {"success": True}, {"exit": 7}]], "--stream", "claude")
     last = json.loads(ran.stdout.splitlines()[-1])
     assert (last["subtype"], last["is_error"], ran.returncode) == ("success", False, 7)
 
 
-# -- what it does --
+# -- actions --
 
 
 def test_files_are_really_written_and_read(tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ def test_files_are_really_written_and_read(tmp_path: Path) -> None:
     assert "hello" in text.splitlines()
 
 
-def test_what_cannot_be_read_or_written_is_reported(tmp_path: Path) -> None:
+def test_unreadable_and_unwritable_files_are_reported(tmp_path: Path) -> None:
     text = said(tmp_path, {"read": "missing"}, {"write": {"path": "/proc/none/a", "content": ""}})
     assert text.count("failed: [Errno") == 2
 
 
-def test_a_command_that_leaves_somebody_behind_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_command_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) -> None:
     text = said(tmp_path, {"shell": "tail -f /dev/null & echo $! > pid; echo done"})
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     assert "done\n[exit 0]" in text
@@ -166,11 +166,11 @@ def test_a_flood_has_the_size_that_was_asked_for(tmp_path: Path, flood: Any, lin
     assert output.count(b"\n") == lines
 
 
-def test_a_signal_kills_it(tmp_path: Path) -> None:
+def test_the_fake_agent_can_be_killed_by_a_signal(tmp_path: Path) -> None:
     assert run(tmp_path, [[{"signal": 9}, {"say": "never"}]]).returncode == -9
 
 
-def test_who_hangs_is_deaf_to_being_asked_to_end(tmp_path: Path) -> None:
+def test_a_hanging_fake_agent_ignores_the_request_to_end(tmp_path: Path) -> None:
     with subprocess.Popen(command([[{"hang": True}]]), cwd=tmp_path) as agent:
         status = Path(f"/proc/{agent.pid}/status")
         while not int(status.read_text().split("SigIgn:")[1].split()[0], 16) & 1 << (signal.SIGTERM - 1):
@@ -180,7 +180,7 @@ def test_who_hangs_is_deaf_to_being_asked_to_end(tmp_path: Path) -> None:
         assert agent.wait() == -signal.SIGKILL
 
 
-def test_who_waits_for_a_login_says_so_and_waits(tmp_path: Path) -> None:
+def test_a_fake_agent_that_waits_for_a_login_says_so(tmp_path: Path) -> None:
     with subprocess.Popen(command([[{"login": True}]]), cwd=tmp_path, stdout=subprocess.PIPE) as agent:
         assert agent.stdout is not None
         assert b"To sign in, open https://" in agent.stdout.readline()
@@ -188,7 +188,7 @@ def test_who_waits_for_a_login_says_so_and_waits(tmp_path: Path) -> None:
         assert agent.wait() == -signal.SIGTERM
 
 
-def test_a_daemon_lives_on_in_a_session_of_its_own(tmp_path: Path) -> None:
+def test_a_daemon_keeps_running_in_its_own_session(tmp_path: Path) -> None:
     text = said(tmp_path, {"daemon": "exec tail -f /dev/null"})
     pid = int(text.split("started ")[1])
     try:
@@ -201,7 +201,7 @@ def test_a_daemon_lives_on_in_a_session_of_its_own(tmp_path: Path) -> None:
 
 
 class Answers(BaseHTTPRequestHandler):
-    """A page, a proxy that shows what it was asked for, and an MCP server with one tool."""
+    """A page, a proxy that shows its requests, and an MCP server with one tool."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
@@ -234,7 +234,7 @@ def answering() -> Generator[str]:
         server.server_close()
 
 
-def test_the_network_is_tried_past_the_proxy_and_through_it(tmp_path: Path) -> None:
+def test_the_network_is_tried_directly_and_through_the_proxy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     target = f"http://127.0.0.1:{port}/x"
@@ -245,13 +245,13 @@ def test_the_network_is_tried_past_the_proxy_and_through_it(tmp_path: Path) -> N
     assert f"proxy: 200 got {target}" in text
 
 
-def test_the_tools_of_an_mcp_server_are_listed_and_its_absence_is_told(tmp_path: Path) -> None:
+def test_the_tools_of_an_mcp_server_are_listed_and_its_absence_is_reported(tmp_path: Path) -> None:
     with answering() as url:
         assert "tools: verify" in run(tmp_path, [[{"mcp": True}]], "--mcp", url).stdout.decode()
     assert "failed: no MCP server is offered" in said(tmp_path, {"mcp": True})
 
 
-# -- which invocation it is --
+# -- counting invocations --
 
 TWICE = [[{"say": "first"}], [{"say": "second"}]]
 

@@ -1,4 +1,4 @@
-"""Which program is taken for an agent: the one that is pinned, else the first on PATH that runs and lies safely."""
+"""Which program is used for an agent: the pinned one, else the first on PATH that runs and is safe."""
 
 import os
 import shlex
@@ -34,20 +34,20 @@ async def test_a_program_that_runs_and_has_a_key_is_ready_with_its_version(scene
     assert "sk-robo-secret" not in repr(found)
 
 
-async def test_an_agent_that_is_not_here_is_missing_and_comes_with_what_to_install(scene: Scene) -> None:
+async def test_an_agent_that_is_not_installed_is_missing_with_the_install_command(scene: Scene) -> None:
     found = await scene.one()
     assert (found.status, found.version, found.program) == ("missing", "", "")
     assert "robo is not on PATH" in found.reason and "apt install robo" in found.reason
 
 
-async def test_agents_come_in_the_order_in_which_they_were_asked_for(scene: Scene, programs: Path) -> None:
+async def test_agents_are_returned_in_the_requested_order(scene: Scene, programs: Path) -> None:
     program(programs)
     names = ["robo", *(f"robo-{number}" for number in range(6))]
     found = await scene.look(*(AgentQuery(robo(name=name)) for name in names))
     assert [one.name for one in found] == names
 
 
-async def test_a_pin_is_taken_before_anything_on_path(scene: Scene, programs: Path, tmp_path: Path) -> None:
+async def test_a_pinned_program_is_preferred_to_path(scene: Scene, programs: Path, tmp_path: Path) -> None:
     program(programs)
     pin = program(tmp_path / "elsewhere", "echo 9.9.9", name="my-robo")
     found = await scene.one(pin=pin)
@@ -76,12 +76,12 @@ async def test_a_broken_pin_is_reported_and_never_replaced(
     assert times_asked(programs) == 0
 
 
-async def test_a_pinned_directory_is_no_program(scene: Scene, tmp_path: Path) -> None:
+async def test_a_pinned_directory_is_not_a_program(scene: Scene, tmp_path: Path) -> None:
     found = await scene.one(pin=tmp_path)
     assert found.status == "not_executable" and "is not a program" in found.reason
 
 
-async def test_of_two_on_path_the_second_is_taken_when_the_first_does_not_run(
+async def test_the_second_program_on_path_is_used_if_the_first_does_not_run(
     scene: Scene, programs: Path, tmp_path: Path
 ) -> None:
     program(programs, "exit 1")
@@ -92,7 +92,7 @@ async def test_of_two_on_path_the_second_is_taken_when_the_first_does_not_run(
     assert times_asked(programs) == 1
 
 
-async def test_when_none_of_them_runs_the_first_is_named(scene: Scene, programs: Path, tmp_path: Path) -> None:
+async def test_if_no_program_runs_the_first_is_named(scene: Scene, programs: Path, tmp_path: Path) -> None:
     first = program(programs, "echo broken >&2; exit 1")
     program(tmp_path / "later", "exit 2")
     scene.path.append(tmp_path / "later")
@@ -101,14 +101,14 @@ async def test_when_none_of_them_runs_the_first_is_named(scene: Scene, programs:
     assert found.reason == f"{first} ended with exit 1: broken"
 
 
-async def test_a_program_that_does_not_answer_is_given_up(scene: Scene, programs: Path) -> None:
+async def test_a_program_that_does_not_answer_times_out(scene: Scene, programs: Path) -> None:
     program(programs, "while :; do sleep 60; done")
     scene.timeout_secs = 0.5
     found = await scene.one()
     assert found.status == "not_executable" and "did not answer within 0.5 s" in found.reason
 
 
-async def test_a_program_of_another_machine_is_not_executable(scene: Scene, programs: Path) -> None:
+async def test_a_program_for_another_architecture_is_not_executable(scene: Scene, programs: Path) -> None:
     programs.mkdir()
     (programs / "robo").write_bytes(b"\x7fELF\x02\x01\x01garbage")
     (programs / "robo").chmod(0o755)
@@ -116,7 +116,7 @@ async def test_a_program_of_another_machine_is_not_executable(scene: Scene, prog
     assert found.status == "not_executable" and "could not be started" in found.reason
 
 
-async def test_a_file_that_may_not_be_executed_is_named_as_such(scene: Scene, programs: Path) -> None:
+async def test_a_file_without_execute_permission_is_named_as_such(scene: Scene, programs: Path) -> None:
     file = program(programs, mode=0o644)
     found = await scene.one()
     assert (found.status, found.reason) == ("not_executable", f"{file} is not executable")
@@ -134,16 +134,14 @@ async def test_a_file_that_may_not_be_executed_is_named_as_such(scene: Scene, pr
         ("echo 'robo 1.0' >&2", "1.0"),
     ],
 )
-async def test_whatever_it_prints_the_version_is_a_version_or_unknown(
-    scene: Scene, programs: Path, printed: str, version: str
-) -> None:
+async def test_any_output_gives_a_version_or_unknown(scene: Scene, programs: Path, printed: str, version: str) -> None:
     program(programs, printed)
     found = await scene.one()
     assert (found.status, found.version) == ("ready", version)
 
 
 @pytest.mark.parametrize(("package", "version"), [('{"version": "0.49.0"}', "0.49.0"), ("{half", ""), ("[]", "")])
-async def test_a_program_that_keeps_silent_has_the_version_of_its_package(
+async def test_a_silent_program_has_the_version_of_its_package(
     scene: Scene, programs: Path, tmp_path: Path, package: str, version: str
 ) -> None:
     installed = program(tmp_path / "node_modules" / "robo" / "dist", ":")
@@ -153,7 +151,7 @@ async def test_a_program_that_keeps_silent_has_the_version_of_its_package(
     assert (await scene.one()).version == version
 
 
-async def test_numbers_in_a_help_text_are_not_taken_for_a_version(scene: Scene, tmp_path: Path) -> None:
+async def test_numbers_in_a_help_text_are_not_a_version(scene: Scene, tmp_path: Path) -> None:
     environment = tmp_path / "environment"
     program(environment / "bin", "echo '--limit USD  at most so much [default: 0.5]'")
     scene.path = [environment / "bin"]
@@ -168,7 +166,7 @@ async def test_numbers_in_a_help_text_are_not_taken_for_a_version(scene: Scene, 
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
-async def test_a_directory_that_everybody_may_write_to_is_not_searched(scene: Scene, programs: Path, mode: int) -> None:
+async def test_a_world_writable_directory_is_not_searched(scene: Scene, programs: Path, mode: int) -> None:
     file = program(programs)
     programs.chmod(mode)
     found = await scene.one()
@@ -176,7 +174,7 @@ async def test_a_directory_that_everybody_may_write_to_is_not_searched(scene: Sc
     assert times_asked(programs) == 0
 
 
-async def test_a_program_that_everybody_may_exchange_is_not_used(scene: Scene, programs: Path, tmp_path: Path) -> None:
+async def test_a_world_writable_program_is_not_used(scene: Scene, programs: Path, tmp_path: Path) -> None:
     program(programs, mode=0o777)
     open_to_all = tmp_path / "open"
     program(open_to_all / "bin")
@@ -205,7 +203,7 @@ async def test_nothing_inside_the_repository_is_searched(scene: Scene, tmp_path:
 async def test_a_pinned_program_of_the_repository_is_never_started_on_the_host(
     scene: Scene, tmp_path: Path, linked: bool
 ) -> None:
-    """A later commit may have exchanged it; its version stays unknown, and it is started in the sandbox alone."""
+    """A later commit may have replaced it; its version stays unknown, and it starts only in the sandbox."""
     scene.repository = tmp_path / "repository"
     inside = program(scene.repository / "tools")
     pin = tmp_path / "robo"
@@ -224,7 +222,7 @@ async def test_relative_entries_of_path_are_not_searched(
     assert (await scene.one()).status == "missing"
 
 
-async def test_the_preferred_way_is_taken_when_its_program_runs_and_the_other_one_if_not(
+async def test_the_preferred_interface_is_used_if_its_program_runs_and_else_the_other(
     scene: Scene, programs: Path
 ) -> None:
     ways = {
@@ -240,9 +238,7 @@ async def test_the_preferred_way_is_taken_when_its_program_runs_and_the_other_on
 
 
 @pytest.mark.parametrize(("name", "way"), [("robo", "cli"), ("robo-acp", "acp"), ("my-own-build", "cli")])
-async def test_a_pin_goes_the_way_of_the_program_that_it_names(
-    scene: Scene, tmp_path: Path, name: str, way: str
-) -> None:
+async def test_a_pin_uses_the_interface_of_its_program(scene: Scene, tmp_path: Path, name: str, way: str) -> None:
     ways = {"acp": AgentInterface(program="robo-acp", argv=()), "cli": AgentInterface(program="robo", argv=())}
     assert (await scene.one(robo(ways=ways), program(tmp_path / "pins", name=name))).way == way
 
@@ -261,7 +257,7 @@ async def test_a_command_is_ready_when_its_first_word_is_found(scene: Scene, pro
 
 
 @pytest.mark.parametrize("command", ["cd src && robo {task}", "(robo {task})", "$ROBO {task}", "if true; then :; fi"])
-async def test_a_command_whose_beginning_only_the_shell_knows_is_ready(scene: Scene, command: str) -> None:
+async def test_a_command_that_starts_with_shell_syntax_is_ready(scene: Scene, command: str) -> None:
     assert (await scene.one(profiles.custom("mine", command), command=command)).status == "ready"
 
 
@@ -283,7 +279,7 @@ TRICKY = 'it\'s "quoted"; touch x\n$(touch y) `touch z` {model}'
 
 
 @pytest.mark.parametrize("command", ["printf %s {task}", "printf %s '{task}'", 'true && printf %s "{task}" | cat'])
-def test_whatever_a_task_says_a_command_gets_it_as_one_word(tmp_path: Path, command: str) -> None:
+def test_a_command_gets_any_task_text_as_one_argument(tmp_path: Path, command: str) -> None:
     way = profiles.custom("mine", command).ways["cli"]
     known = {"task": TRICKY}
     argv = [way.program, *(profiles.filled(word, known) for word in way.argv)]
@@ -293,10 +289,10 @@ def test_whatever_a_task_says_a_command_gets_it_as_one_word(tmp_path: Path, comm
     assert list(tmp_path.iterdir()) == []
 
 
-# -- how it is asked --
+# -- probing --
 
 
-async def test_it_is_asked_in_an_empty_home_without_secrets_and_without_a_network(
+async def test_a_program_is_probed_in_an_empty_home_without_secrets_or_network(
     scene: Scene, programs: Path, home: Path, tmp_path: Path
 ) -> None:
     told = tmp_path / "told"
@@ -315,7 +311,7 @@ async def test_it_is_asked_in_an_empty_home_without_secrets_and_without_a_networ
     assert not os.path.exists(said.splitlines()[0])
 
 
-async def test_shims_find_their_toolchains_although_the_home_is_empty(scene: Scene, programs: Path, home: Path) -> None:
+async def test_shims_find_their_toolchains_in_an_empty_home(scene: Scene, programs: Path, home: Path) -> None:
     program(home / ".pyenv" / "versions", "echo 4.5.6", name="real")
     program(programs, 'exec "${PYENV_ROOT:-$HOME/.pyenv}/versions/real"')
     assert (await scene.one()).version == "4.5.6"

@@ -1,4 +1,4 @@
-"""When an agent that runs is also ready: a key, or an account whose sign-in still holds."""
+"""When a running agent is also ready: a key, or an account with a valid sign-in."""
 
 import json
 from pathlib import Path
@@ -27,15 +27,15 @@ def status(home: Path, **variables: str) -> tuple[str, str]:
     return said.status, said.reason
 
 
-def test_without_key_and_account_it_is_told_which_variable_or_login_would_help(home: Path) -> None:
+def test_without_key_and_account_the_reason_names_the_variable_or_login(home: Path) -> None:
     assert status(home) == ("not_configured", "set ROBO_KEY or OPENAI_API_KEY, or sign in: robo login")
 
 
-def test_a_blank_key_is_no_key(home: Path) -> None:
+def test_a_blank_key_does_not_count(home: Path) -> None:
     assert status(home, ROBO_KEY="  ")[0] == "not_configured"
 
 
-def test_a_key_counts_before_an_account(home: Path) -> None:
+def test_a_key_is_preferred_to_an_account(home: Path) -> None:
     sign_in(home, {"oauth": {"ends": PAST}})
     assert status(home, OPENAI_API_KEY="k") == ("ready", "OPENAI_API_KEY is set")
 
@@ -54,30 +54,30 @@ def test_a_key_counts_before_an_account(home: Path) -> None:
         ("a text", "ready"),
     ],
 )
-def test_a_sign_in_holds_until_it_ends_unless_it_can_be_renewed(home: Path, oauth: Any, expected: str) -> None:
+def test_a_sign_in_is_valid_until_it_expires_unless_it_can_be_renewed(home: Path, oauth: Any, expected: str) -> None:
     sign_in(home, {"oauth": oauth})
     assert status(home)[0] == expected
 
 
-def test_an_expired_sign_in_names_its_file_and_the_way_out_and_no_secret(home: Path) -> None:
+def test_an_expired_sign_in_names_its_file_and_the_fix_and_no_secret(home: Path) -> None:
     sign_in(home, {"oauth": {"ends": PAST, "access": "tok-secret"}})
     said = status(home)[1]
     assert "~/.robo/auth.json has expired" in said and "robo login" in said and "tok-secret" not in said
 
 
 @pytest.mark.parametrize("content", ["{half", "\x00\x01", "[" * 100_000])
-def test_a_credential_file_that_cannot_be_read_is_no_sign_in(home: Path, content: str) -> None:
+def test_an_unreadable_credential_file_is_not_a_sign_in(home: Path, content: str) -> None:
     sign_in(home, content)
     said = status(home)
     assert said[0] == "not_configured" and "cannot be read" in said[1]
 
 
-def test_an_empty_credential_file_is_no_sign_in(home: Path) -> None:
+def test_an_empty_credential_file_is_not_a_sign_in(home: Path) -> None:
     sign_in(home, "")
     assert status(home)[0] == "not_configured"
 
 
-def test_any_of_the_files_is_a_sign_in(home: Path) -> None:
+def test_any_one_of_the_credential_files_is_a_sign_in(home: Path) -> None:
     sign_in(home, "whatever", ".robo/other.json")
     assert status(home) == ("ready", "signed in (~/.robo/other.json)")
 
@@ -105,7 +105,7 @@ def test_a_server_of_the_users_own_needs_no_key_where_its_provider_is_named(home
 
 
 @pytest.mark.anyio
-async def test_an_agent_that_runs_and_is_signed_in_no_more_is_expired(home: Path, tmp_path: Path) -> None:
+async def test_an_agent_that_runs_with_an_expired_sign_in_is_expired(home: Path, tmp_path: Path) -> None:
     program(tmp_path / "bin")
     sign_in(home, {"oauth": {"ends": PAST}})
     found = await Scene(home, [tmp_path / "bin"]).one()
@@ -120,9 +120,7 @@ JSON = st.recursive(
 
 
 @given(content=JSON)
-def test_whatever_a_credential_file_holds_there_is_one_answer(
-    tmp_path_factory: pytest.TempPathFactory, content: object
-) -> None:
+def test_any_credential_file_gives_one_readiness(tmp_path_factory: pytest.TempPathFactory, content: object) -> None:
     home = tmp_path_factory.mktemp("someone")
     sign_in(home, content if isinstance(content, str) and content else json.dumps(content))
     said = readiness(robo(sign_in=ACCOUNT), {"HOME": str(home)}, BEGAN)

@@ -1,4 +1,4 @@
-"""Files that we write where an agent could write before: what it left there is replaced, and never followed."""
+"""Files that we write where an agent could write before: what it left there is replaced and never followed."""
 
 import os
 from collections.abc import Callable
@@ -62,7 +62,7 @@ TRAPS = [link_to_the_file, link_to_its_directory, hard_link, a_directory_in_its_
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_whatever_an_agent_left_there_is_replaced_and_nothing_else_is_touched(
+def test_files_left_by_an_agent_are_replaced_and_nothing_else_is_changed(
     own: Path, victim: Path, trap: Callable[[Path, Path], None]
 ) -> None:
     trap(own, victim)
@@ -73,7 +73,7 @@ def test_whatever_an_agent_left_there_is_replaced_and_nothing_else_is_touched(
 
 
 @pytest.mark.parametrize("trap", [link_to_the_file, link_to_its_directory, hard_link])
-def test_a_plain_write_would_go_where_the_agent_points(
+def test_a_plain_write_would_follow_the_agent_s_link(
     own: Path, victim: Path, trap: Callable[[Path, Path], None]
 ) -> None:
     trap(own, victim)
@@ -81,9 +81,7 @@ def test_a_plain_write_would_go_where_the_agent_points(
     assert victim.read_text() == "ours"
 
 
-async def test_what_is_said_to_an_agent_goes_to_its_pipe_wherever_its_path_leads_by_now(
-    own: Path, victim: Path
-) -> None:
+async def test_messages_to_an_agent_go_to_its_pipe_even_if_the_path_changed(own: Path, victim: Path) -> None:
     (own / INPUT).symlink_to(victim)
     pipe = SandboxPipe(own / INPUT)
     pipe.open()
@@ -91,7 +89,7 @@ async def test_what_is_said_to_an_agent_goes_to_its_pipe_wherever_its_path_leads
     (own / INPUT).unlink()
     (own / INPUT).symlink_to(victim)
     by_its_path = os.open(own / INPUT, os.O_WRONLY | os.O_NONBLOCK)
-    assert os.path.samestat(os.fstat(by_its_path), os.stat(victim))  # where it would go without the descriptor
+    assert os.path.samestat(os.fstat(by_its_path), os.stat(victim))  # the target without the descriptor
     os.close(by_its_path)
     pipe.take(b"I am up\n")
     await pipe.send(b"hello\n")

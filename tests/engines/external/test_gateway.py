@@ -1,4 +1,4 @@
-"""The gateway at work: requests and answers go through as they are, at once, and the log says what became of them."""
+"""The gateway: requests and responses pass unchanged and at once, and the log records their results."""
 
 import random
 
@@ -45,7 +45,7 @@ async def test_the_stream_of_a_model_arrives_as_it_was_sent(wire: Wire) -> None:
 
 
 async def test_every_event_is_passed_on_before_the_next_one_is_there() -> None:
-    """The endpoint says the next event only when the agent has heard the one before."""
+    """The endpoint sends the next event only after the agent has received the previous one."""
     heard = anyio.Semaphore(0)
 
     async def tell(stream: anyio.abc.ByteStream) -> None:
@@ -89,7 +89,7 @@ async def test_a_body_is_passed_on_while_it_is_still_being_sent(framing: str) ->
         assert (await gate.entry()).bytes_up == 6
 
 
-async def test_much_goes_both_ways_without_being_kept() -> None:
+async def test_large_transfers_in_both_directions_are_not_held_in_memory() -> None:
     async def double(stream: anyio.abc.ByteStream) -> None:
         await head_of(stream)
         heard = 0
@@ -171,7 +171,7 @@ async def test_an_answer_without_a_body_does_not_wait_for_one(
                 assert b"chunked" not in head
 
 
-async def test_a_client_that_waits_to_be_invited_is() -> None:
+async def test_a_client_that_expects_100_continue_gets_it() -> None:
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         async with await gate.connect() as stream:
@@ -189,7 +189,7 @@ async def test_an_idle_connection_is_closed_after_its_time() -> None:
     assert gate.log == []
 
 
-# -- where requests go --
+# -- targets of requests --
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ async def test_a_request_that_would_leave_the_base_is_refused(target: str) -> No
     assert endpoint.heads == []
 
 
-async def test_paths_and_queries_arrive_letter_by_letter() -> None:
+async def test_paths_and_queries_arrive_unchanged() -> None:
     target = "/v1/a%2Fb/c%20d:e;f=g,h(i)/~j?k=%C3%BC&l=m+n&o=[p]&q"
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
@@ -233,7 +233,7 @@ async def test_paths_and_queries_arrive_letter_by_letter() -> None:
     assert endpoint.heads[0].split()[1].decode() == target
 
 
-async def test_a_redirection_is_passed_on_and_not_followed() -> None:
+async def test_a_redirect_is_passed_on_and_not_followed() -> None:
     elsewhere = Endpoint()
     async with serving_tcp(elsewhere.handle) as other:
         there = f"http://127.0.0.1:{other}/x?y"
@@ -244,7 +244,7 @@ async def test_a_redirection_is_passed_on_and_not_followed() -> None:
     assert elsewhere.heads == []
 
 
-async def test_fields_between_neighbours_stay_between_them() -> None:
+async def test_hop_by_hop_fields_are_not_passed_on() -> None:
     endpoint = Endpoint(
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nX-End: 2\r\n"
         b'Alt-Svc: h3=":443"\r\nRetry-After: 7\r\n\r\n'
@@ -259,11 +259,11 @@ async def test_fields_between_neighbours_stay_between_them() -> None:
     assert endpoint.field("accept-encoding") == ["identity"]
 
 
-# -- refusals, and what the log says --
+# -- refusals and the log --
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 529])
-async def test_what_the_endpoint_refuses_is_passed_on_and_logged_with_its_status(status: int) -> None:
+async def test_a_refusal_by_the_endpoint_is_passed_on_and_logged_with_its_status(status: int) -> None:
     refused = Refuses(status, b'{"error": {"message": "no"}}', {"x-reason": "key"})
     with serving(refused) as server:
         async with gateway_to(server.url) as gate:
@@ -292,7 +292,7 @@ async def test_a_websocket_is_refused_so_that_plain_requests_are_made() -> None:
     assert endpoint.heads == [] and gate.log[0].status == 426 and gate.log[0].detail
 
 
-async def test_a_request_to_be_shown_itself_is_refused() -> None:
+async def test_a_trace_request_is_refused() -> None:
     async with gateway_to("http://127.0.0.1:9") as gate:
         assert (await gate.ask(b"TRACE / HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 405 ")
 
@@ -310,7 +310,7 @@ async def test_a_request_to_be_shown_itself_is_refused() -> None:
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000, 431),
     ],
 )
-async def test_a_request_that_is_none_is_refused_in_words(request_bytes: bytes, status: int) -> None:
+async def test_an_invalid_request_is_refused_with_a_reason(request_bytes: bytes, status: int) -> None:
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         answer = await gate.ask(request_bytes)
@@ -320,8 +320,8 @@ async def test_a_request_that_is_none_is_refused_in_words(request_bytes: bytes, 
     assert entry.status == status and entry.detail
 
 
-async def test_no_bytes_at_all_break_the_gateway() -> None:
-    """Requests with letters exchanged, cut and doubled; after all of them it still serves."""
+async def test_no_bytes_break_the_gateway() -> None:
+    """Requests with characters replaced, removed and doubled; it still serves after all of them."""
     chance, endpoint = random.Random(7), Endpoint()
     good = b"POST /v1/x?y=z HTTP/1.1\r\nHost: x\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
 
@@ -339,7 +339,7 @@ async def test_no_bytes_at_all_break_the_gateway() -> None:
 
 
 @pytest.mark.parametrize("letter", ["\xfc", "\xff", "\t"])
-async def test_letters_of_old_alphabets_in_a_field_are_passed_on(letter: str) -> None:
+async def test_latin1_characters_in_a_field_are_passed_on(letter: str) -> None:
     endpoint = Endpoint(f"HTTP/1.1 200 OK\r\nX-Own: a{letter}b\r\nContent-Length: 0\r\n\r\n".encode("latin-1"))
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         answer = await gate.get("/", f"X-Own: a{letter}b")
@@ -347,6 +347,6 @@ async def test_letters_of_old_alphabets_in_a_field_are_passed_on(letter: str) ->
     assert f"x-own: a{letter}b\r\n".encode("latin-1") in answer
 
 
-async def test_a_head_that_does_not_come_to_its_end_is_not_waited_for() -> None:
+async def test_an_incomplete_head_times_out() -> None:
     async with gateway_to("http://127.0.0.1:9", limits=ConnectionLimits(head_secs=0.2)) as gate:
         assert (await gate.ask(b"GET / HT")).startswith(b"HTTP/1.1 408 ")

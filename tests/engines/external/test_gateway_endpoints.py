@@ -1,7 +1,7 @@
 """Which requests pass the gateway: a catalogue of attacks over real sockets, and every honest request of the agents.
 
-The endpoint behind the gateway keeps what it heard. An attack may be refused, or lose what makes it one; the endpoint
-must never hear anything but a request to the model.
+The endpoint behind the gateway keeps what it received. An attack may be refused or lose its harmful part. The
+endpoint must never receive anything but a request to the model.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ MODEL = {
     "openai": "/v1/responses",
     "google": "/v1beta/models/gemini-x:generateContent",
 }
-"""A request to the model that smuggled ones hide behind."""
+"""A request to the model that hides smuggled ones."""
 
 
 def request(line: str, *fields: str, body: bytes = b"") -> bytes:
@@ -81,13 +81,13 @@ TRICKS = (
     "{model}?%62eta=true", "{model}?beta=true;key=x", "{model}?alt=media", "{model}?alt=sse%26key=x", "{model}?",
     "%2Fv1%2Ffiles", "/%76%31{tail}", "{upper}", "{model}?access_token=x&fields=*", "{model}?uploadType=media",
 )  # fmt: skip
-"""Targets that two programs may read in two ways, or that mean something else to the endpoint."""
+"""Targets that two programs may read differently, or that mean something else to the endpoint."""
 HARMLESS = frozenset(("{model}?",))
-"""Nothing is left of the trick when the request is written anew."""
+"""Nothing of the trick is left in the rewritten request."""
 
 
 def is_clean(wire: str, head: bytes) -> bool:
-    """Whether the endpoint heard a request to the model, with one key, and nothing that changes its meaning."""
+    """True if the endpoint received a request to the model, with one key, and nothing that changes its meaning."""
     first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     method, target, version = first.split(" ")
     WIRES[wire].require(method, *([*target.split("?"), ""][:2]))
@@ -103,7 +103,7 @@ def is_clean(wire: str, head: bytes) -> bool:
 
 
 async def heard_of(wire: str, data: bytes, base: str = "") -> tuple[bytes, Endpoint]:
-    """What the agent got, and the endpoint that was or was not asked."""
+    """What the agent got, and the endpoint that was or was not called."""
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port:
         url, header = f"http://127.0.0.1:{port}{base}", HEADERS[wire]
@@ -116,7 +116,7 @@ async def heard_of(wire: str, data: bytes, base: str = "") -> tuple[bytes, Endpo
 
 
 @pytest.mark.parametrize(("wire", "line"), [(wire, line) for wire, lines in ENDPOINTS.items() for line in lines])
-async def test_what_else_the_key_opens_is_refused_in_words_and_never_reaches_the_endpoint(wire: str, line: str) -> None:
+async def test_other_endpoints_of_the_key_are_refused_with_a_reason_and_never_reached(wire: str, line: str) -> None:
     answer, endpoint = await heard_of(wire, request(line))
     assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
     assert line.startswith("HEAD") or message(answer) == f"donewhen: {line} is not a request to the model"
@@ -150,7 +150,7 @@ OVERRIDES = (
 
 @pytest.mark.parametrize("field", OVERRIDES)
 @pytest.mark.parametrize("wire", MODEL)
-async def test_a_header_field_that_changes_the_request_stays_behind(wire: str, field: str) -> None:
+async def test_a_header_field_that_changes_the_request_is_removed(wire: str, field: str) -> None:
     data = request(f"POST {MODEL[wire]}", field, "Content-Length: 2", "Content-Type: application/json", body=b"{}")
     answer, endpoint = await heard_of(wire, data)
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -194,7 +194,7 @@ SMUGGLED = {
     "a websocket": (b"Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n", HIDDEN),
 }
 PASSES = frozenset(("an extension and trailers", "pipelining", "an upgrade to another protocol"))
-"""The first request is honest and passes; what follows it does not."""
+"""The first request is honest and passes; the following one does not."""
 
 
 @pytest.mark.parametrize("attack", SMUGGLED)
@@ -213,7 +213,7 @@ async def test_a_request_cannot_be_hidden_in_another_one(wire: str, attack: str)
 
 
 class IgnoresBodies(Endpoint):
-    """Reads the body of a POST only, as many servers do: what follows another head is the next request to it."""
+    """Read the body of a POST only, as many servers do: data after another head is the next request."""
 
     async def handle(self, stream: anyio.abc.ByteStream) -> None:
         self.connections += 1
@@ -225,7 +225,7 @@ class IgnoresBodies(Endpoint):
 
 
 HIDES = b"GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Ignore: "
-"""Takes the first line of the next request as the value of its last field, and the key as a field of its own."""
+"""Take the first line of the next request as the value of its last field, and the key as a separate field."""
 FRAMINGS = {
     "a length": b"Content-Length: %d\r\n\r\n%b" % (len(HIDES), HIDES),
     "chunks": CHUNKED + b"\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(HIDES), HIDES),
@@ -257,7 +257,7 @@ async def test_a_body_on_anything_but_post_is_refused_before_anything_is_sent(
     assert [is_clean(wire, head) for head in endpoint.heads] == [True], "the honest request, and no other"
 
 
-async def test_such_a_server_takes_the_hidden_request_with_the_key_of_the_next_one_when_it_is_asked_directly() -> None:
+async def test_without_the_gateway_a_hidden_request_gets_the_key_of_the_next_one() -> None:
     endpoint = IgnoresBodies()
     hidden = b"GET /v1/models HTTP/1.1\r\nHost: x\r\n" + FRAMINGS["a length"]
     after = request(f"POST {MODEL['anthropic']}", f"X-Api-Key: {KEY}", "Content-Length: 0")
@@ -360,12 +360,12 @@ HONEST = [
     ("google", "opencode", "POST /v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", ("x-session-id: s",)),
     ("google", "pi", "POST /v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", ("x-goog-api-client: a/1",)),
 ]
-"""What the real programs were seen to send, and the lists and counts that their wires have besides."""
+"""Requests that the real programs were seen to send, and the lists and counts of their wires."""
 
 
 @pytest.mark.parametrize("base", ["", "/proxy/team-a"])
 @pytest.mark.parametrize(("wire", "agent", "line", "fields"), HONEST)
-async def test_every_honest_request_of_the_agents_passes_as_it_is(
+async def test_every_recorded_request_of_the_agents_passes_unchanged(
     wire: str, agent: str, line: str, fields: tuple[str, ...], base: str
 ) -> None:
     assert agent in shipped()
@@ -381,6 +381,6 @@ async def test_every_honest_request_of_the_agents_passes_as_it_is(
         assert endpoint.field(name) == [value]
 
 
-def test_every_provider_of_a_profile_has_a_list_of_requests() -> None:
+def test_every_provider_of_a_profile_has_a_list_of_allowed_requests() -> None:
     assert {provider.name for profile in shipped().values() for provider in profile.providers} == set(WIRES)
     assert {agent for _, agent, _, _ in HONEST} == {name for name, one in shipped().items() if one.providers}

@@ -1,4 +1,5 @@
-"""Endpoints that are down, slow, half or false, and agents that go away: one clear end each, and nothing left open."""
+"""Endpoints that are stopped, slow, partial or wrong, and agents that disconnect: one clear end each, and nothing
+left open."""
 
 import socket
 from pathlib import Path
@@ -21,7 +22,7 @@ MIB = 1 << 20
 
 
 async def raw(answer: bytes, stays: bool = False) -> bytes:
-    """What the agent gets from an endpoint that says exactly this, and goes away or stays silent."""
+    """What the agent gets from an endpoint that sends exactly this, and disconnects or stays silent."""
 
     async def tell(stream: anyio.abc.ByteStream) -> None:
         await head_of(stream)
@@ -36,7 +37,7 @@ async def raw(answer: bytes, stays: bool = False) -> bytes:
 # -- endpoints --
 
 
-async def test_an_endpoint_that_is_down_is_a_bad_gateway_in_words() -> None:
+async def test_a_stopped_endpoint_is_a_bad_gateway_with_a_reason() -> None:
     async with gateway_to(f"http://127.0.0.1:{free_port()}") as gate:
         answer = await gate.get("/v1/models")
     assert answer.startswith(b"HTTP/1.1 502 ")
@@ -48,7 +49,7 @@ async def test_an_endpoint_that_is_down_is_a_bad_gateway_in_words() -> None:
     "answer",
     [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", b"HTTP/1.1 2", b"HTTP/1.1 101 X\r\n\r\n"],
 )
-async def test_an_answer_that_is_none_is_a_bad_gateway(answer: bytes) -> None:
+async def test_an_invalid_response_is_a_bad_gateway(answer: bytes) -> None:
     assert (await raw(answer)).startswith(b"HTTP/1.1 502 ")
 
 
@@ -60,13 +61,13 @@ async def test_an_answer_that_is_none_is_a_bad_gateway(answer: bytes) -> None:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", b"4\r\nhalf\r\n"),
     ],
 )
-async def test_half_an_answer_is_not_made_to_look_whole(answer: bytes, rest: bytes) -> None:
+async def test_a_partial_response_is_not_passed_on_as_complete(answer: bytes, rest: bytes) -> None:
     heard = await raw(answer)
     assert heard.startswith(b"HTTP/1.1 200 ") and heard.endswith(rest)
     assert b"0\r\n\r\n" not in heard.partition(b"\r\n\r\n")[2]
 
 
-async def test_a_stream_that_is_cut_is_logged_with_what_came_of_it() -> None:
+async def test_a_cut_stream_is_logged_with_the_received_bytes() -> None:
     with serving(Cuts(Answer(text="a long answer"), 2)) as server:
         async with gateway_to(server.url) as gate:
             heard = await gate.ask(ASK)
@@ -75,7 +76,7 @@ async def test_a_stream_that_is_cut_is_logged_with_what_came_of_it() -> None:
     assert gate.log[0].detail.startswith("the response broke off")
 
 
-async def test_after_a_broken_answer_the_next_request_is_served() -> None:
+async def test_the_next_request_works_after_a_broken_response() -> None:
     with serving(Cuts(Answer(text="one"), 1), Says(Answer(text="two"))) as server:
         async with gateway_to(server.url) as gate:
             await gate.ask(ASK)
@@ -83,8 +84,8 @@ async def test_after_a_broken_answer_the_next_request_is_served() -> None:
     assert answer.endswith(b"0\r\n\r\n") and gate.log[1].detail == ""
 
 
-async def test_an_endpoint_that_answers_before_it_was_told_all_is_heard() -> None:
-    """As with a key that is refused: such a server hears the rest out, and has said no before."""
+async def test_an_early_response_of_the_endpoint_is_passed_on() -> None:
+    """As with a refused key: such a server reads the rest after it has refused."""
 
     async def refuse(stream: anyio.abc.ByteStream) -> None:
         await head_of(stream)
@@ -101,10 +102,10 @@ async def test_an_endpoint_that_answers_before_it_was_told_all_is_heard() -> Non
             assert await stream.receive() == b"no"
 
 
-# -- agents that go away --
+# -- disconnecting agents --
 
 
-async def test_an_agent_that_goes_away_takes_its_request_with_it() -> None:
+async def test_a_disconnected_agent_ends_its_request() -> None:
     gone = anyio.Event()
 
     async def think(stream: anyio.abc.ByteStream) -> None:
@@ -123,7 +124,7 @@ async def test_an_agent_that_goes_away_takes_its_request_with_it() -> None:
     assert (entry.path, entry.status, entry.detail) == ("/slow", 0, "the agent closed the connection")
 
 
-async def test_an_agent_that_goes_away_in_the_middle_of_a_stream_ends_it() -> None:
+async def test_a_disconnected_agent_ends_its_stream() -> None:
     with serving(Stalls(Answer(text="never whole"), 2)) as server:
         async with gateway_to(server.url) as gate:
             async with await gate.connect() as stream:
@@ -134,7 +135,7 @@ async def test_an_agent_that_goes_away_in_the_middle_of_a_stream_ends_it() -> No
     assert (entry.status, entry.detail) == (200, "the agent closed the connection")
 
 
-async def test_an_agent_that_goes_away_in_the_middle_of_its_request_is_not_answered() -> None:
+async def test_an_agent_that_disconnects_during_its_request_gets_no_response() -> None:
     heard = anyio.Event()
 
     async def hear(stream: anyio.abc.ByteStream) -> None:
@@ -150,7 +151,7 @@ async def test_an_agent_that_goes_away_in_the_middle_of_its_request_is_not_answe
     assert (entry.status, entry.detail) == (0, "the agent closed the connection")
 
 
-async def test_an_agent_that_does_not_read_holds_the_endpoint_back() -> None:
+async def test_an_agent_that_does_not_read_slows_the_endpoint_down() -> None:
     sent, stuck = [0], anyio.Event()
 
     async def flood(stream: anyio.abc.ByteStream) -> None:
@@ -183,7 +184,7 @@ async def over_tls(directory: Path, *names: str) -> tuple[bytes, Gate]:
     return answer, gate
 
 
-async def test_an_endpoint_is_asked_over_tls_when_its_certificate_is_trusted(
+async def test_an_endpoint_with_a_trusted_certificate_is_reached_over_tls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
@@ -191,12 +192,12 @@ async def test_an_endpoint_is_asked_over_tls_when_its_certificate_is_trusted(
     assert answer.endswith(b"hello")
 
 
-async def test_a_key_is_not_told_to_an_endpoint_whose_certificate_is_not_trusted(tmp_path: Path) -> None:
+async def test_a_key_is_not_sent_to_an_endpoint_with_an_untrusted_certificate(tmp_path: Path) -> None:
     answer, gate = await over_tls(tmp_path, "localhost")
     assert answer.startswith(b"HTTP/1.1 502 ") and "certificate" in gate.log[0].detail
 
 
-async def test_a_key_is_not_told_to_an_endpoint_with_a_certificate_of_another(
+async def test_a_key_is_not_sent_to_an_endpoint_with_another_host_s_certificate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
@@ -204,9 +205,7 @@ async def test_a_key_is_not_told_to_an_endpoint_with_a_certificate_of_another(
     assert answer.startswith(b"HTTP/1.1 502 ") and "certificate" in gate.log[0].detail
 
 
-async def test_a_file_of_certificates_that_is_missing_is_a_bad_gateway(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_certificate_file_is_a_bad_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing"))
     async with gateway_to("https://localhost:9") as gate:
         assert (await gate.get("/")).startswith(b"HTTP/1.1 502 ")
@@ -215,7 +214,7 @@ async def test_a_file_of_certificates_that_is_missing_is_a_bad_gateway(
 # -- the end --
 
 
-async def test_a_gateway_that_was_ended_is_a_closed_door() -> None:
+async def test_an_ended_gateway_refuses_connections() -> None:
     log: list[RequestLog] = []
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
@@ -240,7 +239,7 @@ async def test_a_gateway_that_was_ended_is_a_closed_door() -> None:
         await anyio.connect_tcp("127.0.0.1", port)
 
 
-async def test_more_connections_than_allowed_wait_for_a_place() -> None:
+async def test_connections_above_the_limit_wait() -> None:
     endpoint = Endpoint(OK)
     async with serving_tcp(endpoint.handle) as port:
         async with gateway_to(f"http://127.0.0.1:{port}", limits=ConnectionLimits(connections=1)) as gate:

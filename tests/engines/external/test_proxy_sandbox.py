@@ -1,6 +1,6 @@
-"""The doors in the real sandbox: what reaches the world through them, and that nothing does without them.
+"""Gateway and proxy in the real sandbox: what is reachable through them, and that nothing is reachable without them.
 
-Attacks A66, A67, A72 and A77 of the catalogue; those that are about words to the proxy are in `test_proxy_attacks`.
+Attacks A66, A67, A72 and A77 of the catalogue; attacks by requests to the proxy are in `test_proxy_attacks`.
 """
 
 import shlex
@@ -50,7 +50,7 @@ def printed(finished: Finished) -> str:
     return finished.stdout.whole().decode("utf-8", "replace")
 
 
-async def test_an_agent_reaches_an_endpoint_that_was_named_and_hears_why_it_does_not_reach_another(place: Yard) -> None:
+async def test_an_agent_reaches_a_named_endpoint_and_gets_a_reason_for_another(place: Yard) -> None:
     needs("curl")
     log: list[ConnectionLog] = []
     async with a_host() as host, a_host() as other:
@@ -118,8 +118,8 @@ async def test_with_the_network_of_the_machine_the_same_attempt_succeeds(place: 
         assert (await run(place.room(SandboxConfig(network=True)), command)).ok
 
 
-async def test_a_proxy_that_breaks_takes_the_agent_with_it_and_opens_nothing(place: Yard) -> None:
-    """The log breaks with the first connection; whoever runs the agent gets to know, and the agent is ended."""
+async def test_a_broken_proxy_stops_the_agent_and_opens_nothing(place: Yard) -> None:
+    """The log breaks with the first connection; the caller gets the error, and the agent is stopped."""
 
     def broken(entry: ConnectionLog) -> None:
         raise MemoryError(entry.host)
@@ -134,7 +134,7 @@ async def test_a_proxy_that_breaks_takes_the_agent_with_it_and_opens_nothing(pla
     assert not (place.upper / "reached").exists()
 
 
-async def test_a_proxy_that_has_ended_refuses_and_nothing_takes_its_place(place: Yard) -> None:
+async def test_an_ended_proxy_refuses_connections(place: Yard) -> None:
     async def serve_one(listener: socket.socket) -> None:
         with anyio.move_on_after(0):
             await serve_proxy(listener, Rules(anything_public=True), lambda _: None)

@@ -1,4 +1,4 @@
-"""The door by which an agent asks a person: what it answers to whom, and that nothing an agent sends breaks it."""
+"""The server through which an agent asks a person: its answers, and that no message of an agent breaks it."""
 
 import json
 import socket
@@ -39,7 +39,7 @@ async def door() -> AsyncGenerator[int]:
 
 
 async def sent(port: int, data: bytes) -> bytes:
-    """What comes back, to the end."""
+    """Return everything that comes back."""
 
     def exchange() -> bytes:
         with socket.create_connection(("127.0.0.1", port)) as connected:
@@ -63,7 +63,7 @@ def request(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": "a", "method": method, "params": params}
 
 
-async def test_it_introduces_itself_and_lists_one_tool() -> None:
+async def test_the_question_server_introduces_itself_and_lists_one_tool() -> None:
     async with door() as port:
         status, hello = await posted(port, request("initialize", protocolVersion="2025-03-26"))
         assert (status, hello["id"], hello["result"]["protocolVersion"]) == (200, "a", "2025-03-26")
@@ -73,7 +73,7 @@ async def test_it_introduces_itself_and_lists_one_tool() -> None:
         assert (await posted(port, request("ping")))[1]["result"] == {}
 
 
-async def test_a_question_is_put_and_its_answer_comes_back() -> None:
+async def test_a_question_is_asked_and_its_answer_comes_back() -> None:
     async with door() as port:
         _, answer = await posted(port, request("tools/call", name="ask_person", arguments={"prompt": "go?"}))
         assert answer["result"] == {"content": [{"type": "text", "text": "yes to go?"}], "isError": False}
@@ -84,20 +84,20 @@ async def test_a_question_is_put_and_its_answer_comes_back() -> None:
     [{}, {"name": "other", "arguments": {"prompt": "x"}}, {"name": "ask_person", "arguments": {"prompt": " "}},
      {"name": "ask_person", "arguments": "x"}],
 )  # fmt: skip
-async def test_anything_else_is_an_error_of_the_protocol(params: dict[str, Any]) -> None:
+async def test_any_other_request_is_a_protocol_error(params: dict[str, Any]) -> None:
     async with door() as port:
         assert "error" in (await posted(port, request("tools/call", **params)))[1]
         assert (await posted(port, request("resources/list")))[1]["error"]["code"] == -32601
 
 
-async def test_there_is_no_stream_of_events() -> None:
+async def test_the_question_server_offers_no_event_stream() -> None:
     async with door() as port:
         assert (await sent(port, b"GET /mcp HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 405 ")
 
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.binary(max_size=200))
-def test_whatever_is_sent_is_answered_or_ended_and_the_door_stays_open(junk: bytes) -> None:
+def test_any_input_is_answered_or_closed_and_the_server_keeps_running(junk: bytes) -> None:
     async def try_it() -> None:
         async with door() as port:
             for head in (b"", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(junk)):

@@ -21,11 +21,11 @@ from donewhen.model.interface import Usage
 from tiers import examples
 
 TURN = AgentTurn(Usage(100, 1), None, "scripted")
-"""What is known of a turn when it begins: all of its input, next to nothing of its output."""
+"""What is known of a turn at its start: all of its input, almost nothing of its output."""
 WRITE = {"file_path": "/repo/hello.txt", "content": "hi\n"}
 
 
-def test_a_success_is_told_turn_by_turn_and_summed_up_at_its_end() -> None:
+def test_a_success_is_reported_turn_by_turn_and_summed_up_at_the_end() -> None:
     began, *rest = heard("claude", bytes_of("claude", "success"))
     assert isinstance(began, AgentStarted)
     assert len(began.conversation) == 36
@@ -51,7 +51,7 @@ def test_a_success_is_told_turn_by_turn_and_summed_up_at_its_end() -> None:
     }
 
 
-def test_a_denied_write_is_a_failed_call_of_a_run_that_ends_well() -> None:
+def test_a_denied_write_is_a_failed_call_in_a_successful_run() -> None:
     happened = heard("claude", bytes_of("claude", "denied"))
     first = next(one for one in happened if isinstance(one, AgentToolResult))
     assert (first.id, first.ok) == ("call_0_0", False)
@@ -59,29 +59,29 @@ def test_a_denied_write_is_a_failed_call_of_a_run_that_ends_well() -> None:
     assert isinstance(happened[-1], AgentStopped)
 
 
-def test_a_refused_key_is_a_complaint_although_its_subtype_says_success() -> None:
+def test_a_refused_key_is_a_problem_although_its_subtype_says_success() -> None:
     _, *rest = heard("claude", bytes_of("claude", "unauthorized"), exit_code=1)
     assert rest == [AgentProblem("sign_in", "Invalid API key · Fix external API key")]
 
 
-def test_nobody_signed_in_is_a_complaint_about_that() -> None:
+def test_a_missing_sign_in_is_reported_as_such() -> None:
     _, *rest = heard("claude", bytes_of("claude", "not_signed_in"), exit_code=1)
     assert rest == [AgentProblem("sign_in", "Not logged in · Please run /login")]
 
 
-def test_an_empty_purse_is_a_quota() -> None:
+def test_an_empty_balance_is_reported_as_a_quota() -> None:
     _, *rest = heard("claude", bytes_of("claude", "quota"), exit_code=1)
     assert rest == [AgentProblem("quota", "Credit balance is too low")]
 
 
-def test_a_rejected_limit_says_when_it_is_over() -> None:
+def test_a_rate_limit_says_when_it_ends() -> None:
     limited = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1794900000}}
     ended = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 429, "result": "no more"}
     printed = b"".join(json.dumps(one).encode() + b"\n" for one in (limited, ended))
     assert heard("claude", printed, 1) == [AgentProblem("quota", "no more", "2026-11-17T07:20:00Z")]
 
 
-def test_its_own_limit_of_turns_is_a_limit_and_no_end() -> None:
+def test_the_agent_s_own_turn_limit_is_a_limit_and_not_a_success() -> None:
     happened = heard("claude", bytes_of("claude", "turns"), exit_code=1)
     assert happened[-2:] == [
         AgentTotals(Usage(100, 10), 0.00075),
@@ -101,23 +101,23 @@ def test_while_a_command_runs_in_the_background_a_result_is_not_the_end() -> Non
     ]
 
 
-def test_a_conversation_that_is_gone_is_a_complaint_and_nothing_else() -> None:
+def test_a_lost_conversation_is_reported_as_a_problem_only() -> None:
     happened = heard("claude", bytes_of("claude", "no_such_conversation"), exit_code=1, stderr="No conversation found")
     assert [type(one) for one in happened] == [AgentProblem]
 
 
-def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+def test_a_stream_cut_inside_a_line_reports_no_end() -> None:
     printed = bytes_of("claude", "success")
     happened = heard("claude", printed[: printed.index(b'"subtype":"success"')], exit_code=None)
     assert not [one for one in happened if isinstance(one, AgentStopped | AgentTotals | AgentProblem)]
     assert happened[-1] == AgentText("All done.")
 
 
-def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
+def test_an_exit_without_a_result_is_not_a_success() -> None:
     assert heard("claude", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
-def test_words_of_an_agent_that_it_called_are_not_its_own() -> None:
+def test_text_of_a_sub_agent_is_not_the_agent_s_own() -> None:
     message = {"id": "m", "model": "x", "content": [{"type": "text", "text": "sub"}], "usage": {"input_tokens": 5}}
     printed = json.dumps({"type": "assistant", "parent_tool_use_id": "call", "message": message}).encode()
     assert heard("claude", printed, exit_code=None) == [AgentTurn(Usage(5), None, "x")]
@@ -125,5 +125,5 @@ def test_words_of_an_agent_that_it_called_are_not_its_own() -> None:
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+def test_any_output_raises_nothing_and_reports_no_end(values: list[Any], text: str, code: int) -> None:
     assert not claims("claude", values, text, code)

@@ -22,7 +22,7 @@ from tiers import examples
 MISSING = "cat: nothing-here: No such file or directory\n"
 
 
-def test_a_success_is_told_turn_by_turn_with_the_sums_at_its_end() -> None:
+def test_a_success_is_reported_turn_by_turn_with_sums_at_the_end() -> None:
     began, *rest = heard("codex", bytes_of("codex", "success"))
     assert isinstance(began, AgentStarted)
     assert began.conversation
@@ -41,7 +41,7 @@ def test_a_success_is_told_turn_by_turn_with_the_sums_at_its_end() -> None:
     ]
 
 
-def test_files_that_are_changed_are_a_call_of_a_tool() -> None:
+def test_changed_files_are_reported_as_a_tool_call() -> None:
     changes = [{"path": "/repo/hello.txt", "kind": "add"}]
     happened = heard("codex", bytes_of("codex", "changes"))
     assert happened[1:3] == [
@@ -52,7 +52,7 @@ def test_files_that_are_changed_are_a_call_of_a_tool() -> None:
 
 def test_calls_of_one_answer_that_run_one_after_the_other_count_as_several_turns() -> None:
     turns = [one for one in heard("codex", bytes_of("codex", "changes")) if isinstance(one, AgentTurn)]
-    assert len(turns) == 4  # of four requests, the third of which called a tool that it does not have
+    assert len(turns) == 4  # of four requests, the third of which called a tool that does not exist
 
 
 def test_calls_that_run_together_are_one_turn() -> None:
@@ -68,27 +68,27 @@ def test_calls_that_run_together_are_one_turn() -> None:
     ]
 
 
-def test_a_refused_key_is_one_complaint_after_the_last_try() -> None:
+def test_a_refused_key_is_one_problem_after_the_last_retry() -> None:
     _, *rest = heard("codex", bytes_of("codex", "unauthorized"), exit_code=1)
     assert [(one.trouble, one.message[:30]) for one in rest if isinstance(one, AgentProblem)] == [
         ("sign_in", "unexpected status 401 Unauthor")
     ]
 
 
-def test_a_quota_that_is_used_up_is_told_as_one() -> None:
+def test_an_exhausted_quota_is_reported_as_such() -> None:
     _, *rest = heard("codex", bytes_of("codex", "quota"), exit_code=1)
     assert rest == [AgentProblem("quota", "Quota exceeded. Check your plan and billing details.")]
 
 
-def test_an_error_that_a_later_try_mended_is_not_told() -> None:
+def test_an_error_fixed_by_a_retry_is_not_reported() -> None:
     failed, _, _ = bytes_of("codex", "unauthorized").partition(b'{"type":"error","message":"unexpected')
     happened = heard("codex", failed + bytes_of("codex", "success"))
     assert not [one for one in happened if isinstance(one, AgentProblem)]
     assert happened[-1] == AgentStopped("It is written.")
 
 
-def test_the_sums_of_a_conversation_that_goes_on_are_those_of_all_of_it() -> None:
-    """So it prints them: 850 tokens were of the invocation before."""
+def test_the_sums_of_a_continued_conversation_cover_all_of_it() -> None:
+    """It prints them so: 850 tokens belong to the previous invocation."""
     _, *rest = heard("codex", bytes_of("codex", "resumed"))
     assert rest == [
         AgentText("Again."),
@@ -108,18 +108,18 @@ def test_a_call_that_an_mcp_server_refused_has_failed() -> None:
     ]
 
 
-def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+def test_a_stream_cut_inside_a_line_reports_no_end() -> None:
     printed = bytes_of("codex", "success")
     happened = heard("codex", printed[: printed.index(b'"aggregated_output":"hello"')], exit_code=None)
     assert isinstance(happened[-2], AgentToolCall)
     assert happened[-1] == AgentTurn()
 
 
-def test_an_exit_without_a_word_about_the_end_is_a_complaint() -> None:
+def test_an_exit_without_a_final_message_is_a_problem() -> None:
     assert heard("codex", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+def test_any_output_raises_nothing_and_reports_no_end(values: list[Any], text: str, code: int) -> None:
     assert not claims("codex", values, text, code)

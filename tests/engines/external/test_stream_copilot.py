@@ -21,7 +21,7 @@ from tiers import examples
 TURN = AgentTurn(None, None, "scripted")
 
 
-def test_a_success_is_told_turn_by_turn_and_names_its_conversation_last() -> None:
+def test_a_success_is_reported_turn_by_turn_and_names_its_conversation_last() -> None:
     *happened, named, ended = heard("copilot", bytes_of("copilot", "success"))
     assert happened == [
         AgentStarted("", "scripted"),
@@ -42,7 +42,7 @@ def test_a_success_is_told_turn_by_turn_and_names_its_conversation_last() -> Non
     assert ended == AgentStopped()
 
 
-def test_a_denied_write_is_a_failed_call_of_a_run_that_ends_well() -> None:
+def test_a_denied_write_is_a_failed_call_in_a_successful_run() -> None:
     happened = heard("copilot", bytes_of("copilot", "denied"))
     first = next(one for one in happened if isinstance(one, AgentToolResult))
     assert (first.id, first.ok) == ("call_0_0", False)
@@ -50,23 +50,23 @@ def test_a_denied_write_is_a_failed_call_of_a_run_that_ends_well() -> None:
     assert happened[-1] == AgentStopped()
 
 
-def test_a_refused_key_is_told_once_after_all_tries() -> None:
+def test_a_refused_key_is_reported_once_after_all_retries() -> None:
     happened = heard("copilot", bytes_of("copilot", "unauthorized"), exit_code=1)
     assert [one.trouble for one in happened if isinstance(one, AgentProblem)] == ["sign_in"]
     assert not [one for one in happened if isinstance(one, AgentStopped | AgentTurn)]
 
 
-def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+def test_a_stream_cut_inside_a_line_reports_no_end() -> None:
     printed = bytes_of("copilot", "success")
     happened = heard("copilot", printed[: printed.index(b'"exitCode":0,"usage"')], exit_code=None)
     assert happened[-1] == AgentText("All done.")
 
 
-def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
+def test_an_exit_without_a_result_is_not_a_success() -> None:
     assert heard("copilot", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
-def test_a_result_with_another_code_is_a_complaint() -> None:
+def test_a_result_with_another_code_is_a_problem() -> None:
     assert heard("copilot", b'{"type":"result","exitCode":7}', 7) == [
         AgentProblem("agent", "it reports that it ended with 7")
     ]
@@ -74,5 +74,5 @@ def test_a_result_with_another_code_is_a_complaint() -> None:
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+def test_any_output_raises_nothing_and_reports_no_end(values: list[Any], text: str, code: int) -> None:
     assert not [one for one in claims("copilot", values, text, code) if isinstance(one, AgentStopped | AgentTotals)]

@@ -21,7 +21,7 @@ from donewhen.model.interface import Usage
 from tiers import examples
 
 
-def test_a_success_is_told_turn_by_turn_with_the_sums_at_its_end() -> None:
+def test_a_success_is_reported_turn_by_turn_with_sums_at_the_end() -> None:
     began, *rest = heard("gemini", bytes_of("gemini", "success"))
     assert isinstance(began, AgentStarted)
     assert began.conversation
@@ -43,7 +43,7 @@ def test_a_success_is_told_turn_by_turn_with_the_sums_at_its_end() -> None:
     ]
 
 
-def test_a_conversation_that_goes_on_has_its_old_name() -> None:
+def test_a_continued_conversation_keeps_its_id() -> None:
     began, *_ = heard("gemini", bytes_of("gemini", "success"))
     again, *rest = heard("gemini", bytes_of("gemini", "resumed"))
     assert isinstance(began, AgentStarted)
@@ -51,13 +51,13 @@ def test_a_conversation_that_goes_on_has_its_old_name() -> None:
     assert rest == [AgentText("Again."), AgentTurn(), AgentTotals(Usage(100, 10)), AgentStopped("Again.")]
 
 
-def test_a_refused_key_is_one_complaint_whatever_the_exit_code() -> None:
+def test_a_refused_key_is_one_problem_for_any_exit_code() -> None:
     _, complained = heard("gemini", bytes_of("gemini", "unauthorized"), exit_code=145)
     assert isinstance(complained, AgentProblem)
     assert complained.trouble == "sign_in"
 
 
-def test_its_limit_of_turns_is_a_limit() -> None:
+def test_the_agent_s_own_turn_limit_is_reported_as_a_limit() -> None:
     happened = heard("gemini", bytes_of("gemini", "turns"), exit_code=53)
     assert len([one for one in happened if isinstance(one, AgentTurn)]) == 3
     [complained] = [one for one in happened if isinstance(one, AgentProblem)]
@@ -67,34 +67,34 @@ def test_its_limit_of_turns_is_a_limit() -> None:
 @pytest.mark.parametrize(
     ("exit_code", "trouble"), [(41, "sign_in"), (145, "sign_in"), (147, "sign_in"), (173, "quota"), (53, "limit")]
 )
-def test_exit_codes_speak_where_the_stream_did_not(exit_code: int, trouble: str) -> None:
+def test_exit_codes_decide_if_the_stream_gave_no_reason(exit_code: int, trouble: str) -> None:
     [complained] = heard("gemini", b"", exit_code=exit_code)
     assert isinstance(complained, AgentProblem)
     assert complained.trouble == trouble
 
 
-def test_a_tool_that_failed_says_why() -> None:
+def test_a_failed_tool_call_gives_the_reason() -> None:
     result = b'{"type":"tool_result","tool_id":"a","status":"error","error":{"type":"x","message":"not allowed"}}\n'
     assert heard("gemini", result, exit_code=None) == [AgentToolResult("a", False, "not allowed")]
 
 
-def test_thoughts_are_part_of_what_was_put_out() -> None:
+def test_thinking_tokens_count_as_output() -> None:
     stats = b'"stats":{"total_tokens":150,"input_tokens":100,"output_tokens":10,"cached":60}'
     [totalled, _] = heard("gemini", b'{"type":"result","status":"success",' + stats + b"}")
     assert totalled == AgentTotals(Usage(100, 50, 60))
 
 
-def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+def test_a_stream_cut_inside_a_line_reports_no_end() -> None:
     printed = bytes_of("gemini", "success")
     happened = heard("gemini", printed[: printed.index(b'"status":"success"')], exit_code=None)
     assert [type(one) for one in happened] == [AgentStarted, AgentText, AgentToolCall, AgentTurn]
 
 
-def test_an_exit_without_a_word_about_the_end_is_a_complaint() -> None:
+def test_an_exit_without_a_final_message_is_a_problem() -> None:
     assert heard("gemini", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+def test_any_output_raises_nothing_and_reports_no_end(values: list[Any], text: str, code: int) -> None:
     assert not claims("gemini", values, text, code)

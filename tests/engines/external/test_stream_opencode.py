@@ -20,7 +20,7 @@ from tiers import examples
 TURN = AgentTurn(Usage(100, 10))
 
 
-def test_a_success_is_told_step_by_step() -> None:
+def test_a_success_is_reported_step_by_step() -> None:
     began, *rest = heard("opencode", bytes_of("opencode", "success"))
     assert isinstance(began, AgentStarted)
     assert began.conversation.startswith("ses_")
@@ -39,41 +39,41 @@ def test_a_success_is_told_step_by_step() -> None:
     ]
 
 
-def test_a_refused_key_is_a_complaint() -> None:
+def test_a_refused_key_is_a_problem() -> None:
     _, *rest = heard("opencode", bytes_of("opencode", "unauthorized"), exit_code=1)
     assert rest == [AgentProblem("sign_in", "Incorrect API key provided")]
 
 
-def test_a_tool_that_is_denied_has_failed_although_the_exit_code_is_zero() -> None:
+def test_a_denied_tool_call_has_failed_although_the_exit_code_is_zero() -> None:
     happened = heard("opencode", bytes_of("opencode", "denied"), exit_code=0)
     assert {one.ok for one in happened if isinstance(one, AgentToolResult)} == {False}
     assert len([one for one in happened if isinstance(one, AgentTurn)]) == 3
 
 
-def test_a_price_of_nothing_is_a_price_that_is_not_known() -> None:
+def test_a_price_of_zero_counts_as_unknown() -> None:
     printed = bytes_of("opencode", "success")
     assert {one.usd for one in heard("opencode", printed) if isinstance(one, AgentTurn)} == {None}
     priced = printed.replace(b'"cost":0}', b'"cost":0.25}')
     assert {one.usd for one in heard("opencode", priced) if isinstance(one, AgentTurn)} == {0.25}
 
 
-def test_tokens_from_a_cache_are_part_of_the_prompt_and_thoughts_of_the_answer() -> None:
+def test_cached_tokens_count_as_input_and_thinking_tokens_as_output() -> None:
     tokens = b'{"input":5,"output":6,"reasoning":7,"cache":{"write":20,"read":30}}'
     [turn] = heard("opencode", b'{"type":"step_finish","part":{"tokens":' + tokens + b',"cost":0}}')
     assert turn == AgentTurn(Usage(55, 13, 30, 20))
 
 
-def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+def test_a_stream_cut_inside_a_line_reports_no_end() -> None:
     printed = bytes_of("opencode", "success")
     happened = heard("opencode", printed[: printed.index(b'"type":"step-finish"')], exit_code=None)
     assert happened[-1] == AgentToolResult("call_0_0", True, "Wrote file successfully.")
 
 
-def test_an_exit_without_a_step_is_a_complaint() -> None:
+def test_an_exit_without_a_step_is_a_problem() -> None:
     assert heard("opencode", b"", exit_code=0, stderr="no such model") == [AgentProblem("agent", "no such model")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+def test_any_output_raises_nothing_and_reports_no_end(values: list[Any], text: str, code: int) -> None:
     assert not claims("opencode", values, text, code)

@@ -25,7 +25,7 @@ CAT = {"command": "cat hello.txt", "description": "read", "is_background": False
 FALSE = {"command": "false", "description": "fail", "is_background": False}
 
 
-def test_a_turn_is_counted_once_however_many_pieces_it_comes_in() -> None:
+def test_a_turn_is_counted_once_for_any_number_of_chunks() -> None:
     began, *rest = heard("qwen", bytes_of("qwen", "success"))
     assert isinstance(began, AgentStarted)
     assert began.model == "scripted"
@@ -46,7 +46,7 @@ def test_a_turn_is_counted_once_however_many_pieces_it_comes_in() -> None:
     ]
 
 
-def test_a_denied_command_is_a_failed_call_of_a_run_that_ends_well() -> None:
+def test_a_denied_command_is_a_failed_call_in_a_successful_run() -> None:
     happened = heard("qwen", bytes_of("qwen", "denied"))
     assert [(one.id, one.ok) for one in happened if isinstance(one, AgentToolResult)] == [
         ("call_0_0", True),
@@ -56,12 +56,12 @@ def test_a_denied_command_is_a_failed_call_of_a_run_that_ends_well() -> None:
     assert happened[-1] == AgentStopped("All done.")
 
 
-def test_a_refused_key_is_a_complaint_although_everything_says_success() -> None:
+def test_a_refused_key_is_a_problem_although_everything_says_success() -> None:
     _, *rest = heard("qwen", bytes_of("qwen", "unauthorized"), exit_code=0)
     assert rest == [AgentProblem("sign_in", "401 Incorrect API key provided")]
 
 
-def test_words_of_a_model_that_look_like_an_error_are_words() -> None:
+def test_model_text_that_looks_like_an_error_is_text() -> None:
     says = {"type": "text", "text": "[API Error: 401 no]"}
     message = {"model": "x", "content": [says], "usage": {"input_tokens": 3, "output_tokens": 2}}
     result = {"type": "result", "subtype": "success", "result": says["text"], "usage": message["usage"]}
@@ -74,13 +74,13 @@ def test_words_of_a_model_that_look_like_an_error_are_words() -> None:
     ]
 
 
-def test_its_own_limit_of_turns_is_told_by_its_exit_code_alone() -> None:
+def test_the_agent_s_own_turn_limit_is_known_only_from_its_exit_code() -> None:
     happened = heard("qwen", bytes_of("qwen", "turns"), exit_code=53, stderr="Reached max session turns")
     assert happened[-1] == AgentProblem("limit", "Reached max session turns")
     assert not [one for one in happened if isinstance(one, AgentStopped)]
 
 
-def test_a_turn_without_usage_is_counted_all_the_same() -> None:
+def test_a_turn_without_usage_is_counted() -> None:
     message = {"model": "x", "content": [{"type": "tool_use", "id": "c", "name": "edit"}]}
     result = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "ok"}]}
     told = ({"type": "assistant", "message": message}, {"type": "user", "message": {"content": [result]}})
@@ -92,17 +92,17 @@ def test_a_turn_without_usage_is_counted_all_the_same() -> None:
     ]
 
 
-def test_a_stream_that_breaks_off_in_a_line_ends_nothing() -> None:
+def test_a_stream_cut_inside_a_line_reports_no_end() -> None:
     printed = bytes_of("qwen", "success")
     happened = heard("qwen", printed[: printed.index(b'"result":"All done."')], exit_code=None)
     assert not [one for one in happened if isinstance(one, AgentStopped | AgentTotals | AgentProblem)]
 
 
-def test_an_exit_without_a_result_is_not_taken_for_an_end() -> None:
+def test_an_exit_without_a_result_is_not_a_success() -> None:
     assert heard("qwen", b"", exit_code=0) == [AgentProblem("agent", "it ended without reporting a result")]
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_is_printed_nothing_is_raised_and_nothing_ended(values: list[Any], text: str, code: int) -> None:
+def test_any_output_raises_nothing_and_reports_no_end(values: list[Any], text: str, code: int) -> None:
     assert not claims("qwen", values, text, code)

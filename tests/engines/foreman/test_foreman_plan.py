@@ -1,4 +1,4 @@
-"""Plans as planners write them: read tolerantly, judged strictly, and put into an order."""
+"""Plans as planners write them: read tolerantly, checked strictly, and ordered."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ from tiers import examples
 
 
 def subtask(id: str = "a", *writes: str, reads: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    """A subtask with places written as `file` or `file: symbol`."""
+    """A subtask with symbols written as `file` or `file: symbol`."""
     return {"id": id, "prompt": f"do {id}", "writes": places(writes), "reads": places(reads), **more}
 
 
@@ -65,7 +65,7 @@ GOOD = replied(subtask("a", "a.py"), subtask("b", "b.py: f", reads=("a.py",)))
     ],
     ids=["alone", "fenced", "words", "another object first", "a broken sample first", "code", "raw line ends"],
 )
-def test_a_plan_is_found_whatever_stands_around_it(reply: str) -> None:
+def test_a_plan_is_found_in_any_surrounding_text(reply: str) -> None:
     assert plan_in(reply) == plan_in(GOOD)
 
 
@@ -93,7 +93,7 @@ def test_a_reply_without_a_plan_says_in_one_line_what_is_wrong(reply: str, words
     assert words in issue
 
 
-# -- what a subtask must be --
+# -- valid subtasks --
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_malformed_subtask_is_an_issue_that_names_it(told: object, words: str)
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("key", ["files", "writes", "reads"])
-def test_a_path_that_leaves_the_repository_or_cannot_be_one_is_an_issue(path: str, key: str) -> None:
+def test_a_path_outside_the_repository_or_an_invalid_path_is_an_issue(path: str, key: str) -> None:
     told = subtask("a", "a.py")
     told[key] = [path] if key == "files" else [{"file": path}]
     (issue,) = issues_of(told)
@@ -146,13 +146,13 @@ def test_a_path_that_leaves_the_repository_or_cannot_be_one_is_an_issue(path: st
 
 
 @pytest.mark.parametrize("path", ["./a.py", "././a.py", "a.py", "a b/ü.py", ".github/x.yml", "a/.gitignore", ":(top)a"])
-def test_an_ordinary_path_is_taken_in_the_form_that_git_has(path: str) -> None:
+def test_an_ordinary_path_is_normalised_as_in_git(path: str) -> None:
     (one,) = plan_of([subtask("a", files=[path])]).subtasks
     assert one.files == (path.replace("./", ""),)
 
 
 @pytest.mark.parametrize("id", ["a", "A-1_x.y", "-", "_", ".a", "7", "x" * 64])
-def test_ids_of_letters_digits_and_three_signs_are_taken(id: str) -> None:
+def test_ids_of_letters_digits_and_three_punctuation_marks_are_accepted(id: str) -> None:
     assert plan_of([subtask(id, "a.py")]).levels == ((id,),)
 
 
@@ -172,17 +172,17 @@ def test_ids_of_letters_digits_and_three_signs_are_taken(id: str) -> None:
         (None, "*"),
     ],
 )
-def test_a_symbol_is_taken_by_the_name_that_declarations_have(told: str | None, taken: str) -> None:
+def test_a_symbol_is_read_by_its_declared_name(told: str | None, taken: str) -> None:
     (one,) = plan_of([subtask("a") | {"writes": [{"file": "a.x", "symbol": told}]}]).subtasks
     assert one.writes == (SymbolRef("a.x", taken),)
 
 
-def test_words_that_no_program_could_be_handed_are_taken_out_of_a_prompt() -> None:
+def test_characters_that_no_program_accepts_are_removed_from_a_prompt() -> None:
     (one,) = plan_of([subtask("a", "a.py", prompt=" do\0 it \ud800 now ")]).subtasks
     assert one.prompt == "do it ? now"
 
 
-# -- how subtasks go together --
+# -- combinations of subtasks --
 
 
 @pytest.mark.parametrize(
@@ -197,37 +197,37 @@ def test_words_that_no_program_could_be_handed_are_taken_out_of_a_prompt() -> No
         ("a.py: Shop::total", "a.py: Shop#total"),
     ],
 )
-def test_two_subtasks_that_write_the_same_are_an_issue(one: str, other: str) -> None:
+def test_two_subtasks_that_write_the_same_symbol_are_an_issue(one: str, other: str) -> None:
     for first, second in ((one, other), (other, one)):
         (issue,) = issues_of(subtask("a", first), subtask("b", second))
         assert issue.startswith("'a' and 'b' both write a.py")
 
 
 @pytest.mark.parametrize("other", ["b.py", "a.py: g", "a.py: Shop.count", "a.py: ff"])
-def test_two_subtasks_that_write_apart_are_worked_on_at_the_same_time(other: str) -> None:
+def test_two_subtasks_with_separate_writes_run_in_parallel(other: str) -> None:
     plan = plan_of([subtask("a", "a.py: f", "a.py: Shop.total"), subtask("b", other)])
     assert plan.levels == (("a", "b"),)
     assert not plan.prefer_single_session
 
 
-def test_a_clash_in_many_places_is_told_once_with_how_many() -> None:
+def test_a_conflict_in_many_places_is_reported_once_with_a_count() -> None:
     both = [f"a.py: f{number}" for number in range(5)]
     (issue,) = issues_of(subtask("a", *both), subtask("b", *both))
     assert "both write a.py: f0 and 4 more" in issue
 
 
-def test_a_file_that_another_needs_as_a_directory_is_an_issue() -> None:
+def test_a_file_used_as_a_directory_by_another_subtask_is_an_issue() -> None:
     (issue,) = issues_of(subtask("a", "x/y.py"), subtask("b", "x"))
     assert issue == "'a' writes x/y.py, but 'b' writes x as a file; name files, not directories"
 
 
 @pytest.mark.parametrize(("other", "words"), [("a", "two subtasks have the id 'a'"), ("A", "differ only in case")])
-def test_two_subtasks_of_one_name_are_an_issue(other: str, words: str) -> None:
+def test_two_subtasks_with_the_same_id_are_an_issue(other: str, words: str) -> None:
     (issue,) = issues_of(subtask("a", "a.py"), subtask(other, "b.py"))
     assert words in issue
 
 
-def test_subtasks_that_wait_for_each_other_are_an_issue_that_names_the_ring_alone() -> None:
+def test_a_dependency_cycle_is_an_issue_that_names_only_the_cycle() -> None:
     (issue,) = issues_of(
         subtask("free", "f.py"),
         subtask("late", "l.py", reads=("a.py",)),
@@ -238,7 +238,7 @@ def test_subtasks_that_wait_for_each_other_are_an_issue_that_names_the_ring_alon
     assert issue.endswith("in a cycle: a → b → c → a")
 
 
-def test_no_ring_is_made_up_of_two_subtasks_that_share_a_name() -> None:
+def test_duplicate_ids_are_not_reported_as_a_cycle() -> None:
     twins = subtask("a", "a.py"), subtask("a", "c.py", reads=("b.py",))
     (issue,) = issues_of(*twins, subtask("b", "b.py", reads=("a.py",)))
     assert "two subtasks have the id 'a'" in issue
@@ -248,7 +248,7 @@ def test_a_subtask_may_read_what_it_writes() -> None:
     assert plan_of([subtask("a", "a.py: f", reads=("a.py: f", "a.py"))]).needs_of("a") == frozenset()
 
 
-def test_levels_are_as_deep_as_the_longest_way_of_waiting() -> None:
+def test_the_number_of_levels_is_the_length_of_the_longest_dependency_chain() -> None:
     plan = plan_of(
         [
             subtask("end", "e.py", reads=("b.py: f", "a.py")),
@@ -262,29 +262,29 @@ def test_levels_are_as_deep_as_the_longest_way_of_waiting() -> None:
     assert not plan.prefer_single_session
 
 
-def test_one_session_is_preferred_where_nothing_can_be_done_at_the_same_time() -> None:
+def test_a_single_session_is_preferred_if_nothing_can_run_in_parallel() -> None:
     assert plan_of([subtask("a", "a.py", "b.py")]).prefer_single_session
     assert plan_of([subtask("a", "a.py"), subtask("b", "b.py", reads=("a.py",))]).prefer_single_session
     assert not plan_of([subtask("a", "a.py"), subtask("b", "b.py")]).prefer_single_session
 
 
-def test_all_issues_are_told_at_once_and_very_many_are_counted() -> None:
+def test_all_issues_are_reported_together_and_very_many_are_counted() -> None:
     assert len(issues_of(subtask("", "a.py"), subtask("b"), subtask("c", "x.py"), subtask("d", "x.py"))) == 3
     told = issues_of(*(subtask(f"s{number}") for number in range(50)))
     assert len(told) == MOST_TOLD + 1
     assert told[-1] == "and 30 more"
 
 
-def test_more_subtasks_than_anybody_can_oversee_are_an_issue() -> None:
+def test_too_many_subtasks_are_an_issue() -> None:
     many = [subtask(f"s{number}", f"{number}.py") for number in range(MOST_SUBTASKS + 1)]
     assert plan_of(many[:-1]).levels
     assert "make fewer" in issues_of(*many)[0]
 
 
-# -- what others get of it --
+# -- results for others --
 
 
-def test_the_footprint_has_all_files_and_keeps_to_symbols_where_some_are_named() -> None:
+def test_the_footprint_has_all_files_limited_to_the_named_symbols() -> None:
     (one,) = plan_of([subtask("a", "a.py: f", "a.py: g", files=["b.py", "a.py", "b.py"])]).subtasks
     assert one.files == ("b.py", "a.py")
     assert one.footprint == Footprint(frozenset({"a.py", "b.py"}), (("a.py", "f"), ("a.py", "g"), ("b.py", "*")))
@@ -307,7 +307,7 @@ def test_people_see_levels_places_and_the_first_line_of_each_prompt() -> None:
     assert all(line.isprintable() and len(line) < 120 for line in shown.split("\n"))
 
 
-# -- whatever comes --
+# -- property tests --
 
 names = st.sampled_from(["f", "g", "Shop", "Shop.total", "total()", "A::b", "*", "", "(*T).m", "operator (x)::y"])
 files = st.sampled_from(["a.py", "b.py", "d/c.ts", "./a.py", "d/e.go", "f.rs", "g.java", "h/i.rb", "j.c", "k.md"])
@@ -344,14 +344,14 @@ def is_told_well(issues: tuple[str, ...]) -> bool:
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.text() | st.text(alphabet='{}[]":, \n\\subtask1') | plans.map(lambda told: json.dumps({"subtasks": told})))
-def test_whatever_text_comes_it_is_a_plan_or_lines_that_say_why_not(reply: str) -> None:
+def test_any_text_is_a_plan_or_lines_with_the_reasons(reply: str) -> None:
     found = plan_or_issues(reply)
     assert isinstance(found, SubtaskPlan) or is_told_well(found)
 
 
 @settings(deadline=None, max_examples=examples(150))
 @given(plans)
-def test_whatever_data_comes_it_is_a_plan_or_lines_that_say_why_not(told: list[Any]) -> None:
+def test_any_data_is_a_plan_or_lines_with_the_reasons(told: list[Any]) -> None:
     try:
         plan_of(told).rendered()
     except InvalidReply as unsound:
@@ -360,7 +360,7 @@ def test_whatever_data_comes_it_is_a_plan_or_lines_that_say_why_not(told: list[A
 
 @settings(deadline=None, max_examples=examples(150))
 @given(sound)
-def test_every_subtask_is_in_one_level_and_what_it_needs_in_an_earlier_one(told: list[Any]) -> None:
+def test_every_subtask_is_in_one_level_and_its_dependencies_in_earlier_ones(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
     if not isinstance(found, SubtaskPlan):
         return
@@ -372,7 +372,7 @@ def test_every_subtask_is_in_one_level_and_what_it_needs_in_an_earlier_one(told:
 
 @settings(deadline=None, max_examples=examples(150))
 @given(sound)
-def test_a_plan_that_was_written_down_is_read_as_the_same_plan(told: list[Any]) -> None:
+def test_a_stored_plan_is_loaded_as_the_same_plan(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
     if isinstance(found, SubtaskPlan):
         again = plan_of(json.loads(json.dumps(found.plain())))
@@ -381,7 +381,7 @@ def test_a_plan_that_was_written_down_is_read_as_the_same_plan(told: list[Any]) 
 
 @settings(deadline=None, max_examples=examples(60))
 @given(sound, st.text(alphabet="words {}\n`:[]", max_size=30), st.booleans())
-def test_a_fence_and_words_around_a_plan_do_not_matter(told: list[Any], words: str, fenced: bool) -> None:
+def test_a_fence_and_text_around_a_plan_are_ignored(told: list[Any], words: str, fenced: bool) -> None:
     plain = json.dumps({"subtasks": told}, indent=1 if fenced else None)
     reply = f"{words}\n```json\n{plain}\n```\n{words}" if fenced else f"{words} {plain} {words}"
     assert plan_or_issues(reply) == plan_or_issues(plain)

@@ -1,4 +1,4 @@
-"""Plans held against real repositories: what is invented is told, what is new or cannot be known is not."""
+"""Plans checked against real repositories: unknown names are reported; new or unknowable ones are not."""
 
 import os
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ FILES = {
 
 
 def subtask(id: str, *files: str, writes: tuple[str, ...] = (), reads: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A subtask with places written as `file` or `file: symbol`."""
+    """A subtask with symbols written as `file` or `file: symbol`."""
     return {"id": id, "prompt": "do it", "files": files, "writes": places(writes), "reads": places(reads)}
 
 
@@ -43,7 +43,7 @@ def reading(*reads: str) -> dict[str, Any]:
 
 
 async def issues_in(root: Path, *subtasks: dict[str, Any], boot: str = BOOTED) -> tuple[list[str], int]:
-    """The issues of a plan, and how many processes read texts for it."""
+    """Return the issues of a plan, and the number of parser processes."""
     told = [{**one, "files": list(one["files"])} for one in subtasks]
     async with opened(root, root.parent / "store") as store:
         probe = await level.recorded_probe(store.bare.launcher, state_root(os.environ))
@@ -68,10 +68,10 @@ def with_link_and_submodule(root: Path) -> Path:
     return root
 
 
-# -- symbols that are read --
+# -- read symbols --
 
 
-async def test_symbols_that_are_there_are_found_in_each_language_by_one_process(tmp_path: Path) -> None:
+async def test_existing_symbols_of_every_language_are_found_by_one_process(tmp_path: Path) -> None:
     reads = (
         "src/shop.py: Shop.total", "src/shop.py: RATE", "src/shop.py: total", "src/shop.py", "src/deep/cart.ts: Cart",
         "src/deep/cart.ts: Cart#total", "src/deep/cart.ts: rate", "cmd/main.go: (*Shop).Total", "cmd/main.go: Shop",
@@ -89,49 +89,47 @@ async def test_symbols_that_are_there_are_found_in_each_language_by_one_process(
         ("java/Shop.java: Shop.totale", "Shop.total"),
     ],
 )
-async def test_a_symbol_that_is_not_there_is_an_issue_with_the_nearest_names(
-    tmp_path: Path, read: str, near: str
-) -> None:
+async def test_a_missing_symbol_is_an_issue_with_the_nearest_names(tmp_path: Path, read: str, near: str) -> None:
     (issue,) = await issues(tmp_path, reading(read))
     assert issue.startswith(f"'a' reads {read}, but there is no such symbol; there is {near}")
 
 
 @pytest.mark.parametrize("write", ["src/shop.py", "src/shop.py: Shop", "src/shop.py: Shop.gift", "src/shop.py: gift"])
-async def test_a_symbol_that_another_subtask_makes_may_be_relied_on(tmp_path: Path, write: str) -> None:
+async def test_a_symbol_made_by_another_subtask_may_be_read(tmp_path: Path, write: str) -> None:
     maker = subtask("b", writes=(write,))
     assert await issues(tmp_path, reading("src/shop.py: Shop.gift"), maker) == []
 
 
-async def test_a_symbol_of_a_file_in_which_another_subtask_makes_something_else_must_be_there(tmp_path: Path) -> None:
+async def test_a_symbol_that_no_subtask_makes_must_exist_in_its_file(tmp_path: Path) -> None:
     (issue,) = await issues(tmp_path, reading("src/shop.py: Shop.gift"), subtask("b", writes=("src/shop.py: Toy",)))
     assert "'a' reads src/shop.py: Shop.gift" in issue
 
 
-async def test_a_symbol_that_the_subtask_names_among_its_own_writes_need_not_be_there(tmp_path: Path) -> None:
+async def test_a_symbol_among_the_subtask_s_own_writes_need_not_exist(tmp_path: Path) -> None:
     own = subtask("a", writes=("src/shop.py: Shop.gift",), reads=("src/shop.py: Shop.gift",))
     assert await issues(tmp_path, own) == []
 
 
-async def test_a_subtask_that_writes_a_whole_file_cannot_rely_on_what_was_never_in_it(tmp_path: Path) -> None:
+async def test_a_subtask_that_writes_a_whole_file_cannot_read_a_symbol_that_was_never_in_it(tmp_path: Path) -> None:
     (issue,) = await issues(tmp_path, subtask("a", "src/shop.py", reads=("src/shop.py: Shop.gift",)))
     assert "no such symbol" in issue
 
 
-async def test_symbols_of_files_without_a_grammar_or_too_large_for_one_are_believed(tmp_path: Path) -> None:
+async def test_symbols_of_files_that_cannot_be_parsed_are_accepted(tmp_path: Path) -> None:
     files = {"large.py": b"x = 1\n" + b"#" * MOST_BYTES, "data.csv": "a,b\n"}
     reads = ("README.md: Usage", "data.csv: a", "large.py: never")
     root = repository(tmp_path / "repo", {**FILES, **files})
     assert await issues_in(root, subtask("a", "src/shop.py", reads=reads)) == ([], 0)
 
 
-async def test_where_a_parser_dies_of_a_text_its_symbols_are_believed(tmp_path: Path) -> None:
+async def test_symbols_are_accepted_if_the_parser_crashes_on_a_file(tmp_path: Path) -> None:
     reads = ("src/shop.py: Nothing", "cmd/main.go: Nothing")
     root = repository(tmp_path / "repo", FILES)
     assert await issues_in(root, reading(*reads), boot="import os; os.abort()") == ([], 2)
     assert len((await issues_in(root, reading(*reads)))[0]) == 2
 
 
-# -- files that are read --
+# -- read files --
 
 
 @pytest.mark.parametrize(
@@ -145,21 +143,19 @@ async def test_where_a_parser_dies_of_a_text_its_symbols_are_believed(tmp_path: 
         ("\u202eodd.py", ""),
     ],
 )
-async def test_a_file_that_is_not_there_is_an_issue_with_the_nearest_paths(
-    tmp_path: Path, read: str, near: str
-) -> None:
+async def test_a_missing_file_is_an_issue_with_the_nearest_paths(tmp_path: Path, read: str, near: str) -> None:
     (issue,) = await issues(tmp_path, reading(read))
     assert issue.startswith("'a' reads ")
     assert issue.endswith(f", which does not exist and which no subtask writes{near}")
 
 
-async def test_a_file_that_another_subtask_makes_may_be_relied_on(tmp_path: Path) -> None:
+async def test_a_file_made_by_another_subtask_may_be_read(tmp_path: Path) -> None:
     assert await issues(tmp_path, reading("src/new.py: f"), subtask("b", "src/new.py")) == []
     root = tmp_path / "repo"
     assert (await issues_in(root, reading("src/new.py"), subtask("b", writes=("src/new.py: g",))))[0] == []
 
 
-async def test_a_directory_or_a_submodule_cannot_be_relied_on_and_what_is_behind_a_link_is_believed(
+async def test_a_directory_or_submodule_is_an_issue_and_a_path_behind_a_link_is_accepted(
     tmp_path: Path,
 ) -> None:
     root = with_link_and_submodule(tmp_path / "repo")
@@ -172,7 +168,7 @@ async def test_a_directory_or_a_submodule_cannot_be_relied_on_and_what_is_behind
     ]
 
 
-# -- files that are written --
+# -- written files --
 
 
 @pytest.mark.parametrize(
@@ -196,11 +192,13 @@ async def test_a_directory_or_a_submodule_cannot_be_relied_on_and_what_is_behind
         "a name that many have",
     ],
 )
-async def test_a_new_file_is_ordinary_work(tmp_path: Path, files: tuple[str, ...]) -> None:
+async def test_a_new_file_is_accepted(tmp_path: Path, files: tuple[str, ...]) -> None:
     assert await issues(tmp_path, subtask("a", *files, writes=(f"{files[0]}: brand_new",))) == []
 
 
-async def test_a_known_name_alone_in_a_new_directory_is_an_issue_that_names_the_known_file(tmp_path: Path) -> None:
+async def test_an_existing_file_name_in_a_new_directory_is_an_issue_that_names_the_existing_file(
+    tmp_path: Path,
+) -> None:
     (issue,) = await issues(tmp_path, subtask("a", "lib/shop.py", "README.md"), subtask("b", "lib/other.py"))
     assert issue.startswith("'a' writes lib/shop.py, whose directory does not exist; there is src/shop.py.")
 
@@ -216,12 +214,12 @@ async def test_a_known_name_alone_in_a_new_directory_is_an_issue_that_names_the_
         ("README.md/part/one.md", "README.md is a file"),
     ],
 )
-async def test_a_write_where_no_file_can_be_is_an_issue(tmp_path: Path, file: str, why: str) -> None:
+async def test_a_write_to_a_path_that_cannot_be_a_file_is_an_issue(tmp_path: Path, file: str, why: str) -> None:
     root = with_link_and_submodule(tmp_path / "repo")
     assert (await issues_in(root, subtask("a", file, "new.py")))[0] == [f"'a' writes {file}, but {why}"]
 
 
-# -- all of it --
+# -- whole plans --
 
 
 async def test_very_many_issues_are_counted_and_every_subtask_is_named(tmp_path: Path) -> None:
@@ -232,7 +230,7 @@ async def test_very_many_issues_are_counted_and_every_subtask_is_named(tmp_path:
     assert found[-1] == "and 5 more"
 
 
-async def test_a_plan_is_held_against_the_tree_it_is_for_and_not_against_the_checkout(tmp_path: Path) -> None:
+async def test_a_plan_is_checked_against_its_tree_and_not_against_the_checkout(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", FILES)
     write(root, {"src/late.py": "def f(): ...\n"})
     (issue,) = (await issues_in(root, reading("src/late.py")))[0]

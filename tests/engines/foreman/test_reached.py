@@ -1,4 +1,4 @@
-"""How far a plan has come, and the word for having come nowhere."""
+"""The progress of a plan, and the code for no progress."""
 
 from donewhen.engines.foreman.progress import HELD_OUT, Again, LevelResult, Progress
 from donewhen.union.combine import United
@@ -12,7 +12,7 @@ def step(*kept: str, accepted: tuple[str, ...] = (), **missing: str) -> LevelRes
     return LevelResult(tree="new", kept=kept, accepted=(*kept, *accepted), missing=missing, again=())
 
 
-def test_what_passed_the_gate_and_no_union_is_a_rejected_union_and_what_passed_no_gate_is_nothing_accepted() -> None:
+def test_a_rejected_union_is_distinguished_from_no_accepted_patch() -> None:
     rejected, nothing, something = Progress("base"), Progress("base"), Progress("base")
     rejected.take(step(accepted=("a",), a="no union with it was proven", b="changes nothing"))
     nothing.take(step(a="changes nothing"))
@@ -22,7 +22,7 @@ def test_what_passed_the_gate_and_no_union_is_a_rejected_union_and_what_passed_n
     assert (something.why_not(), something.tree, rejected.tree) == (None, "new", "base")
 
 
-def test_who_comes_in_later_is_no_longer_missing_and_who_fails_twice_is_told_with_both_reasons() -> None:
+def test_a_later_success_removes_a_failure_and_two_failures_keep_both_reasons() -> None:
     reached = Progress("base")
     reached.take(step("a", b="broke c", c="strays"))
     reached.take(step("b"))
@@ -32,7 +32,7 @@ def test_who_comes_in_later_is_no_longer_missing_and_who_fails_twice_is_told_wit
     assert reached.summary(3) == "2 of 3 subtasks are in: a, b; left out: c: strays; retried: strays again"
 
 
-def test_a_step_survives_its_note() -> None:
+def test_a_level_result_survives_storing_and_loading() -> None:
     one = LevelResult(
         tree="t", kept=("a",), accepted=("a", "b"), missing={"b": "w"}, again=(Again("b", "w", "tree", "on"),)
     )
@@ -40,7 +40,7 @@ def test_a_step_survives_its_note() -> None:
 
 
 def refused(*reasons: Reason) -> United:
-    """A union in which `a` is in and `b` was refused at the gate."""
+    """A union with `a` included and `b` refused at the gate."""
     accepted = Gated(patch=Patch(id="a", tree="ta"), status="accepted")
     rejected = Gated(patch=Patch(id="b", tree="tb"), status="rejected", reasons=reasons)
     return United(
@@ -60,13 +60,13 @@ def told_to_b(*reasons: Reason, held_out: str) -> str:
     return again.why
 
 
-def test_nothing_of_a_held_out_check_is_told_though_the_words_do_not_name_it() -> None:
+def test_a_held_out_check_is_hidden_even_if_the_text_does_not_name_it() -> None:
     reason = Reason("check_turned", "the answer must be 42", check="sesame")
     assert told_to_b(reason, held_out="sesame") == HELD_OUT
     assert told_to_b(reason, held_out="other") == "the answer must be 42"
 
 
-def test_a_held_out_check_whose_name_is_part_of_other_words_hides_nothing_of_another_check() -> None:
+def test_a_held_out_name_inside_other_words_hides_nothing_of_another_check() -> None:
     reason = Reason("check_turned", "tests is fail: 2 of 3 failed", check="tests")
     assert told_to_b(reason, held_out="fail") == "tests is fail: 2 of 3 failed"
     assert told_to_b(reason, held_out="tests") == HELD_OUT

@@ -1,4 +1,4 @@
-"""When a worker is given up: after too long without a word, but never while it waits for a person."""
+"""When a worker is stopped: after too long a silence, but never while it waits for a person."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Silent:
-    """A notebook that nobody writes to."""
+    """A notebook without writes."""
 
     def notes(self) -> Sequence[Note]:
         return ()
@@ -26,7 +26,7 @@ class Silent:
 
 
 class Slow:
-    """A person who answers when somebody else has been given up."""
+    """A person who answers after another worker was stopped."""
 
     def __init__(self, until: anyio.Event) -> None:
         self._until = until
@@ -36,7 +36,7 @@ class Slow:
         return f"{id}: {prompt}"
 
 
-async def test_who_waits_for_a_person_is_not_given_up_and_who_is_silent_is() -> None:
+async def test_a_worker_waiting_for_a_person_is_kept_and_a_silent_one_is_stopped() -> None:
     over = anyio.Event()
     waits, silent = Heard(Silent()), Heard(Silent())
     waiting, given_up = anyio.CancelScope(), anyio.CancelScope()

@@ -1,4 +1,4 @@
-"""Death at any moment: a new process with the notes so far goes on, asks nothing twice and does nothing twice."""
+"""A crash at any moment: a new process with the recorded notes continues and asks and does nothing twice."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +28,7 @@ STEPS: tuple[Reply | str, ...] = (
 
 
 def dying(at: int, when: str) -> Death:
-    """Dies around the write of that number, counted from here."""
+    """Crash around the write of that number, counted from here."""
     written = 0
 
     def watch(now: str, _note: Note | None) -> None:
@@ -42,7 +42,7 @@ def dying(at: int, when: str) -> Death:
 
 
 async def live(shop: Workshop, death: Death | None = None, **job: Any) -> Attempt | None:
-    """One life of a process; None when it died."""
+    """One lifetime of a process; None if it crashed."""
     model = script(*STEPS)
     shop.pages.watch = death or Pages().watch
     try:
@@ -61,9 +61,7 @@ def require_valid_so_far(model: Heard) -> None:
                 assert [answer.call_id for answer in after.answers] == [call.id for call in message.calls]
 
 
-async def test_after_a_death_at_any_write_the_outcome_is_the_same(
-    root: Path, show_table: Callable[[str], None]
-) -> None:
+async def test_a_crash_at_any_write_leads_to_the_same_outcome(root: Path, show_table: Callable[[str], None]) -> None:
     async with open_workplace(root) as place:
         async with fresh_tree(place) as shop:
             attempt = await live(shop)
@@ -81,7 +79,7 @@ async def test_after_a_death_at_any_write_the_outcome_is_the_same(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_process_that_dies_at_every_single_write_still_gets_there(root: Path, when: str) -> None:
+async def test_a_process_that_crashes_at_every_write_still_finishes(root: Path, when: str) -> None:
     async with open_workplace(root) as place:
         async with fresh_tree(place) as shop:
             attempt = await live(shop)
@@ -96,7 +94,7 @@ async def test_a_process_that_dies_at_every_single_write_still_gets_there(root: 
             assert shop.pages.notes() == notes
 
 
-async def test_a_half_done_command_is_undone_before_it_runs_again(root: Path) -> None:
+async def test_the_effects_of_an_interrupted_command_are_undone_before_it_runs_again(root: Path) -> None:
     async with open_workplace(root) as place, fresh_tree(place) as shop:
         shop.pages.watch = dying(3, "after")  # the tree is saved, the command has not run
         model = script(calls(shell("echo x >> count; echo y > other")), done())
@@ -109,7 +107,7 @@ async def test_a_half_done_command_is_undone_before_it_runs_again(root: Path) ->
         assert "src/deep/z" not in [entry.path for entry in shop.maker.files.walk()]
 
 
-async def test_a_cancelled_command_is_made_anew_by_whoever_goes_on(root: Path) -> None:
+async def test_a_cancelled_command_runs_again_after_a_resume(root: Path) -> None:
     async with open_workplace(root) as place, fresh_tree(place) as shop:
         model = script(calls(shell("echo x >> count; test -e go || echo stopped")), done())
         with anyio.CancelScope() as scope:
@@ -126,7 +124,7 @@ async def test_a_cancelled_command_is_made_anew_by_whoever_goes_on(root: Path) -
         assert shop.content("count") == "x\n"
 
 
-async def test_a_round_that_never_ended_leaves_no_call_unanswered_in_the_next(root: Path) -> None:
+async def test_an_interrupted_round_leaves_no_unanswered_call_in_the_next(root: Path) -> None:
     async with open_workplace(root) as place, fresh_tree(place) as shop:
         shop.pages.watch = dying(4, "before")
         model = script(calls(shell("echo x >> count"), read("a.txt")), done())
@@ -139,10 +137,10 @@ async def test_a_round_that_never_ended_leaves_no_call_unanswered_in_the_next(ro
         assert ["ERROR: the round ended" in answer.text for answer in given[0].answers] == [True, True]
 
 
-async def test_a_question_that_was_pending_is_asked_again_under_the_same_id(root: Path) -> None:
+async def test_a_pending_question_is_asked_again_under_the_same_id(root: Path) -> None:
     async with open_workplace(root) as place, fresh_tree(place) as shop:
         shop.person = person = Person(["red", "red"])
-        shop.pages.watch = dying(3, "before")  # the answer is there and not written down
+        shop.pages.watch = dying(3, "before")  # the answer is there and not recorded
         model = script(calls(("ask_user", {"prompt": "which?"})), done())
         with pytest.raises(Crash):
             await shop.attempt(model)

@@ -1,4 +1,4 @@
-"""The native engine behind the weaker wall: Landlock, trees that are copies, and no path of the repository's own."""
+"""The native engine at the weaker isolation level: Landlock, copied trees, and not the repository's own path."""
 
 import json
 import os
@@ -37,8 +37,8 @@ async def probed(state: Path) -> SandboxProbe:
 
 @pytest.fixture
 def weaker_wall(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that forbids namespaces, as far as anybody here can tell: what was found out about it says so."""
-    # A Python of a virtual environment may lie where nothing can be read behind this wall.
+    """A machine that appears to forbid namespaces: the probe result says so."""
+    # With this isolation the Python of a virtual environment may be unreadable.
     monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
     state = state_root(os.environ)
     if not anyio.run(probed, state).landlock_abi:
@@ -48,7 +48,7 @@ def weaker_wall(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("weaker_wall")
-async def test_every_tool_works_behind_landlock_and_the_rest_of_the_machine_is_out_of_reach(
+async def test_every_tool_works_with_landlock_and_cannot_reach_the_rest_of_the_machine(
     root: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -76,7 +76,7 @@ async def test_every_tool_works_behind_landlock_and_the_rest_of_the_machine_is_o
 
 
 @pytest.mark.usefixtures("weaker_wall")
-def test_a_session_behind_landlock_ends_verified_and_says_what_its_wall_was(root: Path, tmp_path: Path) -> None:
+def test_a_session_with_landlock_ends_verified_and_names_its_isolation_level(root: Path, tmp_path: Path) -> None:
     put(root, {"check.sh": "grep -q 'a + b' src/app.py\n"})
     commit(root)
     steps = [

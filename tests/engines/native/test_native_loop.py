@@ -1,4 +1,4 @@
-"""The tool loop: what the model is told, what is carried out, what is written down, and when a round ends."""
+"""The tool loop: what the model gets, what runs, what is recorded, and when a round ends."""
 
 import json
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.anyio
 
 
 def require_valid(messages: tuple[Message, ...]) -> None:
-    """Every message with calls is followed by the answers to all of them, in order."""
+    """Every message with calls is followed by all their answers, in order."""
     assert isinstance(messages[0], User)
     for message, after in zip(messages, (*messages[1:], None), strict=True):
         wanted = [call.id for call in message.calls] if isinstance(message, Assistant) else []
@@ -56,7 +56,7 @@ def answers(model: Heard, turn: int = -1) -> list[ToolAnswer]:
     return list(last.answers)
 
 
-async def test_one_edit_and_a_stop_tell_the_promised_events_in_order(root: Path) -> None:
+async def test_one_edit_and_a_stop_emit_the_promised_events_in_order(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(calls(write("b.txt", "b\n"), usage=Usage(10, 5)), done("it is done"))
         attempt = await shop.attempt(model)
@@ -109,7 +109,7 @@ async def test_the_message_has_the_task_then_the_failures_then_the_hint(root: Pa
         ("auto", 1, 71, False), ("carry", 1, 71, True), ("carry", 1, 91, False),
     ],
 )  # fmt: skip
-async def test_a_repair_round_goes_on_or_starts_afresh_as_configured(
+async def test_a_repair_round_continues_or_starts_fresh_as_configured(
     root: Path, context: str, reds: int, used: int, carried: bool
 ) -> None:
     async with workshop(root) as shop:
@@ -137,7 +137,7 @@ async def test_a_question_reaches_the_person_and_the_answer_the_model(root: Path
         assert "ask_user" in [tool.name for tool in model.turns[0].tools]
 
 
-async def test_without_anybody_to_ask_the_tool_is_not_offered_and_a_call_is_an_error(root: Path) -> None:
+async def test_without_a_person_ask_user_is_not_offered_and_a_call_is_an_error(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(calls(("ask_user", {"prompt": "anyone?"})), done())
         await shop.attempt(model)
@@ -180,7 +180,7 @@ async def test_missing_ids_are_assigned_and_repeated_ones_made_unique(root: Path
         assert raws == [{"from": "wire"}, None, {"from": "wire"}, None]
 
 
-async def test_a_call_that_could_not_be_read_is_never_carried_out(root: Path) -> None:
+async def test_an_unreadable_call_never_runs(root: Path) -> None:
     async with workshop(root) as shop:
         broken = Call("1", "shell", {"command": "touch ran"}, problem="the input was cut off")
         model = script(Reply(calls=(broken,), stop="calls"), calls(("no_such_tool", {})), done())
@@ -191,7 +191,7 @@ async def test_a_call_that_could_not_be_read_is_never_carried_out(root: Path) ->
         assert not (shop.maker.tree.upper / "ran").exists()
 
 
-async def test_a_reply_that_was_cut_off_is_not_taken_for_the_end(root: Path) -> None:
+async def test_a_cut_reply_does_not_end_the_round(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(Reply(text="I will now", stop="length"), Reply(stop="length"), done("all done"))
         assert (await shop.attempt(model)).said == "all done"
@@ -199,7 +199,7 @@ async def test_a_reply_that_was_cut_off_is_not_taken_for_the_end(root: Path) -> 
         assert all(message.text for message in model.turns[2].messages if not isinstance(message, Answers))
 
 
-async def test_three_failures_in_a_row_end_the_rung_and_a_success_starts_the_count_anew(root: Path) -> None:
+async def test_three_failures_in_a_row_end_the_ladder_step_and_a_success_resets_the_count(root: Path) -> None:
     async with workshop(root) as shop:
         model = script("down", "down", calls(read("a.txt")), "down", "down", "gone for good")
         attempt = await shop.attempt(model)
@@ -216,7 +216,7 @@ async def test_failures_are_counted_over_rounds(root: Path) -> None:
         assert len(shop.pages.told("error")) == 3
 
 
-async def test_a_failure_that_can_only_come_again_ends_at_once(root: Path) -> None:
+async def test_a_permanent_failure_ends_at_once(root: Path) -> None:
     async with workshop(root) as shop:
         assert (await shop.attempt(Failing("bad_request", final=True))).problem == "no reply 0"
         assert (await shop.attempt(script(), iteration=2)).stop == "model_failed"
@@ -224,7 +224,7 @@ async def test_a_failure_that_can_only_come_again_ends_at_once(root: Path) -> No
 
 @dataclass(frozen=True)
 class Dear:
-    """A model that fails, and is paid for it."""
+    """A model that fails and costs something."""
 
     failure: type[ModelFailed] | type[ModelWaits]
     name: str = "test:dear"
@@ -251,13 +251,13 @@ async def test_what_was_spent_before_a_person_is_needed_is_counted(root: Path) -
         assert shop.pages.told("spend") == [{"tokens": 110, "usd": 0.5}]
 
 
-async def test_a_prompt_that_was_sent_again_and_again_fills_the_window_once(root: Path) -> None:
+async def test_a_prompt_sent_several_times_fills_the_window_once(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(calls(read("a.txt"), usage=Usage(95), filled=19), done())
         assert (await shop.attempt(model, {"window_tokens": 100})).stop == "done"
 
 
-async def test_a_model_that_needs_a_person_first_stops_the_work_where_it_is(root: Path) -> None:
+async def test_a_model_that_needs_a_person_pauses_the_work(root: Path) -> None:
     async with workshop(root) as shop:
         replies = (calls(shell("echo x >> count")), done("back again"))
         with pytest.raises(ModelWaits, match="quota"):
@@ -267,7 +267,7 @@ async def test_a_model_that_needs_a_person_first_stops_the_work_where_it_is(root
         assert shop.pages.types().count("model_turn") == 2
 
 
-async def test_the_budget_is_asked_before_every_call_of_the_model(root: Path) -> None:
+async def test_the_budget_is_checked_before_every_model_call(root: Path) -> None:
     async with workshop(root) as shop:
         shop.purse = Purse(turns=1)
         model = script(calls(write("x", "x")), done())
@@ -287,7 +287,7 @@ async def test_a_round_ends_after_its_turns_with_every_call_answered(root: Path)
         require_valid(model.turns[-1].messages)
 
 
-async def test_the_same_failing_call_again_and_again_is_named_and_then_ends_the_round(root: Path) -> None:
+async def test_a_repeated_failing_call_is_named_and_then_ends_the_round(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(*(calls(shell("exit 3")) for _ in range(9)))
         assert (await shop.attempt(model)).stop == "turns"
@@ -295,7 +295,7 @@ async def test_the_same_failing_call_again_and_again_is_named_and_then_ends_the_
         assert [("times in a row" in text) for text in texts] == [False, False, True, True, True, True]
 
 
-async def test_the_same_call_that_succeeds_may_be_made_as_often_as_wanted(root: Path) -> None:
+async def test_a_succeeding_call_may_be_repeated_without_limit(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(*(calls(shell("echo hello")) for _ in range(8)), done("said hello"))
         assert (await shop.attempt(model)).said == "said hello"
@@ -354,7 +354,7 @@ async def test_a_command_that_needs_consent_is_denied_when_nobody_can_be_asked(r
         assert "none is available" in await shop.refused("shell", command="touch it")
 
 
-async def test_a_fallback_is_told_with_its_turn(root: Path) -> None:
+async def test_a_fallback_is_reported_with_its_turn(root: Path) -> None:
     async with workshop(root) as shop:
         await shop.attempt(script(Reply(text="hi", model="test:second", fallback="the first was overloaded")))
         assert shop.pages.told("model_fallback") == [{"model": "test:second", "reason": "the first was overloaded"}]
@@ -363,7 +363,7 @@ async def test_a_fallback_is_told_with_its_turn(root: Path) -> None:
 
 @dataclass
 class Late:
-    """A sandbox that waits until somebody else has looked at the files."""
+    """A sandbox that waits until another call has read the files."""
 
     room: Sandbox
     other: anyio.Event
@@ -390,7 +390,7 @@ class Noticing(Maker):
     enough = 0
 
 
-async def test_calls_that_only_read_run_side_by_side_and_are_told_in_order(root: Path) -> None:
+async def test_read_only_calls_run_in_parallel_and_are_reported_in_order(root: Path) -> None:
     async with workshop(root) as shop:
         maker = Noticing(shop.maker.trees, shop.maker.tree, Late(shop.maker.sandbox, anyio.Event()))
         maker.enough = 3  # the prompt, the search, and the call after the search

@@ -54,7 +54,7 @@ async def test_the_same_text_is_shown_once(root: Path) -> None:
         assert paths(shown(shop)) == ["AGENTS.md"]
 
 
-async def test_long_and_many_instructions_are_bounded(root: Path) -> None:
+async def test_the_size_and_number_of_instruction_files_are_bounded(root: Path) -> None:
     write(root, {"AGENTS.md": "x" * 200_000, "CLAUDE.md": "y" * 200_000})
     write(root, {f"d{number:02}/AGENTS.md": f"{number}\n" + "z" * 1000 for number in range(20)})
     write(root, {"node_modules/p/AGENTS.md": "foreign", "big/AGENTS.md": "w" * 100_000})
@@ -67,7 +67,7 @@ async def test_long_and_many_instructions_are_bounded(root: Path) -> None:
         assert "bytes left out here" in text
 
 
-async def test_what_is_no_text_or_leads_elsewhere_is_left_out(root: Path) -> None:
+async def test_instruction_files_that_are_not_text_or_lead_elsewhere_are_left_out(root: Path) -> None:
     write(root, {"AGENTS.md": b"\x00\x01", "d/AGENTS.md/x": "a directory"})
     (root / "CLAUDE.md").symlink_to("/etc/passwd")
     commit(root)
@@ -86,12 +86,12 @@ async def test_instructions_cannot_leave_their_fence(root: Path) -> None:
         assert len([line for line in text.splitlines() if line.startswith(f"<{FENCE}")]) == 2
 
 
-# -- what comes nearest --
+# -- nearest text --
 
 
 @settings(max_examples=examples(60))
 @given(st.text("ab \n\t", max_size=80), st.text("ab \n\t", min_size=1, max_size=30))
-def test_a_miss_is_always_explained_in_bounds(text: str, old: str) -> None:
+def test_a_missing_match_is_always_explained_within_bounds(text: str, old: str) -> None:
     if old not in text:
         said = explain_miss("f", text, old)
         assert said.startswith("old is not in f")

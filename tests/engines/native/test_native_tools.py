@@ -1,4 +1,4 @@
-"""Every tool with what can go wrong in it: the answer is bounded, says what to do, and has the promised form."""
+"""Every tool with its possible errors: the answer is bounded, says what to do, and has the promised form."""
 
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ async def test_a_bad_argument_is_answered_with_its_name_and_what_is_expected(
         assert expected in await shop.refused(tool, **given)
 
 
-async def test_an_optional_parameter_that_is_null_was_not_given(root: Path) -> None:
+async def test_a_null_optional_parameter_counts_as_missing(root: Path) -> None:
     async with workshop(root) as shop:
         assert await shop.said("read_file", path="a.txt", start=None) == "one\ntwo\nthree\n"
 
@@ -64,7 +64,7 @@ async def test_an_optional_parameter_that_is_null_was_not_given(root: Path) -> N
 
 
 @pytest.mark.promise("tools.read-file")
-async def test_a_small_file_comes_as_it_is_and_a_part_with_a_line_on_what_it_is(root: Path) -> None:
+async def test_a_small_file_is_returned_unchanged_and_a_part_with_a_line_about_its_range(root: Path) -> None:
     async with workshop(root) as shop:
         assert await shop.said("read_file", path="a.txt") == "one\ntwo\nthree\n"
         assert await shop.said("read_file", path=f"{root}/a.txt", start=1, end=9) == "one\ntwo\nthree\n"
@@ -78,7 +78,7 @@ async def test_a_small_file_comes_as_it_is_and_a_part_with_a_line_on_what_it_is(
         )
 
 
-async def test_a_long_file_comes_in_parts_that_fit_and_join(root: Path) -> None:
+async def test_a_long_file_is_returned_in_parts_that_join(root: Path) -> None:
     async with workshop(root) as shop:
         text = "".join(f"line {number} äöü\n" for number in range(1, 4000))
         await put(shop, "long", text)
@@ -92,7 +92,7 @@ async def test_a_long_file_comes_in_parts_that_fit_and_join(root: Path) -> None:
         assert read == text
 
 
-async def test_a_line_that_is_too_long_is_cut_and_says_so(root: Path) -> None:
+async def test_an_overlong_line_is_cut_with_a_note(root: Path) -> None:
     async with workshop(root) as shop:
         await put(shop, "minified.js", "x" * 100_000 + "\nend\n")
         part = await shop.said("read_file", path="minified.js")
@@ -113,7 +113,7 @@ async def test_a_huge_file_says_its_size_and_is_read_in_parts(root: Path) -> Non
         assert "binary" in await shop.refused("read_file", path="sparse", start=1, end=2)
 
 
-async def test_what_cannot_be_read_says_why_and_what_may_be_meant(root: Path) -> None:
+async def test_an_unreadable_path_gives_the_reason_and_suggestions(root: Path) -> None:
     async with workshop(root) as shop:
         await put(shop, "data.bin", b"\x00\x01")
         assert "binary file of 2 bytes" in await shop.refused("read_file", path="data.bin")
@@ -127,7 +127,7 @@ async def test_what_cannot_be_read_says_why_and_what_may_be_meant(root: Path) ->
         assert "is not a directory" in await shop.refused("list_dir", path="a.txt")
 
 
-async def test_a_file_with_terminal_codes_and_bytes_that_are_no_text_can_be_looked_at(root: Path) -> None:
+async def test_a_file_with_terminal_codes_and_invalid_bytes_can_be_read(root: Path) -> None:
     async with workshop(root) as shop:
         await put(shop, "odd", b"\x1b[31mred\x1b[0m caf\xe9\n")
         told, shown = (await shop.said("read_file", path="odd")).split("\n", 1)
@@ -151,7 +151,7 @@ async def test_a_directory_is_listed_with_kinds_and_bounds(root: Path) -> None:
 
 
 @pytest.mark.promise("tools.find-files")
-async def test_files_are_found_by_pattern_with_packages_left_out_unless_named(root: Path) -> None:
+async def test_files_are_found_by_pattern_without_dependency_directories_unless_named(root: Path) -> None:
     write(root, {"web/a.ts": "", "web/deep/b.tsx": "", "node_modules/p/c.ts": "", "tests/test_x.py": ""})
     commit(root)
     async with workshop(root) as shop:
@@ -168,7 +168,7 @@ async def test_files_are_found_by_pattern_with_packages_left_out_unless_named(ro
 
 
 @pytest.mark.promise("tools.grep-files")
-async def test_text_is_found_in_what_the_tree_holds_now(root: Path) -> None:
+async def test_grep_finds_text_in_the_current_files(root: Path) -> None:
     write(root, {"b.txt": "two\n", "c c/d.md": "Two and ümlaut\n", "node_modules/x.txt": "two\n"})
     commit(root)
     async with workshop(root) as shop:
@@ -184,7 +184,7 @@ async def test_text_is_found_in_what_the_tree_holds_now(root: Path) -> None:
         assert not (shop.maker.tree.upper / "hacked").exists()
 
 
-async def test_a_bad_pattern_is_explained_and_a_terrible_one_ends(root: Path) -> None:
+async def test_a_bad_pattern_is_explained_and_a_slow_one_ends(root: Path) -> None:
     async with workshop(root) as shop:
         for pattern in ("(", "[a", "a{2,1}", "(?<x"):
             assert (await shop.refused("grep_files", pattern=pattern)).startswith("grep_files: ")
@@ -204,7 +204,7 @@ async def test_many_matches_and_long_lines_are_bounded(root: Path) -> None:
         assert len(text.encode()) <= MOST_BYTES
 
 
-# -- changing --
+# -- writing --
 
 
 @pytest.mark.promise("tools.write-file")
@@ -233,7 +233,7 @@ async def test_an_edit_replaces_one_place_or_all(root: Path) -> None:
         assert shop.content("many") == "z\ny\nz\nz\n"
 
 
-async def test_an_edit_keeps_the_line_ends_the_mode_and_odd_bytes_of_a_file(root: Path) -> None:
+async def test_an_edit_keeps_line_endings_mode_and_invalid_bytes_of_a_file(root: Path) -> None:
     async with workshop(root) as shop:
         await put(shop, "windows", "one\r\ntwo\r\nthree\r\n")
         await shop.said("edit_file", path="windows", old="one\ntwo", new="1\n2\n2.5")
@@ -246,7 +246,7 @@ async def test_an_edit_keeps_the_line_ends_the_mode_and_odd_bytes_of_a_file(root
         assert (await shop.said("shell", command="./run")).startswith("b\n")
 
 
-async def test_an_edit_that_does_not_fit_shows_what_comes_nearest(root: Path) -> None:
+async def test_an_edit_without_a_match_shows_the_nearest_text(root: Path) -> None:
     async with workshop(root) as shop:
         await put(
             shop, "f.py", "import os\n\n\ndef one(a):\n    return a\n\n\ndef two(b):\n    value = b + 1\n    return b\n"
@@ -268,7 +268,7 @@ async def test_an_edit_that_does_not_fit_shows_what_comes_nearest(root: Path) ->
 
 
 @pytest.mark.promise("tools.shell")
-async def test_a_command_tells_its_output_and_exit_code(root: Path) -> None:
+async def test_a_command_returns_its_output_and_exit_code(root: Path) -> None:
     async with workshop(root) as shop:
         assert await shop.said("shell", command="pwd; echo err >&2; exit 3") == f"{root}\nerr\n[exit code 3]"
         assert await shop.said("shell", command="printf 'no end'") == "no end\n[exit code 0]"
@@ -278,7 +278,7 @@ async def test_a_command_tells_its_output_and_exit_code(root: Path) -> None:
         )
 
 
-async def test_a_command_that_was_killed_says_truthfully_how(root: Path) -> None:
+async def test_a_killed_command_reports_how_it_was_killed(root: Path) -> None:
     async with workshop(root) as shop:
         late = await shop.refused("shell", command="echo begun; cat /dev/zero > /dev/null", timeout_secs=1)
         assert late.startswith("the command was killed after 1 s")
@@ -287,7 +287,7 @@ async def test_a_command_that_was_killed_says_truthfully_how(root: Path) -> None
         assert "9" in killed.text.splitlines()[0] + killed.text.splitlines()[-1]
 
 
-async def test_endless_output_is_bounded_with_its_head_and_tail(root: Path) -> None:
+async def test_endless_output_is_cut_to_its_start_and_end(root: Path) -> None:
     async with workshop(root) as shop:
         text = await shop.said("shell", command="echo first; yes ä | head -c 5000000; echo; echo last")
         assert len(text.encode()) <= MOST_BYTES
@@ -299,7 +299,7 @@ async def test_endless_output_is_bounded_with_its_head_and_tail(root: Path) -> N
         assert len(line.encode()) <= MOST_BYTES
 
 
-async def test_what_a_command_starts_is_dead_when_it_has_answered(root: Path) -> None:
+async def test_processes_started_by_a_command_are_dead_when_it_returns(root: Path) -> None:
     async with workshop(root) as shop:
         await shop.said("shell", command="(while :; do date +%N > beat; done) & while ! test -s beat; do :; done")
         before = shop.content("beat")

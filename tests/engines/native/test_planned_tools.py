@@ -1,4 +1,4 @@
-"""The tools of those who build by a plan, and of those who judge: a tracker to update, a shell that changes nothing."""
+"""The tools of builders with a plan, and of evaluators: a tracker to update, a shell that changes nothing."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +41,7 @@ async def use(shop: Workshop, book: Book | None, **input: Any) -> ToolOutput:
 
 
 @pytest.mark.promise("tools.update-tracker")
-async def test_a_builder_says_how_far_an_item_is(root: Path) -> None:
+async def test_a_builder_updates_the_state_of_an_item(root: Path) -> None:
     book = Book()
     async with workshop(root) as shop:
         assert (await use(shop, book, item=1, state="in_progress")).text == "item 1 is in_progress"
@@ -59,7 +59,7 @@ async def test_a_builder_says_how_far_an_item_is(root: Path) -> None:
         ({"item": 1, "state": "completed", "verify": []}, 'update_tracker has no parameter "verify"'),
     ],
 )
-async def test_what_cannot_be_said_of_an_item_is_an_answer(root: Path, given: dict[str, Any], why: str) -> None:
+async def test_an_invalid_tracker_update_is_answered_with_an_error(root: Path, given: dict[str, Any], why: str) -> None:
     async with workshop(root) as shop:
         outcome = await use(shop, Book(), **given)
     assert (outcome.ok, outcome.text.startswith("ERROR: "), why in outcome.text) == (False, True, True)
@@ -74,7 +74,7 @@ async def test_without_a_plan_there_is_no_tracker(root: Path) -> None:
     assert "update_tracker" not in [tool.name for tool in model.turns[0].tools]
 
 
-async def test_one_who_judges_reads_and_probes_and_changes_nothing(root: Path) -> None:
+async def test_an_evaluator_reads_and_probes_and_changes_nothing(root: Path) -> None:
     ran: list[str] = []
     async with workshop(root) as shop:
 

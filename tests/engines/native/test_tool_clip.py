@@ -1,4 +1,4 @@
-"""Text for a model: bounded, whole characters, head and tail, an honest number of what is missing."""
+"""Text for a model: bounded, complete characters, head and tail, a correct count of what is missing."""
 
 import re
 
@@ -23,11 +23,11 @@ def test_a_clipped_text_fits_and_keeps_both_ends(text: str) -> None:
         assert data.startswith(head.encode())
         assert data.endswith(tail.encode())
         missing = len(data) - len(head.encode()) - len(tail.encode())
-        assert 0 <= missing - int(notice) < 8  # parts of a character at the edges
+        assert 0 <= missing - int(notice) < 8  # partial characters at the edges
 
 
 @given(st.text("aä\n", max_size=400), st.text("bö\n", max_size=400), st.integers(1, 1000))
-def test_what_was_lost_before_is_counted_where_it_was_lost(head: str, tail: str, lost: int) -> None:
+def test_output_lost_before_clipping_is_counted_at_its_position(head: str, tail: str, lost: int) -> None:
     shown = clipped(head + tail, MOST, lost=lost, lost_at=len(head))
     assert len(shown.encode()) <= MOST
     before, notice, after = re.split(r"\n\[… (\d+) bytes left out here …\]\n", shown, maxsplit=1)
@@ -37,23 +37,23 @@ def test_what_was_lost_before_is_counted_where_it_was_lost(head: str, tail: str,
 
 
 @given(ANY)
-def test_cleaned_text_can_be_sent_and_has_no_terminal_codes(text: str) -> None:
+def test_cleaned_text_can_be_encoded_and_has_no_terminal_codes(text: str) -> None:
     assert "\x1b" not in clean(text)
     clean(text).encode()
 
 
 @given(st.binary(max_size=300))
-def test_whatever_a_command_prints_becomes_plain_text(data: bytes) -> None:
+def test_any_output_of_a_command_becomes_plain_text(data: bytes) -> None:
     text = printed(data)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text)
 
 
-def test_colours_titles_and_progress_bars_are_left_out() -> None:
+def test_colours_titles_and_progress_bars_are_removed() -> None:
     assert printed(b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07x\x1b(By\n") == "red xy\n"
     assert printed(b" 10%\r 50%\r100%\r\nnext\r\n") == "100%\nnext\n"
     assert printed(b"working\r") == "working"
 
 
-def test_a_long_line_without_an_end_is_cleaned_in_no_time() -> None:
+def test_a_very_long_line_is_cleaned_quickly() -> None:
     assert len(printed(b"x" * 1_000_000)) == 1_000_000
     assert printed(b"\x1b]" * 100_000) == ""

@@ -1,4 +1,4 @@
-"""Odd files, odd names and odd arguments: what a tool says about them is true, and nothing else is changed."""
+"""Unusual files, names and arguments: the answer of a tool is true, and nothing else is changed."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def content(shop: Workshop, path: str) -> bytes:
     ],
     ids=["CRLF on both sides", "CRLF", "both ends", "BOM", "no last end", "CR", "latin-1"],
 )
-async def test_an_edit_leaves_encoding_and_line_ends_as_they_are(
+async def test_an_edit_keeps_encoding_and_line_endings(
     root: Path, before: bytes, old: str, new: str, after: bytes
 ) -> None:
     async with workshop(root) as shop:
@@ -43,7 +43,7 @@ async def test_an_edit_leaves_encoding_and_line_ends_as_they_are(
         assert content(shop, "f") == after
 
 
-async def test_letters_of_utf8_are_not_mixed_into_a_file_of_another_encoding(root: Path) -> None:
+async def test_utf8_text_is_not_mixed_into_a_file_of_another_encoding(root: Path) -> None:
     async with workshop(root) as shop:
         await put(shop, "latin", b"caf\xe9 one\n")
         assert "latin is not UTF-8" in await shop.refused("edit_file", path="latin", old="one", new="zw\u00f6lf")
@@ -60,13 +60,13 @@ async def test_lines_are_counted_as_grep_counts_them(root: Path) -> None:
         assert "     2| " in await shop.refused("edit_file", path="f", old="needles are here", new="")
 
 
-async def test_a_match_behind_a_carriage_return_keeps_its_path(root: Path) -> None:
+async def test_a_match_after_a_carriage_return_keeps_its_path(root: Path) -> None:
     async with workshop(root) as shop:
         await put(shop, "old-mac", b"one\rtwo\rthree\r")
         assert await shop.said("grep_files", pattern="two") == "a.txt:2:two\nold-mac:1:one two three"
 
 
-async def test_pipes_devices_and_links_in_circles_are_answered_at_once(root: Path) -> None:
+async def test_pipes_devices_and_circular_links_are_answered_at_once(root: Path) -> None:
     async with workshop(root) as shop:
         await shop.said("shell", command="mkfifo pipe; ln -s pipe to-pipe; ln -s b a; ln -s a b; ln -s /dev/zero zero")
         for tool, more in (("read_file", {}), ("grep_files", {"pattern": "x"}), ("write_file", {"content": "x"})):
@@ -78,7 +78,7 @@ async def test_pipes_devices_and_links_in_circles_are_answered_at_once(root: Pat
 
 
 @pytest.mark.parametrize("path", ["./a.txt", "src/../a.txt"])
-async def test_a_match_is_told_by_the_plain_path(root: Path, path: str) -> None:
+async def test_a_match_is_reported_with_its_plain_path(root: Path, path: str) -> None:
     async with workshop(root) as shop:
         assert await shop.said("grep_files", pattern="two", path=path) == "a.txt:2:two"
 
@@ -93,12 +93,12 @@ async def test_a_match_is_told_by_the_plain_path(root: Path, path: str) -> None:
     ],
     ids=["lines", "NUL", "half a character", "long"],
 )
-async def test_a_pattern_that_no_search_can_have_is_explained(root: Path, pattern: str, told: str) -> None:
+async def test_an_impossible_search_pattern_is_explained(root: Path, pattern: str, told: str) -> None:
     async with workshop(root) as shop:
         assert await shop.refused("grep_files", pattern=pattern) == told
 
 
-async def test_a_search_that_could_not_see_all_does_not_say_that_there_is_nothing(root: Path) -> None:
+async def test_an_incomplete_search_does_not_report_no_matches(root: Path) -> None:
     async with workshop(root) as shop:
         await shop.said("shell", command="echo secret > closed; chmod 000 closed")
         text = await shop.said("grep_files", pattern="secret")
@@ -116,30 +116,30 @@ async def test_names_that_look_like_patterns_are_found(root: Path) -> None:
 @pytest.mark.parametrize(
     ("tool", "more"), [("read_file", {}), ("write_file", {"content": ""}), ("edit_file", {"old": "a", "new": "b"})]
 )
-async def test_an_empty_path_is_named_as_such(root: Path, tool: str, more: dict[str, str]) -> None:
+async def test_an_empty_path_is_reported_as_empty(root: Path, tool: str, more: dict[str, str]) -> None:
     async with workshop(root) as shop:
         assert await shop.refused(tool, path=" ", **more) == f"{tool}: path is empty"
 
 
-async def test_a_path_that_ends_in_a_slash_is_no_file(root: Path) -> None:
+async def test_a_path_that_ends_in_a_slash_is_not_a_file(root: Path) -> None:
     async with workshop(root) as shop:
         assert "is a directory; name a file in it" in await shop.refused("write_file", path="new/", content="x")
         assert "new" not in await shop.said("list_dir")
 
 
-def test_a_terminal_code_without_an_end_hides_no_more_than_its_line() -> None:
+def test_an_unterminated_terminal_code_hides_at_most_its_line() -> None:
     assert clean("a\x1b]0;title\nb\n") == "a\nb\n"
 
 
 @pytest.mark.parametrize("text", ["", "a", "a\n", "a\n\nb", "\n", "a\r\nb\r\n", "a\x0cb\n"])
-def test_lines_joined_are_the_text(text: str) -> None:
+def test_the_joined_lines_equal_the_text(text: str) -> None:
     assert "".join(lines_of(text)) == text.replace("\r\n", "\n")
 
 
 # -- many and large calls --
 
 
-async def test_a_hundred_calls_of_one_turn_are_carried_out_and_told_in_their_order(root: Path) -> None:
+async def test_a_hundred_calls_of_one_turn_run_and_are_reported_in_order(root: Path) -> None:
     async with workshop(root) as shop:
         wanted = [read("a.txt") if number % 10 else shell(f"echo {number}") for number in range(100)]
         attempt = await shop.attempt(script(calls(*wanted), done()))
@@ -149,7 +149,7 @@ async def test_a_hundred_calls_of_one_turn_are_carried_out_and_told_in_their_ord
         assert [result["id"] for result in shop.pages.told("tool_result")] == made
 
 
-async def test_calls_that_are_together_too_large_for_the_log_are_not_carried_out_and_the_rest_is(root: Path) -> None:
+async def test_calls_that_exceed_the_log_limit_together_do_not_run_and_the_rest_does(root: Path) -> None:
     async with workshop(root) as shop:
         big = ("write_file", {"path": "big", "content": "x" * MOST_INPUT})
         await shop.attempt(script(calls(read("a.txt"), big, shell("echo on")), done()))
@@ -158,12 +158,12 @@ async def test_calls_that_are_together_too_large_for_the_log_are_not_carried_out
         assert "big" not in await shop.said("list_dir")
 
 
-def test_a_reply_within_bounds_is_left_as_it_is() -> None:
+def test_a_reply_within_bounds_is_not_changed() -> None:
     reply = Reply(text="\u00e9", calls=(Call("1", "shell", {"command": "ls"}),), raw=[{"type": "thinking"}])
     assert bounded(reply) == reply
 
 
-def test_a_text_that_is_too_long_is_cut_and_its_own_form_given_up() -> None:
+def test_an_overlong_reply_text_is_cut_and_loses_its_provider_form() -> None:
     reply = bounded(Reply(text="\u00e9" * MOST_TEXT, raw=["\u00e9" * MOST_TEXT]))
     assert len(reply.text.encode()) <= MOST_TEXT
     assert reply.raw is None

@@ -1,4 +1,4 @@
-"""Patterns for paths: what they mean, and that none of them takes long."""
+"""Patterns for paths: their meaning, and that none takes long."""
 
 import re
 
@@ -29,7 +29,7 @@ from donewhen.engines.native.tools.globs import MOST_BRACES, expanded, matcher
         ("a**b", ["axxb", "ab"], ["a/b"]),
     ],
 )
-def test_a_pattern_means_what_people_expect(pattern: str, fits: list[str], does_not: list[str]) -> None:
+def test_a_glob_matches_as_expected(pattern: str, fits: list[str], does_not: list[str]) -> None:
     matches = matcher(pattern)
     assert [path for path in fits if not matches(path)] == []
     assert [path for path in does_not if matches(path)] == []
@@ -42,7 +42,7 @@ PARTS = st.lists(st.sampled_from(["a", "b", "*", "?", "**"]), min_size=1, max_si
     st.lists(PARTS, min_size=2, max_size=4).map("/".join),
     st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join),
 )
-def test_matching_agrees_with_a_regular_expression(pattern: str, path: str) -> None:
+def test_glob_matching_agrees_with_a_regular_expression(pattern: str, path: str) -> None:
     parts = [
         "(?:[^/]+/)*" if part == "**" else re.sub(r"\*+", "[^/]*", part).replace("?", "[^/]") + "/"
         for part in pattern.split("/")
@@ -51,15 +51,15 @@ def test_matching_agrees_with_a_regular_expression(pattern: str, path: str) -> N
 
 
 @given(st.text("ab*?[]!-{},/\\", max_size=20), st.text("ab/-]", max_size=20))
-def test_no_pattern_is_refused(pattern: str, path: str) -> None:
+def test_every_glob_pattern_is_accepted(pattern: str, path: str) -> None:
     matcher(pattern)(path)
 
 
-def test_a_terrible_pattern_is_answered_all_the_same() -> None:
+def test_a_pathological_glob_pattern_is_answered() -> None:
     assert not matcher("*a" * 100 + "b")("a" * 255)
     assert not matcher("**/a/" * 100 + "b")("a/" * 1000 + "c")
 
 
-def test_braces_do_not_grow_without_bound() -> None:
+def test_brace_expansion_is_bounded() -> None:
     assert len(expanded("{a,b}" * 30)) <= 2 * MOST_BRACES
     assert sorted(expanded("{a,{b,c}}d")) == ["ad", "bd", "cd"]

@@ -1,4 +1,4 @@
-"""The input of tools: what is let through is what a tool takes, and whatever else comes is named."""
+"""The input of tools: accepted input fits the tool, and everything else is named."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_the_schema_says_the_same_as_the_check(name: str) -> None:
 
 
 @given(st.sampled_from(list(PROMISED)), st.dictionaries(NAMES, VALUES, max_size=4))
-def test_what_passes_the_check_has_the_right_form_and_the_rest_is_named(tool: str, given_input: dict[str, Any]) -> None:
+def test_accepted_arguments_have_the_right_type_and_others_are_named(tool: str, given_input: dict[str, Any]) -> None:
     takes = {one.name: one for one in TABLE[tool].parameters}
     try:
         passed = TABLE[tool].checked(given_input)

@@ -1,4 +1,4 @@
-"""A model that sends a command which the parser does not get through: it is told, and the work goes on."""
+"""A model sends a command that stalls the parser: it gets an error, and the work continues."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 STALLING = "true e| | " + "true | " * 80 + "${x:-true | ${x:-true | git push"
 
 
-async def test_a_command_that_the_parser_stalls_at_is_denied_and_the_next_one_runs(root: Path) -> None:
+async def test_a_command_that_stalls_the_parser_is_denied_and_the_next_one_runs(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(calls(shell(STALLING)), calls(shell("touch it")), done())
         assert (await shop.attempt(model)).stop == "done"
@@ -20,7 +20,7 @@ async def test_a_command_that_the_parser_stalls_at_is_denied_and_the_next_one_ru
         assert (shop.maker.tree.upper / "it").exists()
 
 
-async def test_a_person_may_let_a_command_run_that_the_parser_stalls_at(root: Path) -> None:
+async def test_a_person_may_allow_a_command_that_stalls_the_parser(root: Path) -> None:
     async with workshop(root) as shop:
         shop.person = person = Person(["yes"])
         await shop.attempt(script(calls(shell(f"touch it; exit; {STALLING}")), done()))
@@ -28,7 +28,7 @@ async def test_a_person_may_let_a_command_run_that_the_parser_stalls_at(root: Pa
         assert shop.pages.told("policy_denied") == []
 
 
-async def test_a_command_that_is_not_plain_is_understood_all_the_same(root: Path) -> None:
+async def test_a_complex_command_is_parsed(root: Path) -> None:
     async with workshop(root) as shop:
         assert "git-push" in await shop.refused("shell", command="echo …; git push")
         assert await shop.said("shell", command="echo …") == "…\n[exit code 0]"

@@ -1,4 +1,4 @@
-"""What a test of the native engine needs: a real tree with its sandbox, a notebook in memory, a model with a script."""
+"""Parts for tests of the native engine: a real tree with its sandbox, a notebook in memory, a scripted model."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -21,12 +21,12 @@ FILES = {"a.txt": "one\ntwo\nthree\n", "src/app.py": "def add(a, b):\n    return
 
 
 class Crash(BaseException):
-    """Stands for the death of the process: nobody may catch it."""
+    """Stands for a crash of the process: no code may catch it."""
 
 
 @dataclass
 class Pages:
-    """A notebook in memory. `watch` is told of each write, before and after it; it may raise."""
+    """A notebook in memory. `watch` is called before and after each write; it may raise."""
 
     pages: list[Note] = field(default_factory=list[Note])
     events: list[Event] = field(default_factory=list[Event])
@@ -54,7 +54,7 @@ class Pages:
 
 @dataclass
 class Purse:
-    """A meter with so many turns in it."""
+    """A budget with so many turns."""
 
     turns: int = 1000
     tokens: int = 0
@@ -84,7 +84,7 @@ class Person:
 
 @dataclass
 class Heard:
-    """A model that remembers what it was asked."""
+    """A model that keeps its requests."""
 
     model: Model
     turns: list[Turn] = field(default_factory=list[Turn])
@@ -100,7 +100,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Failing:
-    """A model that only fails."""
+    """A model that always fails."""
 
     kind: str = "network"
     final: bool = False
@@ -113,7 +113,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Until:
-    """A model whose quota is used up at some turn."""
+    """A model whose quota is exhausted at some turn."""
 
     model: Model
     turn: int
@@ -186,7 +186,7 @@ class Workshop:
         return await engine.attempt(self.job(**job), emit=self.pages.events.append)
 
     async def use(self, tool: str, **input: Any) -> ToolOutput:
-        """One tool by itself."""
+        """One tool alone."""
         return await carry_out(Call("id", tool, input), ToolContext(self.maker, self.rules, self.person))
 
     async def said(self, tool: str, **input: Any) -> str:
@@ -195,7 +195,7 @@ class Workshop:
         return outcome.text
 
     async def refused(self, tool: str, **input: Any) -> str:
-        """The reason of a failure, which must have the promised form."""
+        """Return the reason of a failure, which must have the promised form."""
         outcome = await self.use(tool, **input)
         assert not outcome.ok
         assert outcome.text.startswith("ERROR: ")

@@ -1,4 +1,4 @@
-"""Evaluations as evaluators write them: every rule stands by itself, and what is not whole is never a pass."""
+"""Evaluations as evaluators write them: every rule counts alone, and an incomplete one is never a pass."""
 
 import json
 from typing import Any
@@ -61,7 +61,7 @@ def scored(**changed: Any) -> dict[str, Any]:
 # -- the rules --
 
 
-def test_an_evaluation_passes_when_nothing_stands_against_it() -> None:
+def test_an_evaluation_without_objections_passes() -> None:
     evaluation = evaluated()
     assert evaluation.failed_rules() == ()
     assert evaluation.passed
@@ -69,12 +69,12 @@ def test_an_evaluation_passes_when_nothing_stands_against_it() -> None:
 
 
 @pytest.mark.parametrize("verdict", ["pass", "PASS", " Pass\n"])
-def test_a_pass_is_a_pass_in_any_case(verdict: str) -> None:
+def test_a_pass_is_accepted_in_upper_or_lower_case(verdict: str) -> None:
     assert evaluated(verdict=verdict).passed
 
 
 @pytest.mark.parametrize("verdict", ["fail", "FAIL", "Fail "])
-def test_a_verdict_of_fail_is_no_pass_whatever_the_scores(verdict: str) -> None:
+def test_a_fail_verdict_is_not_a_pass_for_any_scores(verdict: str) -> None:
     assert evaluated(verdict=verdict).failed_rules() == ("verdict is fail",)
 
 
@@ -109,29 +109,31 @@ def test_a_score_of_four_or_more_is_enough(score: float) -> None:
         ),
     ],
 )
-def test_no_high_severity_finding_may_be_counted_or_listed(count: float, findings: Any, rules: tuple[str, ...]) -> None:
+def test_a_counted_or_listed_high_severity_finding_prevents_a_pass(
+    count: float, findings: Any, rules: tuple[str, ...]
+) -> None:
     evaluation = evaluated(high_severity_findings=count, findings=findings)
     assert evaluation.failed_rules() == rules
     assert not evaluation.passed
 
 
-def test_findings_of_lower_severity_do_not_stand_against_a_pass() -> None:
+def test_findings_of_lower_severity_do_not_prevent_a_pass() -> None:
     assert evaluated(findings=[LOW, {"severity": "Medium", "title": "slow"}]).passed
 
 
-def test_each_unmet_item_stands_against_a_pass() -> None:
+def test_every_unmet_item_prevents_a_pass() -> None:
     evaluation = evaluated(unmet_contract_items=["no --page", {"item": 2, "why": "no docs"}, "no --page", " ", None])
     assert evaluation.failed_rules() == ("unmet: no --page", "unmet: item: 2; why: no docs")
 
 
-def test_risks_and_required_updates_do_not_stand_against_a_pass() -> None:
+def test_risks_and_required_updates_do_not_prevent_a_pass() -> None:
     evaluation = evaluated(residual_risks=["slow"], required_tracker_updates=[{"item": 1, "state": "completed"}])
     assert evaluation.passed
     assert evaluation.risks == ("slow",)
     assert evaluation.tracker_updates == ("item: 1; state: completed",)
 
 
-def test_every_failed_rule_is_told_after_the_summary() -> None:
+def test_every_failed_rule_is_listed_after_the_summary() -> None:
     scores = scored(functionality=3, code_quality=2)
     evaluation = evaluated(verdict="fail", scorecard=scores, findings=[HIGH], unmet_contract_items=["docs"])
     assert evaluation.told() == (
@@ -176,7 +178,7 @@ def test_a_verdict_that_is_neither_pass_nor_fail_is_malformed(verdict: Any) -> N
 @pytest.mark.parametrize(
     "score", [None, "4", True, float("nan"), float("inf"), 0, 0.99, 5.01, 6, -4, 10**400, [4], {"score": 4}]
 )
-def test_a_score_that_is_no_number_from_one_to_five_is_malformed(name: str, score: Any) -> None:
+def test_a_score_that_is_not_a_number_from_one_to_five_is_malformed(name: str, score: Any) -> None:
     assert issue_with(scorecard=scored(**{name: score})) == f"scorecard.{name} must be a number from 1 to 5"
 
 
@@ -187,20 +189,20 @@ def test_a_missing_score_is_malformed(name: str) -> None:
 
 
 @pytest.mark.parametrize("scorecard", [None, [4, 4, 4, 4], "4/5", 4])
-def test_a_scorecard_that_is_none_is_malformed(scorecard: Any) -> None:
+def test_a_scorecard_of_the_wrong_type_is_malformed(scorecard: Any) -> None:
     assert issue_with(scorecard=scorecard).startswith("scorecard must be an object with contract_fidelity, ")
     assert issue_without("scorecard").endswith("not nothing")
 
 
 @pytest.mark.parametrize("count", [None, -1, 1.5, "0", True, float("nan"), float("inf"), 1001, [], 10**400])
-def test_a_count_that_is_no_whole_number_is_malformed(count: Any) -> None:
+def test_a_count_that_is_not_a_whole_number_is_malformed(count: Any) -> None:
     words = "high_severity_findings must be a whole number from 0 to 1000"
     assert issue_with(high_severity_findings=count) == words
     assert issue_without("high_severity_findings") == words
 
 
 @pytest.mark.parametrize("key", ["findings", "unmet_contract_items"])
-def test_a_list_that_is_missing_or_none_is_malformed(key: str) -> None:
+def test_a_missing_list_or_one_of_the_wrong_type_is_malformed(key: str) -> None:
     assert issue_without(key) == f"{key} must be a list; an empty one when there is nothing to say"
     assert issue_with(**{key: "none"}) == f"{key} must be a list, not 'none'"
     assert issue_with(**{key: {}}) == f"{key} must be a list, not an object"
@@ -225,18 +227,18 @@ def test_a_list_that_is_missing_or_none_is_malformed(key: str) -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_finding_that_is_not_whole_is_malformed(finding: Any, words: str) -> None:
+def test_an_incomplete_finding_is_malformed(finding: Any, words: str) -> None:
     assert issue_with(findings=[finding]).startswith(words)
 
 
 @pytest.mark.parametrize("summary", [None, "", " \n", "\0", 3, ["well"]])
-def test_a_summary_that_is_no_text_is_malformed(summary: Any) -> None:
+def test_a_summary_that_is_not_text_is_malformed(summary: Any) -> None:
     assert issue_with(summary=summary).startswith("summary must be text")
     assert issue_without("summary") == "summary must be text that is not blank"
 
 
 @pytest.mark.parametrize("entry", [{}, [], [[]], {"why": None}, [[[[["deep"]]]]]])
-def test_an_unmet_item_without_words_is_malformed_and_not_passed_over(entry: Any) -> None:
+def test_an_unmet_item_without_text_is_malformed_and_not_ignored(entry: Any) -> None:
     assert issue_with(unmet_contract_items=[entry]).startswith("unmet_contract_items[0] must be text")
 
 
@@ -248,11 +250,11 @@ def test_risks_and_required_updates_may_be_missing_but_are_lists(key: str) -> No
 
 
 @pytest.mark.parametrize("key", ["findings", "unmet_contract_items", "residual_risks", "required_tracker_updates"])
-def test_more_than_anybody_reads_is_malformed(key: str) -> None:
+def test_too_many_findings_are_malformed(key: str) -> None:
     assert "at most 100 are allowed" in issue_with(**{key: [LOW] * (MOST_ENTRIES + 1)})
 
 
-def test_every_reason_is_told_at_once() -> None:
+def test_all_reasons_are_reported_together() -> None:
     told: dict[str, Any] = {"verdict": "maybe", "scorecard": scored(functionality="5"), "findings": [{}]}
     assert issues_in(json.dumps(told)) == (
         "verdict must be 'pass' or 'fail', not 'maybe'",
@@ -265,26 +267,26 @@ def test_every_reason_is_told_at_once() -> None:
     )
 
 
-# -- what others get of it --
+# -- results for others --
 
 
-def test_a_fence_and_words_around_an_evaluation_do_not_matter() -> None:
+def test_a_fence_and_text_around_an_evaluation_are_ignored() -> None:
     assert evaluation_in(f"I looked at {{everything}}.\n```json\n{json.dumps(GOOD)}\n```\nBye.") == evaluated()
 
 
-def test_probes_are_the_commands_of_findings_each_once() -> None:
+def test_probes_are_the_commands_of_findings_without_repetition() -> None:
     commands = [{"command": "sh a"}, {"probe": "sh b"}, {"command": "sh a", "probe": "sh c"}, {"command": " "}, {}]
     evaluation = evaluated(findings=[LOW | more for more in commands])
     assert evaluation.probes == ("sh a", "sh b")
 
 
-def test_details_that_are_no_text_are_put_into_words() -> None:
+def test_details_that_are_not_text_are_converted_to_text() -> None:
     details = ["plain\nwords", {"file": "a.py", "line": 3}, ["one", None, "two"], None, 4]
     found = evaluated(findings=[LOW | {"detail": detail} for detail in details]).findings
     assert [one.detail for one in found] == ["plain\nwords", "file: a.py; line: 3", "one, two", "", "4"]
 
 
-def test_people_read_verdict_scores_findings_and_what_is_missing() -> None:
+def test_the_text_for_people_shows_verdict_scores_findings_and_unmet_items() -> None:
     finding = HIGH | {"detail": "on empty input\n\nalways", "command": "list ''"}
     changed = {"high_severity_findings": 1, "scorecard": scored(functionality=2.5), "unmet_contract_items": ["docs"]}
     evaluation = evaluated(
@@ -335,13 +337,13 @@ All is well.
     )
 
 
-def test_an_evaluation_with_nothing_to_say_is_short() -> None:
+def test_an_evaluation_without_findings_is_short() -> None:
     text = evaluated().rendered(1)
     assert text.startswith("# Evaluation 1: passed\n\nVerdict of the evaluator: pass\n\nAll is well.\n")
     assert "##" not in text
 
 
-def test_words_lose_control_characters_and_halves_of_pairs() -> None:
+def test_text_loses_control_characters_and_lone_surrogates() -> None:
     odd = "a\0\x1b\ud800b"
     evaluation = evaluated(
         summary=odd,
@@ -353,7 +355,7 @@ def test_words_lose_control_characters_and_halves_of_pairs() -> None:
     assert evaluation.findings == (Finding("low", "a\ufffdb", "a\ufffdb", "a\ufffdb"),)
 
 
-# -- whatever comes --
+# -- property tests --
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
@@ -384,7 +386,7 @@ odd_replies = st.tuples(st.sampled_from(sorted(GOOD)), json_values).map(lambda o
     | st.text()
     | st.text(alphabet='{}[]":, \n\\verdict1', max_size=60)
 )
-def test_whatever_comes_it_is_an_evaluation_that_can_be_kept_or_malformed(reply: str) -> None:
+def test_any_reply_is_an_evaluation_that_can_be_stored_or_malformed(reply: str) -> None:
     try:
         evaluation = evaluation_in(reply)
     except InvalidReply as malformed:
@@ -398,7 +400,7 @@ def test_whatever_comes_it_is_an_evaluation_that_can_be_kept_or_malformed(reply:
 
 @settings(deadline=None, max_examples=examples(150))
 @given(plausible)
-def test_a_pass_is_what_all_the_rules_say_together(told: dict[str, Any]) -> None:
+def test_a_pass_needs_all_rules(told: dict[str, Any]) -> None:
     told |= {"unmet_contract_items": [str(one) for one in told["unmet_contract_items"]]}
     told |= {
         "summary": "s",

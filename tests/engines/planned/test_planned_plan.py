@@ -1,4 +1,4 @@
-"""Plans as planners write them: gaps are filled and named, mistakes are told all at once, coverage is not made up."""
+"""Plans as planners write them: gaps are filled and named, errors are reported together, coverage is not invented."""
 
 import json
 from typing import Any
@@ -63,10 +63,10 @@ def with_items(*items: PlanItem, checks: tuple[Any, ...] = (), unverified: tuple
     return Plan(title="t", spec="s", contract_words="c", checks=checks, items=items, unverified=unverified)
 
 
-# -- a whole plan --
+# -- a complete plan --
 
 
-def test_a_whole_plan_is_taken_as_it_is() -> None:
+def test_a_complete_plan_is_read_unchanged() -> None:
     plan = planned()
     assert plan == Plan(
         title="Paging",
@@ -79,25 +79,25 @@ def test_a_whole_plan_is_taken_as_it_is() -> None:
     )
 
 
-def test_a_fence_and_words_around_a_plan_do_not_matter() -> None:
+def test_a_fence_and_text_around_a_plan_are_ignored() -> None:
     reply = f"Here {{it}} is:\n```json\n{json.dumps(WHOLE)}\n```\nDone."
     assert plan_in(reply, INTENT, DETECTED) == planned()
 
 
-def test_further_keys_of_a_check_are_passed_on_as_they_are() -> None:
+def test_other_keys_of_a_check_are_passed_on_unchanged() -> None:
     more = {"expect_exit_zero": False, "quarantine": {"reason": "flaky", "until": "2026-12-31"}, "dir": ".", "x": [1]}
     (check,) = planned(checks=[{"name": "a", "command": "b", **more}]).checks
     assert check == {"name": "a", "command": "b", **more}
     assert type(planned().checks[0]["timeout_secs"]) is int
 
 
-def test_item_numbers_that_a_check_covers_are_whole_and_told_once() -> None:
+def test_item_numbers_covered_by_a_check_are_whole_and_unique() -> None:
     (check,) = planned(checks=[{"name": "a", "command": "b", "covers": [1.0, 1]}]).checks
     assert check["covers"] == [1]
     assert type(check["covers"][0]) is int
 
 
-# -- what is left out --
+# -- missing parts --
 
 
 @pytest.mark.parametrize("blank", [None, "", " \n\t", "\0"])
@@ -120,7 +120,7 @@ def test_a_title_from_a_long_intent_has_72_characters() -> None:
 
 
 @pytest.mark.parametrize("blank", [None, "", " "])
-def test_blank_contract_words_are_made_from_the_items(blank: Any) -> None:
+def test_a_blank_contract_text_is_made_from_the_items(blank: Any) -> None:
     plan = planned(contract_markdown=blank)
     assert "1. add it: pages work\n   - `pytest -q`" in plan.contract_words
     assert plan.filled == ()
@@ -134,35 +134,35 @@ def test_a_blank_description_is_the_intent(blank: Any) -> None:
 
 
 @pytest.mark.parametrize("blank", [None, "", " "])
-def test_a_blank_outcome_is_a_stock_sentence(blank: Any) -> None:
+def test_a_blank_outcome_becomes_a_standard_sentence(blank: Any) -> None:
     plan = planned(items=[WHOLE["items"][0], WHOLE["items"][0] | {"outcome": blank}])
     assert plan.items[1].outcome == STOCK_OUTCOME
     assert plan.filled == ("item 2: default outcome",)
 
 
 @pytest.mark.parametrize("blank", [None, [], ["", " \n"]])
-def test_no_verify_command_means_those_that_were_detected(blank: Any) -> None:
+def test_an_item_without_verify_commands_gets_the_detected_ones(blank: Any) -> None:
     plan = planned(items=[WHOLE["items"][0] | {"verify": blank}])
     assert plan.items[0].verify == ("make test", "ruff check")
     assert plan.items[0].is_detected
     assert plan.filled == ("item 1: verify as detected",)
 
 
-def test_no_verify_command_and_none_detected_is_said() -> None:
+def test_an_item_without_any_verify_command_says_so() -> None:
     plan = planned([], items=[WHOLE["items"][0] | {"verify": []}])
     assert (plan.items[0].verify, plan.items[0].is_detected) == ((), False)
     assert plan.filled == ("item 1: verify is empty, nothing was detected",)
 
 
 @pytest.mark.parametrize("blank", [None, []])
-def test_no_items_are_one_item_made_from_the_intent(blank: Any) -> None:
+def test_a_plan_without_items_gets_one_item_made_from_the_intent(blank: Any) -> None:
     plan = planned(items=blank, checks=None)
     (only,) = plan.items
     assert (only.description, only.outcome) == ("add paging to the list with --page", STOCK_OUTCOME)
     assert plan.filled == ("no items: one made from the intent",)
 
 
-def test_the_plan_of_whoever_has_none_says_so() -> None:
+def test_the_plan_used_when_there_is_none_says_so() -> None:
     plan = one_item(INTENT, DETECTED)
     assert [one.description for one in plan.items] == ["add paging to the list with --page"]
     assert (plan.items[0].verify, plan.items[0].is_detected) == (("make test", "ruff check"), True)
@@ -170,7 +170,7 @@ def test_the_plan_of_whoever_has_none_says_so() -> None:
     assert plan.filled == ("no plan could be read: the intent is the only item",)
 
 
-# -- what is wrong --
+# -- errors --
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_reply_without_a_plan_is_malformed(reply: str, words: str) -> None:
         ({"checks": [{"name": "a", "command": ["x"]}]}, "checks[0].command must be text, not a list"),
     ],
 )
-def test_a_wrong_type_is_told_with_its_place(changed: dict[str, Any], issue: str) -> None:
+def test_a_wrong_type_is_reported_with_its_key(changed: dict[str, Any], issue: str) -> None:
     assert issue_with(**changed) == issue
 
 
@@ -232,16 +232,16 @@ def test_a_check_covers_numbers_of_items_that_are_there(covers: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")], {"a": float("nan")}])
-def test_a_number_that_cannot_be_written_down_is_an_issue(value: Any) -> None:
+def test_a_number_that_cannot_be_stored_is_an_issue(value: Any) -> None:
     assert "checks[0].x is not a number" in issue_with(checks=[{"name": "a", "command": "b", "x": value}])
 
 
-def test_what_is_nested_deeply_in_a_check_is_an_issue() -> None:
+def test_deep_nesting_in_a_check_is_an_issue() -> None:
     deep = json.loads("[" * 50 + "]" * 50)
     assert issue_with(checks=[{"name": "a", "command": "b", "x": deep}]) == "checks[0].x is nested too deeply"
 
 
-def test_all_issues_are_told_at_once_and_very_many_are_counted() -> None:
+def test_all_issues_are_reported_together_and_very_many_are_counted() -> None:
     assert issues_of({"items": [1, {"verify": 2, "files": 3}], "checks": [{}], "spec_markdown": 4}) == (
         "spec_markdown must be text, not a number",
         "items[0] must be an object, not a number",
@@ -262,14 +262,14 @@ def test_all_issues_are_told_at_once_and_very_many_are_counted() -> None:
     ("key", "entry", "most"),
     [("items", {"description": "a"}, MOST_ITEMS), ("checks", {"name": "a", "command": "b"}, MOST_CHECKS)],
 )
-def test_more_than_anybody_can_oversee_is_an_issue(key: str, entry: dict[str, str], most: int) -> None:
+def test_too_many_items_are_an_issue(key: str, entry: dict[str, str], most: int) -> None:
     assert planned(**{key: [entry] * most})
     issue = issue_with(**{key: [entry] * (most + 1)})
     assert issue == f"{key} has {most + 1} entries, at most {most} are allowed; make fewer"
 
 
 @pytest.mark.parametrize(("key", "most"), [("verify", MOST_COMMANDS), ("files", MOST_FILES)])
-def test_an_item_has_so_many_commands_and_files(key: str, most: int) -> None:
+def test_the_number_of_commands_and_files_of_an_item_is_limited(key: str, most: int) -> None:
     many = [f"x{number}" for number in range(most + 1)]
     assert planned(items=[{key: many[:-1]}])
     assert issue_with(items=[{key: many}]).startswith(f"items[0].{key} has {most + 1} entries")
@@ -283,7 +283,7 @@ def test_a_command_is_never_cut() -> None:
 
 
 @pytest.mark.parametrize("key", ["spec_markdown", "contract_markdown"])
-def test_a_long_text_is_cut_and_the_cut_is_said(key: str) -> None:
+def test_a_long_text_is_cut_with_a_note(key: str) -> None:
     plan = planned(**{key: "x" * (LONGEST_SPEC + 1)})
     text = plan.spec if key == "spec_markdown" else plan.contract_words
     assert len(text) == LONGEST_SPEC
@@ -291,7 +291,7 @@ def test_a_long_text_is_cut_and_the_cut_is_said(key: str) -> None:
     assert plan.filled == (f"{key} cut at 65,536 characters",)
 
 
-def test_long_lines_are_cut_and_the_cuts_are_said() -> None:
+def test_long_lines_are_cut_with_a_note() -> None:
     long = "x" * (LONGEST_LINE + 1)
     entry = {"description": long, "outcome": long, "verify": ["v"]}
     plan = planned(items=[entry], task_title=long, not_verified=[long])
@@ -304,7 +304,7 @@ def test_long_lines_are_cut_and_the_cuts_are_said() -> None:
     }
 
 
-def test_control_characters_and_halves_of_pairs_never_get_through() -> None:
+def test_control_characters_and_lone_surrogates_are_removed() -> None:
     odd = "a\0\x1b\ud800\u202eb"
     check = {"name": odd, "command": odd, odd: odd, "x": {odd: [odd]}}
     entry = {"description": odd, "outcome": odd, "files": [odd], "verify": [odd]}
@@ -316,7 +316,7 @@ def test_control_characters_and_halves_of_pairs_never_get_through() -> None:
         assert "\\u00" not in written
 
 
-# -- what no check covers --
+# -- uncovered items --
 
 
 @pytest.mark.parametrize(
@@ -357,11 +357,11 @@ def test_an_item_is_not_covered_by_a_command_that_does_not_depend_on_it(command:
     assert uncovered(with_items(item("d", "o", "pytest -q")), [command]) == ("o",)
 
 
-def test_a_chain_that_an_item_has_itself_is_covered_as_a_whole() -> None:
+def test_a_command_chain_of_an_item_is_covered_only_as_a_whole() -> None:
     assert uncovered(with_items(item("d", "o", "a || b; c")), ["a ||  b; c"]) == ()
 
 
-def test_what_was_detected_covers_no_item() -> None:
+def test_a_detected_check_covers_no_item() -> None:
     assert uncovered(with_items(item("d", "o", "pytest -q", is_detected=True)), ["pytest -q"]) == ("o",)
 
 
@@ -371,13 +371,13 @@ def test_an_item_is_covered_by_a_check_that_names_it() -> None:
     assert uncovered(with_items(*items, checks=checks), []) == ("o1", "o3")
 
 
-def test_each_thing_that_is_not_covered_is_told_once_and_the_planners_own_last() -> None:
+def test_everything_not_covered_is_listed_once_with_the_planner_s_own_list_last() -> None:
     items = item("d1", "same"), item("d2", STOCK_OUTCOME), item("d3", "same")
     plan = with_items(*items, unverified=("speed", "same", "speed"))
     assert uncovered(plan, []) == ("same", f"d2: {STOCK_OUTCOME}", "speed")
 
 
-# -- whatever comes --
+# -- property tests --
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
@@ -407,7 +407,7 @@ odd = st.dictionaries(st.sampled_from(["items", "spec_markdown", "checks", "task
 
 @settings(deadline=None, max_examples=examples(200))
 @given((plans | odd | json_values).map(json.dumps) | st.text(alphabet='{}[]":, \n\\items1'), st.text(), st.text())
-def test_whatever_comes_it_is_a_plan_that_can_be_kept_or_lines_that_say_why_not(
+def test_any_reply_is_a_plan_that_can_be_stored_or_lines_with_the_reasons(
     reply: str, intent: str, detected: str
 ) -> None:
     try:
@@ -425,7 +425,7 @@ def test_whatever_comes_it_is_a_plan_that_can_be_kept_or_lines_that_say_why_not(
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.text(alphabet="ab '\"&|;\\#()\n", max_size=12), max_size=4), st.text(alphabet="ab '\"&", max_size=8))
-def test_coverage_is_asked_of_any_commands(commands: list[str], verify: str) -> None:
+def test_coverage_works_for_any_commands(commands: list[str], verify: str) -> None:
     plan = with_items(item("d", "o", verify))
     assert uncovered(plan, [*commands, verify]) == ()
     assert uncovered(plan, commands) in ((), ("o",))

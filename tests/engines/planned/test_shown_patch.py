@@ -1,4 +1,4 @@
-"""Patches cut for readers: every file is named, large ones never starve small ones, and what is missing is said."""
+"""Patches cut for readers: every file is named, large files leave space for small ones, and cuts are reported."""
 
 import re
 
@@ -10,7 +10,7 @@ from donewhen.engines.planned.trim_patch import LEAST_SHOWN, LONGEST_NAME, shown
 from tiers import examples
 
 BOUND_PER_FILE = 2 * LONGEST_NAME + 60
-"""The name of a file and the words about what was cut."""
+"""The name of a file and the note about the cut."""
 BOUND = 120
 
 
@@ -36,16 +36,16 @@ def cut_of(shown: str) -> tuple[int, int, int]:
     return int(match[1]), int(match[2]), int(match[3].replace(",", ""))
 
 
-def test_a_small_patch_is_shown_as_it_is() -> None:
+def test_a_small_patch_is_shown_unchanged() -> None:
     patch = section("a.py", 3) + section("d/b c.py", 2)
     assert shown_patch(patch) == patch
 
 
-def test_no_patch_is_nothing() -> None:
+def test_an_empty_patch_gives_empty_text() -> None:
     assert shown_patch("") == ""
 
 
-def test_a_large_file_keeps_its_head_and_its_tail_and_says_what_is_missing() -> None:
+def test_a_large_file_keeps_its_start_and_end_and_says_what_is_missing() -> None:
     patch = section("a.py", 1000) + section("b.py", 2)
     shown = shown_patch(patch, per_file=1000)
     assert shown.startswith(
@@ -58,20 +58,20 @@ def test_a_large_file_keeps_its_head_and_its_tail_and_says_what_is_missing() -> 
     assert len(shown) < len(section("b.py", 2)) + 1200
 
 
-def test_what_is_cut_is_cut_between_lines() -> None:
+def test_a_patch_is_cut_between_lines() -> None:
     whole = set(section("a.py", 1000).split("\n"))
     shown = shown_patch(section("a.py", 1000), per_file=777).split("\n")
     assert all(line in whole or line.endswith(" characters cut]") for line in shown[:-2])
 
 
-def test_a_line_without_an_end_is_cut_inside() -> None:
+def test_a_very_long_line_is_cut_inside() -> None:
     patch = "diff --git a/x b/x\n@@ -1 +1 @@\n+" + "y" * 50_000
     shown = shown_patch(patch, per_file=1000)
     assert cut_of(shown)[:2] == (1, 1)
     assert 900 < shown.count("y") < 1100
 
 
-def test_one_large_file_does_not_starve_the_rest() -> None:
+def test_one_large_file_leaves_space_for_the_others() -> None:
     small = [section(f"s{number}.py", 10) for number in range(10)]
     patch = section("big.py", 100_000) + "".join(small)
     shown = shown_patch(patch, per_file=100_000, total=10_000)
@@ -81,7 +81,7 @@ def test_one_large_file_does_not_starve_the_rest() -> None:
     assert 9_000 < len(shown) < 10_000 + 11 * 60
 
 
-def test_large_files_share_what_small_ones_leave() -> None:
+def test_large_files_share_the_space_that_small_ones_leave() -> None:
     patch = section("a.py", 1000) + section("b.py", 1) + section("c.py", 1000)
     shown = shown_patch(patch, per_file=100_000, total=10_000)
     a, b, c = (len(part) for part in shown.split("diff --git ")[1:])
@@ -90,7 +90,7 @@ def test_large_files_share_what_small_ones_leave() -> None:
     assert b < 200
 
 
-def test_a_share_too_small_to_read_leaves_the_name_alone() -> None:
+def test_a_file_with_a_very_small_share_shows_only_its_name() -> None:
     patch = "".join(section(f"f{number}.py", 100) for number in range(50))
     shown = shown_patch(patch, total=LEAST_SHOWN - 1)
     assert shown.count("characters cut]") == 50
@@ -98,7 +98,7 @@ def test_a_share_too_small_to_read_leaves_the_name_alone() -> None:
     assert cut_of(shown)[:2] == (50, 50)
 
 
-def test_of_too_many_files_the_first_are_shown_in_part_and_small_ones_whole() -> None:
+def test_with_too_many_files_the_first_are_shown_in_part_and_small_ones_completely() -> None:
     small = "diff --git a/s b/s\nold mode 100644\nnew mode 100755\n"
     patch = "".join(section(f"f{number}.py", 100) for number in range(50)) + small
     shown = shown_patch(patch, total=4 * LEAST_SHOWN + 50)
@@ -107,7 +107,7 @@ def test_of_too_many_files_the_first_are_shown_in_part_and_small_ones_whole() ->
     assert cut_of(shown)[:2] == (50, 51)
 
 
-def test_deleted_and_binary_files_are_told_in_one_line() -> None:
+def test_deleted_and_binary_files_take_one_line() -> None:
     gone = (
         "diff --git a/p.png b/p.png\ndeleted file mode 100644\nindex 1..0\nBinary files a/p.png and /dev/null differ\n"
     )
@@ -117,13 +117,13 @@ def test_deleted_and_binary_files_are_told_in_one_line() -> None:
     )
 
 
-def test_text_that_speaks_of_binary_or_deleted_files_is_text() -> None:
+def test_text_that_mentions_binary_or_deleted_files_is_text() -> None:
     patch = section("x.py", 1) + "+GIT binary patch\n deleted file mode 100644\n-Binary files a and b differ\n"
     patch += "Binary files a and b differ\n"
     assert shown_patch(patch) == patch
 
 
-def test_a_renamed_file_goes_by_its_new_name() -> None:
+def test_a_renamed_file_is_shown_by_its_new_name() -> None:
     head = "diff --git a/old.png b/new.png\nsimilarity index 90%\nrename from old.png\nrename to new.png\nindex 1..2\n"
     assert shown_patch(head + "Binary files a/old.png and b/new.png differ\n") == "binary: new.png\n"
 
@@ -141,7 +141,7 @@ def test_names_are_read_as_git_writes_them(names: str, shown: str) -> None:
     assert shown_patch(f"diff --git {names}\nBinary files differ by differ\n") == f"binary: {shown}\n"
 
 
-def test_a_name_of_absurd_length_is_shortened_in_its_middle() -> None:
+def test_a_very_long_name_is_shortened_in_its_middle() -> None:
     path = "d/" * 2000 + "end.py"
     for patch in (section(path, 1000), deleted(path, 3), binary(path)):
         shown = shown_patch(patch, per_file=300)
@@ -149,12 +149,12 @@ def test_a_name_of_absurd_length_is_shortened_in_its_middle() -> None:
         assert len(shown.split("\n")[0]) < LONGEST_NAME + 40
 
 
-def test_text_that_is_no_patch_is_cut_as_well() -> None:
+def test_text_that_is_not_a_patch_is_cut_too() -> None:
     assert shown_patch("hello\n") == "hello\n"
     assert cut_of(shown_patch("hello\n" * 10_000, per_file=500))[:2] == (1, 1)
 
 
-# -- whatever comes --
+# -- property tests --
 
 paths = st.text(alphabet="abc/ .ü", min_size=1, max_size=12)
 sections = st.one_of(
@@ -180,7 +180,7 @@ def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_fil
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.builds(section, paths, st.integers(0, 60)), max_size=8), st.integers(0, 3000), st.integers(0, 6000))
-def test_what_is_shown_and_what_is_cut_are_the_whole(parts: list[str], per_file: int, total: int) -> None:
+def test_the_shown_and_the_cut_parts_add_up_to_the_whole(parts: list[str], per_file: int, total: int) -> None:
     patch = "".join(parts)
     shown = shown_patch(patch, per_file, total)
     marks = re.findall(r"^\[([\d,]+) characters cut\]$", shown, re.MULTILINE)
@@ -198,6 +198,6 @@ def test_what_is_shown_and_what_is_cut_are_the_whole(parts: list[str], per_file:
     st.text(alphabet=st.characters(exclude_categories=[])) | st.text(alphabet="diff --git a/b\n@+-"),
     st.integers(0, 300),
 )
-def test_whatever_text_comes_it_is_shown_within_bounds(text: str, total: int) -> None:
+def test_any_text_is_shown_within_bounds(text: str, total: int) -> None:
     files = len(re.findall(r"^diff --git ", text, re.MULTILINE))
     assert len(shown_patch(text, total, total)) <= total + BOUND_PER_FILE * (files + 1) + BOUND

@@ -1,4 +1,4 @@
-"""Intents that name nothing one could see afterwards, and short ones that do."""
+"""Intents without a visible result, and short ones that have one."""
 
 import pytest
 from hypothesis import given, settings
@@ -40,7 +40,7 @@ CONCRETE = [
 
 
 @pytest.mark.parametrize("intent", THIN)
-def test_an_intent_that_names_nothing_is_told_what_is_missing(intent: str) -> None:
+def test_a_vague_intent_is_answered_with_what_is_missing(intent: str) -> None:
     missing = what_is_missing(intent)
     assert "observable change" in missing
     assert all(word in missing for word in ("command", "file", "output", "behaviour"))
@@ -48,22 +48,22 @@ def test_an_intent_that_names_nothing_is_told_what_is_missing(intent: str) -> No
 
 
 @pytest.mark.parametrize("intent", CONCRETE)
-def test_a_short_intent_that_names_something_can_be_worked_on(intent: str) -> None:
+def test_a_short_specific_intent_is_accepted(intent: str) -> None:
     assert what_is_missing(intent) == ""
 
 
-def test_whoever_writes_much_has_said_something() -> None:
+def test_a_long_intent_is_accepted() -> None:
     assert what_is_missing("fix it " * LONGEST) == ""
     assert what_is_missing(" " * LONGEST * 2)
 
 
 @settings(deadline=None, max_examples=examples(100))
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
-def test_whatever_is_wanted_the_answer_is_one_line_or_none(intent: str) -> None:
+def test_any_intent_gives_one_line_or_none(intent: str) -> None:
     assert len(what_is_missing(intent).splitlines()) <= 1
 
 
 @settings(deadline=None, max_examples=examples(100))
 @given(st.sampled_from(THIN), st.sampled_from(["parse_date", "--json", "#12", "a.py", "v2", "NullPointerException"]))
-def test_one_name_of_something_is_enough(intent: str, name: str) -> None:
+def test_one_concrete_name_is_enough(intent: str, name: str) -> None:
     assert what_is_missing(f"{intent} {name}") == ""

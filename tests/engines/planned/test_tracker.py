@@ -1,4 +1,4 @@
-"""The tracker: states change by updates alone, and a file that somebody edited is data, not an authority."""
+"""The tracker: states change only by updates, and an edited file is data, not an authority."""
 
 import itertools
 from collections.abc import Iterable
@@ -82,24 +82,24 @@ def test_an_update_changes_one_state_and_nothing_else(state: State) -> None:
     assert START.states == ("pending",) * 3
 
 
-def test_notes_are_added_behind_each_other_in_one_line_each() -> None:
+def test_notes_are_appended_in_one_line_each() -> None:
     changed = after(Update(1, "pending", "one\n two\0"), Update(1, "pending", " "), Update(1, "pending", "x" * 2000))
     assert changed.notes[0][0] == "one two"
     assert len(changed.notes[0]) == 2
     assert len(changed.notes[0][1]) == LONGEST_NOTE
 
 
-def test_what_is_not_completed_is_open() -> None:
+def test_an_item_that_is_not_completed_is_open() -> None:
     assert busy().open == (1, 3)
 
 
 @pytest.mark.parametrize("number", [0, 4, -1])
-def test_an_update_of_no_item_changes_nothing(number: int) -> None:
+def test_an_update_of_an_unknown_item_changes_nothing(number: int) -> None:
     with pytest.raises(NoSuchItem):
         START.updated(Update(number, "completed"))
 
 
-# -- which item is meant --
+# -- selecting an item --
 
 
 def kind_of(value: object) -> str:
@@ -110,7 +110,7 @@ def kind_of(value: object) -> str:
     "told",
     [2, 2.0, "2", " 2 ", "item 2", "Item 2", "item2", "#2", "2.", "say so in the docs", " say so  in the docs\n"],
 )
-def test_an_item_is_meant_by_its_number_or_its_description(told: object) -> None:
+def test_an_item_is_named_by_its_number_or_its_description(told: object) -> None:
     assert START.number_of(told) == 2
 
 
@@ -134,20 +134,20 @@ def test_an_item_is_meant_by_its_number_or_its_description(told: object) -> None
     ],
     ids=kind_of,
 )
-def test_what_means_no_item_is_told_what_there_is(told: object, words: str) -> None:
+def test_an_unknown_item_is_answered_with_the_list_of_items(told: object, words: str) -> None:
     with pytest.raises(NoSuchItem) as problem:
         START.number_of(told)
     assert str(problem.value).startswith(words)
     assert str(problem.value).endswith("there is: 1. add paging; 2. say so in the docs; 3. tidy")
 
 
-def test_a_description_of_two_items_means_none() -> None:
+def test_a_description_shared_by_two_items_is_ambiguous() -> None:
     twins = Tracker("t", (ITEMS[0], ITEMS[2], ITEMS[2]), ("pending",) * 3, ((),) * 3)
     with pytest.raises(NoSuchItem, match="2 items are called 'tidy'; use a number"):
         twins.number_of("tidy")
 
 
-def test_a_tracker_of_nothing_says_that_there_is_nothing() -> None:
+def test_an_empty_tracker_says_that_it_has_no_items() -> None:
     with pytest.raises(NoSuchItem, match="there is no item 1; there are none"):
         Tracker("t", (), (), ()).number_of(1)
 
@@ -159,7 +159,7 @@ def test_the_file_shows_states_details_and_notes() -> None:
     assert busy().rendered() == RENDERED
 
 
-def test_a_file_that_nobody_touched_says_nothing() -> None:
+def test_an_unchanged_tracker_file_gives_no_updates() -> None:
     assert busy().read_back(RENDERED) == ((), ())
     assert busy().read_back(RENDERED.replace("\n", "\r\n")) == ((), ())
     assert busy().read_back(RENDERED.replace("  files", "    - files").rstrip()) == ((), ())
@@ -204,20 +204,20 @@ def test_a_changed_mark_and_a_new_note_are_one_update() -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_everything_else_that_differs_is_named_and_changes_nothing(change: tuple[str, str], words: str) -> None:
+def test_other_differences_are_named_and_change_nothing(change: tuple[str, str], words: str) -> None:
     updates, ignored = edited(change)
     assert updates == ()
     assert any(line.startswith(words) for line in ignored)
 
 
-def test_an_item_put_in_between_gives_its_state_to_nobody() -> None:
+def test_an_inserted_item_does_not_change_the_state_of_another_item() -> None:
     told = ("- [/] 1. add", "- [x] 1. new thing\n- [/] 2. add"), ("] 2. say", "] 3. say"), ("] 3. tidy", "] 4. tidy")
     updates, ignored = edited(*told)
     assert updates == ()
     assert any(line.startswith("'1. new thing' is not an item") for line in ignored)
 
 
-def test_items_of_one_description_are_told_apart_by_their_numbers() -> None:
+def test_items_with_the_same_description_are_distinguished_by_number() -> None:
     twins = Tracker("t", (ITEMS[2], ITEMS[2]), ("pending", "pending"), ((), ()))
     swapped = "# t\n- [ ] 2. tidy\n  outcome: tidy\n- [x] 1. tidy\n  outcome: tidy\n"
     assert twins.read_back(swapped) == ((Update(1, "completed"),), ())
@@ -233,19 +233,19 @@ def test_very_many_notes_and_differences_are_bounded() -> None:
     assert ignored[-1] == "and 20 more"
 
 
-def test_nothing_is_taken_from_a_file_of_absurd_length() -> None:
+def test_an_absurdly_long_file_gives_no_updates() -> None:
     updates, (words,) = busy().read_back(RENDERED.replace("[!]", "[x]") + "x" * (LONGEST_FILE + 1))
     assert updates == ()
     assert words.endswith("all of it was ignored")
 
 
-def test_a_note_that_was_cut_is_not_new_at_the_next_reading() -> None:
+def test_a_cut_note_is_not_new_when_it_is_read_again() -> None:
     text = RENDERED + f"  note: {'x ' * LONGEST_NOTE}\n"
     updates, _ = busy().read_back(text)
     assert after(*updates, start=busy()).read_back(text) == ((), ())
 
 
-# -- whatever comes --
+# -- property tests --
 
 anything = st.text(alphabet=st.characters(exclude_categories=[]), max_size=12)
 some_items = st.builds(
@@ -271,7 +271,7 @@ edits = st.lists(pieces | anything, max_size=12).map("".join)
 
 @settings(deadline=None, max_examples=examples(150))
 @given(trackers)
-def test_whatever_is_in_a_tracker_its_own_file_says_nothing_new(tracker: Tracker) -> None:
+def test_the_file_of_any_tracker_gives_no_updates_for_it(tracker: Tracker) -> None:
     assert tracker.read_back(tracker.rendered()) == ((), ())
     assert tracker.rendered().encode()
     assert tracker.rendered().isascii() or tracker.rendered().splitlines() == tracker.rendered().split("\n")[:-1]
@@ -279,7 +279,7 @@ def test_whatever_is_in_a_tracker_its_own_file_says_nothing_new(tracker: Tracker
 
 @settings(deadline=None, max_examples=examples(150))
 @given(trackers, edits)
-def test_whatever_a_file_says_reading_it_is_safe_and_reading_it_again_says_nothing(tracker: Tracker, text: str) -> None:
+def test_any_file_can_be_read_and_reading_it_twice_gives_no_new_updates(tracker: Tracker, text: str) -> None:
     updates, ignored = tracker.read_back(text)
     assert all(len(line.splitlines()) == 1 for line in ignored)
     changed = after(*updates, start=tracker)
@@ -291,7 +291,7 @@ def test_whatever_a_file_says_reading_it_is_safe_and_reading_it_again_says_nothi
 
 @settings(deadline=None, max_examples=examples(100))
 @given(some_updates)
-def test_states_are_those_of_the_last_updates(updates: list[Update]) -> None:
+def test_item_states_come_from_the_last_updates(updates: list[Update]) -> None:
     last = dict(
         itertools.chain(((number, "pending") for number in (1, 2, 3)), ((one.item, one.state) for one in updates))
     )
@@ -300,7 +300,7 @@ def test_states_are_those_of_the_last_updates(updates: list[Update]) -> None:
 
 @settings(deadline=None, max_examples=examples(100))
 @given(st.recursive(anything | st.integers() | st.floats() | st.none(), st.lists, max_leaves=3))
-def test_whatever_is_named_it_is_an_item_or_told_what_there_is(told: object) -> None:
+def test_any_name_gives_an_item_or_the_list_of_items(told: object) -> None:
     try:
         assert START.number_of(told) in (1, 2, 3)
     except NoSuchItem as problem:

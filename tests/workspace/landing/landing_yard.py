@@ -1,4 +1,4 @@
-"""A repository and its store for tests of landing, with the user's own git as the witness of what was done to it."""
+"""A repository and its store for tests of landing, with the user's own git as a reference."""
 
 import datetime
 from collections.abc import AsyncGenerator, Mapping
@@ -23,7 +23,7 @@ async def store_of(root: Path, state: Path) -> AsyncGenerator[Store]:
 
 
 async def work(store: Store, files: Mapping[bytes, bytes | TreeEntry | None], parent: str = "") -> str:
-    """A tree of our store in which these files are changed; None removes one."""
+    """A tree of our store with these files changed; None removes one."""
     entries: dict[bytes, TreeEntry | None] = {}
     for path, content in files.items():
         is_content = isinstance(content, bytes)
@@ -36,7 +36,7 @@ def commit_of(store: Store, tree: str, parent: str = "", message: str = "the wor
 
 
 def is_sound(root: Path) -> None:
-    """The user's git finds nothing wrong, and nothing of ours lies about."""
+    """The user's git finds no errors, and no file of ours is left."""
     ran = try_git(root, "fsck", "--strict", "--full", "--no-dangling")
     assert ran.returncode == 0, ran.stderr.decode()
     assert ran.stderr == b"", ran.stderr.decode()

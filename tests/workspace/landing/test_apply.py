@@ -1,4 +1,4 @@
-"""The files and the index of a clean checkout: what git itself would have made of them, or nothing at all."""
+"""The files and the index of a clean checkout: exactly what git would write, or no change at all."""
 
 import contextlib
 import hashlib
@@ -66,7 +66,7 @@ WORK: dict[str, Files] = {
 
 
 @pytest.mark.parametrize("name", WORK)
-async def test_files_and_index_become_what_git_would_have_made_of_them(tmp_path: Path, name: str) -> None:
+async def test_files_and_index_equal_what_git_would_write(tmp_path: Path, name: str) -> None:
     root = repository(tmp_path / "r", BASE)
     write(root, {"untracked": "mine\n", "junk.o": "ignored\n", "build/out": "ignored\n"})
     head = git(root, "rev-parse", "HEAD")
@@ -109,7 +109,7 @@ async def test_applying_again_changes_nothing(tmp_path: Path) -> None:
     assert digest(root) == before
 
 
-async def test_the_user_s_line_ends_are_kept(tmp_path: Path) -> None:
+async def test_the_user_s_line_endings_are_kept(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     git(root, "config", "core.autocrlf", "true")
     await applied(root, tmp_path / "state", {b"a.txt": b"one\ntwo\n"})
@@ -117,7 +117,7 @@ async def test_the_user_s_line_ends_are_kept(tmp_path: Path) -> None:
     assert status(root) == ["M  a.txt"]
 
 
-async def test_an_lfs_file_gets_its_content_where_that_is_at_hand(tmp_path: Path) -> None:
+async def test_an_lfs_file_gets_its_content_if_available(tmp_path: Path) -> None:
     root, here = lfs_repository(tmp_path / "r")
     write(root, {"here.bin": here})
     new, oid = b"new content\n", hashlib.sha256(b"new content\n").hexdigest()
@@ -138,7 +138,7 @@ async def test_a_linked_worktree_has_its_own_files_and_index(tmp_path: Path) -> 
     is_sound(root)
 
 
-async def test_an_index_that_is_split_is_brought_up_to_date(tmp_path: Path) -> None:
+async def test_a_split_index_is_updated(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     git(root, "update-index", "--split-index")
     await applied(root, tmp_path / "state", {b"a.txt": b"changed\n", b"new": b"n\n"})
@@ -156,9 +156,7 @@ async def test_a_submodule_that_the_work_does_not_touch_stays(tmp_path: Path) ->
     assert status(root) == ["M  d/e", " M sub"]
 
 
-async def test_a_checkout_on_another_file_system_than_its_git_dir_is_brought_up_to_date(
-    tmp_path: Path, home: Path
-) -> None:
+async def test_a_checkout_on_another_file_system_than_its_git_directory_is_updated(tmp_path: Path, home: Path) -> None:
     if not os.access("/dev/shm", os.W_OK) or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
         leave_out("a second file system")
     root = Path(tempfile.mkdtemp(dir="/dev/shm"))
@@ -175,7 +173,7 @@ async def test_a_checkout_on_another_file_system_than_its_git_dir_is_brought_up_
         shutil.rmtree(root)
 
 
-# -- what is refused --
+# -- refusals --
 
 
 def edited(root: Path) -> None:
@@ -275,7 +273,7 @@ REFUSED: list[tuple[Callable[[Path], None], str]] = [
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("spoil", "line"), REFUSED)
-async def test_a_checkout_with_something_to_lose_is_left_exactly_as_it_is(
+async def test_a_checkout_with_unsaved_changes_is_not_changed(
     tmp_path: Path, spoil: Callable[[Path], None], line: str
 ) -> None:
     root = repository(tmp_path / "r", BASE)
@@ -299,7 +297,7 @@ async def test_a_pipe_for_attribute_rules_is_refused_before_a_file_is_changed(
     tmp_path: Path, name: str, fresh: bool
 ) -> None:
     root = repository(tmp_path / "r", BASE)
-    if not fresh:  # git believes the index about a file that is older than it
+    if not fresh:  # git trusts the index about a file that is older than it
         for path in BASE:
             os.utime(root / path, (1e9, 1e9))
         git(root, "update-index", "-q", "--refresh")
@@ -317,7 +315,7 @@ async def test_a_pipe_for_attribute_rules_is_refused_before_a_file_is_changed(
     is_sound(root)
 
 
-async def test_many_changed_paths_are_told_in_one_short_line(tmp_path: Path) -> None:
+async def test_many_changed_paths_are_reported_in_one_short_line(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {f"f{n}": "x" for n in range(9)})
     write(root, {f"f{n}": "y" for n in range(9)})
     async with store_of(root, tmp_path / "state") as store:
@@ -327,7 +325,7 @@ async def test_many_changed_paths_are_told_in_one_short_line(tmp_path: Path) -> 
     assert len(refusal.value.paths) == 9
 
 
-async def test_a_locked_index_is_told_and_the_lock_stays(tmp_path: Path) -> None:
+async def test_a_locked_index_is_reported_and_the_lock_stays(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     (root / ".git" / "index.lock").write_text("")
     async with store_of(root, tmp_path / "state") as store:
@@ -339,9 +337,7 @@ async def test_a_locked_index_is_told_and_the_lock_stays(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "link"])
-async def test_what_is_put_in_the_place_of_the_new_index_is_replaced_and_not_written_to(
-    tmp_path: Path, kind: str
-) -> None:
+async def test_a_file_in_place_of_the_new_index_is_replaced_and_not_written_through(tmp_path: Path, kind: str) -> None:
     root = repository(tmp_path / "r", BASE)
     plant(root / ".git" / "index.donewhen", kind)
     await applied(root, tmp_path / "state", {b"a.txt": b"changed\n"})
@@ -352,7 +348,7 @@ async def test_what_is_put_in_the_place_of_the_new_index_is_replaced_and_not_wri
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "link"])
-async def test_a_lock_of_the_index_that_is_no_file_is_told_and_nothing_waits_for_it(tmp_path: Path, kind: str) -> None:
+async def test_an_index_lock_that_is_not_a_file_is_reported_without_a_wait(tmp_path: Path, kind: str) -> None:
     root = repository(tmp_path / "r", BASE)
     lock = root / ".git" / "index.lock"
     plant(lock, kind)
@@ -409,7 +405,7 @@ while True:
 
 @contextlib.contextmanager
 def exchanged_stage(root: Path, outside: Path) -> Generator[IO[bytes]]:
-    """As soon as files wait in the git directory for their places, a link to the outside is put there instead."""
+    """As soon as files wait in the git directory, put a link to the outside in their place."""
     process = subprocess.Popen([sys.executable, "-c", EXCHANGE, root / ".git", outside], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
@@ -421,7 +417,7 @@ def exchanged_stage(root: Path, outside: Path) -> Generator[IO[bytes]]:
         process.stdout.close()
 
 
-async def test_a_link_in_the_place_of_waiting_files_leads_nowhere(tmp_path: Path) -> None:
+async def test_a_link_in_place_of_the_waiting_files_is_not_followed(tmp_path: Path) -> None:
     root, outside = repository(tmp_path / "r", BASE), tmp_path / "outside"
     write(outside, {"f0001": "precious\n"})
     before = digest(outside)
@@ -432,7 +428,7 @@ async def test_a_link_in_the_place_of_waiting_files_leads_nowhere(tmp_path: Path
     assert {(root / f"f{number:04}").read_text() for number in range(1000)} == {"work\n"}
 
 
-def test_the_same_link_bites_where_files_wait_in_a_directory_by_its_name(tmp_path: Path) -> None:
+def test_without_the_defence_the_same_link_is_followed(tmp_path: Path) -> None:
     root, outside = repository(tmp_path / "r", BASE), tmp_path / "outside"
     write(outside, {"f0001": "precious\n"})
     with exchanged_stage(root, outside) as said:
@@ -442,7 +438,7 @@ def test_the_same_link_bites_where_files_wait_in_a_directory_by_its_name(tmp_pat
     assert (outside / "f0001").read_text() == "work\n"
 
 
-async def test_what_stands_where_files_would_wait_is_removed_and_not_followed(tmp_path: Path) -> None:
+async def test_anything_in_place_of_the_waiting_files_is_removed_and_not_followed(tmp_path: Path) -> None:
     root, outside = repository(tmp_path / "r", BASE), tmp_path / "outside"
     write(outside, {"kept": "precious\n"})
     before = digest(outside)
@@ -460,12 +456,12 @@ async def test_what_stands_where_files_would_wait_is_removed_and_not_followed(tm
     assert not os.path.lexists(stage)
 
 
-async def test_an_edit_made_after_a_half_landing_is_not_overwritten(tmp_path: Path) -> None:
+async def test_an_edit_made_after_an_interrupted_landing_is_not_overwritten(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", BASE)
     async with store_of(root, tmp_path / "state") as store:
         before, after = await delivered(store, {b"a.txt": b"changed\n", b"d/e": b"changed\n", b"gone": None})
         await apply_to_checkout(store, store.repo, before, after)
-        # As a landing leaves it that died half-way: some files done, one not there, the index old, a note about it.
+        # The state left by a landing that died half-way: some files done, one missing, the index old, a note about it.
         git(root, "read-tree", "HEAD")
         write(root, {"gone": "g\n", "d/e": "edited by the user\n"})
         note = store.bare.directory / "applying" / hashlib.sha256(os.fsencode(root / ".git")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Branches made, moved and removed by compare-and-swap, under git's own locks; the user's git is the witness."""
+"""Branches made, moved and removed by compare-and-swap under git's own locks; the user's git is the reference."""
 
 import os
 import re
@@ -80,7 +80,7 @@ def pipe(path: Path) -> None:
 
 
 def device(path: Path) -> None:
-    """Whatever is written to it is refused: the disk seems full."""
+    """Every write to it is refused: the disk seems full."""
     needs_root()
     os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
 
@@ -100,7 +100,7 @@ ODD_FILES = pytest.mark.parametrize("plant", [pipe, device, link])
 @pytest.mark.parametrize(
     "name", ["work", "donewhen/x1", "deep/er/and/deeper", "\u00fcml\u00e4ut/caf\u00e9", "a.b-c_d@x"]
 )
-async def test_a_branch_is_made_where_there_was_none(tmp_path: Path, name: str) -> None:
+async def test_a_new_branch_is_created(tmp_path: Path, name: str) -> None:
     root, repo, ids = await scene(tmp_path)
     move_branch(repo, name, None, ids[1])
     assert git(root, "rev-parse", "--verify", f"refs/heads/{name}") == ids[1]
@@ -127,7 +127,7 @@ async def test_a_branch_moves_from_the_expected_value_and_from_no_other(
     is_sound(root)
 
 
-async def test_a_branch_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
+async def test_a_deleted_branch_is_not_created_again(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     with pytest.raises(Moved, match="the branch work does not exist") as moved:
         move_branch(repo, "work", ids[0], ids[1])
@@ -135,7 +135,7 @@ async def test_a_branch_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
     assert not (root / ".git" / "refs" / "heads" / "work.lock").exists()
 
 
-async def test_a_branch_that_is_there_already_is_left_as_it_is(tmp_path: Path) -> None:
+async def test_an_existing_branch_is_not_changed(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     move_branch(repo, "donewhen/x", None, ids[1])
     before = (root / ".git" / "logs" / "refs" / "heads" / "donewhen" / "x").read_text()
@@ -184,7 +184,7 @@ async def test_a_directory_of_branches_that_is_a_link_is_named_and_nothing_is_wr
     assert list((tmp_path / "private").iterdir()) == []
 
 
-async def test_a_damaged_branch_is_told_and_left(tmp_path: Path) -> None:
+async def test_a_damaged_branch_is_reported_and_not_changed(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     write(root, {".git/refs/heads/work": "no id\n"})
     with pytest.raises(NotLanded, match="the branch work is damaged"):
@@ -192,7 +192,7 @@ async def test_a_damaged_branch_is_told_and_left(tmp_path: Path) -> None:
 
 
 @STORED
-async def test_a_branch_in_the_way_of_the_directory_is_named(tmp_path: Path, stored: Callable[[Path], None]) -> None:
+async def test_a_branch_that_blocks_the_directory_is_named(tmp_path: Path, stored: Callable[[Path], None]) -> None:
     root, repo, ids = await scene(tmp_path)
     git(root, "branch", "donewhen")
     stored(root)
@@ -211,7 +211,7 @@ async def test_a_branch_below_the_name_is_named(tmp_path: Path, stored: Callable
         move_branch(repo, "work", None, ids[0])
 
 
-async def test_an_empty_directory_that_an_old_branch_left_is_no_obstacle(tmp_path: Path) -> None:
+async def test_an_empty_directory_of_an_old_branch_is_no_problem(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     (root / ".git" / "refs" / "heads" / "work" / "deep").mkdir(parents=True)
     move_branch(repo, "work", None, ids[0])
@@ -229,7 +229,7 @@ BAD_NAMES = [
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("name", BAD_NAMES)
-async def test_what_git_takes_for_no_branch_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+async def test_an_invalid_branch_name_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
     _, repo, ids = await scene(tmp_path)
     with pytest.raises(BadInput, match="is not a valid branch name") as refusal:
         move_branch(repo, name, None, ids[0])
@@ -238,7 +238,7 @@ async def test_what_git_takes_for_no_branch_is_refused_in_one_line(tmp_path: Pat
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet="ab./@{-~^:\\ [*?\u00e9H", min_size=1, max_size=8).filter(lambda name: name != "@"))
-def test_names_are_taken_and_refused_as_git_does(name: str) -> None:
+def test_branch_names_are_accepted_and_refused_as_in_git(name: str) -> None:
     argv = [needs("git"), "check-ref-format", "--branch", name]
     ran = subprocess.run(argv, cwd="/", env=environment(), capture_output=True, check=False)
     git_takes_it = ran.returncode == 0 and ran.stdout.decode().strip("\n") == name
@@ -252,7 +252,7 @@ def test_names_are_taken_and_refused_as_git_does(name: str) -> None:
 # -- locks --
 
 
-async def test_a_lock_of_somebody_else_s_is_told_and_never_removed(tmp_path: Path) -> None:
+async def test_a_foreign_lock_is_reported_and_never_removed(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     lock = root / ".git" / "refs" / "heads" / "work.lock"
     lock.write_text("")
@@ -268,7 +268,7 @@ LOCKS = {"refs/heads/work.lock": move_branch, "packed-refs.lock": remove_branch}
 @pytest.mark.sample(2)
 @ODD_FILES
 @pytest.mark.parametrize("name", LOCKS)
-async def test_a_lock_that_is_no_file_is_told_and_nothing_waits_for_it(
+async def test_a_lock_that_is_not_a_file_is_reported_without_a_wait(
     tmp_path: Path, name: str, plant: Callable[[Path], None]
 ) -> None:
     root, repo, ids = await scene(tmp_path)
@@ -287,7 +287,7 @@ async def test_a_lock_that_is_no_file_is_told_and_nothing_waits_for_it(
 
 
 def change(repo: Repo, lock: str, ids: list[str]) -> None:
-    """What needs that lock."""
+    """The operation that needs that lock."""
     if LOCKS[lock] is move_branch:
         move_branch(repo, "work", ids[0], ids[1])
     else:
@@ -296,7 +296,7 @@ def change(repo: Repo, lock: str, ids: list[str]) -> None:
 
 @ODD_FILES
 @pytest.mark.parametrize("name", ["packed-refs.donewhen", "refs/heads/.work.lock"])
-async def test_what_is_put_in_the_place_of_a_new_file_is_replaced_and_not_written_to(
+async def test_a_file_in_place_of_a_new_file_is_replaced_and_not_written_through(
     tmp_path: Path, name: str, plant: Callable[[Path], None]
 ) -> None:
     root, repo, ids = await scene(tmp_path)
@@ -315,7 +315,7 @@ async def test_what_is_put_in_the_place_of_a_new_file_is_replaced_and_not_writte
     is_sound(root)
 
 
-async def test_a_pipe_as_the_lock_of_head_holds_nothing_up(tmp_path: Path) -> None:
+async def test_a_pipe_as_the_lock_of_head_causes_no_wait(tmp_path: Path) -> None:
     """A landing does not move HEAD, so it needs no lock of it."""
     root, _, ids = await scene(tmp_path)
     os.mkfifo(root / ".git" / "HEAD.lock")
@@ -325,7 +325,7 @@ async def test_a_pipe_as_the_lock_of_head_holds_nothing_up(tmp_path: Path) -> No
     assert git(root, "rev-parse", "work") == ids[1]
 
 
-async def test_a_real_git_fails_against_our_lock_and_we_let_go_of_it(tmp_path: Path) -> None:
+async def test_a_real_git_respects_our_lock_and_we_release_it(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     git(root, "branch", "work", ids[0])
     with hold_branch(repo, "work") as branch:
@@ -338,7 +338,7 @@ async def test_a_real_git_fails_against_our_lock_and_we_let_go_of_it(tmp_path: P
     git(root, "update-ref", "refs/heads/work", ids[1])
 
 
-async def test_a_lock_that_we_left_behind_is_taken_over(tmp_path: Path) -> None:
+async def test_our_own_stale_lock_is_taken_over(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     lock = root / ".git" / "refs" / "heads" / "work.lock"
     lock.write_bytes(lockfile.MARK)
@@ -348,7 +348,7 @@ async def test_a_lock_that_we_left_behind_is_taken_over(tmp_path: Path) -> None:
     assert not lock.exists()
 
 
-async def test_a_lock_is_ours_from_its_first_moment_and_gone_after_an_error(tmp_path: Path) -> None:
+async def test_a_lock_is_identifiable_from_its_creation_and_removed_after_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
     with pytest.raises(KeyError), lockfile.hold_lock(Root(tmp_path), "x.lock"):
         assert path.read_bytes() == lockfile.MARK
@@ -359,7 +359,7 @@ async def test_a_lock_is_ours_from_its_first_moment_and_gone_after_an_error(tmp_
 # -- reflogs --
 
 
-async def test_the_history_of_references_tells_of_the_move(tmp_path: Path) -> None:
+async def test_the_reflog_records_the_move(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     move_branch(repo, "work", None, ids[0])
     move_branch(repo, "work", ids[0], ids[2])
@@ -369,7 +369,7 @@ async def test_the_history_of_references_tells_of_the_move(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("log", ["logs/HEAD", "logs/refs/heads/work"])
-async def test_a_history_with_another_name_is_written_on_and_the_other_name_stays_as_it_is(
+async def test_a_reflog_with_a_hard_link_is_continued_and_the_other_name_is_not_changed(
     tmp_path: Path, log: str
 ) -> None:
     root, _, ids = await scene(tmp_path)
@@ -384,10 +384,10 @@ async def test_a_history_with_another_name_is_written_on_and_the_other_name_stay
     assert (backup.read_bytes(), backup.stat().st_mode, backup.stat().st_nlink) == (before, mode, 1)
     assert history.read_bytes().startswith(before)
     assert git(root, "reflog", "show", "--format=%H %gs", "work").splitlines()[0] == f"{ids[2]} donewhen: landed"
-    assert not list((root / ".git" / "logs").rglob(".*"))  # nothing half-done is left
+    assert not list((root / ".git" / "logs").rglob(".*"))  # nothing partial is left
 
 
-async def test_a_copied_history_belongs_to_its_owner_still(tmp_path: Path) -> None:
+async def test_a_copied_reflog_keeps_its_owner(tmp_path: Path) -> None:
     needs_root()
     root, repo, ids = await scene(tmp_path)
     git(root, "branch", "work", ids[0])
@@ -400,7 +400,7 @@ async def test_a_copied_history_belongs_to_its_owner_still(tmp_path: Path) -> No
     assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (65534, 65534, 0o640)
 
 
-async def test_a_history_with_another_name_that_is_too_large_to_copy_is_named_and_left(tmp_path: Path) -> None:
+async def test_a_hard_linked_reflog_too_large_to_copy_is_named_and_not_changed(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     git(root, "branch", "work", ids[0])
     history = root / ".git" / "logs" / "refs" / "heads" / "work"
@@ -413,7 +413,7 @@ async def test_a_history_with_another_name_that_is_too_large_to_copy_is_named_an
     assert tip(repo, "work") == ids[0]
 
 
-async def test_a_repository_without_a_history_of_references_gets_none(tmp_path: Path) -> None:
+async def test_a_repository_without_a_reflog_gets_none(tmp_path: Path) -> None:
     root, _, ids = await scene(tmp_path)
     git(root, "config", "core.logAllRefUpdates", "false")
     move_branch(await opened_repo(root), "work", None, ids[0])
@@ -423,7 +423,7 @@ async def test_a_repository_without_a_history_of_references_gets_none(tmp_path: 
 # -- worktrees --
 
 
-async def test_a_branch_under_the_feet_of_a_working_tree_is_not_moved(tmp_path: Path) -> None:
+async def test_a_checked_out_branch_is_not_moved(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     git(root, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "linked"), ids[0])
     for name, old, where in (("main", ids[2], root), ("side", ids[0], tmp_path / "linked")):
@@ -454,7 +454,7 @@ async def test_a_linked_worktree_lands_in_the_repository_that_it_belongs_to(tmp_
     is_sound(tmp_path / "linked")
 
 
-async def test_the_branch_of_a_bare_repository_s_head_is_free_to_move(tmp_path: Path) -> None:
+async def test_the_head_branch_of_a_bare_repository_may_be_moved(tmp_path: Path) -> None:
     root, _, ids = await scene(tmp_path)
     git(tmp_path, "clone", "--quiet", "--bare", str(root), "bare.git")
     git(tmp_path / "bare.git", "worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"))
@@ -467,7 +467,7 @@ async def test_the_branch_of_a_bare_repository_s_head_is_free_to_move(tmp_path: 
 
 @pytest.mark.parametrize("again", ["", "loose over packed"])
 @STORED
-async def test_a_branch_is_removed_with_all_that_git_keeps_about_it(
+async def test_a_branch_is_removed_with_its_reflog_and_settings(
     tmp_path: Path, stored: Callable[[Path], None], again: str
 ) -> None:
     root, repo, ids = await scene(tmp_path)
@@ -486,7 +486,7 @@ async def test_a_branch_is_removed_with_all_that_git_keeps_about_it(
     remove_branch(repo, "other", ids[0])
 
 
-async def test_a_branch_that_somebody_moved_is_not_removed(tmp_path: Path) -> None:
+async def test_a_branch_moved_by_the_user_is_not_removed(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     git(root, "branch", "work", ids[1])
     with pytest.raises(Moved):
@@ -517,7 +517,7 @@ def rival_git(root: Path, chain: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["sh", "-c", f"for c in $CHAIN; do {step}; done; true"], cwd=root, env=settings)
 
 
-async def test_a_git_and_we_move_a_branch_at_the_same_time_and_no_step_is_lost(tmp_path: Path) -> None:
+async def test_git_and_we_move_a_branch_at_the_same_time_without_losing_a_step(tmp_path: Path) -> None:
     root, repo, ids = await scene(tmp_path)
     chain = [ids[0]]
     tree = git(root, "rev-parse", "main^{tree}")

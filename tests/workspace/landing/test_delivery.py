@@ -1,4 +1,4 @@
-"""Objects into the user's repository: all that is missing, nothing over what is there, nothing visible yet."""
+"""Objects into the user's repository: all missing ones, nothing overwritten, nothing visible yet."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ def visible(root: Path) -> tuple[str, str]:
     return git(root, "for-each-ref"), git(root, "status", "--porcelain")
 
 
-async def test_everything_of_a_commit_arrives_and_nothing_is_seen_of_it_yet(tmp_path: Path) -> None:
+async def test_all_objects_of_a_commit_arrive_before_any_reference_shows_them(tmp_path: Path) -> None:
     root = repository(tmp_path / "r", {"a.txt": "a\n", "d/e": "e\n"})
     before = visible(root), contents(root)
     async with store_of(root, tmp_path / "state") as store:
@@ -36,7 +36,7 @@ async def test_everything_of_a_commit_arrives_and_nothing_is_seen_of_it_yet(tmp_
     is_sound(root)
 
 
-async def test_delivered_objects_are_read_only_files_of_their_own_and_no_temporary_is_left(tmp_path: Path) -> None:
+async def test_delivered_objects_are_separate_read_only_files_without_temporaries(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     async with store_of(root, tmp_path / "state") as store:
         made = commit_of(store, await work(store, {b"b": b"b\n"}))
@@ -81,7 +81,7 @@ async def test_links_programs_submodules_and_odd_names_arrive_in_both_formats(
 
 
 @pytest.mark.parametrize("packing", [("repack", "-a", "-d", "-q"), ("gc", "--quiet", "--prune=now")])
-async def test_a_garbage_collection_after_the_delivery_is_made_up_for_by_another_one(
+async def test_objects_removed_by_garbage_collection_are_delivered_again(
     tmp_path: Path, packing: tuple[str, ...]
 ) -> None:
     root = repository(tmp_path / "r")
@@ -108,7 +108,7 @@ async def test_objects_lost_after_the_branch_was_made_are_brought_again(tmp_path
     is_sound(root)
 
 
-async def test_a_history_that_the_user_threw_away_comes_back_with_the_work_on_it(tmp_path: Path) -> None:
+async def test_a_deleted_history_is_delivered_again_with_the_work_on_it(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     git(root, "checkout", "--quiet", "-b", "doomed")
     write(root, {"c": "c\n"})
@@ -127,7 +127,7 @@ async def test_a_history_that_the_user_threw_away_comes_back_with_the_work_on_it
     is_sound(root)
 
 
-async def test_a_shallow_clone_stays_shallow_and_sound(tmp_path: Path) -> None:
+async def test_a_shallow_clone_stays_shallow_and_valid(tmp_path: Path) -> None:
     origin = repository(tmp_path / "origin")
     write(origin, {"b": "b"})
     commit(origin)
@@ -141,7 +141,7 @@ async def test_a_shallow_clone_stays_shallow_and_sound(tmp_path: Path) -> None:
     is_sound(root)
 
 
-async def test_a_partial_clone_gets_the_work_without_the_objects_it_left_behind(tmp_path: Path) -> None:
+async def test_a_partial_clone_gets_the_work_without_its_omitted_objects(tmp_path: Path) -> None:
     origin = repository(tmp_path / "origin")
     write(origin, {"a.txt": "second\n"})
     commit(origin)
@@ -156,7 +156,7 @@ async def test_a_partial_clone_gets_the_work_without_the_objects_it_left_behind(
     assert git(root, "fsck", "--no-dangling") == ""
 
 
-async def test_a_repository_that_borrows_objects_is_not_given_them_again(tmp_path: Path) -> None:
+async def test_a_repository_with_alternates_does_not_get_their_objects_again(tmp_path: Path) -> None:
     origin = repository(tmp_path / "origin", {"a": "a\n", "d/big": "big\n"})
     git(tmp_path, "clone", "--quiet", "--shared", str(origin), 'r "q"\\\u00fc')
     root = tmp_path / 'r "q"\\\u00fc'
@@ -168,7 +168,7 @@ async def test_a_repository_that_borrows_objects_is_not_given_them_again(tmp_pat
     is_sound(root)
 
 
-async def test_more_objects_than_are_flushed_one_by_one_arrive_as_well(tmp_path: Path) -> None:
+async def test_large_numbers_of_objects_arrive_too(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     async with store_of(root, tmp_path / "state") as store:
         made = commit_of(store, await work(store, {b"d/%d" % n: b"%d" % n for n in range(100)}))
@@ -177,7 +177,7 @@ async def test_more_objects_than_are_flushed_one_by_one_arrive_as_well(tmp_path:
     is_sound(root)
 
 
-async def test_content_of_lfs_files_goes_to_where_git_lfs_looks_for_it(tmp_path: Path) -> None:
+async def test_lfs_content_is_stored_where_git_lfs_looks_for_it(tmp_path: Path) -> None:
     root, _ = lfs_repository(tmp_path / "r")
     new = b"made by the work\n" * 100
     async with store_of(root, tmp_path / "state") as store:
@@ -190,7 +190,7 @@ async def test_content_of_lfs_files_goes_to_where_git_lfs_looks_for_it(tmp_path:
     assert os.listdir(arrived.parent) == [oid]
 
 
-async def test_an_object_that_is_damaged_in_the_store_is_never_delivered(tmp_path: Path) -> None:
+async def test_a_damaged_object_of_the_store_is_never_delivered(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     async with store_of(root, tmp_path / "state") as store:
         good, bad = store.bare.write("blob", b"good"), store.bare.write("blob", b"evil")
@@ -202,7 +202,7 @@ async def test_an_object_that_is_damaged_in_the_store_is_never_delivered(tmp_pat
         assert not has(root, made)
 
 
-async def test_a_damaged_object_of_the_user_s_is_told_and_not_overwritten(tmp_path: Path) -> None:
+async def test_a_damaged_object_of_the_user_is_reported_and_not_overwritten(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     async with store_of(root, tmp_path / "state") as store:
         made = commit_of(store, await work(store, {b"b": b"b\n"}))
@@ -212,7 +212,7 @@ async def test_a_damaged_object_of_the_user_s_is_told_and_not_overwritten(tmp_pa
     assert (root / ".git" / "objects" / made[:2] / made[2:]).read_bytes() == b""
 
 
-# -- traps where an object should be --
+# -- pipes, devices and links in place of an object --
 
 
 def objects_of(root: Path) -> set[str]:
@@ -221,7 +221,7 @@ def objects_of(root: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("target", ["the same object elsewhere", "another file", "nothing"])
-async def test_a_link_in_the_place_of_an_object_is_named_and_nothing_is_written(tmp_path: Path, target: str) -> None:
+async def test_a_link_in_place_of_an_object_is_named_and_nothing_is_written(tmp_path: Path, target: str) -> None:
     root, private = repository(tmp_path / "r"), tmp_path / "private"
     async with store_of(root, tmp_path / "state") as store:
         made = commit_of(store, await work(store, {b"b": b"b\n"}))
@@ -265,7 +265,7 @@ async def test_a_pipe_where_git_looks_for_objects_is_named_and_nothing_waits(tmp
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
-async def test_a_trap_in_place_of_an_object_in_a_borrowed_directory_is_named(tmp_path: Path, kind: str) -> None:
+async def test_a_pipe_or_device_in_place_of_an_object_of_an_alternate_is_named(tmp_path: Path, kind: str) -> None:
     root = repository(tmp_path / "r")
     async with store_of(root, tmp_path / "state") as store:
         made = commit_of(store, await work(store, {b"b": b"b\n"}))

@@ -1,4 +1,4 @@
-"""The commit that lands: the user's own name, the recorded time, the same id for the same inputs."""
+"""The landed commit: the user's own name, the recorded time, the same id for the same inputs."""
 
 import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from repositories import git, repository
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_same_inputs_give_the_same_commit_and_other_ones_another(tmp_path: Path) -> None:
+async def test_the_same_inputs_give_the_same_commit_and_others_another(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     async with store_of(root, tmp_path / "state") as store:
         tree = await work(store, {b"b": b"b\n"})
@@ -25,9 +25,7 @@ async def test_the_same_inputs_give_the_same_commit_and_other_ones_another(tmp_p
         assert commit_of(store, tree) not in others
 
 
-async def test_the_commit_is_what_git_itself_would_have_made_of_the_same_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_commit_equals_the_one_that_git_would_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = repository(tmp_path / "r")
     git(root, "config", "user.name", " Jos\u00e9 <of> the .Tests.")
     git(root, "config", "user.email", "jose@example.invalid")
@@ -53,7 +51,7 @@ SAID: list[tuple[dict[str, str], dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "variables", "person"), SAID)
-async def test_who_the_user_is_follows_git_s_order(
+async def test_the_user_s_identity_follows_git_s_order(
     tmp_path: Path, settings: dict[str, str], variables: dict[str, str], person: str
 ) -> None:
     root = repository(tmp_path / "r")

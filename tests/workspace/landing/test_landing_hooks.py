@@ -1,4 +1,4 @@
-"""What is planted in the user's repository to run with git never runs with a landing; plain git runs it."""
+"""Programs planted in the user's repository never run during a landing; plain git runs them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ HOOKS = (
 
 
 def program(root: Path) -> str:
-    """Leaves a mark outside of the repository and passes its input on."""
+    """Leave a mark outside the repository and pass the input on."""
     path = root.parent / "evil.sh"
     path.write_text(f"#!/bin/sh\n: > '{root.parent / 'mark'}'\nexec cat\n")
     path.chmod(0o755)
@@ -70,7 +70,7 @@ PLANTS = [hooks, hooks_elsewhere, file_monitor, filter_outside_of_the_tree, comm
 
 
 def by_plain_git(root: Path) -> None:
-    """What a landing comes to, by plain git: a branch, new files and a new index, a commit."""
+    """The same as a landing by plain git: a branch, new files and a new index, a commit."""
     write(root, {"control.txt": "c\n"})
     for command in (
         ("add", "control.txt"),
@@ -83,7 +83,7 @@ def by_plain_git(root: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTS)
-async def test_nothing_that_is_planted_runs_with_a_landing(tmp_path: Path, plant: Callable[[Path], None]) -> None:
+async def test_no_planted_program_runs_during_a_landing(tmp_path: Path, plant: Callable[[Path], None]) -> None:
     for name in ("control", "ours"):
         (tmp_path / name).mkdir()
         plant(repository(tmp_path / name / "r", {"a.txt": "a\n", "b.txt": "b\n"}))
@@ -100,7 +100,7 @@ async def test_nothing_that_is_planted_runs_with_a_landing(tmp_path: Path, plant
         try:
             await apply_to_checkout(store, store.repo, await store.tree_of(store.repo.head), tree)
         except NotLanded:
-            refused = True  # a filter that would have to run is a reason to leave the files alone
+            refused = True  # a filter that would have to run is a reason not to change the files
         with hold_branch(store.repo, "main") as branch:
             branch.move(made)
         remove_branch(store.repo, "donewhen/x", made)

@@ -1,4 +1,4 @@
-"""Who the user is when the configuration says it in a file that it includes, with git itself as the witness."""
+"""The user's identity from included configuration files, with git itself as the reference."""
 
 import os
 from pathlib import Path
@@ -50,9 +50,7 @@ SCENES: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "name"), SCENES, ids=[text.partition("\n")[0] for text, _ in SCENES])
-async def test_an_included_identity_is_found_where_git_finds_it(
-    tmp_path: Path, home: Path, text: str, name: str
-) -> None:
+async def test_an_included_identity_is_found_as_git_finds_it(tmp_path: Path, home: Path, text: str, name: str) -> None:
     root = repository(tmp_path / "r")
     git(root, "symbolic-ref", "HEAD", "refs/heads/main")
     git(root, "commit", "-q", "--allow-empty", "-m", "on main")
@@ -76,7 +74,7 @@ async def test_both_files_of_the_user_may_include(tmp_path: Path, home: Path, wh
         assert identity(store.repo, "committer", {}) == "Included <in@example.invalid>"
 
 
-async def test_the_repository_s_own_words_come_after_what_the_user_includes(tmp_path: Path, home: Path) -> None:
+async def test_the_repository_s_settings_come_after_the_user_s_includes(tmp_path: Path, home: Path) -> None:
     root = repository(tmp_path / "r")
     (home / "person").write_text(PERSON)
     (home / ".gitconfig").write_text("[include]\n path = person\n")
@@ -86,7 +84,7 @@ async def test_the_repository_s_own_words_come_after_what_the_user_includes(tmp_
 
 
 @pytest.mark.parametrize("trap", ["pipe", "/dev/zero", "directory", ".gitconfig", "deep0", "missing", "a\\0b"])
-async def test_an_include_that_leads_astray_ends_and_names_nobody(tmp_path: Path, home: Path, trap: str) -> None:
+async def test_a_circular_or_missing_include_ends_without_an_identity(tmp_path: Path, home: Path, trap: str) -> None:
     root = repository(tmp_path / "r")
     os.mkfifo(home / "pipe")
     (home / "directory").mkdir()
@@ -105,7 +103,7 @@ HOSTILE_NAMES = (
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
-async def test_a_name_of_the_repository_that_a_shell_or_a_terminal_could_obey_gives_way_to_the_user_s(
+async def test_a_name_of_the_repository_with_unsafe_characters_is_replaced_by_the_user_s(
     tmp_path: Path, home: Path, name: str
 ) -> None:
     root = repository(tmp_path / "r")
@@ -127,7 +125,7 @@ async def test_a_plain_name_of_the_repository_counts(tmp_path: Path, home: Path,
         assert identity(store.repo, "author", {}) == f"{name.strip('.')} <in@example.invalid>"
 
 
-async def test_the_user_s_own_name_may_have_any_sign_but_those_a_terminal_obeys(tmp_path: Path, home: Path) -> None:
+async def test_the_user_s_own_name_may_have_any_character_except_control_characters(tmp_path: Path, home: Path) -> None:
     root = repository(tmp_path / "r")
     (home / ".gitconfig").write_text("[user]\n\tname = R&D \u202e$Team\u00a0\x1b[31mx\n\temail = in@example.invalid\n")
     async with store_of(root, tmp_path / "state") as store:
@@ -143,7 +141,7 @@ VALUES = [
 
 @pytest.mark.parametrize("line", VALUES)
 @pytest.mark.parametrize("section", ["[s]", '[S "Sub.x y"]', "[s.T]", "[s] "])
-def test_a_file_means_what_it_means_to_git(tmp_path: Path, section: str, line: str) -> None:
+def test_a_git_configuration_file_is_read_as_git_reads_it(tmp_path: Path, section: str, line: str) -> None:
     text = f"# first\n{section}\n  {line}\nlast = 1\n"
     (tmp_path / "config").write_bytes(text.encode())
     listed = try_git(tmp_path, "config", "--file", str(tmp_path / "config"), "-z", "--list")
@@ -154,7 +152,7 @@ def test_a_file_means_what_it_means_to_git(tmp_path: Path, section: str, line: s
 
 @settings(deadline=None)
 @given(st.text('[]"\\= \t\n#;.ab-\r\ufeff', max_size=60) | st.text(max_size=60))
-def test_any_text_is_read_to_its_end(text: str) -> None:
+def test_any_configuration_text_is_read_to_its_end(text: str) -> None:
     assert all("." in key for key, _ in entries(text))
 
 
@@ -162,7 +160,7 @@ def test_no_more_than_a_limit_is_read() -> None:
     assert list(entries("[s]\n" + "#" * git_config.LONGEST + "\na = 1\n")) == []
 
 
-async def test_an_included_file_of_the_kernel_that_would_have_us_wait_says_nothing(tmp_path: Path) -> None:
+async def test_an_included_proc_file_is_ignored_without_a_wait(tmp_path: Path) -> None:
     needs_root()
     root = repository(tmp_path / "r")
     git(root, "config", "include.path", "/proc/kmsg")

@@ -1,6 +1,6 @@
-"""Modes of what a landing writes into a git directory are those that git itself gives there.
+"""Files that a landing writes into a git directory have the modes that git itself gives there.
 
-The same objects, references and index are written by the user's git in a copy of the repository.
+The user's git writes the same objects, references and index in a copy of the repository.
 """
 
 import os
@@ -52,7 +52,7 @@ def written_by_git(root: Path, ours: Path, made: str, tree: str) -> None:
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("mask", [0o022, 0o077], ids=["open", "private"])
 @pytest.mark.parametrize("value", VALUES)
-async def test_what_a_landing_writes_has_the_modes_that_git_gives(tmp_path: Path, value: str, mask: int) -> None:
+async def test_files_written_by_a_landing_have_the_modes_of_git(tmp_path: Path, value: str, mask: int) -> None:
     with umask(mask):
         ours, theirs = repository(tmp_path / "ours"), tmp_path / "theirs"
         if value:

@@ -1,6 +1,6 @@
-"""What must not pass in silence, plain and in disguise. `DENIED` are denied outright, `DOUBTED` denied or asked.
+"""Commands that must not be allowed, plain and in disguise. `DENIED` are denied, `DOUBTED` denied or asked.
 
-`UNWANTED` are short denied commands for the tests that wrap them in everything there is.
+`UNWANTED` are short denied commands for the tests that wrap them.
 """
 
 import shlex

@@ -1,8 +1,8 @@
-"""A program: parse the texts on standard input where a look behind the C library's table of characters is deadly.
+"""A program that parses the texts on standard input where a read beyond the C library's character table is deadly.
 
-Elsewhere such a look may do no harm, as it depends on what the kernel has put behind the table. Here nothing is
-there, whatever the machine. `bare` gives the texts to the parser as they are, `guarded` to `grammar.parse`. It is no
-test: `test_deadly_text` starts it and looks at how it ends.
+Elsewhere such a read may be harmless, depending on what the kernel has put after the table. Here nothing is there,
+on any machine. `bare` gives the texts to the parser unchanged, `guarded` to `grammar.parse`. It is not a test:
+`test_deadly_text` starts it and looks at how it ends.
 """
 
 import ctypes
@@ -20,13 +20,13 @@ from donewhen.workspace.policy.grammar import Unread, parse
 
 ENTRY = ctypes.sizeof(ctypes.c_ushort)
 BELOW, WHOLE = 128 * ENTRY, 384 * ENTRY
-"""The table starts at character -128, for the sake of signed ones, and ends at 255."""
+"""The table starts at character -128, for signed characters, and ends at 255."""
 FENCE = 0x110000 * ENTRY
 """As far as the largest character reaches."""
 
 
 def fence() -> mmap.mmap:
-    """Move the table to the end of a page that nothing readable follows; it lives as long as what is returned."""
+    """Move the table to the end of a page that nothing readable follows; it lives as long as the returned object."""
     libc = ctypes.CDLL(None)
     libc.__ctype_b_loc.restype = ctypes.POINTER(ctypes.c_void_p)
     table = libc.__ctype_b_loc()

@@ -1,6 +1,6 @@
-"""Commands that the parser does not get through: for every pipe before the first brace it takes half as long again."""
+"""Commands that stall the parser: for every pipe before the first brace it takes half as long again."""
 
 STALLING = "true e| | " + "true | " * 80 + "${x:-true | ${x:-true | git push"
 
 SHORT = 'r=\'|\'; t="true $r "; q=$t$t$t$t$t$t$t$t$t; eval "true e$r $r $q$q$q$q$q$q$q$q$q\\${x:-$t\\${x:-${t}git push"'
-"""Harmless to look at; what `eval` reads is not."""
+"""It looks harmless; what `eval` reads is not."""

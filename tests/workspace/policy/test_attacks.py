@@ -1,4 +1,4 @@
-"""Commands that are not wanted, in plain sight and in disguise. Every text here is only judged, nothing is run."""
+"""Unwanted commands, plain and in disguise. The texts are only judged, nothing runs."""
 
 import shlex
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def test_a_command_that_hides_something_is_at_least_asked_about(command: str) ->
     assert ruling.rule != "none" and ruling.reason
 
 
-def test_there_are_many_attacks_and_each_is_there_once() -> None:
+def test_there_are_many_attacks_without_duplicates() -> None:
     attacks = [*DENIED, *DOUBTED]
     assert len(attacks) == len(set(attacks)) >= 150
 
@@ -77,19 +77,19 @@ def test_a_denied_command_stays_denied_in_every_wrapper(row: tuple[str, str]) ->
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.sampled_from(UNWANTED), st.lists(st.sampled_from(sorted(WRAPPERS)), min_size=2, max_size=5))
-def test_wrappers_in_wrappers_never_make_it_allowed(command: str, wrappers: list[str]) -> None:
+def test_nested_wrappers_never_make_a_command_allowed(command: str, wrappers: list[str]) -> None:
     for wrapper in wrappers:
         command = WRAPPERS[wrapper](command)
     assert POLICY.decide(command).decision is not Decision.ALLOW
 
 
 @every_row(UNWANTED)
-def test_a_heredoc_fed_to_a_shell_is_looked_into(command: str) -> None:
+def test_a_heredoc_fed_to_a_shell_is_examined(command: str) -> None:
     for script in (f"bash <<'EOF'\n{command}\nEOF", f"cat <<'EOF' | sh\n{command}\nEOF", f"bash <<EOF\n{command}\nEOF"):
         assert POLICY.decide(script).decision is Decision.DENY
 
 
-def test_a_heredoc_written_to_a_file_is_not_looked_into() -> None:
+def test_a_heredoc_written_to_a_file_is_not_examined() -> None:
     assert POLICY.decide("cat <<'EOF' > deploy.sh\ngit push\nEOF").decision is Decision.ALLOW
 
 
@@ -97,7 +97,7 @@ def test_a_heredoc_written_to_a_file_is_not_looked_into() -> None:
     "text",
     ["echo git push", "echo 'rm -rf /'", "grep -rn 'git push' .", "# git push", "printf 'sudo\\n'", "ls 'git push'"],
 )
-def test_what_is_only_talked_about_is_not_denied(text: str) -> None:
+def test_a_command_that_is_only_mentioned_is_not_denied(text: str) -> None:
     assert POLICY.decide(text).decision is Decision.ALLOW
 
 
@@ -106,11 +106,11 @@ def test_the_ruling_names_the_part_that_offends() -> None:
     assert (ruling.rule, ruling.command) == ("git-push", "git push origin main")
 
 
-def test_the_first_denial_is_told_even_after_many_questions() -> None:
+def test_the_first_denial_is_reported_even_after_many_asks() -> None:
     ruling = POLICY.decide("curl https://example.com; $x; git push; rm -rf /")
     assert (ruling.decision, ruling.rule) == (Decision.DENY, "git-push")
 
 
-def test_a_part_that_is_not_understood_does_not_hide_a_denial_beside_it() -> None:
+def test_a_part_that_is_not_understood_does_not_hide_a_denial_next_to_it() -> None:
     assert POLICY.decide("$x y; git push").rule == "git-push"
     assert POLICY.decide("sh -c 'echo (' ; git push").rule == "git-push"

@@ -1,4 +1,4 @@
-"""Any text gets an answer: never an exception, never a wait, the same one every time."""
+"""Any text gets an answer: no exception, no wait, the same one every time."""
 
 import resource
 
@@ -67,7 +67,7 @@ def test_any_text_gets_the_same_answer_twice(text: str) -> None:
 @settings(deadline=None, max_examples=examples(150))
 @given(shell_like, st.lists(st.sampled_from(["git", "git push", "*", "rm *", "re:x", "echo a"]), max_size=3))
 @pytest.mark.promise("policy.narrows-only")
-def test_operator_rules_never_relax_a_decision(text: str, entries: list[str]) -> None:
+def test_rules_of_the_user_never_relax_a_decision(text: str, entries: list[str]) -> None:
     plain = POLICY.decide(text).decision.strictness
     for narrowed in (Policy.load(deny=entries, root=ROOT), Policy.load(ask=entries, root=ROOT)):
         assert narrowed.decide(text).decision.strictness >= plain
@@ -109,7 +109,7 @@ def test_operator_rules_never_relax_a_decision(text: str, entries: list[str]) ->
     ],
     ids=lambda text: ascii(text)[:30],
 )
-def test_what_is_too_long_or_too_deep_is_answered_without_a_crash_or_a_wait(text: str) -> None:
+def test_overlong_or_deeply_nested_commands_are_answered_without_a_crash_or_a_wait(text: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF)
     assert POLICY.decide(text).decision is not Decision.ALLOW or "git push" not in text
     after = resource.getrusage(resource.RUSAGE_SELF)

@@ -42,13 +42,13 @@ def test_an_example_that_a_rule_contradicts_is_found() -> None:
 
 
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.id)
-def test_a_command_that_a_rule_speaks_about_is_never_allowed(rule: Rule) -> None:
+def test_a_command_named_by_a_rule_is_never_allowed(rule: Rule) -> None:
     policy = Policy.load()
     for example in rule.hits:
         assert policy.decide(example).decision.strictness >= rule.decision.strictness
 
 
-def test_every_rule_denies_or_asks_under_a_name_of_its_own() -> None:
+def test_every_rule_denies_or_asks_under_a_unique_name() -> None:
     assert len(BY_ID) == len(BUILT_IN)
     for rule in BUILT_IN:
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.id)
@@ -61,7 +61,7 @@ def test_the_page_about_the_policy_lists_exactly_these_rules() -> None:
     assert rows == [(rule.id, rule.decision.value, rule.reason) for rule in BUILT_IN]
 
 
-def test_the_page_says_that_the_sandbox_is_the_wall() -> None:
+def test_the_policy_page_says_that_the_sandbox_is_the_real_isolation() -> None:
     assert "The sandbox is the wall" in PAGE.read_text()
 
 

@@ -1,6 +1,6 @@
-"""The policy asked in another process: it may hang, die or be killed there, and an answer comes all the same.
+"""The policy in another process: it may hang, die or be killed there, and there is still an answer.
 
-The faults are real ones: text that the parser stalls at, a parser that dies of a character, a kill in the middle.
+The faults are real: text that stalls the parser, a parser that dies of a character, a kill in the middle.
 """
 
 import io
@@ -35,7 +35,7 @@ NARROWED = Policy.load(deny=["re:ls .*-l", "frobnicate"], ask=["make *"], root=R
 
 
 def readers() -> list[int]:
-    """The processes of this program's own that read a command."""
+    """The processes of this program that read a command."""
     found: list[int] = []
     waiting = [os.getpid()]
     while waiting:
@@ -51,7 +51,7 @@ def readers() -> list[int]:
 
 
 class Watching(Launcher):
-    """A launcher with somebody beside it who does something to each process once it has said anything."""
+    """A launcher with a task that acts on each process after its first output."""
 
     pid = 0
 
@@ -80,7 +80,7 @@ class Cancelling(Watching):
 
 
 class Uninstalled(Launcher):
-    """Somebody removed the interpreter meanwhile."""
+    """The interpreter was removed in the meantime."""
 
     async def run(self, command: Command, listeners: OutputListeners = NO_LISTENERS) -> Finished:
         return await super().run(replace(command, argv=["/no/such/python", *command.argv[1:]]), listeners)
@@ -106,7 +106,7 @@ class Fenced(Launcher):
 
 @pytest.mark.sample(0)
 @pytest.mark.anyio
-async def test_the_parser_by_itself_does_not_get_through_text_that_it_stalls_at() -> None:
+async def test_the_parser_alone_does_not_finish_stalling_text() -> None:
     argv = [sys.executable, "-I", fenced_parsing.__file__, "guarded"]
     held = Confinement(rlimits={"CPU": 5, "CORE": 0})
     command = Command(argv=argv, cwd="/", env={}, stdin=json.dumps([STALLING]).encode(), confinement=held)
@@ -117,7 +117,7 @@ async def test_the_parser_by_itself_does_not_get_through_text_that_it_stalls_at(
 @pytest.mark.sample(1)
 @pytest.mark.anyio
 @pytest.mark.parametrize("command", [STALLING, SHORT, f"ls; sh -c '{STALLING}'"], ids=["plain", "eval", "sh"])
-async def test_text_that_the_parser_stalls_at_counts_as_unparsed(command: str) -> None:
+async def test_text_that_stalls_the_parser_counts_as_unparsed(command: str) -> None:
     async with Launcher.open() as launcher:
         assert POLICY.at_once(command) is None
         assert await consult(launcher, POLICY, command) == POLICY.unread(command)
@@ -125,7 +125,7 @@ async def test_text_that_the_parser_stalls_at_counts_as_unparsed(command: str) -
 
 
 @pytest.mark.anyio
-async def test_the_cpu_time_ends_a_process_that_stalls_and_not_the_clock() -> None:
+async def test_a_stalled_process_is_ended_by_its_cpu_time_and_not_by_the_clock() -> None:
     async with Launcher.open() as launcher:
         finished = await launcher.run(parser_command(question(POLICY, STALLING)))
     assert (finished.end, finished.signal) == (End.SIGNALLED, signal.SIGKILL)
@@ -133,7 +133,7 @@ async def test_the_cpu_time_ends_a_process_that_stalls_and_not_the_clock() -> No
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("text", ["{…", "echo {1..…}"], ids=ascii)
-async def test_a_parser_that_dies_leaves_an_answer(text: str) -> None:
+async def test_a_crashed_parser_still_gives_an_answer(text: str) -> None:
     async with Fenced.open() as launcher:
         assert isinstance(launcher, Fenced)
         assert await consult(launcher, POLICY, text) == POLICY.unread(text)
@@ -143,14 +143,14 @@ async def test_a_parser_that_dies_leaves_an_answer(text: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_process_that_is_killed_while_it_reads_leaves_an_answer() -> None:
+async def test_a_parser_killed_while_reading_still_gives_an_answer() -> None:
     async with Killing.open() as launcher:
         assert await consult(launcher, POLICY, STALLING) == POLICY.unread(STALLING)
         assert readers() == []
 
 
 @pytest.mark.anyio
-async def test_cancelling_the_question_kills_who_would_answer_it() -> None:
+async def test_cancelling_a_request_kills_its_parser_process() -> None:
     async with Cancelling.open() as launcher:
         assert isinstance(launcher, Cancelling)
         with anyio.CancelScope() as launcher.scope:
@@ -161,7 +161,7 @@ async def test_cancelling_the_question_kills_who_would_answer_it() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("decision", [Decision.DENY, Decision.ASK])
-async def test_what_the_operators_expressions_say_does_not_depend_on_the_parser(decision: Decision) -> None:
+async def test_expressions_of_the_user_do_not_depend_on_the_parser(decision: Decision) -> None:
     policy = Policy.load(root=ROOT, **{decision.value: ["re:git push$"]})
     async with Launcher.open() as launcher:
         ruling = await consult(launcher, policy, STALLING)
@@ -169,7 +169,7 @@ async def test_what_the_operators_expressions_say_does_not_depend_on_the_parser(
 
 
 @pytest.mark.anyio
-async def test_an_expression_that_takes_for_ever_is_ended_like_the_parser() -> None:
+async def test_an_endless_expression_is_ended_like_the_parser() -> None:
     policy = Policy.load(deny=["re:(a+)+$"], root=ROOT)
     command = f"echo {'a' * 60}!"
     async with Launcher.open() as launcher:
@@ -177,7 +177,7 @@ async def test_an_expression_that_takes_for_ever_is_ended_like_the_parser() -> N
 
 
 @pytest.mark.anyio
-async def test_a_process_that_cannot_be_started_is_not_the_commands_fault() -> None:
+async def test_a_parser_that_cannot_be_started_does_not_deny_the_command() -> None:
     async with Uninstalled.open() as launcher:
         with pytest.raises(MachineryBroke, match="policy process failed: No such file"):
             await consult(launcher, POLICY, STALLING)
@@ -208,7 +208,7 @@ def by_letter(policy: Policy, command: str) -> Ruling | None:
     return last_answer(out.getvalue().encode())
 
 
-def test_every_known_command_has_the_same_answer_by_letter() -> None:
+def test_every_known_command_gets_the_same_answer_through_the_process() -> None:
     for command in (*ORDINARY, *DENIED, *DOUBTED):
         for policy in (POLICY, NARROWED):
             assert by_letter(policy, command) == policy.decide(command)
@@ -216,7 +216,7 @@ def test_every_known_command_has_the_same_answer_by_letter() -> None:
 
 @settings(deadline=None, max_examples=examples(100))
 @given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=30), st.sampled_from(["ls -l", "make x", ""]))
-def test_any_text_has_the_same_answer_by_letter(text: str, more: str) -> None:
+def test_any_text_gets_the_same_answer_through_the_process(text: str, more: str) -> None:
     assert by_letter(NARROWED, f"{text}; {more}") == NARROWED.decide(f"{text}; {more}")
 
 
@@ -224,12 +224,12 @@ def test_any_text_has_the_same_answer_by_letter(text: str, more: str) -> None:
     ("printed", "rule"),
     [(b"", None), (b'["ask", "a", "b"', None), (b'["ask", "a", "b", "c"]\n["de', "a")],
 )
-def test_an_answer_that_was_not_written_to_its_end_does_not_count(printed: bytes, rule: str | None) -> None:
+def test_an_incomplete_answer_does_not_count(printed: bytes, rule: str | None) -> None:
     ruling = last_answer(printed)
     assert (ruling.rule if ruling else None) == rule
 
 
-def test_a_person_gets_an_answer_on_text_that_the_parser_stalls_at(tmp_path: Path) -> None:
+def test_a_person_gets_an_answer_for_text_that_stalls_the_parser(tmp_path: Path) -> None:
     said = donewhen("policy", STALLING, cwd=tmp_path)
     assert (said.code, said.err) == (3, "")
     assert said.out.startswith("ask  unparsed  could not be parsed: true e| | true")

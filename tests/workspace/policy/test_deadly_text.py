@@ -1,7 +1,7 @@
 """Text that kills the parser does not reach it, and is still understood.
 
-The parser dies over `{` and a character beyond Latin-1, if nothing is mapped behind a table of the C library.
-The control shows that the parser at hand still does; once it fails, the defence in `grammar` has outlived its reason.
+The parser dies over `{` and a character beyond Latin-1 if nothing is mapped after a table of the C library. The
+control shows that the installed parser still does; if it fails, the defence in `grammar` is no longer needed.
 """
 
 import json
@@ -39,12 +39,12 @@ def test_a_text_that_kills_the_parser_does_not_kill_the_policy(text: str) -> Non
     assert survived.returncode == 0, survived.stderr
 
 
-def test_the_fence_is_deadly_only_to_what_looks_behind_the_table() -> None:
+def test_the_memory_guard_kills_only_reads_beyond_the_table() -> None:
     survived = parsed("bare", ["echo {1..3} {é,ÿ} '…' \U0010ffff", "f() { ls; }"])
     assert survived.returncode == 0, survived.stderr
 
 
-def test_no_large_character_behind_a_brace_is_deadly() -> None:
+def test_no_large_character_after_a_brace_crashes_the_parser() -> None:
     texts = [around.replace("TEXT", opening + wide) for around, opening, wide in product(AROUND, OPENINGS, WIDE)]
     survived = parsed("guarded", texts)
     assert survived.returncode == 0, survived.stderr
@@ -71,7 +71,7 @@ def looked_up(text: str) -> list[str]:
 @settings(deadline=None, max_examples=examples(300))
 @given(st.text(alphabet=st.sampled_from("{}.19a$é…日٣\U0010ffff") | st.characters(exclude_categories=["Cs"])))
 @example("{{1..2{1…")
-def test_what_the_parser_looks_up_is_always_in_its_table(text: str) -> None:
+def test_parser_lookups_are_always_inside_the_table(text: str) -> None:
     seen = harmless(text)
     assert max(map(ord, looked_up(seen.decode())), default=0) <= 255
     assert len(seen) == len(text.encode())
@@ -87,12 +87,12 @@ def test_what_the_parser_looks_up_is_always_in_its_table(text: str) -> None:
         ("cat <<< {…", ["cat"]),
     ],
 )
-def test_a_large_character_behind_a_brace_stays_what_it_is(command: str, words: list[str]) -> None:
+def test_a_large_character_after_a_brace_is_kept(command: str, words: list[str]) -> None:
     steps = list(every_step(command, WorkingDir("/tree", "/tree")))
     assert [word.text for word in steps[-1].words] == words
 
 
-def test_a_large_character_behind_a_brace_hides_nothing() -> None:
+def test_a_large_character_after_a_brace_hides_no_command() -> None:
     policy = Policy.load(root="/home/me/project")
     for command in ("echo {…; git push", "echo {…$(git push)}", "echo '{…'; git push", "sh -c 'echo {…; git push'"):
         assert policy.decide(command).rule == "git-push"

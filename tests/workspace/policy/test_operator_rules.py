@@ -1,4 +1,4 @@
-"""The operator's own patterns: they narrow, they say which of them spoke, and a bad one is one line."""
+"""The user's own patterns: they only narrow, the matching one is named, and a bad one is one line."""
 
 from typing import cast
 
@@ -38,7 +38,7 @@ def test_a_pattern_matches_by_words_or_by_expression(pattern: str, command: str,
     assert (ruling.decision is Decision.DENY) is matches
 
 
-def test_the_strictest_answer_wins_whoever_gives_it() -> None:
+def test_the_strictest_answer_wins() -> None:
     asking = Policy.load(ask=["git", "pytest"])
     assert asking.decide("git push").decision is Decision.DENY
     assert asking.decide("git status").rule == "policy.ask[0]"
@@ -48,7 +48,7 @@ def test_the_strictest_answer_wins_whoever_gives_it() -> None:
     assert Policy.load(deny=["curl"]).decide("curl https://example.com").decision is Decision.DENY
 
 
-def test_a_word_that_is_not_known_may_be_the_one_that_is_meant() -> None:
+def test_an_unknown_word_may_match_a_pattern() -> None:
     policy = Policy.load(deny=["tool apply now"])
     assert policy.decide("tool $x now").decision is Decision.ASK
     assert policy.decide('tool "$@"').decision is Decision.ASK
@@ -61,7 +61,7 @@ def test_the_reason_names_the_pattern() -> None:
     assert ruling.command == "tool x y"
 
 
-def test_an_expression_is_searched_even_in_what_cannot_be_parsed() -> None:
+def test_an_expression_is_searched_even_in_unparsed_text() -> None:
     assert Policy.load(deny=["re:secret"]).decide("echo 'secret").decision is Decision.DENY
 
 
@@ -85,6 +85,6 @@ def test_a_bad_pattern_is_one_line_that_names_its_place(entry: str, line: str) -
 
 
 @pytest.mark.parametrize("entry", ["re:" + "(" * 5000 + ")" * 5000, "re:a{99999999999999999999}"])
-def test_an_expression_beyond_all_measure_is_bad_input(entry: str) -> None:
+def test_an_oversized_expression_is_bad_input(entry: str) -> None:
     with pytest.raises(BadInput):
         Policy.load(ask=[entry])

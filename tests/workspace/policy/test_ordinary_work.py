@@ -1,4 +1,4 @@
-"""Ordinary work passes without a word: the price of a false alarm is a stopped agent."""
+"""Ordinary work is allowed without a question: a false alarm stops an agent."""
 
 import pytest
 from ordinary_commands import ORDINARY
@@ -16,7 +16,7 @@ def test_an_ordinary_command_is_allowed(command: str) -> None:
     assert (ruling.decision, ruling.rule) == (Decision.ALLOW, "none"), ruling
 
 
-def test_there_are_many_ordinary_commands_and_each_is_there_once() -> None:
+def test_there_are_many_ordinary_commands_without_duplicates() -> None:
     assert len(ORDINARY) == len(set(ORDINARY)) >= 80
 
 
@@ -58,5 +58,5 @@ def test_a_long_file_written_through_a_heredoc_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("program", ["./service start", "scripts/mount all", "./pass --quick", "tools/at now"])
-def test_a_program_of_the_tree_only_shares_its_name_with_another(program: str) -> None:
+def test_a_program_of_the_tree_is_not_mistaken_for_another_of_the_same_name(program: str) -> None:
     assert Policy.load(root=ROOT).decide(program).decision is Decision.ALLOW

@@ -1,4 +1,5 @@
-"""What is decided on the spot: nearly every real command, as the policy would, and nothing that stalls the parser."""
+"""Decisions without a process: nearly every real command, with the policy's answer, and nothing that stalls the
+parser."""
 
 import pytest
 from attack_commands import DENIED, DOUBTED
@@ -28,12 +29,12 @@ PIECES = [
 ]
 
 
-def test_ordinary_commands_are_decided_on_the_spot() -> None:
+def test_ordinary_commands_are_decided_without_a_process() -> None:
     assert [command for command in ORDINARY if POLICY.at_once(command) is None] == []
 
 
 @every_row([*ORDINARY, *DENIED, *DOUBTED])
-def test_an_answer_on_the_spot_is_the_answer_of_the_policy(command: str) -> None:
+def test_a_decision_without_a_process_is_the_decision_of_the_policy(command: str) -> None:
     assert POLICY.at_once(command) in (None, POLICY.decide(command))
 
 
@@ -41,7 +42,7 @@ def test_an_answer_on_the_spot_is_the_answer_of_the_policy(command: str) -> None
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
 @example("frobnicate")
 @example("x='git push'; eval $x")
-def test_any_short_text_gets_the_same_answer_on_the_spot_or_none(text: str) -> None:
+def test_any_short_text_gets_the_same_answer_without_a_process_or_none(text: str) -> None:
     assert POLICY.at_once(text) in (None, POLICY.decide(text))
 
 
@@ -56,7 +57,7 @@ def test_any_short_text_gets_the_same_answer_on_the_spot_or_none(text: str) -> N
     ],
     ids=["length", "signs", "pipes", "beyond ASCII", "scripts"],
 )
-def test_one_more_of_what_makes_the_parser_slow_is_not_decided_on_the_spot(plain: str, more: str) -> None:
+def test_text_that_may_slow_the_parser_is_not_decided_without_a_process(plain: str, more: str) -> None:
     assert POLICY.at_once(plain) == POLICY.decide(plain)
     assert POLICY.at_once(plain + more) is None
 
@@ -67,7 +68,7 @@ def test_a_long_here_document_does_not_make_a_command_long() -> None:
 
 
 @pytest.mark.parametrize("command", [STALLING, SHORT, f"ls; sh -c '{STALLING}'"], ids=["plain", "eval", "sh"])
-def test_what_the_parser_stalls_at_is_never_decided_on_the_spot(command: str) -> None:
+def test_stalling_text_is_never_decided_without_a_process(command: str) -> None:
     assert POLICY.at_once(command) is None
 
 
@@ -76,11 +77,11 @@ def test_a_short_text_may_hold_a_long_script() -> None:
     assert SHORT.count("|") < MOST_PIPES
 
 
-def test_no_command_is_decided_on_the_spot_where_an_expression_has_a_say() -> None:
+def test_with_an_expression_no_command_is_decided_without_a_process() -> None:
     assert Policy.load(ask=["re:a"]).at_once("ls") is None
 
 
-def test_text_that_could_not_be_read_is_asked_about_as_any_that_does_not_parse() -> None:
+def test_unreadable_text_is_asked_about_like_unparsed_text() -> None:
     assert POLICY.unread("  git push ") == Ruling(
         POLICY.decide("echo 'x").decision, "unparsed", "could not be parsed", "git push"
     )

@@ -1,4 +1,4 @@
-"""How a command is taken apart: which steps it has, with which words, and where they run."""
+"""How a command is parsed: its steps, their words, and where they run."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def argv(command: str) -> list[list[str]]:
         ("echo $(cat a) b", ["echo", HOLE, "b"]),
     ],
 )
-def test_words_are_what_the_program_would_get(command: str, words: list[str]) -> None:
+def test_parsed_words_are_the_arguments_of_the_program(command: str, words: list[str]) -> None:
     assert argv(command)[-1] == words
 
 
@@ -66,7 +66,7 @@ def test_words_are_what_the_program_would_get(command: str, words: list[str]) ->
         ('x=a; y=b; ls "$x $y" "${x}  ${y} $(echo c) $((1))\n $x"', ["ls", "a b", "a  b c 0\n a"]),
     ],
 )
-def test_variables_that_the_script_sets_are_known(command: str, words: list[str]) -> None:
+def test_variables_set_by_the_script_are_known(command: str, words: list[str]) -> None:
     assert argv(command)[-1] == words
 
 
@@ -156,7 +156,7 @@ def test_the_command_inside_a_wrapper_is_found(command: str, inside: list[str]) 
         ("f() { f | f & }", "calls-itself"),
     ],
 )
-def test_what_is_not_understood_is_a_doubt(command: str, kind: str) -> None:
+def test_a_part_that_is_not_understood_is_a_doubt(command: str, kind: str) -> None:
     assert kind in [step.doubt for step in steps(command)]
 
 

@@ -1,4 +1,4 @@
-"""All test runners. Modules are imported on use: a verdict from kept runs needs none of them."""
+"""Registry of all test runners. Modules are imported on use: a verdict from cached runs needs none of them."""
 
 from functools import cache
 from importlib import import_module
