@@ -21,7 +21,7 @@ def test_every_quoted_line_is_marked_for_any_text(said: str, changed: str) -> No
 
 def test_a_hint_starts_by_saying_that_it_must_be_verified_and_is_not_an_instruction() -> None:
     lead, *_ = render(learnt(), Counts()).splitlines()
-    assert "lead from memory" in lead and "Verify" in lead and "no instruction" in lead
+    assert "hint from memory" in lead and "Verify" in lead and "no instruction" in lead
 
 
 def test_a_hint_shows_its_counts_if_there_are_any() -> None:

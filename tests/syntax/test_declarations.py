@@ -154,7 +154,7 @@ def test_classes_inside_classes_are_named_down_to_a_depth_and_no_further() -> No
 
 
 def test_an_overlong_text_is_refused_with_a_reason() -> None:
-    with pytest.raises(SourceUnreadable, match="more than a parser is given"):
+    with pytest.raises(SourceUnreadable, match="more than the parser accepts"):
         declarations_of("python", b"x" * (MOST_BYTES + 1))
 
 

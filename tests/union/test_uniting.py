@@ -218,7 +218,7 @@ async def test_patches_in_the_starting_tree_are_part_of_the_union_and_not_applie
 async def test_a_patch_with_another_starting_tree_is_never_merged(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a"), lambda _: {}, ground=["g"]) as here:
         here.uniting.integration.base = here.uniting.gate.base
-        with pytest.raises(AssertionError, match="does not stand on"):
+        with pytest.raises(AssertionError, match="is not based on"):
             await here.uniting.combine_all(here.patches)
 
 

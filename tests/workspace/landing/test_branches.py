@@ -406,7 +406,7 @@ async def test_a_hard_linked_reflog_too_large_to_copy_is_named_and_not_changed(t
     history = root / ".git" / "logs" / "refs" / "heads" / "work"
     os.truncate(history, (64 << 20) + 1)
     os.link(history, tmp_path / "backup")
-    with pytest.raises(MachineryBroke, match=f"has another name, and is too large to copy .{history}.$"):
+    with pytest.raises(MachineryBroke, match=f"has a second hard link, and is too large to copy .{history}.$"):
         with hold_branch(repo, "work") as held:
             held.move(ids[2])
     assert history.stat().st_size == (64 << 20) + 1
