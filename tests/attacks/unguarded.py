@@ -52,14 +52,14 @@ def switch_off() -> None:
             file.write(line)
 
     off: list[tuple[object, str, object]] = [
-        (beneath, "_made", made),
+        (beneath, "_make_directories", made),
         (beneath.Root, "open_directory", opened),
         (beneath.Root, "open", open_any),
         (beneath.Root, "status", status),
         (beneath.Root, "target", nothing),
         (repo, "_refuse_links", nothing),
-        (repo, "_borrowed", nothing),
-        (repo, "_is_said_safe", yes),
+        (repo, "_foreign_git_dir", nothing),
+        (repo, "_is_declared_safe", yes),
         (object_mirror, "_refuse_links", nothing),
         (trees, "require_shareable", nothing),
         (object_mirror, "_link", link),
@@ -68,6 +68,7 @@ def switch_off() -> None:
         (reflog, "_append", append),
     ]
     for module, name, function in off:
+        assert hasattr(module, name), f"{module} has no {name}: the defence would stay on"
         setattr(module, name, function)
 
 
