@@ -182,7 +182,9 @@ ADAPTED: Mapping[str, Call] = {
     ),
     "model.sse.Events": _server_events,
     "readers.printed_lines.last": lambda data: _of("readers.printed_lines.last")(re.compile("a"), _lines(data)),
-    "readers.printed_lines.heard": lambda data: _of("readers.printed_lines.heard")(re.compile("(a)"), _lines(data)),
+    "readers.printed_lines.first_groups": lambda data: _of("readers.printed_lines.first_groups")(
+        re.compile("(a)"), _lines(data)
+    ),
     "syntax.merging.regions.merge_lines": _merged,
     "union.patch_rules.secrets": lambda data: list(_of("union.patch_rules.secrets")("a.txt", b"", data)),
     "workspace.policy.Policy": lambda data: Policy.load(root="/tree").at_once(text(data)),
@@ -218,6 +220,7 @@ OWN_WORDS = "is given words of ours"
 PART = "a step of a function that has an entry"
 IN_A_PROCESS = "parses code with a grammar that may hang or die; only used in a process with limits"
 NOT_FOREIGN: Mapping[str, str] = {
+    "engines.typed_reply.few": PART,
     "readers.find_failures.reader": OWN_WORDS,
     "judge.runners.failing_test.appended": PART,
     "judge.runners.runner.lazy": OWN_WORDS,
