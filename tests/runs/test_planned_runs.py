@@ -97,7 +97,7 @@ def test_the_builder_gets_the_plan_the_contract_and_the_rules(repo: Path) -> Non
         "source of truth",
         "one item",
         "without evidence",
-        "go on",
+        "could continue",
         "The answer is right.",
         "2. be kind",
         DONE,
