@@ -49,7 +49,7 @@ class Mount:
         return (*self.inner, *parts[len(self.at) :])
 
     @contextlib.contextmanager
-    def open(self, place: Parts) -> Generator[Directory]:
+    def directory_at(self, place: Parts) -> Generator[Directory]:
         here = Directory.at(self.layers, self.overlay)
         try:
             for part in place:
@@ -118,7 +118,7 @@ class View:
         if not place:
             return mount.layers[0].status()
         try:
-            with mount.open(place[:-1]) as directory:
+            with mount.directory_at(place[:-1]) as directory:
                 return directory.status(place[-1])
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -127,20 +127,20 @@ class View:
         """Return the target of the link at a path."""
         mount = self.mount(parts)
         *above, name = mount.place(parts)
-        with mount.open(tuple(above)) as directory:
+        with mount.directory_at(tuple(above)) as directory:
             return directory.target(name)
 
     def file(self, parts: Parts) -> BinaryIO:
         """Open the file at a path for reading."""
         mount = self.mount(parts)
         *above, name = mount.place(parts)
-        with mount.open(tuple(above)) as directory:
+        with mount.directory_at(tuple(above)) as directory:
             return directory.open(name)
 
     @contextlib.contextmanager
     def directory(self, parts: Parts) -> Generator[Directory]:
         mount = self.mount(parts)
-        with mount.open(mount.place(parts)) as directory:
+        with mount.directory_at(mount.place(parts)) as directory:
             yield directory
 
     def entries(self, parts: Parts, directory: Directory) -> list[PathEntry]:

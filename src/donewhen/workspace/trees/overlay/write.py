@@ -66,7 +66,7 @@ def _make(mount: Mount, above: int, place: Parts, covers: bool) -> None:
 
 def _mode_beneath(mount: Mount, place: Parts) -> int:
     try:
-        with mount.open(place) as directory:
+        with mount.directory_at(place) as directory:
             return stat.S_IMODE(os.fstat(directory.layers[0]).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return 0o755
