@@ -418,7 +418,7 @@ def test_without_a_contract_or_a_proposal_the_lines_to_type_are_shown(tmp_path: 
     answer = check(repository(tmp_path / "repo"))
     assert answer.code == 2
     assert "[[check]]" in answer.out
-    assert "no tests were found" in answer.one_line
+    assert "no tests found" in answer.one_line
 
 
 def test_a_tool_with_another_version_inside_the_sandbox_is_infra(tmp_path: Path, home: Path) -> None:

@@ -21,7 +21,7 @@ class NothingToPropose(BadInput):
     """There is no contract, and the repository has no tests from which one could be proposed."""
 
     def __init__(self, root: Path, offers: tuple[str, ...]) -> None:
-        super().__init__(f"no tests were found in {root}; put a check like this into donewhen.toml:")
+        super().__init__(f"no tests found in {root}; put a check like this into donewhen.toml:")
         self.offers = offers
         """Texts for donewhen.toml that a person may use."""
 

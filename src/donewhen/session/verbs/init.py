@@ -50,11 +50,11 @@ async def init(watch: InitWatcher) -> ContractProposal:
                 watch.say(f"note: {result.name} is left out because it cannot start here: {reason}")
         plan = init_contract.settled(plan, verdict)
         if not plan.has_tests:
-            raise BadInput("no tests can start here, so nothing was written")
+            raise BadInput("no tests can start here; nothing was written")
         init_contract.write(plan)
         names = {one.check.name for one in plan.checks}
         for result in verdict.results:
             if result.name in names and result.status is not CheckStatus.PASS:
-                what = "is not green on the code as it is; it is part of the contract all the same"
+                what = "is not green on the current code; it stays in the contract"
                 watch.say(f"note: {result.name} {what}")
         return plan
