@@ -62,7 +62,7 @@ def test_the_page_about_the_policy_lists_exactly_these_rules() -> None:
 
 
 def test_the_policy_page_says_that_the_sandbox_is_the_real_isolation() -> None:
-    assert "The sandbox is the wall" in PAGE.read_text()
+    assert "the [sandbox](sandbox.md) is what confines a command" in " ".join(PAGE.read_text().split())
 
 
 def test_a_typical_command_is_decided_within_a_millisecond_of_cpu() -> None:
