@@ -10,7 +10,6 @@ import click
 
 from donewhen.cli.group import say
 from donewhen.errors import BadInput
-from donewhen.server import methods
 
 if TYPE_CHECKING:
     from donewhen.session.check.init_contract import ContractProposal
@@ -33,7 +32,7 @@ def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json:
     from donewhen.cli.views.audience import audience
     from donewhen.session.check.judge_tree import CheckRequest
     from donewhen.session.settings.contract_file import NothingToPropose
-    from donewhen.session.verbs.check import CheckWatcher
+    from donewhen.session.verbs.check import CheckWatcher, check
 
     if head and as_is:
         raise BadInput(
@@ -42,7 +41,7 @@ def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json:
     request = CheckRequest(subject="head" if head else "as-is" if as_is else "working", fresh=fresh)
     watch = CheckWatcher(say=say, judging=partial(audience, as_json), accepts=_accepts)
     try:
-        verdict = anyio.run(methods.contract_check, request, receipt, watch)
+        verdict = anyio.run(check, request, receipt, watch)
     except NothingToPropose as nothing:
         contract_lines.show_nothing_found(nothing)
         return nothing.exit_code

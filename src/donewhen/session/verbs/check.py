@@ -17,20 +17,20 @@ from donewhen.judge.verdict import Verdict
 from donewhen.records import frozen
 from donewhen.session.check import judge_tree
 from donewhen.session.check.judge_tree import CheckRequest, VerdictView
-from donewhen.session.log.open_archive import Say
 from donewhen.session.settings import contract_file
 from donewhen.session.settings.contract_file import NothingToPropose
 from donewhen.session.workplace import Workplace, open_workplace
 
 if TYPE_CHECKING:
     from donewhen.session.check.init_contract import ContractProposal
+    from donewhen.session.log.open_archive import Say
 
 
 @frozen(kw_only=True)
 class CheckWatcher:
     """Receivers of what happens in a check, and the person who may accept a contract."""
 
-    say: Say
+    say: "Say"
     judging: Callable[[], AbstractContextManager[VerdictView]]
     """Is entered while the checks run. `show` of its view is called with the verdict afterwards."""
     accepts: "Callable[[ContractProposal], bool]"
