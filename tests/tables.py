@@ -1,6 +1,6 @@
 """One test for a table of pure rows: it tries every row and lists those that fail.
 
-A test of its own for each row costs more than the row. Rows that need fixtures or show a promise stay single tests.
+A separate test for each row costs more than the row. Rows that need fixtures or show a promise stay single tests.
 """
 
 import functools
@@ -11,12 +11,14 @@ Row = TypeVar("Row")
 
 
 def every_row(rows: Iterable[Row]) -> Callable[[Callable[[Row], None]], Callable[[], None]]:
-    """Turn a test of one row into a test of all rows."""
+    """Turn a test of one row into a test of all rows. A table without rows is an error."""
+    table = tuple(rows)
+    assert table, "a table without rows tests nothing"
 
     def over_all_rows(test: Callable[[Row], None]) -> Callable[[], None]:
         @functools.wraps(test)
         def all_rows() -> None:
-            failed = [f"{str(row)!a}: {problem}" for row in rows if (problem := problem_of(test, row))]
+            failed = [f"{str(row)!a}: {problem}" for row in table if (problem := problem_of(test, row))]
             assert not failed, "\n".join(failed)
 
         del all_rows.__wrapped__  # pytest would take the row for a fixture
@@ -26,7 +28,7 @@ def every_row(rows: Iterable[Row]) -> Callable[[Callable[[Row], None]], Callable
 
 
 def problem_of(test: Callable[[Row], None], row: Row) -> str:
-    """Why the test of a row fails; empty when it passes."""
+    """Return why the test of a row fails; empty if it passes."""
     try:
         test(row)
     except AssertionError as problem:

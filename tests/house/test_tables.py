@@ -13,3 +13,8 @@ def test_every_failing_row_is_listed_and_no_other() -> None:
     with pytest.raises(AssertionError) as failure:
         is_odd()
     assert [line[:4] for line in str(failure.value).splitlines() if ": " in line] == ["'2':", "'4':"]
+
+
+def test_a_table_without_rows_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="without rows"):
+        every_row([])
