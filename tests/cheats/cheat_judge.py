@@ -68,14 +68,12 @@ class Hearing:
     async def verdict(self, *off: str, held_out: bool = True) -> Verdict:
         """Judge as a session does: the contract was read before the work began."""
         checks = tuple(check for check in self.contract.checks if held_out or not check.held_out)
-        return await judge_tree.judge_tree(
-            self.place,
-            replace(self.contract, checks=checks),
+        tree = judge_tree.TreeToJudge(
             base=self.place.repo.head,
             candidate=self.candidate,
-            emit=not_told,
             defences=replace(ALL, **dict.fromkeys(off, False)),
         )
+        return await judge_tree.judge_tree(self.place, replace(self.contract, checks=checks), tree, not_told)
 
     async def said(self, *off: str, held_out: bool = True) -> Said:
         return in_words(await self.verdict(*off, held_out=held_out))

@@ -6,7 +6,7 @@ import pytest
 
 from donewhen.events import BaselineCompleted, CheckResult
 from donewhen.judge.contract import Check, Contract
-from donewhen.session.log.notes import Baseline, Hint, Judged
+from donewhen.session.log.notes import Baseline, Judged, ShownHint
 from donewhen.session.log.state import Round, SessionState
 from donewhen.session.recall.check_history import JudgedTree, is_flaky, is_worse, judgements, spent
 
@@ -20,7 +20,7 @@ def told(*rounds: dict[str, Any] | None, hints: dict[int, dict[str, Any]] | None
     story = SessionState()
     story.baseline = BaselineCompleted(results=(CheckResult("a", "fail"),))
     story.before_work = Baseline(tree="base", signatures={"a": {}})
-    shown = {n: Hint.load(hint) for n, hint in (hints or {}).items()}
+    shown = {n: ShownHint.load(hint) for n, hint in (hints or {}).items()}
     story.rounds = [
         Round(n, "native", judged=Judged.load(body) if body else None, hint=shown.get(n))
         for n, body in enumerate(rounds, 1)

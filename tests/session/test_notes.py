@@ -11,13 +11,13 @@ from donewhen.engines.foreman.progress import GatedNote, WorkedNote
 from donewhen.engines.interface import NoChange
 from donewhen.events import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
 from donewhen.records import Stored, WrongShape
-from donewhen.session.log.notes import Attempted, Hint, Judged, Proposal, SessionNote
+from donewhen.session.log.notes import Attempted, Judged, ProposalNote, SessionNote, ShownHint
 from runs.recorded_logs import NAMES, log
 from stored_values import records_of
 
 KINDS = {cls.KIND: cls for cls in SessionNote.__subclasses__()}
 ENGINES = {f"foreman.{cls.KIND}": cls for cls in (WorkedNote, GatedNote)}
-INSIDE: list[type[Stored]] = [CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, Hint]
+INSIDE: list[type[Stored]] = [CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, ShownHint]
 
 
 @given(st.sampled_from([*KINDS.values(), *ENGINES.values(), *INSIDE]).flatmap(records_of))
@@ -60,7 +60,7 @@ def test_a_note_that_lacks_keys_has_defaults() -> None:
     attempted, judged = Attempted.load({"n": 1, "stop": "done"}), Judged.load({"n": 1, "green": False})
     assert (attempted.said, attempted.candidate, attempted.refused_paths) == ("", None, None)
     assert (judged.failing, judged.results, judged.feedback) == ((), None, "")
-    assert Proposal.load({}).why == ()
+    assert ProposalNote.load({}).why == ()
 
 
 def test_notes_about_a_check_are_left_out_by_their_check_and_not_by_their_text() -> None:

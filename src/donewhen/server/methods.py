@@ -22,7 +22,7 @@ from donewhen.session.log.state import Round, SessionState, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
-from donewhen.session.person.gates import Decision, GateKind
+from donewhen.session.person.gates import GateDecision, GateKind
 from donewhen.session.verbs import offline
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
@@ -108,7 +108,7 @@ def about(story: SessionState) -> dict[str, Any]:
         "edits": plain((last.edits if last else None) or ()),
         "refused": plain((last.refused_paths if last else None) or ()),
         "amended": any(
-            one.kind == GateKind.AMENDMENT and one.decision == Decision.APPROVED for one in story.gates.values()
+            one.kind == GateKind.AMENDMENT and one.decision == GateDecision.APPROVED for one in story.gates.values()
         ),
         "iterations": story.iterations,
         "rounds": [_round(one) for one in story.rounds],

@@ -22,7 +22,7 @@ from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import Verdict
 from donewhen.model.interface import ModelWaits
 from donewhen.records import frozen
-from donewhen.session.check.judge_tree import check_results, judge_tree
+from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green
 from donewhen.session.log.start_record import StartRecord, is_planned
 from donewhen.session.log.writer import LogWriter
@@ -33,7 +33,7 @@ from donewhen.session.loop.round import LadderStep
 from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.outcome import STOPPED, Outcome, SessionResult
-from donewhen.session.person.gates import Decision, GateKind, Gates
+from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.person.questions import Questions
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.recall.session_memory import for_session
@@ -170,7 +170,7 @@ class Session:
             decision = await self.gates.ask(GateKind.CONTRACT, 0, opened.contract.render())
             if decision is None:
                 return self._ending.wait(reason=GateKind.CONTRACT.reason)
-            if decision is Decision.DENIED:
+            if decision is GateDecision.DENIED:
                 return await self._ending.finish(Outcome.REJECTED, "a person denied the proposed contract")
         if opened.drafts or (was_found and (story.wish or story.proposals)):
             async with self._workbench() as (bench, crew):
@@ -218,9 +218,9 @@ class Session:
         return "every check is green without any work" + (f": {names}" if self._opened.drafts else "")
 
     async def _baseline(self, contract: Contract) -> Verdict:
-        base, emit = self._opened.base, self._recorder.emit
-        candidate = await self._place.store.tree_of(base)
-        return await judge_tree(self._place, contract, base=base, candidate=candidate, emit=emit, phase="baseline")
+        base = self._opened.base
+        tree = TreeToJudge(base=base, candidate=await self._place.store.tree_of(base), phase="baseline")
+        return await judge_tree(self._place, contract, tree, self._recorder.emit)
 
     # -- the work --
 

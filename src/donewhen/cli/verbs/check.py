@@ -27,7 +27,8 @@ def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json:
     Protected paths (tests, their configuration, files that the checks run) are judged as they are in HEAD. Edits to
     them are listed as not graded.
     """
-    # Imported here, because help and completion do not need these modules.
+    # Imported here, because help and completion do not need these modules. Not through `server.methods`: that loads the
+    # database of sessions, which a check does not use.
     from donewhen.cli.views import contract_lines
     from donewhen.cli.views.audience import audience
     from donewhen.session.check.judge_tree import CheckRequest

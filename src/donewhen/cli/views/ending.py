@@ -18,7 +18,7 @@ from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.session.log import handoff
 from donewhen.session.outcome import WORK_ON, Outcome, SessionResult
-from donewhen.session.person.gates import DECIDE, Decision, GateKind
+from donewhen.session.person.gates import DECIDE, GateDecision, GateKind
 from donewhen.storage.record import Record
 
 E = TypeVar("E", bound=Event)
@@ -54,7 +54,7 @@ class EndingFacts:
                 self.open.pop(event.id, None)
             case events.GateDecided():
                 self.open.pop(event.id, None)
-                self.refused |= event.decision == Decision.DENIED
+                self.refused |= event.decision == GateDecision.DENIED
             case events.EngineSelected() if event.agent or not is_ours(event.engine):
                 self.paid.add(event.agent or event.engine)
             case events.ModelTurn() if not is_free(event.model):

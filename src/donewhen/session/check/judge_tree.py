@@ -56,45 +56,46 @@ async def check(place: Workplace, contract: Contract, request: CheckRequest, emi
     """Judge the working tree, or HEAD alone, against HEAD."""
     head = place.repo.head
     subject = head if request.subject == "head" else await place.store.snapshot()
-    return await judge_tree(
-        place,
-        contract,
+    tree = TreeToJudge(
         base=head,
         candidate=await place.store.tree_of(subject),
-        emit=emit,
         as_is=request.subject == "as-is",
         fresh=request.fresh,
         defences=request.defences,
     )
+    return await judge_tree(place, contract, tree, emit)
 
 
-async def judge_tree(
-    place: Workplace,
-    contract: Contract,
-    *,
-    base: str,
-    candidate: str,
-    emit: Emit,
-    phase: Phase = "final",
-    as_is: bool = False,
-    fresh: bool = False,
-    only: Collection[str] = (),
-    defences: Defences = ALL,
-) -> Verdict:
-    """Judge any candidate over any base of this repository. With `only`, use only these checks of the contract."""
+@frozen(kw_only=True)
+class TreeToJudge:
+    """Any candidate over any base of a repository, and how to judge it."""
+
+    base: str
+    candidate: str
+    phase: Phase = "final"
+    as_is: bool = False
+    """True: without protected paths."""
+    fresh: bool = False
+    """True: without cached runs."""
+    only: Collection[str] = ()
+    """Names of the checks to use; empty for all of the contract."""
+    defences: Defences = ALL
+
+
+async def judge_tree(place: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Verdict:
     around = surroundings(place, contract)
-    if only:
-        contract = replace(contract, checks=tuple(check for check in contract.checks if check.name in only))
+    if tree.only:
+        contract = replace(contract, checks=tuple(check for check in contract.checks if check.name in tree.only))
     case = JudgeRequest(
-        base=base,
-        candidate=candidate,
+        base=tree.base,
+        candidate=tree.candidate,
         surroundings=replace(around, trouble=await toolchain.mismatch(place, contract, around)),
         today=datetime.datetime.now().astimezone().date(),
-        phase=phase,
-        as_is=as_is,
-        defences=defences,
+        phase=tree.phase,
+        as_is=tree.as_is,
+        defences=tree.defences,
     )
-    runs = RunCache(place.trees.directory / RUNS, fresh)
+    runs = RunCache(place.trees.directory / RUNS, tree.fresh)
     return await Judge(place, contract, case, runs, emit).verdict()
 
 

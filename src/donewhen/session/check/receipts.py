@@ -18,7 +18,7 @@ from donewhen.judge.receipt import Circumstances, Receipt
 from donewhen.judge.verdict import Verdict
 from donewhen.records import frozen
 from donewhen.session.check import toolchain
-from donewhen.session.check.judge_tree import judge_tree, surroundings
+from donewhen.session.check.judge_tree import TreeToJudge, judge_tree, surroundings
 from donewhen.session.settings import contract_file
 from donewhen.session.settings.settings import FILE_NAME, checked
 from donewhen.session.workplace import Workplace
@@ -191,9 +191,8 @@ async def verify(place: Workplace, found: Receipt, start: Path, emit: Emit) -> V
             settings = settings.with_value("workspace", key, (), "verify")
         place = replace(place, settings=settings)
     base, candidate = str(content["base"]), str(content["candidate"])
-    verdict = await judge_tree(
-        place, found.contract, base=base, candidate=candidate, emit=emit, as_is=bool(content["as_is"]), fresh=True
-    )
+    tree = TreeToJudge(base=base, candidate=candidate, as_is=bool(content["as_is"]), fresh=True)
+    verdict = await judge_tree(place, found.contract, tree, emit)
     return Verified(found, verdict, tuple(receipt.differences(found, verdict)), await _anchor(place, found))
 
 

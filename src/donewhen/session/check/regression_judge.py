@@ -14,7 +14,7 @@ from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.detect.build_checks import build_checks
 from donewhen.judge.verdict import CheckStatus, Result, Verdict
 from donewhen.records import frozen
-from donewhen.session.check.judge_tree import check_results, judge_tree
+from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.workplace import Workplace
 from donewhen.union.check_delta import CheckDelta, CheckDeltas, DeltaKind
 
@@ -107,17 +107,10 @@ class RegressionJudge:
         return CheckDeltas(legs, tuple(f"{edit.path} is protected: {edit.reason}" for edit in verdict.edits))
 
     async def _verdict(self, tree: str, phase: Way, step: "CheckSelection", fresh: bool) -> Verdict:
-        return await judge_tree(
-            self.place,
-            step.contract,
-            base=self.base,
-            candidate=tree,
-            emit=self.emit,
-            phase=phase,
-            fresh=fresh,
-            only=step.names,
-            defences=step.defences,
+        to_judge = TreeToJudge(
+            base=self.base, candidate=tree, phase=phase, fresh=fresh, only=step.names, defences=step.defences
         )
+        return await judge_tree(self.place, step.contract, to_judge, self.emit)
 
 
 async def beside(place: Workplace, contract: Contract, base: str, emit: Emit, tell: bool = True) -> RegressionJudge:
@@ -125,13 +118,9 @@ async def beside(place: Workplace, contract: Contract, base: str, emit: Emit, te
     files = await place.trees.layers.root_of(base)
     known = {check.name for check in contract.checks}
     builds = replace(contract, checks=tuple(check for check in build_checks(files) if check.name not in known))
-    tree = await place.store.tree_of(base)
+    tree = TreeToJudge(base=base, candidate=await place.store.tree_of(base), phase="baseline")
     heard = emit if tell else _nobody
-    found = [
-        await judge_tree(place, part, base=base, candidate=tree, emit=heard, phase="baseline")
-        for part in (contract, builds)
-        if part.checks
-    ]
+    found = [await judge_tree(place, part, tree, heard) for part in (contract, builds) if part.checks]
     heard(BaselineCompleted(results=tuple(one for verdict in found for one in check_results(verdict))))
     # A build check that is not green on the base, most often because its tools are missing, says nothing about a patch.
     baseline = {result.name: result for verdict in found for result in verdict.results}

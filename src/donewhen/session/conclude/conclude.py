@@ -13,7 +13,7 @@ from donewhen.events import CheckResult, DiffReady, Error, Event, Landed, Sessio
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import Verdict
 from donewhen.session.check import receipts
-from donewhen.session.check.judge_tree import check_results, judge_tree, outcome_of, summary
+from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree, outcome_of, summary
 from donewhen.session.conclude import land as landing
 from donewhen.session.log import handoff
 from donewhen.session.log.notes import LandingIntent
@@ -22,7 +22,7 @@ from donewhen.session.log.state import Round, SessionState
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.outcome import OF_STOP, Outcome, SessionResult
-from donewhen.session.person.gates import Decision, GateKind, Gates
+from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.workplace import Workplace
 from donewhen.storage.lease import LeaseLost
 from donewhen.workspace.git.store.bare import LARGEST_SHOWN
@@ -152,7 +152,7 @@ class Conclusion:
         decision = await self._gates.ask(GateKind.EVALUATION, last.n, last.opinion.summary)
         if decision is None:
             return self._ending.wait(reason=GateKind.EVALUATION.reason)
-        if decision is Decision.APPROVED:
+        if decision is GateDecision.APPROVED:
             return await self._intend_and_land(last)
         return await self._ending.finish(
             Outcome.REJECTED, "a person rejected the work after an inconclusive evaluation"
@@ -168,7 +168,7 @@ class Conclusion:
         decision = await self._gates.ask(GateKind.NO_CHANGE, last.n, detail)
         if decision is None:
             return self._ending.wait(reason=GateKind.NO_CHANGE.reason)
-        if decision is Decision.APPROVED:
+        if decision is GateDecision.APPROVED:
             return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
         return None
 
@@ -187,7 +187,7 @@ class Conclusion:
         decision = await self._gates.ask(GateKind.AMENDMENT, 0, f"{paths}\n\n{diff.decode('utf-8', 'replace')}")
         if decision is None:
             return self._ending.wait(reason=GateKind.AMENDMENT.reason)
-        if decision is Decision.DENIED:
+        if decision is GateDecision.DENIED:
             return await self._ending.finish(Outcome.REJECTED, "a person denied the edits of protected paths")
         verdict = await self._judge_as_is(candidate)
         if not verdict.green:
@@ -202,7 +202,7 @@ class Conclusion:
     async def land_again(self, plan: LandingIntent) -> SessionResult:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
         story = self._recorder.story
-        if any(gate.kind == GateKind.LANDING and gate.decision == Decision.DENIED for gate in story.gates.values()):
+        if any(gate.kind == GateKind.LANDING and gate.decision == GateDecision.DENIED for gate in story.gates.values()):
             return await self._ending.finish(Outcome.REJECTED, "a person denied the landing", tree=plan.tree)
         if story.gate is not None and story.gate.kind == GateKind.LANDING:
             self._gates.decide(True, "the session continues")
@@ -227,15 +227,13 @@ class Conclusion:
         decision = await self._gates.ask(GateKind.LANDING, len(before) + (not is_open), why)
         if decision is None:
             return self._ending.wait(reason=f"{GateKind.LANDING.reason}: {why}")
-        if decision is Decision.APPROVED:
+        if decision is GateDecision.APPROVED:
             return await self._land(plan)
         return await self._ending.finish(Outcome.REJECTED, "a person denied the landing", tree=plan.tree)
 
     async def _judge_as_is(self, candidate: str) -> Verdict:
-        base, emit = self._opened.base, self._recorder.emit
-        return await judge_tree(
-            self._place, self._opened.contract, base=base, candidate=candidate, emit=emit, phase="final", as_is=True
-        )
+        tree = TreeToJudge(base=self._opened.base, candidate=candidate, as_is=True)
+        return await judge_tree(self._place, self._opened.contract, tree, self._recorder.emit)
 
 
 def _refusal(story: SessionState, stop: Stop) -> str:

@@ -29,7 +29,7 @@ class SessionNote(Stored):
 # Owners of a session, and its trees.
 
 
-class Owned(SessionNote):
+class OwnerChanged(SessionNote):
     """A process continues the session."""
 
     KIND = "owned"
@@ -63,7 +63,7 @@ class Discarded(SessionNote):
 # Contract, plan and baseline.
 
 
-class Proposal(SessionNote):
+class ProposalNote(SessionNote):
     """A plan, a contract or both, as they were proposed to a person or edited by one."""
 
     KIND = "proposed"
@@ -99,7 +99,7 @@ class Baseline(SessionNote):
 # Rounds.
 
 
-class Hint(Stored):
+class ShownHint(Stored):
     """A hint from an earlier repair."""
 
     repair: str
@@ -118,7 +118,7 @@ class RoundBegun(SessionNote):
     OPTIONAL = frozenset({"hint"})
     n: int
     step: str
-    hint: Hint | None = None
+    hint: ShownHint | None = None
 
 
 class Attempted(SessionNote):

@@ -20,14 +20,14 @@ from donewhen.session.log.notes import (
     ChangeRequest,
     ClockChanged,
     Discarded,
-    Hint,
     Judged,
     LandingIntent,
     MakerTree,
     Opinion,
-    Owned,
-    Proposal,
+    OwnerChanged,
+    ProposalNote,
     RoundBegun,
+    ShownHint,
 )
 from donewhen.storage.record import Record
 
@@ -42,7 +42,7 @@ class Round:
     rung: str
     attempted: Attempted | None = None
     judged: Judged | None = None
-    hint: Hint | None = None
+    hint: ShownHint | None = None
     """Hint from an earlier repair; a hint without text is withheld."""
     resumed: bool = False
     """True if the session was resumed after this round."""
@@ -103,7 +103,7 @@ class SessionState:
         self.created_at = ""
         self.opened: Plain = {}
         self.started: events.SessionStarted | None = None
-        self.proposals: list[Proposal] = []
+        self.proposals: list[ProposalNote] = []
         """Plans and contracts that were proposed in this session; the last one counts."""
         self.wish = ""
         """Change request for the last proposal; empty once the next proposal is made."""
@@ -209,8 +209,8 @@ class SessionState:
         match kind:
             case "opened":
                 self.opened = body
-            case Owned.KIND:
-                self._go_on(Owned.load(body).restarts)
+            case OwnerChanged.KIND:
+                self._go_on(OwnerChanged.load(body).restarts)
             case ClockChanged.KIND:
                 self.active_secs = max(0.0, self.active_secs + ClockChanged.load(body).secs)
             case MakerTree.KIND:
@@ -224,8 +224,8 @@ class SessionState:
             case Judged.KIND:
                 judged = Judged.load(body)
                 self._round(judged.n).judged = judged
-            case Proposal.KIND:
-                self._take_proposal(Proposal.load(body))
+            case ProposalNote.KIND:
+                self._take_proposal(ProposalNote.load(body))
             case ChangeRequest.KIND:
                 self.wish = ChangeRequest.load(body).text
             case Opinion.KIND:
@@ -246,7 +246,7 @@ class SessionState:
         else:
             self.parts[tree.part] = tree.name
 
-    def _take_proposal(self, proposal: Proposal) -> None:
+    def _take_proposal(self, proposal: ProposalNote) -> None:
         self.proposals.append(proposal)
         self.wish = ""
         if proposal.contract is not None:

@@ -5,7 +5,7 @@ import time
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.session.check import receipts
-from donewhen.session.check.judge_tree import check_results, judge_tree
+from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.log.notes import Attempted, EditedPath, FailingCheck, Judged
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import Round
@@ -40,9 +40,8 @@ async def _judged(
 ) -> Judged:
     began = time.monotonic()
     contract, story = opened.contract, recorder.story
-    verdict = await judge_tree(
-        place, contract, base=opened.base, candidate=attempted.candidate or "", emit=recorder.emit, phase="round"
-    )
+    tree = TreeToJudge(base=opened.base, candidate=attempted.candidate or "", phase="round")
+    verdict = await judge_tree(place, contract, tree, recorder.emit)
     judged = judged_note(attempted.n, verdict, contract).changed(signatures=memory.signatures(verdict))
     if not verdict.green:
         return judged

@@ -7,7 +7,7 @@ from donewhen.session.log.notes import Attempted
 from donewhen.session.log.state import Round, SessionState
 from donewhen.session.loop.budget import Budget
 from donewhen.session.outcome import StopKind
-from donewhen.session.person.gates import Decision, GateKind
+from donewhen.session.person.gates import GateDecision, GateKind
 
 
 @frozen
@@ -62,7 +62,7 @@ def _after_attempt(attempted: Attempted, resumed: bool) -> Stop | None:
 def claim_refused(story: SessionState, current: Round) -> bool:
     """Return True if a person denied the round's claim that nothing should change."""
     gate = story.gates.get(GateKind.NO_CHANGE.id(current.n))
-    return gate is not None and gate.decision == Decision.DENIED
+    return gate is not None and gate.decision == GateDecision.DENIED
 
 
 def repeats(story: SessionState, current: Round) -> int:

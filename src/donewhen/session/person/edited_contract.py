@@ -10,7 +10,7 @@ from donewhen.errors import BadInput
 from donewhen.events import ContractProposed
 from donewhen.judge.receipt import contract_from
 from donewhen.session.log import plan_files
-from donewhen.session.log.notes import Proposal
+from donewhen.session.log.notes import ProposalNote
 from donewhen.session.log.open_archive import near
 from donewhen.session.log.state import Plain
 from donewhen.session.log.writer import LogWriter
@@ -30,7 +30,7 @@ def is_by_person(proposed: Plain) -> bool:
     return bool(proposed.get("by_person", proposed.get("reason") == BY_A_PERSON))
 
 
-def proposed(proposal: Proposal) -> ContractProposed:
+def proposed(proposal: ProposalNote) -> ContractProposed:
     """Return the event about a contract that is proposed to a person, or that a person changed."""
     return ContractProposed(
         contract=dict(proposal.contract or {}),
@@ -52,7 +52,7 @@ def keep(recorder: LogWriter, contract: Plain | None = None) -> None:
         recorder.write(proposed(proposal), note=proposal.note(), sync=True)
 
 
-def edited(recorder: LogWriter, contract: Plain | None = None) -> Proposal | None:
+def edited(recorder: LogWriter, contract: Plain | None = None) -> ProposalNote | None:
     """Return the proposal with the checks of its file, or of `contract`; None if nothing was edited."""
     story = recorder.story
     if not story.proposals or story.proposals[-1].contract is None:

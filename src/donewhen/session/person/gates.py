@@ -20,7 +20,7 @@ DECIDE = (_SHOW, _APPROVE, _DENY)
 """Commands while a gate of any kind waits."""
 
 
-class Decision(StrEnum):
+class GateDecision(StrEnum):
     """What a person decided at a gate. The values are in the log and never change."""
 
     APPROVED = "approved"
@@ -98,7 +98,7 @@ class Gates:
         self._recorder = recorder
         self._person = person
 
-    async def ask(self, kind: GateKind, number: int, detail: str) -> Decision | None:
+    async def ask(self, kind: GateKind, number: int, detail: str) -> GateDecision | None:
         """Return the new or recorded decision; None if no person is available.
 
         `number` is 0 for a gate that opens once in a session. At the terminal, an edited contract file counts as it is
@@ -115,9 +115,9 @@ class Gates:
             elif isinstance(decision, str):
                 self._change_or_wait(decision)
             else:
-                decided = self._decided(Decision.APPROVED if decision else Decision.DENIED, "the terminal")
+                decided = self._decided(GateDecision.APPROVED if decision else GateDecision.DENIED, "the terminal")
                 self._recorder.write(decided, sync=True)
-        return Decision(gate.decision) if gate.decision else None
+        return GateDecision(gate.decision) if gate.decision else None
 
     def decide(self, approved: bool, by: str, contract: Plain | None = None) -> bool:
         """Decide the waiting gate. Return False if none waits.
@@ -133,10 +133,10 @@ class Gates:
             proposal = edited_contract.edited(self._recorder, contract)
             if proposal is not None:
                 proposed = edited_contract.proposed(proposal)
-                decided = self._decided(Decision.APPROVED, by, edited_contract.EDITED, edited=True)
+                decided = self._decided(GateDecision.APPROVED, by, edited_contract.EDITED, edited=True)
                 self._recorder.write(decided, proposed, note=proposal.note(), sync=True)
                 return True
-        self._recorder.write(self._decided(Decision.APPROVED if approved else Decision.DENIED, by), sync=True)
+        self._recorder.write(self._decided(GateDecision.APPROVED if approved else GateDecision.DENIED, by), sync=True)
         return True
 
     def change(self, text: str, by: str) -> bool:
@@ -155,7 +155,7 @@ class Gates:
             from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
 
             edited_contract.keep(self._recorder)
-        self._recorder.write(self._decided(Decision.CHANGED, by, text), note=note, sync=True)
+        self._recorder.write(self._decided(GateDecision.CHANGED, by, text), note=note, sync=True)
         return True
 
     def _change_or_wait(self, text: str) -> None:
@@ -165,7 +165,7 @@ class Gates:
         except BadInput as error:
             raise NeedsPerson(str(error)) from None
 
-    def _decided(self, decision: Decision, by: str, answer: str = "", edited: bool = False) -> GateDecided:
+    def _decided(self, decision: GateDecision, by: str, answer: str = "", edited: bool = False) -> GateDecided:
         gate = self._recorder.story.gate
         assert gate is not None  # the callers know that one waits
         return GateDecided(gate=gate.kind, id=gate.id, decision=decision, by=by, answer=answer, edited=edited)

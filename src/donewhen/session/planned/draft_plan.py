@@ -34,7 +34,7 @@ from donewhen.session.check import command_policy
 from donewhen.session.check.init_contract import FoundChecks, unable
 from donewhen.session.check.judge_tree import check_results
 from donewhen.session.log import plan_files
-from donewhen.session.log.notes import Proposal
+from donewhen.session.log.notes import ProposalNote
 from donewhen.session.log.state import SessionState
 from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop.round import LadderStep, job_to_plan
@@ -56,7 +56,7 @@ class Proposing:
         commands = [check.command for check in counts.checks if not check.held_out]
         in_force = tuple(entry for entry in plan.checks if str(entry["command"]).strip() in commands)
         missing = uncovered(replace(plan, checks=in_force), commands)
-        proposal = Proposal(
+        proposal = ProposalNote(
             plan=plan.plain() if self.plans else None,
             contract=asdict(contract) if contract is not None else None,
             drafted=contract is None or bool(_drafted_names(plan)),
@@ -83,7 +83,7 @@ class Proposing:
         is_ours = self.bench.opened.drafts or not self.plans
         story = self.bench.recorder.story
         before = story.proposals[-1] if story.proposals else None
-        proposal = Proposal(
+        proposal = ProposalNote(
             plan=plan.plain() if plan is not None and self.plans else None,
             contract=story.opened["contract"] if is_ours else None,
             drafted=before.drafted if before is not None else True,
@@ -95,7 +95,7 @@ class Proposing:
         baseline = [BaselineCompleted(results=story.baseline_results)] if story.baseline_results else []
         self._write(proposal, [proposed(proposal), *baseline] if is_ours else [])
 
-    def _write(self, proposal: Proposal, told: Sequence[Event]) -> None:
+    def _write(self, proposal: ProposalNote, told: Sequence[Event]) -> None:
         recorder = self.bench.recorder
         recorder.write(*told, note=proposal.note(), sync=True)
         plan_files.write(recorder.session, recorder.story)

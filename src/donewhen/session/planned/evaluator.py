@@ -22,7 +22,7 @@ from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import command_policy
-from donewhen.session.check.judge_tree import check_results, judge_tree
+from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.log import plan_files
 from donewhen.session.log.notes import Judged, Opinion
 from donewhen.session.log.state import Round
@@ -100,10 +100,8 @@ class Evaluator:
         evidence = "exit" if opened.contract.min_evidence == "exit" else "tests"
         limited = tuple(replace(check, timeout_secs=limit) for check in checks)
         contract = replace(opened.contract, checks=limited, description="", min_evidence=evidence)
-        candidate = _green(current).candidate or ""
-        return await judge_tree(
-            self.bench.place, contract, base=opened.base, candidate=candidate, emit=emit, phase="round"
-        )
+        tree = TreeToJudge(base=opened.base, candidate=_green(current).candidate or "", phase="round")
+        return await judge_tree(self.bench.place, contract, tree, emit)
 
     def _unproven(self, current: Round, verdict: Verdict, checks: Sequence[Check]) -> None:
         red = [f"{one.name} is {_said(one.status)}" for one in verdict.results if one.status is not CheckStatus.PASS]

@@ -22,7 +22,7 @@ from donewhen.session.loop.round import LadderStep, job_to_plan
 from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.person import edited_contract
-from donewhen.session.person.gates import Decision, GateKind, Gates
+from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.planned.draft_plan import PlanDrafter
 
 
@@ -38,7 +38,7 @@ async def settled(drafting: PlanDrafter, story: SessionState, opened: StartRecor
         decision = await gates.ask(kind, len(story.proposals), "\n".join(detail(story)))
         if decision is None:
             return Stop("waits", kind.reason)
-        if decision is Decision.DENIED:
+        if decision is GateDecision.DENIED:
             return Stop("refused", f"a person denied the proposed {kind}")
     if not story.rounds:
         _take_edits(drafting.recorder)
@@ -64,7 +64,7 @@ def asks_for_nothing(story: SessionState) -> bool:
 
 def is_taken(story: SessionState) -> bool:
     return any(
-        gate.kind in (GateKind.CONTRACT, GateKind.PLAN) and gate.decision == Decision.APPROVED
+        gate.kind in (GateKind.CONTRACT, GateKind.PLAN) and gate.decision == GateDecision.APPROVED
         for gate in story.gates.values()
     )
 
@@ -104,8 +104,8 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
         why = next((rung.reason for rung in rungs if rung.kind is EngineKind.FOREMAN), "there is no planner")
         return Stop("declined", why)
     assert isinstance(foreman.engine, ForemanEngine)
-    decision: Decision | None = Decision.CHANGED
-    while decision is Decision.CHANGED:
+    decision: GateDecision | None = GateDecision.CHANGED
+    while decision is GateDecision.CHANGED:
         bench.recorder.move("running")
         try:
             plan = await foreman.engine.planned(job_to_plan(bench, foreman), bench.recorder.emit)
@@ -118,7 +118,7 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
         decision = await gates.ask(GateKind.PLAN, number, plan.rendered())
     if decision is None:
         return Stop("waits", GateKind.PLAN.reason)
-    if decision is Decision.DENIED:
+    if decision is GateDecision.DENIED:
         return Stop("refused", "a person denied the plan")
     StepNotebook(bench.recorder, EngineKind.FOREMAN).write(Note(APPROVED, {}))
     return None

@@ -26,7 +26,7 @@ from donewhen.memory.repair_store import RepairStore
 from donewhen.memory.sanitise import hide_secrets
 from donewhen.memory.signature import Signature, from_json, signature_of
 from donewhen.session.check.judge_tree import secrets_in
-from donewhen.session.log.notes import Baseline, Hint, RoundBegun
+from donewhen.session.log.notes import Baseline, RoundBegun, ShownHint
 from donewhen.session.log.open_archive import archive_of
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import Round
@@ -104,7 +104,7 @@ class SessionMemory:
         signatures = self.signatures(verdict)
         return None if signatures is None else Baseline(tree=verdict.tree, signatures=signatures)
 
-    def begins(self, n: int) -> Hint | None:
+    def begins(self, n: int) -> ShownHint | None:
         """Return the hint for a new round, if there is one."""
         del n
         return None
@@ -125,7 +125,7 @@ class ReplayedMemory(SessionMemory):
         self._opened = opened
 
     @cached_property
-    def _hints(self) -> dict[int, Hint]:
+    def _hints(self) -> dict[int, ShownHint]:
         settings = self._opened.settings
         with contextlib.closing(archive_of(settings)) as archive:
             session = archive.find(settings.text("model", "use").removeprefix(REPLAY))
@@ -133,7 +133,7 @@ class ReplayedMemory(SessionMemory):
         rounds = [RoundBegun.load(record.body) for record in records if record.seq is None]
         return {begun.n: begun.hint for begun in rounds if begun.hint is not None}
 
-    def begins(self, n: int) -> Hint | None:
+    def begins(self, n: int) -> ShownHint | None:
         return self._hints.get(n)
 
 
@@ -182,7 +182,7 @@ class RepairMemory(SessionMemory):
 
     # -- recalling --
 
-    def begins(self, n: int) -> Hint | None:
+    def begins(self, n: int) -> ShownHint | None:
         del n
         story, found = self._recorder.story, None
         with self._tolerant():
@@ -286,8 +286,8 @@ def for_session(place: Workplace, opened: StartRecord, recorder: LogWriter) -> S
     return RepairMemory(place, opened, recorder)
 
 
-def _hint(found: RecalledHint) -> Hint:
-    return Hint(
+def _hint(found: RecalledHint) -> ShownHint:
+    return ShownHint(
         repair=found.repair,
         check=found.check,
         signature=found.signature,
@@ -297,7 +297,7 @@ def _hint(found: RecalledHint) -> Hint:
     )
 
 
-def recalled(hint: Hint) -> HintRecalled:
+def recalled(hint: ShownHint) -> HintRecalled:
     """Return the event about a hint that is shown."""
     helped = hint.times_helped
     return HintRecalled(signature=hint.signature, times_helped=helped, repair=hint.repair, source=hint.source)

@@ -9,7 +9,7 @@ from donewhen.events import Landed
 from donewhen.judge.verdict import Verdict
 from donewhen.records import frozen
 from donewhen.session.check import receipts
-from donewhen.session.check.judge_tree import judge_tree
+from donewhen.session.check.judge_tree import TreeToJudge, judge_tree
 from donewhen.session.conclude import land as landing
 from donewhen.session.conclude.conclude import Ending, landing_plan
 from donewhen.session.log import start_record as opening
@@ -19,7 +19,7 @@ from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import SessionState, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome
-from donewhen.session.person.gates import Decision, GateKind, Gates
+from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.verbs import discard as discarding
 from donewhen.session.verbs import offline
 from donewhen.session.workplace import Workplace, open_workplace
@@ -119,10 +119,11 @@ async def _land_onto(
     """Land on a branch. If it has moved, judge again as the session did, and write a new receipt."""
     contract, story = at.known.contract, at.story
     gate = story.gates.get(GateKind.AMENDMENT)
-    amended = gate is not None and gate.decision == Decision.APPROVED
+    amended = gate is not None and gate.decision == GateDecision.APPROVED
 
     async def rejudge(base: str, tree: str) -> Verdict:
-        return await judge_tree(at.place, contract, base=base, candidate=tree, emit=recorder.emit, as_is=amended)
+        to_judge = TreeToJudge(base=base, candidate=tree, as_is=amended)
+        return await judge_tree(at.place, contract, to_judge, recorder.emit)
 
     async def write_receipt(verdict: Verdict) -> str:
         costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)

@@ -14,7 +14,7 @@ from donewhen.storage.archive import Archive
 from donewhen.storage.record import SessionRow
 
 
-class Candidate:
+class SessionCandidate:
     """A session that may fit. Its log is read only if a verb depends on it."""
 
     def __init__(self, archive: Archive, row: SessionRow) -> None:
@@ -40,12 +40,12 @@ class Candidate:
         return self.is_kept and self.state.landing is not None
 
 
-def _always(candidate: Candidate) -> bool:
+def _always(candidate: SessionCandidate) -> bool:
     del candidate
     return True
 
 
-def _waits_for_answer(candidate: Candidate) -> bool:
+def _waits_for_answer(candidate: SessionCandidate) -> bool:
     """An answer may also be a change request for a proposed contract or plan."""
     if candidate.row.state == "finished" or not candidate.is_kept:
         return False
@@ -54,18 +54,18 @@ def _waits_for_answer(candidate: Candidate) -> bool:
     return candidate.state.question is not None or (kind is not None and kind.is_proposal)
 
 
-def _waits_for_decision(candidate: Candidate) -> bool:
+def _waits_for_decision(candidate: SessionCandidate) -> bool:
     return candidate.row.state != "finished" and candidate.is_kept and candidate.state.gate is not None
 
 
-def _can_resume(candidate: Candidate) -> bool:
+def _can_resume(candidate: SessionCandidate) -> bool:
     from donewhen.session.verbs.start import is_over  # loaded on use: it loads the code that runs a session
 
     state = candidate.state
     return candidate.is_kept and not candidate.is_live and not state.lost and not is_over(state)
 
 
-Fit = tuple[str, Callable[[Candidate], bool]]
+Fit = tuple[str, Callable[[SessionCandidate], bool]]
 """Which sessions fit, in words and as a test."""
 ANY: Fit = ("", _always)
 KEPT: Fit = ("that is not discarded", lambda candidate: candidate.is_kept)
@@ -103,6 +103,6 @@ def newest(archive: Archive, verb: str, start: Path) -> Chosen:
     if root is None:
         raise BadInput(f"{start} is not in a repository; name a session: donewhen {verb} ID")
     for row in archive.sessions(str(root)):
-        if fits(Candidate(archive, row)):
+        if fits(SessionCandidate(archive, row)):
             return Chosen(row.id, row.title, words)
     raise BadInput(f"there is no session of {root}{' ' if words else ''}{words}; see: donewhen list")

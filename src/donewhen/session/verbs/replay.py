@@ -25,14 +25,14 @@ from donewhen.events import (
 )
 from donewhen.session.crew import crew
 from donewhen.session.log import start_record as opening
-from donewhen.session.log.notes import Owned
+from donewhen.session.log.notes import OwnerChanged
 from donewhen.session.log.open_archive import archive_of, near
 from donewhen.session.log.start_record import StartRecord, new_id
 from donewhen.session.log.state import Plain, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import edited_contract
-from donewhen.session.person.gates import Decision, GateKind, Gates
+from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.verbs import offline
 from donewhen.session.verbs.start import begin, resume
@@ -68,8 +68,8 @@ class Segment:
             case QuestionExpired() as event:
                 self.answers.append((self.prompts.get(event.id, ""), None))
             case GateDecided() as event:
-                words = event.answer if event.decision == Decision.CHANGED else None
-                self.decisions.setdefault(event.gate, []).append(words or event.decision == Decision.APPROVED)
+                words = event.answer if event.decision == GateDecision.CHANGED else None
+                self.decisions.setdefault(event.gate, []).append(words or event.decision == GateDecision.APPROVED)
             case SessionFinished(outcome=Outcome.CANCELLED):
                 self._stop()
             case event:
@@ -95,10 +95,10 @@ class Segment:
             case ContractProposed(contract=contract) if edited_contract.is_by_person(record.body):
                 put = _approve_edited if self.takes_edits else edited_contract.keep
                 self.entries.append(lambda log: put(log, contract))
-            case GateDecided(decision=Decision.CHANGED, answer=words):
+            case GateDecided(decision=GateDecision.CHANGED, answer=words):
                 self.entries.append(lambda log: offline.answer(log, words))
             case GateDecided(decision=decision):
-                self.entries.append(lambda log: offline.decide(log, decision == Decision.APPROVED))
+                self.entries.append(lambda log: offline.decide(log, decision == GateDecision.APPROVED))
             case SessionFinished(outcome=Outcome.CANCELLED):
                 self.entries.append(offline.cancel)
             case _:
@@ -151,7 +151,7 @@ def legs(records: Iterable[Record]) -> list[Segment]:
     """Split a log where a session that had ended or waited was resumed."""
     found, is_resting, generation = [Segment()], False, 0
     for record in records:
-        is_owned = record.kind == Owned.KIND and record.seq is None
+        is_owned = record.kind == OwnerChanged.KIND and record.seq is None
         if is_owned and is_resting:
             found.append(Segment())
         is_resting = is_resting and not is_owned

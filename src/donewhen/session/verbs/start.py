@@ -19,14 +19,14 @@ from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted,
 from donewhen.judge.contract import Contract
 from donewhen.session.crew import crew
 from donewhen.session.log import start_record as opening
-from donewhen.session.log.notes import Owned
+from donewhen.session.log.notes import OwnerChanged
 from donewhen.session.log.open_archive import Say, archive_of, near
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import SessionState, told
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
-from donewhen.session.person.gates import Decision, GateKind
+from donewhen.session.person.gates import GateDecision, GateKind
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.session import Session
 from donewhen.session.settings import contract_file
@@ -200,7 +200,7 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
                 if (result := _final_result(session, story)) is not None:
                     return result
                 recorder = LogWriter(lease, story, watch.told, watch.barrier)
-                recorder.write(note=Owned(restarts=story.finished is not None).note())
+                recorder.write(note=OwnerChanged(restarts=story.finished is not None).note())
                 return await _run(place, known, recorder, archive, watch, interrupts)
 
 
@@ -222,7 +222,7 @@ def is_over(story: SessionState) -> bool:
 def _may_be_worked_on_again(story: SessionState) -> bool:
     """Return True if an evaluator rejected the work and no person did: it may be worked on again."""
     refused = bool(story.rounds) and story.rounds[-1].is_refused
-    return refused and not any(gate.decision == Decision.DENIED for gate in story.gates.values())
+    return refused and not any(gate.decision == GateDecision.DENIED for gate in story.gates.values())
 
 
 async def begin(
