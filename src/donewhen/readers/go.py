@@ -217,8 +217,11 @@ def _id(package: str, name: str) -> str:
 
 
 def _failure(id: str, body: Sequence[str]) -> Failure:
-    if any(PANIC.fullmatch(line) for line in body):
-        return _panic(id, body)
+    if panic := next((found for line in body if (found := PANIC.fullmatch(line))), None):
+        places = ((CALL.match(call), PLACE.fullmatch(place)) for call, place in pairwise(body))
+        frames = innermost_first(Frame(at[1], int(at[2]), call[1]) for call, at in places if call and at)
+        where = frames[-1] if frames else Frame("")
+        return Failure(id=id, kind="panic", message=panic[1], file=where.file, line=where.line, frames=frames)
     logged = next((found for line in body if (found := LOGGED.fullmatch(line))), None)
     if logged is None:
         return Failure(id=id)
@@ -226,14 +229,6 @@ def _failure(id: str, body: Sequence[str]) -> Failure:
     test = id.rpartition(" > ")[2].partition("/")[0]
     frame = Frame(logged[1], int(logged[2]), test)
     return Failure(id=id, message=message, file=logged[1], line=int(logged[2]), frames=(frame,))
-
-
-def _panic(id: str, body: Sequence[str]) -> Failure:
-    message = next((found[1] for line in body if (found := PANIC.fullmatch(line))), "")
-    places = ((CALL.match(call), PLACE.fullmatch(place)) for call, place in pairwise(body))
-    frames = innermost_first(Frame(at[1], int(at[2]), call[1]) for call, at in places if call and at)
-    where = frames[-1] if frames else Frame("")
-    return Failure(id=id, kind="panic", message=message, file=where.file, line=where.line, frames=frames)
 
 
 def _without_parents(found: list[Failure]) -> list[Failure]:

@@ -73,7 +73,13 @@ def _failure(printed: Sequence[str], at: int) -> Iterator[tuple[Phase, Failure]]
     if heading is None:
         return
     step, id = _named(heading[1], heading[2] or "")
-    body = _body(printed, at + 1)
+    start = next((n + 1 for n in range(at + 1, min(at + 5, len(printed))) if printed[n] == LINE), at + 1)
+    end = next((n for n in range(start, len(printed)) if printed[n] in (RULE, LINE)), len(printed))
+    body = printed[start:end]
+    # The values that `assertEqual` compares come after the error and may look like errors themselves.
+    traced = max((n for n, line in enumerate(body) if line.startswith("  File ")), default=-1)
+    first = next((n for n in range(traced + 1, len(body)) if body[n][:1].strip()), None)
+    body = body if first is None or traced < 0 else body[: first + 1]
     frames = python_frames(body)
     kind, message = next((text for line in reversed(body) if line[:1].strip() and (text := error(line))), ("", ""))
     message = " ".join(part for part in (message, _cause(body)) if part)
@@ -97,17 +103,3 @@ def _named(test: str, place: str) -> tuple[Phase, str]:
     if test.startswith(("setUp", "tearDown")):
         return "setup", f"{place}.{test}"
     return "test", place if place.endswith(f".{test}") else f"{place}.{test}".strip(".")
-
-
-def _body(printed: Sequence[str], at: int) -> Sequence[str]:
-    """Return the lines until the next rule. The error is the last unindented line, before what it compares."""
-    at = next((n + 1 for n in range(at, min(at + 4, len(printed))) if printed[n] == LINE), at)
-    end = next((n for n in range(at, len(printed)) if printed[n] in (RULE, LINE)), len(printed))
-    return _without_difference(printed[at:end])
-
-
-def _without_difference(body: Sequence[str]) -> Sequence[str]:
-    """Drop what follows the error: the values that `assertEqual` compares may look like errors themselves."""
-    traced = max((n for n, line in enumerate(body) if line.startswith("  File ")), default=-1)
-    first = next((n for n in range(traced + 1, len(body)) if body[n][:1].strip()), None)
-    return body if first is None or traced < 0 else body[: first + 1]

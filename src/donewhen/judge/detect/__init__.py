@@ -87,9 +87,8 @@ def _only_called(
         return []
     for one in called:
         tool = recognise(one.words)
-        script = _script_of(one, seen)
         named = tool is not None and tool.runner in PROPOSED_AS_CALLED and programs(one.words[0])
-        if named or script:
+        if named or _calls_test_script(one, seen):
             runner = tool.runner if tool else "script"
             why = f"{one.where} runs {shown(one.words)}"
             found = FoundCheck(kind="tests", runner=runner, command=quoted(*one.words), dir=one.dir, why=why)
@@ -97,9 +96,9 @@ def _only_called(
     return []
 
 
-def _script_of(called: CiCommand, seen: Survey) -> str:
-    """Return the script of the repository that a command calls to run tests, such as `./run-tests.sh`."""
+def _calls_test_script(called: CiCommand, seen: Survey) -> bool:
+    """Return True if a command calls a script of the repository that runs tests, such as `./run-tests.sh`."""
     words = called.words[1:] if called.words[0] in ("sh", "bash") else called.words
     path = words[0].removeprefix("./") if words else ""
     is_ours = seen.has(path) and (words is not called.words or called.words[0].startswith("./") or "/" in words[0])
-    return path if is_ours and "test" in path.lower() else ""
+    return is_ours and "test" in path.lower()

@@ -48,7 +48,9 @@ ECOSYSTEMS: Mapping[str, Ecosystem] = {
 def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) -> Iterator[FoundCheck | Hint]:
     """Yield the checks and hints of the packages of every ecosystem, the root first."""
     for name, ecosystem in ECOSYSTEMS.items():
-        places = _places(survey, ecosystem)
+        found = (place for place in survey.files if next(survey.named(place, *ecosystem.manifests), ""))
+        usual = [place for place in found if not NO_PACKAGES & set(place.split("/")) and place.count("/") < DEEPEST]
+        places = sorted(usual, key=lambda place: (place.count("/") if place != "." else -1, place))
         if name == "python" and "." not in places and _is_plain_python(survey):
             places.insert(0, ".")
         packages = [Package(survey, place, _inside(place, places), called, programs) for place in places]
@@ -58,12 +60,6 @@ def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) 
                 yield from ecosystem.find(package)
         if len(packages) > MOST_PACKAGES:
             yield Hint(f"{len(packages)} {name} packages found; only the first {MOST_PACKAGES} were examined")
-
-
-def _places(survey: Survey, ecosystem: Ecosystem) -> list[str]:
-    found = [place for place in survey.files if next(survey.named(place, *ecosystem.manifests), "")]
-    usual = [place for place in found if not NO_PACKAGES & set(place.split("/")) and place.count("/") < DEEPEST]
-    return sorted(usual, key=lambda place: (place.count("/") if place != "." else -1, place))
 
 
 def _is_plain_python(survey: Survey) -> bool:

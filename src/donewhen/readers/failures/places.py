@@ -19,6 +19,8 @@ JAVA = re.compile(
 ROOTS = re.compile(
     r"(?:^|/)((?:src|lib|libs|tests?|specs?|app|apps|pkg|internal|cmd|packages|crates|modules|examples?|__tests__)/(?:.*))"
 )
+CHECKOUTS = re.compile(r"^/(?:usr/src(?:/app)?|app|go/src|(?:home|Users)/[^/]{1,80}/(?:src|apps?))(?=/|$)")
+"""Directories in which machines keep checkouts. They look like source directories of a project."""
 
 
 def is_of_project(file: str) -> bool:
@@ -42,10 +44,5 @@ def portable(file: str) -> str:
     if not (plain.startswith(("/", "../")) or plain[1:3] == ":/"):
         return plain
     root, _, name = plain.rpartition("/")
-    found = ROOTS.search(_without_system(root) + "/" + name)
+    found = ROOTS.search(CHECKOUTS.sub("", root) + "/" + name)
     return found[1] if found else name
-
-
-def _without_system(root: str) -> str:
-    """Remove directories in which machines keep checkouts, which look the same: /usr/src, /home/me/src, /app."""
-    return re.sub(r"^/(?:usr/src(?:/app)?|app|go/src|(?:home|Users)/[^/]{1,80}/(?:src|apps?))(?=/|$)", "", root)

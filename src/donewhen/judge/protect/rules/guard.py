@@ -71,7 +71,10 @@ class Guard:
         return self.base.is_directory(path.rpartition("/")[0])
 
     def by_default(self, path: str, exists: bool) -> str:
-        """Return why a path is protected by default, without a pattern in the contract."""
+        """Return why a path is protected by default, without a pattern in the contract.
+
+        An engine sees the reason, so it must not name a held-out check.
+        """
         if reason := self.names.installed(path) or self._built(path):
             return reason
         if exists and self.suite.is_test(path):
@@ -82,15 +85,12 @@ class Guard:
         if deciding and (exists or self._counts(deciding)):
             return deciding.reason
         if path in self.executed.scripts:
-            return self._run_by(self.executed.scripts[path])
+            name = self.executed.scripts[path]
+            is_held_out = any(check.held_out for check in self.contract.checks if check.name == name)
+            return "a check runs it" if is_held_out else f"check {name!r} runs it"
         if path in self.suite.named:
             return self.suite.named[path]
         return "" if exists else self._wins(path)
-
-    def _run_by(self, name: str) -> str:
-        """Return the reason for a script of a check. An engine sees it, so it must not name a held-out check."""
-        is_held_out = any(check.held_out for check in self.contract.checks if check.name == name)
-        return "a check runs it" if is_held_out else f"check {name!r} runs it"
 
     def _counts(self, deciding: DecidingName) -> bool:
         """Return True if a new file with such a name affects files that the base has."""
