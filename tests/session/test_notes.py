@@ -12,7 +12,7 @@ from donewhen.engines.interface import NoChange
 from donewhen.events import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
 from donewhen.records import Stored, WrongShape
 from donewhen.session.log.notes import Attempted, Judged, ProposalNote, SessionNote, ShownHint
-from runs.recorded_logs import NAMES, log
+from session.recorded_logs import NAMES, log
 from stored_values import records_of
 
 KINDS = {cls.KIND: cls for cls in SessionNote.__subclasses__()}
