@@ -22,7 +22,7 @@ from donewhen.judge.contract import Check, Contract
 from donewhen.judge.green_proof import JudgeRequest
 from donewhen.judge.judge import Judge
 from donewhen.judge.run_cache import RunCache
-from donewhen.session.check.judge_tree import surroundings
+from donewhen.session.check.judge_tree import judge_environment
 from donewhen.session.workplace import open_workplace
 from trees import make_repository
 
@@ -41,7 +41,7 @@ async def judge_secs(repository: Path) -> float:
             case = JudgeRequest(
                 base=place.repo.head,
                 candidate=await place.store.tree_of(await place.store.snapshot()),
-                surroundings=replace(surroundings(place, CONTRACT), digest=""),
+                environment=replace(judge_environment(place, CONTRACT), digest=""),
                 today=datetime.datetime.now(datetime.UTC).date(),
             )
             began = time.perf_counter()

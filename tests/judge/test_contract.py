@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, Quarantine, require_sound
-from donewhen.judge.contract_lint import oddities
+from donewhen.judge.contract_lint import warnings_about
 
 TESTS = Check(name="tests", command="pytest -q")
 SECRET = Check(name="secret-one", command="python hidden.py 42", held_out=True, output_contains="forty-two")
@@ -115,22 +115,22 @@ def test_a_quarantine_holds_until_its_date_and_not_longer() -> None:
     ],
 )
 def test_commands_that_can_hardly_fail_are_pointed_out(command: str, said: str) -> None:
-    found = [oddity.message for oddity in oddities(Contract(checks=(replace(TESTS, command=command),)))]
+    found = [warning.message for warning in warnings_about(Contract(checks=(replace(TESTS, command=command),)))]
     assert (said in found[0] and len(found) == 1) if said else found == []
 
 
 def test_a_command_that_only_prints_is_fine_when_its_output_is_asserted() -> None:
-    assert oddities(Contract(checks=(Check(name="a", command="cat version.txt", output_contains="2.0"),))) == []
+    assert warnings_about(Contract(checks=(Check(name="a", command="cat version.txt", output_contains="2.0"),))) == []
 
 
 @pytest.mark.parametrize("seconds", [0.01, 10**7])
 def test_an_unreachable_timeout_is_pointed_out(seconds: float) -> None:
-    (found,) = oddities(Contract(checks=(replace(TESTS, timeout_secs=seconds),)))
+    (found,) = warnings_about(Contract(checks=(replace(TESTS, timeout_secs=seconds),)))
     assert found.key == "timeout_secs"
 
 
 def test_promised_output_that_no_check_asserts_is_pointed_out() -> None:
-    found = oddities(Contract(checks=(TESTS,), description="the CLI prints JSON"))
-    assert [oddity.key for oddity in found] == ["description"]
+    found = warnings_about(Contract(checks=(TESTS,), description="the CLI prints JSON"))
+    assert [warning.key for warning in found] == ["description"]
     asserted = Contract(checks=(replace(TESTS, output_contains="{"),), description="the CLI prints JSON")
-    assert oddities(asserted) == []
+    assert warnings_about(asserted) == []

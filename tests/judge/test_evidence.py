@@ -44,7 +44,7 @@ def told(tests: Tests, complete: bool = True) -> CheckRun:
     ],
 )
 def test_the_exit_of_a_run_gives_its_status(ran: CheckRun, status: CheckStatus) -> None:
-    found, reason = evidence.outcome(CHECK, ran)
+    found, reason = evidence.status_of(CHECK, ran)
     assert found is status
     assert bool(reason) is (status is not CheckStatus.PASS)
 
@@ -62,13 +62,13 @@ def test_the_exit_of_a_run_gives_its_status(ran: CheckRun, status: CheckStatus) 
 )
 def test_a_check_that_must_fail_passes_with_exit_codes_from_1_to_125(code: int, status: CheckStatus) -> None:
     check = replace(CHECK, expect_exit_zero=False)
-    assert evidence.outcome(check, replace(GREEN, exit_code=code))[0] is status
+    assert evidence.status_of(check, replace(GREEN, exit_code=code))[0] is status
 
 
 def test_a_check_that_must_fail_needs_no_tests() -> None:
-    assert not evidence.wants_tests(replace(CHECK, expect_exit_zero=False), Contract(checks=()))
-    assert not evidence.wants_tests(CHECK, Contract(checks=(), min_evidence="exit"))
-    assert evidence.wants_tests(CHECK, Contract(checks=()))
+    assert not evidence.needs_tests(replace(CHECK, expect_exit_zero=False), Contract(checks=()))
+    assert not evidence.needs_tests(CHECK, Contract(checks=(), min_evidence="exit"))
+    assert evidence.needs_tests(CHECK, Contract(checks=()))
 
 
 def test_a_recognised_runner_that_shows_no_test_is_vacuous() -> None:

@@ -11,7 +11,7 @@ from donewhen.judge.green_proof import JudgeRequest
 from donewhen.judge.judge import Judge
 from donewhen.judge.run_cache import RunCache
 from donewhen.judge.verdict import CheckStatus, Verdict
-from donewhen.session.check.judge_tree import surroundings
+from donewhen.session.check.judge_tree import judge_environment
 from donewhen.session.workplace import open_workplace
 from needs import needs
 from repositories import repository
@@ -28,7 +28,7 @@ async def judged(root: Path, port: int, overloaded: bool) -> tuple[Verdict, list
         case = JudgeRequest(
             base=place.repo.head,
             candidate=await place.store.tree_of(place.repo.head),
-            surroundings=surroundings(place, contract),
+            environment=judge_environment(place, contract),
             today=datetime.datetime.now().astimezone().date(),
             overloaded=lambda: overloaded,
         )

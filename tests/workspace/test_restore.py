@@ -37,7 +37,7 @@ def root(tmp_path: Path) -> Path:
 async def maker(root: Path) -> AsyncGenerator[tuple[Workplace, Tree]]:
     async with open_workplace(root) as place:
         head = place.repo.head
-        tree = await place.trees.make("maker", head, await place.standing(head))
+        tree = await place.trees.make("maker", head, await place.tree_layers(head))
         try:
             yield place, tree
         finally:
@@ -91,7 +91,7 @@ async def test_files_that_cannot_be_captured_do_not_stop_a_restore(root: Path) -
 async def test_a_tree_of_a_dead_owner_is_adopted_with_its_content(root: Path) -> None:
     async with open_workplace(root) as place:
         head = place.repo.head
-        tree = await place.trees.make("maker", head, await place.standing(head))
+        tree = await place.trees.make("maker", head, await place.tree_layers(head))
         await run(place, tree, "echo 1 >> a.txt; mkdir built; echo o > built/out")
         assert await orphans.adopt(place.trees, tree.facts.name) is None  # its owner is alive
         await place.trees.capture(tree)

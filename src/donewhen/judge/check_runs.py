@@ -28,15 +28,15 @@ class CheckRuns:
     base: str
     base_tree: str
     base_files: Root
-    surroundings: JudgeEnvironment
+    environment: JudgeEnvironment
     defences: Defences
     runs: RunCache
-    broken: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
+    forbidden_writes: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
     """Returns one line for each path written by the run that it was not allowed to write."""
-    fixed: Callable[[], tuple[str, ...]] = tuple
+    read_only_files: Callable[[], tuple[str, ...]] = tuple
     """Returns the protected files that are mounted read-only. Called only when a check is really run."""
     rules: str = ""
-    """Identifies the rules that `broken` follows."""
+    """Identifies the rules that `forbidden_writes` follows."""
     _shared: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     async def run(self, check: Check, tree: str, number: int = 1) -> CheckRun:
@@ -44,7 +44,7 @@ class CheckRuns:
         key = await self._key(check, tree, f"run {number}")
         return self.runs.get(key) or await self._run(check, tree, key)
 
-    async def again(self, check: Check, tree: str) -> CheckRun:
+    async def run_unkept(self, check: Check, tree: str) -> CheckRun:
         """Run a check on a tree, even if a run is kept. The new run is not kept."""
         return await self._run(check, tree, "")
 
@@ -52,12 +52,12 @@ class CheckRuns:
         """Return the kept run with an added test that must fail; None if there is none."""
         return self.runs.get(await self._key(check, tree, "canary"))
 
-    async def with_canary(self, check: Check, tree: str, files: Mapping[str, bytes], name: str) -> CheckRun:
+    async def run_canary(self, check: Check, tree: str, files: Mapping[str, bytes], name: str) -> CheckRun:
         """Run a check with an added test that must fail."""
         return await self._run(check, tree, await self._key(check, tree, "canary"), files, name)
 
-    async def keep(self, check: Check, tree: str, ran: CheckRun) -> None:
-        self.runs.put(await self._key(check, tree, "run 1"), ran)
+    async def keep(self, check: Check, tree: str, run: CheckRun) -> None:
+        self.runs.put(await self._key(check, tree, "run 1"), run)
 
     async def drop(self, check: Check, tree: str) -> None:
         """Remove the first kept run: another run on the same tree had a different result."""
@@ -68,40 +68,40 @@ class CheckRuns:
     ) -> CheckRun:
         from donewhen.judge import run_check  # a verdict from kept runs does not need the report readers
 
-        how = run_check.RunMode(
+        mode = run_check.RunMode(
             base_files=self.base_files,
-            surroundings=self.surroundings,
+            environment=self.environment,
             defences=self.defences,
-            broken=self.broken,
-            fixed=tuple(path for path in self.fixed() if path not in (files or {})),
-            laid_over=files or {},
-            must_fail=name,
+            forbidden_writes=self.forbidden_writes,
+            read_only_files=tuple(path for path in self.read_only_files() if path not in (files or {})),
+            added_files=files or {},
+            canary_name=name,
         )
-        async with self._tree(tree) as place:
-            ran = await run_check.run(self.host, place, check, how)
-        if ran.end == "could_not_start" and ran.exit_code is None:
-            async with self._tree(tree) as place:  # a machine problem is believed only after a second run
-                ran = await run_check.run(self.host, place, check, how)
-        self.runs.put(key, ran)
-        return ran
+        async with self._tree(tree) as judge_tree:
+            run = await run_check.run(self.host, judge_tree, check, mode)
+        if run.end == "could_not_start" and run.exit_code is None:
+            async with self._tree(tree) as judge_tree:  # a machine problem is believed only after a second run
+                run = await run_check.run(self.host, judge_tree, check, mode)
+        self.runs.put(key, run)
+        return run
 
     @asynccontextmanager
     async def _tree(self, tree: str) -> AsyncGenerator[Tree]:
         candidate = "" if tree == self.base_tree else tree
         if self.defences.layers:
-            async with self.host.tree("judge", self.base, candidate) as place:
-                yield place
+            async with self.host.tree("judge", self.base, candidate) as judge_tree:
+                yield judge_tree
             return
         if tree not in self._shared:
-            standing = await self.host.standing(self.base, candidate)
-            self._shared[tree] = await self.host.trees.make("judge", self.base, standing)
+            tree_layers = await self.host.tree_layers(self.base, candidate)
+            self._shared[tree] = await self.host.trees.make("judge", self.base, tree_layers)
         yield self._shared[tree]
 
     async def _key(self, check: Check, tree: str, purpose: str) -> str:
         """Return a key for everything that a run depends on; empty if that is not known."""
-        if not self.surroundings.digest or not self.defences.layers:
+        if not self.environment.digest or not self.defences.layers:
             return ""
-        layers = (await self.host.standing(self.base, "" if tree == self.base_tree else tree)).layers
-        asked = asdict(replace(check, name="", held_out=False, quarantine=None))
-        around = (self.surroundings.digest, self.rules, self.defences.caches, self.defences.tools)
-        return key_of(VERSION, purpose, self.base_tree, tree, asked, layers, around)
+        layers = (await self.host.tree_layers(self.base, "" if tree == self.base_tree else tree)).layers
+        compared = asdict(replace(check, name="", held_out=False, quarantine=None))
+        environment = (self.environment.digest, self.rules, self.defences.caches, self.defences.tools)
+        return key_of(VERSION, purpose, self.base_tree, tree, compared, layers, environment)

@@ -71,11 +71,11 @@ class Contract:
         """Return the contract as text for an engine, without held-out checks."""
         shown = [check for check in self.checks if not check.held_out]
         lines = [self.description] if self.description else []
-        lines += [line for check in shown for line in _rendered(check)]
+        lines += [line for check in shown for line in _render_check(check)]
         return "\n".join(lines)
 
 
-def _rendered(check: Check) -> list[str]:
+def _render_check(check: Check) -> list[str]:
     where = "" if check.dir == "." else f" (in {check.dir})"
     expected = "exit 0" if check.expect_exit_zero else "run and exit with a status from 1 to 125"
     lines = [f"- {check.name}{where}: {check.command}", f"  must {expected} within {check.timeout_secs:g} s"]

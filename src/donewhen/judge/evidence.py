@@ -21,45 +21,45 @@ SEVERITY = (
 )
 
 
-def outcome(check: Check, ran: CheckRun) -> Doubt:
+def status_of(check: Check, run: CheckRun) -> Doubt:
     """Return the status from the exit code and the printed text alone. The reason is empty for a pass."""
-    if ran.end == "could_not_start":
-        lines = ran.reason.strip().splitlines() or ["the command could not be started"]
-        return CheckStatus.INFRA, f"exit code {ran.exit_code}: it could not be started" if ran.exit_code else lines[-1]
-    if ran.end == "timed_out":
+    if run.end == "could_not_start":
+        lines = run.reason.strip().splitlines() or ["the command could not be started"]
+        return CheckStatus.INFRA, f"exit code {run.exit_code}: it could not be started" if run.exit_code else lines[-1]
+    if run.end == "timed_out":
         return CheckStatus.TIMEOUT, f"not finished after {check.timeout_secs:g} s"
-    if ran.end == "limit":
-        return CheckStatus.FAIL, f"stopped: {ran.reason}"
-    if ran.end == "signalled":
-        return CheckStatus.FAIL, f"killed by signal {ran.signal}"
-    if check.expect_exit_zero and ran.exit_code != 0:
-        return CheckStatus.FAIL, f"exit code {ran.exit_code}"
-    if not check.expect_exit_zero and not 1 <= (ran.exit_code or 0) <= 125:
-        return CheckStatus.FAIL, f"exit code {ran.exit_code}, expected 1 to 125"
-    if not ran.printed:
+    if run.end == "limit":
+        return CheckStatus.FAIL, f"stopped: {run.reason}"
+    if run.end == "signalled":
+        return CheckStatus.FAIL, f"killed by signal {run.signal}"
+    if check.expect_exit_zero and run.exit_code != 0:
+        return CheckStatus.FAIL, f"exit code {run.exit_code}"
+    if not check.expect_exit_zero and not 1 <= (run.exit_code or 0) <= 125:
+        return CheckStatus.FAIL, f"exit code {run.exit_code}, expected 1 to 125"
+    if not run.printed:
         return CheckStatus.FAIL, f"did not print {check.output_contains!r}"
     return CheckStatus.PASS, ""
 
 
-def wants_tests(check: Check, contract: Contract) -> bool:
+def needs_tests(check: Check, contract: Contract) -> bool:
     """Return True if the exit code of a check is not enough. A check that must fail cannot show passing tests."""
     return contract.min_evidence != "exit" and check.expect_exit_zero
 
 
-def doubts_of_seal(ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
+def doubts_of_seal(run: CheckRun, base: CheckRun) -> Iterator[Doubt]:
     """Yield a doubt if the run wrote sealed paths that the run on the base did not write."""
-    written = [line for line in ran.touched if line not in base.touched]
+    written = [line for line in run.touched if line not in base.touched]
     if written:
         more = f" and {len(written) - 1} more" if len(written) > 1 else ""
         yield CheckStatus.TAMPERED, f"changed sealed files while it ran: {written[0]}{more}"
 
 
-def doubts_alone(ran: CheckRun) -> Iterator[Doubt]:
+def doubts_alone(run: CheckRun) -> Iterator[Doubt]:
     """Yield doubts about a green run, without a comparison with the base."""
-    reading = ran.reading
+    reading = run.reading
     if reading is None:
-        if ran.expected:
-            yield CheckStatus.VACUOUS, f"exit code 0, but no evidence that {' or '.join(ran.expected)} ran any test"
+        if run.expected:
+            yield CheckStatus.VACUOUS, f"exit code 0, but no evidence that {' or '.join(run.expected)} ran any test"
         return
     if reading.tests.failed:
         yield CheckStatus.FAIL, f"exit code 0, but {reading.runner} reports {reading.tests.failed} failed"
@@ -67,19 +67,19 @@ def doubts_alone(ran: CheckRun) -> Iterator[Doubt]:
         yield CheckStatus.TAMPERED, f"exit code 0, but the report of {reading.runner} is incomplete"
 
 
-def doubts_of_counts(check: Check, ran: CheckRun) -> Iterator[Doubt]:
+def doubts_of_counts(check: Check, run: CheckRun) -> Iterator[Doubt]:
     """Yield a doubt if fewer tests ran than the check requires. No comparison with the base."""
-    if ran.reading is not None:
-        ran_tests = ran.reading.tests.passed + ran.reading.tests.failed
+    if run.reading is not None:
+        ran_tests = run.reading.tests.passed + run.reading.tests.failed
         if ran_tests < check.min_tests:
             yield CheckStatus.VACUOUS, f"{_tests(ran_tests)} ran; at least {check.min_tests} must"
 
 
-def doubts_against_base(check: Check, ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
+def doubts_against_base(check: Check, run: CheckRun, base: CheckRun) -> Iterator[Doubt]:
     """Yield doubts about a green run from a comparison with the run on the base."""
     if base.reading is None or check.allow_skips:
         return
-    before, now = base.reading.tests, ran.reading.tests if ran.reading is not None else None
+    before, now = base.reading.tests, run.reading.tests if run.reading is not None else None
     if now is None:
         yield CheckStatus.VACUOUS, f"no test is reported; on the base {_tests(before.collected)}"
         return
@@ -89,14 +89,14 @@ def doubts_against_base(check: Check, ran: CheckRun, base: CheckRun) -> Iterator
         yield CheckStatus.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped}"
 
 
-def not_run(check: Check, ran: CheckRun, base: CheckRun) -> frozenset[str]:
+def not_run(check: Check, run: CheckRun, base: CheckRun) -> frozenset[str]:
     """Return the tests that ran on the base and did not run now; nothing if the base reports no test names.
 
     The product may move tests inside source files: their modules and functions may get other names.
     """
-    if base.reading is None or ran.reading is None or check.allow_skips:
+    if base.reading is None or run.reading is None or check.allow_skips:
         return frozenset()
-    now = frozenset(ran.reading.ran)
+    now = frozenset(run.reading.ran)
     moved = {name.rpartition("::")[2] for name in now.difference(base.reading.ran) if name.startswith("src/")}
     missing = {name for name in base.reading.ran if name not in now and not name.startswith("Doc-tests ")}
     return frozenset(n for n in missing if not (n.startswith("src/") and n.rpartition("::")[2] in moved))
@@ -108,20 +108,20 @@ def doubts_of_names(missing: frozenset[str]) -> Iterator[Doubt]:
         yield CheckStatus.VACUOUS, f"a test of the base did not run: {min(missing)}{more}"
 
 
-def doubts_of_report(ran: CheckRun, base: CheckRun) -> Iterator[Doubt]:
+def doubts_of_report(run: CheckRun, base: CheckRun) -> Iterator[Doubt]:
     """Yield a doubt if the run on the base left a report and this run did not."""
-    if base.evidence == "sidecar" and ran.evidence != "sidecar":
+    if base.evidence == "sidecar" and run.evidence != "sidecar":
         runner = base.reading.runner if base.reading is not None else "the runner"
         yield CheckStatus.TAMPERED, f"the report that {runner} writes on the base is missing"
 
 
-def doubts_of_canary(check: Check, ran: CheckRun) -> Iterator[Doubt]:
+def doubts_of_canary(check: Check, run: CheckRun) -> Iterator[Doubt]:
     """Yield doubts from a run with an added test that must fail."""
-    if ran.end == "timed_out":
+    if run.end == "timed_out":
         yield CheckStatus.TIMEOUT, f"with a test that must fail, not finished after {check.timeout_secs:g} s"
-    elif not ran.caught:
+    elif not run.caught:
         yield CheckStatus.TAMPERED, "a test that must fail was added, and the runner did not report it"
-    elif ran.evidence == "sidecar" and ran.reading is not None and ran.reading.tests.failed > 1:
+    elif run.evidence == "sidecar" and run.reading is not None and run.reading.tests.failed > 1:
         yield CheckStatus.FLAKY, "a test that passed failed in another run on the same tree"
 
 

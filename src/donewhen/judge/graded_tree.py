@@ -16,6 +16,6 @@ class GradedTree(NamedTuple):
     """One line for each new module that shadows the standard library, an installed package or the runner."""
 
 
-def as_it_is(tree: str) -> GradedTree:
+def whole_tree(tree: str) -> GradedTree:
     """Return a tree that is judged whole: the base itself, or files that are not compared with a base."""
     return GradedTree(tree=tree, edits=(), control=tree, shadows=())

@@ -23,13 +23,13 @@ from donewhen.records import frozen
 from donewhen.workspace.git.objects import raw
 from donewhen.workspace.git.store import edit_tree
 
-MANY = 2.0
+OVERLOAD_FACTOR = 2.0
 """More runnable processes per CPU than this mean an overloaded machine."""
 
 
 def is_overloaded() -> bool:
     """Return True if the load average of the last minute is too high for the number of CPUs."""
-    return os.getloadavg()[0] > MANY * (os.cpu_count() or 1)
+    return os.getloadavg()[0] > OVERLOAD_FACTOR * (os.cpu_count() or 1)
 
 
 EmitBaseline = Callable[[Check, CheckRun], None]
@@ -45,7 +45,7 @@ class JudgeRequest:
     """A commit. Protected paths are restored from it."""
     candidate: str
     """A tree id."""
-    surroundings: JudgeEnvironment
+    environment: JudgeEnvironment
     today: datetime.date
     phase: Phase = "final"
     as_is: bool = False
@@ -62,48 +62,49 @@ class GreenProof:
     runs: CheckRuns
     contract: Contract
     judged: GradedTree
-    case: JudgeRequest
+    request: JudgeRequest
     emit_baseline: EmitBaseline
     notes: list[VerdictNote] = field(default_factory=list[VerdictNote])
 
     @property
     def changed(self) -> bool:
         """True if the tree is compared with the base: they differ and `as_is` is off."""
-        return self.judged.tree != self.runs.base_tree and not self.case.as_is
+        return self.judged.tree != self.runs.base_tree and not self.request.as_is
 
-    async def doubts(self, check: Check, ran: CheckRun) -> list[Doubt]:
+    async def doubts(self, check: Check, run: CheckRun) -> list[Doubt]:
         """Return every doubt about a green run."""
-        found = [(CheckStatus.TAMPERED, line) for line in self.judged.shadows] if self.case.defences.shadowing else []
-        if ran.touched and self.changed:
+        shadows = self.judged.shadows if self.request.defences.shadowing else ()
+        found = [(CheckStatus.TAMPERED, line) for line in shadows]
+        if run.touched and self.changed:
             # Paths that the run on the base writes too are normal for the project and not an act of the candidate.
-            found += evidence.doubts_of_seal(ran, await self.base(check))
-        if not evidence.wants_tests(check, self.contract):
+            found += evidence.doubts_of_seal(run, await self.base(check))
+        if not evidence.needs_tests(check, self.contract):
             return found
-        found += evidence.doubts_alone(ran)
-        if self.case.defences.counts:
-            found += evidence.doubts_of_counts(check, ran)
+        found += evidence.doubts_alone(run)
+        if self.request.defences.counts:
+            found += evidence.doubts_of_counts(check, run)
         if found or not self.changed:
             return found
-        return await self._doubts_against_base(check, ran)
+        return await self._doubts_against_base(check, run)
 
-    async def _doubts_against_base(self, check: Check, ran: CheckRun) -> list[Doubt]:
-        defences, base = self.case.defences, await self.base(check)
-        found = list(evidence.doubts_of_report(ran, base)) if defences.sidecar else []
-        found += evidence.doubts_against_base(check, ran, base) if defences.counts else ()
-        if not found and defences.counts and (missing := evidence.not_run(check, ran, base)):
+    async def _doubts_against_base(self, check: Check, run: CheckRun) -> list[Doubt]:
+        defences, base = self.request.defences, await self.base(check)
+        found = list(evidence.doubts_of_report(run, base)) if defences.sidecar else []
+        found += evidence.doubts_against_base(check, run, base) if defences.counts else ()
+        if not found and defences.counts and (missing := evidence.not_run(check, run, base)):
             # Test names can differ from run to run. Only names that a second run on the base also has are counted.
             again = await self.runs.run(check, self.runs.base_tree, 2)
             found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
-        if not found and ran.reading is not None and defences.canary:
+        if not found and run.reading is not None and defences.canary:
             found += await self._canary(check)
         if not found and self.judged.control != self.runs.base_tree and defences.reruns:
-            found += await self._repeated(check) or await self._older_tests_alone(check)
+            found += await self._repeat(check) or await self._run_without_new_tests(check)
         return found
 
     async def base(self, check: Check) -> CheckRun:
-        ran = await self.runs.run(check, self.runs.base_tree)
-        self.emit_baseline(check, ran)
-        return ran
+        run = await self.runs.run(check, self.runs.base_tree)
+        self.emit_baseline(check, run)
+        return run
 
     async def control(self, check: Check) -> CheckRun:
         if self.judged.control == self.runs.base_tree:
@@ -114,9 +115,10 @@ class GreenProof:
         """Return a line that states if the check is flaky on the base too, which clears the change."""
         if not self.changed:
             return []
-        seen = {evidence.outcome(check, await self.base(check))[0] is CheckStatus.PASS}
+        seen = {evidence.status_of(check, await self.base(check))[0] is CheckStatus.PASS}
         for _ in range(PASSES_OF_NEW_TESTS - 1):
-            seen.add(evidence.outcome(check, await self.runs.again(check, self.runs.base_tree))[0] is CheckStatus.PASS)
+            run = await self.runs.run_unkept(check, self.runs.base_tree)
+            seen.add(evidence.status_of(check, run)[0] is CheckStatus.PASS)
             if len(seen) > 1:
                 return ["the base gives different results as well: this check was flaky before"]
         return ["the base gives the same result each time: the change made it flaky"]
@@ -124,8 +126,8 @@ class GreenProof:
     async def _canary(self, check: Check) -> list[Doubt]:
         """Add a test that must fail. A runner that stays green with it cannot be believed."""
         base, tree = self.runs.base_tree, self.judged.tree
-        proven, ran = await self.runs.kept_canary(check, base), await self.runs.kept_canary(check, tree)
-        if proven is None or (proven.caught and ran is None):
+        on_base, run = await self.runs.kept_canary(check, base), await self.runs.kept_canary(check, tree)
+        if on_base is None or (on_base.caught and run is None):
             from donewhen.judge import runners  # a verdict from kept runs does not need it
 
             asked = runners.ask(check.command, self.runs.base_files.below(check.dir), "/nowhere")
@@ -133,16 +135,16 @@ class GreenProof:
             if canary is None:
                 self.notes.append(VerdictNote(check.name, "no test that must fail could be added"))
                 return []
-            proven = proven or await self.runs.with_canary(check, base, canary.files, canary.name)
-            files = await self._over_candidate(canary.files) if proven.caught else None
-            ran = await self.runs.with_canary(check, tree, files, canary.name) if files else None
-        if not proven.caught or ran is None:
+            on_base = on_base or await self.runs.run_canary(check, base, canary.files, canary.name)
+            files = await self._adapt_to_candidate(canary.files) if on_base.caught else None
+            run = await self.runs.run_canary(check, tree, files, canary.name) if files else None
+        if not on_base.caught or run is None:
             text = "a test that must fail cannot be added to what this command runs"
             self.notes.append(VerdictNote(check.name, text))
             return []
-        return list(evidence.doubts_of_canary(check, ran))
+        return list(evidence.doubts_of_canary(check, run))
 
-    async def _over_candidate(self, files: Mapping[str, bytes]) -> dict[str, bytes] | None:
+    async def _adapt_to_candidate(self, files: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """Return the canary files, made for the base, adapted to the candidate.
 
         The text that the canary added is appended to the candidate's version of each file. Return None if that is
@@ -151,7 +153,7 @@ class GreenProof:
         store = self.runs.host.store
         changes = await store.diff(self.runs.base_tree, self.judged.tree)
         changed = {change.path: change.new for change in changes if change.path in files and change.old is not None}
-        laid = dict(files)
+        adapted = dict(files)
         for path, entry in changed.items():
             before = self.runs.base_files.read(path, len(files[path]))
             if entry is None or before is None or not files[path].startswith(before):
@@ -159,29 +161,29 @@ class GreenProof:
             (now,) = await store.bare.readable_contents([entry.id])
             if now is None:
                 return None
-            laid[path] = now + files[path][len(before) :]
-        return laid
+            adapted[path] = now + files[path][len(before) :]
+        return adapted
 
-    async def _older_tests_alone(self, check: Check) -> list[Doubt]:
+    async def _run_without_new_tests(self, check: Check) -> list[Doubt]:
         """Run the check without the new test files. It must stay green.
 
         New test files may add tests. They may not help other tests to pass.
         """
         store, base = self.runs.host.store, self.runs.base_tree
         added = [change.path for change in await store.diff(base, self.judged.control) if change.old is None]
-        alone = await edit_tree.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})
-        if alone == self.judged.tree:
+        without_new = await edit_tree.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})
+        if without_new == self.judged.tree:
             return []
-        status, reason = evidence.outcome(check, await self.runs.run(check, alone))
+        status, reason = evidence.status_of(check, await self.runs.run(check, without_new))
         if status is CheckStatus.PASS or (await self.base(check)).reading is None:
             return []
         return [(CheckStatus.TAMPERED, f"the older tests pass only together with the new test files ({reason})")]
 
-    async def _repeated(self, check: Check) -> list[Doubt]:
+    async def _repeat(self, check: Check) -> list[Doubt]:
         """Run a check with new tests several times. It must pass each time."""
         for number in range(2, PASSES_OF_NEW_TESTS + 1):
-            ran = await self.runs.run(check, self.judged.tree, number)
-            if evidence.outcome(check, ran)[0] is not CheckStatus.PASS:
+            run = await self.runs.run(check, self.judged.tree, number)
+            if evidence.status_of(check, run)[0] is not CheckStatus.PASS:
                 await self.runs.drop(check, self.judged.tree)
                 return [(CheckStatus.FLAKY, "with new tests, green and then red on the same tree")]
         return []

@@ -36,72 +36,72 @@ if TYPE_CHECKING:
 class Judge:
     """Judges one candidate."""
 
-    def __init__(self, host: JudgeHost, contract: Contract, case: JudgeRequest, runs: RunCache, emit: Emit) -> None:
+    def __init__(self, host: JudgeHost, contract: Contract, request: JudgeRequest, runs: RunCache, emit: Emit) -> None:
         self._host = host
         self._contract = contract
-        self._case = case
+        self._request = request
         self._runs = runs
         self._emit = emit
         self._baseline: dict[str, Result] = {}
         self._logs: dict[str, str] = {}
-        self._made_guard: Guard | None = None
+        self._kept_guard: Guard | None = None
 
     async def verdict(self) -> Verdict:
-        base_tree = await self._host.store.tree_of(self._case.base)
-        base_files = await self._host.trees.layers.root_of(self._case.base)
-        found = await self._judged(base_tree, base_files)
-        for edit in found.edits:
+        base_tree = await self._host.store.tree_of(self._request.base)
+        base_files = await self._host.trees.layers.root_of(self._request.base)
+        graded = await self._grade(base_tree, base_files)
+        for edit in graded.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
-        check_runs = await self._check_runs(base_tree, base_files, found)
-        proof = GreenProof(check_runs, self._contract, found, self._case, self._emit_baseline)
+        check_runs = await self._check_runs(base_tree, base_files, graded)
+        proof = GreenProof(check_runs, self._contract, graded, self._request, self._emit_baseline)
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
         verdict = Verdict(
-            base=self._case.base,
-            candidate=self._case.candidate,
-            tree=found.tree,
+            base=self._request.base,
+            candidate=self._request.candidate,
+            tree=graded.tree,
             results=tuple(results),
-            edits=found.edits,
+            edits=graded.edits,
             notes=tuple(proof.notes),
             logs={r.name: self._logs[r.name] for r in results if r.status is not CheckStatus.PASS},
         )
-        verdict = await self._controlled(proof, verdict)
+        verdict = await self._compare_with_control(proof, verdict)
         return replace(verdict, baseline=tuple(self._baseline.values()))
 
     @property
-    def _protecting(self) -> bool:
-        return self._case.defences.protection and not self._case.as_is
+    def _has_protection(self) -> bool:
+        return self._request.defences.protection and not self._request.as_is
 
     def _guard(self, base_files: Root) -> "Guard":
         """Return the path rules. One instance serves the whole verdict."""
         from donewhen.judge.protect import Guard
 
-        self._made_guard = self._made_guard or Guard(self._contract, base_files)
-        return self._made_guard
+        self._kept_guard = self._kept_guard or Guard(self._contract, base_files)
+        return self._kept_guard
 
-    async def _judged(self, base_tree: str, base_files: Root) -> GradedTree:
-        case = self._case
-        if not self._protecting or case.candidate == base_tree:
-            return graded_tree.as_it_is(case.candidate)
+    async def _grade(self, base_tree: str, base_files: Root) -> GradedTree:
+        request = self._request
+        if not self._has_protection or request.candidate == base_tree:
+            return graded_tree.whole_tree(request.candidate)
         from donewhen.judge import protect
 
-        store, sites, guard = self._host.store, case.surroundings.sites, self._guard(base_files)
-        return await protect.judged(store, case.base, case.candidate, self._contract, base_files, sites, guard)
+        store, sites, guard = self._host.store, request.environment.sites, self._guard(base_files)
+        return await protect.judged(store, request.base, request.candidate, self._contract, base_files, sites, guard)
 
-    async def _check_runs(self, base_tree: str, base_files: Root, found: GradedTree) -> CheckRuns:
-        case = self._case
+    async def _check_runs(self, base_tree: str, base_files: Root, graded: GradedTree) -> CheckRuns:
+        request = self._request
         check_runs = CheckRuns(
             host=self._host,
-            base=case.base,
+            base=request.base,
             base_tree=base_tree,
             base_files=base_files,
-            surroundings=case.surroundings,
-            defences=case.defences,
+            environment=request.environment,
+            defences=request.defences,
             runs=self._runs,
         )
-        if not self._protecting or not case.defences.sealing:
+        if not self._has_protection or not request.defences.sealing:
             return check_runs
-        changes = await self._host.store.diff(base_tree, found.tree)
+        changes = await self._host.store.diff(base_tree, graded.tree)
         changed, directories = {change.path for change in changes}, {check.dir for check in self._contract.checks}
         added = [change.path for change in changes if change.new is not None]
 
@@ -109,52 +109,55 @@ class Judge:
         def seal() -> "Seal":
             from donewhen.judge.seal import Seal
 
-            return Seal(self._guard(base_files), base_files, added, case.surroundings.sites)
+            return Seal(self._guard(base_files), base_files, added, request.environment.sites)
 
-        def broken(written: Iterable[str]) -> tuple[str, ...]:
-            return seal().broken(written)
+        def forbidden_writes(written: Iterable[str]) -> tuple[str, ...]:
+            return seal().forbidden_writes(written)
 
         return replace(
             check_runs,
-            broken=broken,
-            fixed=cache(lambda: seal().fixed(changed, directories)),
+            forbidden_writes=forbidden_writes,
+            read_only_files=cache(lambda: seal().read_only_files(changed, directories)),
             rules=key_of(self._contract.protect, self._contract.editable),
         )
 
     async def _result(self, proof: GreenProof, check: Check) -> Result:
-        phase = self._case.phase
+        phase = self._request.phase
         self._emit(events.CheckStarted(name=check.name, phase=phase))
-        result = await self._weighed(proof, check, await proof.runs.run(check, proof.judged.tree))
+        result = await self._evaluate(proof, check, await proof.runs.run(check, proof.judged.tree))
         self._emit_result(result, phase)
-        if result.status is CheckStatus.TIMEOUT and self._case.overloaded():
+        if result.status is CheckStatus.TIMEOUT and self._request.overloaded():
             # A timeout on an overloaded machine is not evidence about the work, so the check runs a second time.
             self._emit(events.CheckStarted(name=check.name, phase="rerun"))
-            result = await self._weighed(proof, check, await proof.runs.again(check, proof.judged.tree), attempt=2)
+            run = await proof.runs.run_unkept(check, proof.judged.tree)
+            result = await self._evaluate(proof, check, run, attempt=2)
             result = replace(result, reasons=(*result.reasons, "timed out at first, on an overloaded machine"))
             self._emit_result(result, "rerun")
         return result
 
-    async def _weighed(self, proof: GreenProof, check: Check, ran: CheckRun, attempt: int = 1) -> Result:
+    async def _evaluate(self, proof: GreenProof, check: Check, run: CheckRun, attempt: int = 1) -> Result:
         """Return the result of a check from the facts of one run."""
-        self._logs[check.name] = ran.log or ran.tail
-        trouble = self._case.surroundings.trouble
-        status, reason = (CheckStatus.INFRA, trouble) if trouble else evidence.outcome(check, ran)
+        self._logs[check.name] = run.log or run.tail
+        trouble = self._request.environment.trouble
+        status, reason = (CheckStatus.INFRA, trouble) if trouble else evidence.status_of(check, run)
         reasons = [reason] if reason else []
         if status is CheckStatus.PASS:
-            doubts = await proof.doubts(check, ran)
+            doubts = await proof.doubts(check, run)
             status, reasons = evidence.worst(doubts), [line for _, line in doubts]
-        return self._made(check, ran, status, reasons, attempt)
+        return self._make_result(check, run, status, reasons, attempt)
 
-    def _made(self, check: Check, ran: CheckRun, status: CheckStatus, reasons: list[str], attempt: int = 1) -> Result:
-        quarantined = check.in_quarantine(self._case.today)
-        return result_of(check, ran, status, reasons, attempt=attempt, quarantined=quarantined)
+    def _make_result(
+        self, check: Check, run: CheckRun, status: CheckStatus, reasons: list[str], attempt: int = 1
+    ) -> Result:
+        quarantined = check.in_quarantine(self._request.today)
+        return result_of(check, run, status, reasons, attempt=attempt, quarantined=quarantined)
 
     def _emit_result(self, result: Result, phase: str) -> None:
         self._emit(completed(result, phase))
 
-    def _emit_baseline(self, check: Check, ran: CheckRun) -> None:
-        status, reason = evidence.outcome(check, ran)
-        result = self._made(check, ran, status, [reason] if reason else [])
+    def _emit_baseline(self, check: Check, run: CheckRun) -> None:
+        status, reason = evidence.status_of(check, run)
+        result = self._make_result(check, run, status, [reason] if reason else [])
         if check.name not in self._baseline:
             self._emit(events.CheckStarted(name=check.name, phase="baseline"))
             self._emit_result(result, "baseline")
@@ -165,20 +168,20 @@ class Judge:
 
         Stop at the first check that is red twice.
         """
-        open_ones = [r for r in results if r.status is not CheckStatus.PASS and not r.quarantined]
-        decides = self._case.defences.reruns and self._case.phase != "baseline"
-        if not decides or any(r.status not in (CheckStatus.FAIL, CheckStatus.FLAKY) for r in open_ones):
+        deciding = [r for r in results if r.status is not CheckStatus.PASS and not r.quarantined]
+        decides = self._request.defences.reruns and self._request.phase != "baseline"
+        if not decides or any(r.status not in (CheckStatus.FAIL, CheckStatus.FLAKY) for r in deciding):
             return results
         checks = {check.name: check for check in self._contract.checks}
         for number, result in enumerate(results):
             if result.status is CheckStatus.FAIL and not result.quarantined:
-                again = await self._second_look(proof, checks[result.name], result)
+                again = await self._rerun_check(proof, checks[result.name], result)
                 results = [*results[:number], again, *results[number + 1 :]]
                 if again.status is CheckStatus.FAIL:
                     break
         return results
 
-    async def _second_look(self, proof: GreenProof, check: Check, first: Result) -> Result:
+    async def _rerun_check(self, proof: GreenProof, check: Check, first: Result) -> Result:
         check_runs, tree = proof.runs, proof.judged.tree
         kept = await check_runs.run(check, tree) if first.cached else None
         self._emit(events.CheckStarted(name=check.name, phase="rerun"))
@@ -186,34 +189,34 @@ class Judge:
             confirmed = replace(first, attempt=2)
             self._emit_result(confirmed, "rerun")
             return confirmed
-        ran = await check_runs.again(check, tree)
-        self._logs[check.name] = ran.log or ran.tail
-        status, reason = evidence.outcome(check, ran)
-        if status is CheckStatus.PASS and evidence.wants_tests(check, self._contract):
+        run = await check_runs.run_unkept(check, tree)
+        self._logs[check.name] = run.log or run.tail
+        status, reason = evidence.status_of(check, run)
+        if status is CheckStatus.PASS and evidence.needs_tests(check, self._contract):
             # A runner that reports failures is red, whatever its exit code is.
-            status, reason = next(iter(evidence.doubts_alone(ran)), (status, reason))
+            status, reason = next(iter(evidence.doubts_alone(run)), (status, reason))
         if status is CheckStatus.PASS:
             await check_runs.drop(check, tree)
             reasons = ["red, then green on the same tree", *await proof.flaky_on_base(check)]
-            result = self._made(check, ran, CheckStatus.FLAKY, reasons, attempt=2)
+            result = self._make_result(check, run, CheckStatus.FLAKY, reasons, attempt=2)
         else:
-            await check_runs.keep(check, tree, replace(ran, confirmed=True))
-            result = self._made(check, ran, status, [reason], attempt=2)
+            await check_runs.keep(check, tree, replace(run, confirmed=True))
+            result = self._make_result(check, run, status, [reason], attempt=2)
         self._emit_result(result, "rerun")
         return result
 
-    async def _controlled(self, proof: GreenProof, verdict: Verdict) -> Verdict:
+    async def _compare_with_control(self, proof: GreenProof, verdict: Verdict) -> Verdict:
         """Run the checks on the control tree, which lacks the product's changes, and record if one fails there.
 
         If all of them stay green, the verdict does not depend on the product's changes. This step is skipped in phase
         "gate": a part of the work need not change the status of any check.
         """
-        asked = self._contract.min_evidence != "exit" and self._case.phase != "gate"
-        if not verdict.green or not asked or not proof.changed:
+        is_needed = self._contract.min_evidence != "exit" and self._request.phase != "gate"
+        if not verdict.green or not is_needed or not proof.changed:
             return verdict
         for check in self._contract.checks:
-            ran = await proof.control(check)
-            if evidence.outcome(check, ran)[0] is not CheckStatus.PASS:
+            run = await proof.control(check)
+            if evidence.status_of(check, run)[0] is not CheckStatus.PASS:
                 return replace(verdict, discriminating=True)
         verdict = replace(verdict, discriminating=False)
         if self._contract.min_evidence != "control":
@@ -224,23 +227,23 @@ class Judge:
 
 
 def result_of(
-    check: Check, ran: CheckRun, status: CheckStatus, reasons: list[str], *, attempt: int = 1, quarantined: bool = False
+    check: Check, run: CheckRun, status: CheckStatus, reasons: list[str], *, attempt: int = 1, quarantined: bool = False
 ) -> Result:
     return Result(
         name=check.name,
         status=status,
-        exit_code=ran.exit_code,
-        signal=ran.signal,
-        duration_ms=ran.duration_ms,
-        output_tail=ran.tail,
-        tests=ran.reading.tests if ran.reading else None,
-        runner=ran.reading.runner if ran.reading else "",
-        evidence=ran.evidence,
+        exit_code=run.exit_code,
+        signal=run.signal,
+        duration_ms=run.duration_ms,
+        output_tail=run.tail,
+        tests=run.reading.tests if run.reading else None,
+        runner=run.reading.runner if run.reading else "",
+        evidence=run.evidence,
         reasons=tuple(reasons),
         attempt=attempt,
-        cached=ran.cached,
+        cached=run.cached,
         quarantined=quarantined,
-        passed=frozenset(ran.reading.ran) - frozenset(ran.reading.failures) if ran.reading else frozenset(),
+        passed=frozenset(run.reading.ran) - frozenset(run.reading.failures) if run.reading else frozenset(),
     )
 
 

@@ -42,12 +42,12 @@ class RunCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, key: str, ran: CheckRun) -> None:
-        if self._directory is None or not key or ran.end != "exited" or not ran.keepable:
+    def put(self, key: str, run: CheckRun) -> None:
+        if self._directory is None or not key or run.end != "exited" or not run.keepable:
             return
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with contextlib.suppress(OSError):  # a run that cannot be kept only costs time later
-            write_atomically(self._directory / key, json.dumps(asdict(ran)))
+            write_atomically(self._directory / key, json.dumps(asdict(run)))
 
     def drop(self, key: str) -> None:
         if self._directory is not None and key:

@@ -48,76 +48,82 @@ class RunMode:
 
     base_files: Root
     """A checkout of the base. It decides how a runner is recognised."""
-    surroundings: JudgeEnvironment
+    environment: JudgeEnvironment
     defences: Defences
-    broken: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
+    forbidden_writes: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
     """Returns one line for each written path that the run was not allowed to write."""
-    fixed: tuple[str, ...] = ()
+    read_only_files: tuple[str, ...] = ()
     """Protected files that are mounted read-only from the base."""
-    laid_over: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    added_files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Files that are added to the tree, or replace files of it, for this run."""
-    must_fail: str = ""
-    """The name of a test in `laid_over` that must be reported as failed; empty if there is none."""
+    canary_name: str = ""
+    """The name of a test in `added_files` that must be reported as failed; empty if there is none."""
 
 
-async def run(host: JudgeHost, tree: Tree, check: Check, how: RunMode) -> CheckRun:
+async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> CheckRun:
     """Run a check in a tree that is used for this run only."""
-    _lay_over(tree, how.laid_over)
+    _add_files(tree, mode.added_files)
     reports = tree.directory / "reports"
     reports.mkdir(mode=0o755, exist_ok=True)
     mounts = host.probe.level is Level.BUBBLEWRAP
     inside = REPORTS_INSIDE if mounts else str(reports)
-    ask = runners.ask(check.command, how.base_files.below(check.dir), inside)
-    place = _place(tree.place, how, ask.variables, Bind(str(reports), inside, writable=True), mounts)
-    search, canary = _Search(check.output_contains.encode()), _Search(how.must_fail.encode())
+    instrumented = runners.ask(check.command, mode.base_files.below(check.dir), inside)
+    reports_mount = Bind(str(reports), inside, writable=True)
+    sandbox_tree = _with_mounts(tree.place, mode, instrumented.variables, reports_mount, mounts)
+    search, canary = _Search(check.output_contains.encode()), _Search(mode.canary_name.encode())
 
     def see(chunk: bytes) -> None:
         search.see(chunk)
         canary.see(chunk)
 
-    command = ShellCommand(text=ask.command, dir=check.dir, timeout_secs=check.timeout_secs, keep_bytes=OUTPUT_BYTES)
-    finished = await host.room_of(place).run(command, stdout=see)
+    command = ShellCommand(
+        text=instrumented.command, dir=check.dir, timeout_secs=check.timeout_secs, keep_bytes=OUTPUT_BYTES
+    )
+    finished = await host.sandbox_of(sandbox_tree).run(command, stdout=see)
     written = await host.trees.written(tree)
     found = runners.read(
         _read_reports(reports, sorted(os.listdir(reports))),
         _read_reports(tree.upper, [path for path in written if runners.in_tree_reports(path)]),
         finished.stdout.whole(),
-        ask,
+        instrumented,
     )
-    is_read = not how.must_fail and not (finished.ok and check.expect_exit_zero and search.found)
+    report, evidence = found or (None, "exit")
+    is_read = not mode.canary_name and not (finished.ok and check.expect_exit_zero and search.found)
     return CheckRun(
         end=_end(finished),
         exit_code=finished.exit_code,
         signal=finished.signal,
         reason=finished.reason,
         duration_ms=round(finished.duration_secs * 1000),
-        tail=tail_of(finished.stdout, how.surroundings.secrets),
-        log=_log(finished.stdout, how.surroundings.secrets) if is_read else "",
+        tail=tail_of(finished.stdout, mode.environment.secrets),
+        log=_log(finished.stdout, mode.environment.secrets) if is_read else "",
         printed=search.found,
-        reading=found[0] if found else None,
-        evidence=found[1] if found else "exit",
-        expected=ask.expected,
-        touched=how.broken(path for path in written if path not in how.laid_over),
-        caught=_caught(how.must_fail, finished, found[0] if found else None, canary.found) if how.must_fail else None,
+        reading=report,
+        evidence=evidence,
+        expected=instrumented.expected,
+        touched=mode.forbidden_writes(path for path in written if path not in mode.added_files),
+        caught=_caught(mode.canary_name, finished, report, canary.found) if mode.canary_name else None,
         keepable=finished.end is End.EXITED,
     )
 
 
-def _place(place: SandboxTree, how: RunMode, variables: Mapping[str, str], reports: Bind, mounts: bool) -> SandboxTree:
-    caches = NO_BYTECODE if how.defences.caches else {}
-    path = {"PATH": how.surroundings.path} if how.defences.tools else {}
-    fixed = (
-        [Bind(how.base_files.place(name), f"{place.root}/{name}", within=place.root) for name in how.fixed]
+def _with_mounts(
+    tree: SandboxTree, mode: RunMode, variables: Mapping[str, str], reports: Bind, mounts: bool
+) -> SandboxTree:
+    caches = NO_BYTECODE if mode.defences.caches else {}
+    path = {"PATH": mode.environment.path} if mode.defences.tools else {}
+    binds = (
+        [Bind(mode.base_files.place(name), f"{tree.root}/{name}", within=tree.root) for name in mode.read_only_files]
         if mounts
         else []
     )
-    given = how.surroundings.passed
+    passed = mode.environment.passed
     # Where the user passes the same variable, our value follows the value of the user.
-    ours = {name: f"{given[name]} {value}" if name in given else value for name, value in variables.items()}
+    added = {name: f"{passed[name]} {value}" if name in passed else value for name, value in variables.items()}
     return replace(
-        place,
-        layers=(*place.layers, *fixed, reports),
-        variables={**place.variables, **caches, **path, **ours},
+        tree,
+        layers=(*tree.layers, *binds, reports),
+        variables={**tree.variables, **caches, **path, **added},
     )
 
 
@@ -133,8 +139,8 @@ def _end(finished: Finished) -> str:
     return finished.end.value if started else End.COULD_NOT_START.value
 
 
-def _caught(name: str, finished: Finished, reading: RunnerReport | None, printed: bool) -> bool:
-    named = any(name in failure for failure in reading.failures) if reading and reading.failures else printed
+def _caught(name: str, finished: Finished, report: RunnerReport | None, printed: bool) -> bool:
+    named = any(name in failure for failure in report.failures) if report and report.failures else printed
     return named and not finished.ok
 
 
@@ -153,7 +159,7 @@ class _Search:
             self._rest = window[-(len(self._wanted) - 1) :] if len(self._wanted) > 1 else b""
 
 
-def _lay_over(tree: Tree, files: Mapping[str, bytes]) -> None:
+def _add_files(tree: Tree, files: Mapping[str, bytes]) -> None:
     """Write our files into the layer of a fresh tree, before any command has run in it."""
     for path, content in files.items():
         with Root(tree.upper).above(path, make=True) as (directory, name):

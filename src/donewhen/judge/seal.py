@@ -34,7 +34,7 @@ class Seal:
         self._added = frozenset(added)
         self._sites = sites
 
-    def broken(self, written: Iterable[str]) -> tuple[str, ...]:
+    def forbidden_writes(self, written: Iterable[str]) -> tuple[str, ...]:
         """Return one line for each forbidden write among the written paths."""
         paths = list(written)
         found = dict.fromkeys(line for path in paths if (line := self._line(path)))
@@ -63,7 +63,7 @@ class Seal:
         except LeavesRoot:
             return False
 
-    def fixed(self, changed: Collection[str], directories: Iterable[str]) -> tuple[str, ...]:
+    def read_only_files(self, changed: Collection[str], directories: Iterable[str]) -> tuple[str, ...]:
         """Return the unchanged protected files at the root and in the directories of the checks."""
         # The contract file is excluded: in the tree it lacks the held-out checks, so it differs from the base.
         near = (path for path in _files_near(self._base_files, directories) if path not in changed)

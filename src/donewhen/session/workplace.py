@@ -70,7 +70,7 @@ class Workplace:
             # Held-out checks must be invisible to all commands that run here: those of the maker and those of a check.
             candidate = await self._without_held_out(candidate) if candidate else ""
             commit = await self.maker_base(commit)
-        tree = await self.trees.make(kind, commit, await self.standing(commit, candidate))
+        tree = await self.trees.make(kind, commit, await self.tree_layers(commit, candidate))
         try:
             yield tree
         finally:
@@ -82,13 +82,13 @@ class Workplace:
 
     def room(self, tree: Tree, in_setup: bool = False) -> "TreeSandbox":
         """Return the sandbox of a tree."""
-        return self.room_of(tree.place, in_setup)
+        return self.sandbox_of(tree.place, in_setup)
 
-    def room_of(self, place: "SandboxTree", in_setup: bool = False) -> "TreeSandbox":
-        """Return the sandbox of a `SandboxTree` that was derived from a tree."""
+    def sandbox_of(self, tree: "SandboxTree", in_setup: bool = False) -> "TreeSandbox":
+        """Return the sandbox of a tree."""
         from donewhen.workspace.sandbox.sandbox import TreeSandbox
 
-        return TreeSandbox(self.launcher, self.probe, place, room_config(self.settings, in_setup))
+        return TreeSandbox(self.launcher, self.probe, tree, room_config(self.settings, in_setup))
 
     async def maker_base(self, commit: str) -> str:
         """Return the commit that a maker starts from: this one, or a copy that does not reveal held-out checks."""
@@ -127,7 +127,7 @@ class Workplace:
         """True if there is a check that the maker must never see."""
         return any(entry["held_out"] for entry in self.settings.tables("check"))
 
-    async def standing(self, commit: str, candidate: str = "") -> TreeLayers:
+    async def tree_layers(self, commit: str, candidate: str = "") -> TreeLayers:
         """Return the layers below a tree of a commit, or of a candidate over it."""
         alone = self.holds_out or self.settings.text("workspace", "history") == "none"
         history: History = "none" if alone else "base"
@@ -156,16 +156,16 @@ class Workplace:
         entries.update({raw(path): None for path in before.keys() - dict(inputs).keys()})
         return await edit_tree.with_changes(self.store.bare, await self.store.tree_of(commit), entries)
 
-    async def _set_up(self, commit: str, standing: TreeLayers, commands: tuple[str, ...], into: Path) -> None:
+    async def _set_up(self, commit: str, tree_layers: TreeLayers, commands: tuple[str, ...], into: Path) -> None:
         from donewhen.workspace.sandbox.sandbox import ShellCommand
 
-        tree = await self.trees.make("throwaway", commit, standing)
+        tree = await self.trees.make("throwaway", commit, tree_layers)
         try:
             room = self.room(tree, in_setup=True)
             for command in commands:
                 _require_success(command, await room.run(ShellCommand(text=command)))
-            await build_setup_layer(self.store, standing.candidate or commit, tree.upper, into)
-            if standing.candidate:
+            await build_setup_layer(self.store, tree_layers.candidate or commit, tree.upper, into)
+            if tree_layers.candidate:
                 files = await self.trees.layers.root_of(commit)
                 _remove_protected(Root(into), contract_in(self.settings), files)
         finally:

@@ -83,13 +83,13 @@ class TreeToJudge:
 
 
 async def judge_tree(place: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Verdict:
-    around = surroundings(place, contract)
+    environment = judge_environment(place, contract)
     if tree.only:
         contract = replace(contract, checks=tuple(check for check in contract.checks if check.name in tree.only))
     case = JudgeRequest(
         base=tree.base,
         candidate=tree.candidate,
-        surroundings=replace(around, trouble=await toolchain.mismatch(place, contract, around)),
+        environment=replace(environment, trouble=await toolchain.mismatch(place, contract, environment)),
         today=datetime.datetime.now().astimezone().date(),
         phase=tree.phase,
         as_is=tree.as_is,
@@ -113,7 +113,7 @@ def started(place: Workplace, contract: Contract, base: str) -> SessionStarted:
     )
 
 
-def surroundings(place: Workplace, contract: Contract) -> JudgeEnvironment:
+def judge_environment(place: Workplace, contract: Contract) -> JudgeEnvironment:
     """Return everything that a verdict depends on besides the tree and the check."""
     config = room_config(place.settings)
     share = place.settings.texts("workspace", "share")

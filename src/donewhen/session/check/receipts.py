@@ -18,7 +18,7 @@ from donewhen.judge.receipt import Circumstances, Receipt
 from donewhen.judge.verdict import Verdict
 from donewhen.records import frozen
 from donewhen.session.check import toolchain
-from donewhen.session.check.judge_tree import TreeToJudge, judge_tree, surroundings
+from donewhen.session.check.judge_tree import TreeToJudge, judge_environment, judge_tree
 from donewhen.session.settings import contract_file
 from donewhen.session.settings.settings import FILE_NAME, checked
 from donewhen.session.workplace import Workplace
@@ -51,7 +51,7 @@ async def made(
         amended=amended,
         isolation=place.probe.level.value,
         path_transparent=place.probe.path_transparent,
-        tools=await toolchain.versions(place, contract, surroundings(place, contract)),
+        tools=await toolchain.versions(place, contract, judge_environment(place, contract)),
         duration_ms=costs.duration_ms,
         tokens=costs.tokens,
         usd=costs.usd,

@@ -27,7 +27,7 @@ async def maker_tree(
     tree = await orphans.adopt(trees, name) if name else None
     if tree is None:
         base = await place.maker_base(opened.base)
-        tree = await trees.make("maker", base, await place.standing(base))
+        tree = await trees.make("maker", base, await place.tree_layers(base))
         saved = await orphans.saved_tree(trees, name) if name else ""
         if saved or ground:
             await trees.restore(tree, saved or await place.as_shown(ground))

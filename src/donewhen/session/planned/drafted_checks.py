@@ -10,7 +10,7 @@ from typing import Any
 
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, require_sound
-from donewhen.judge.contract_lint import oddities
+from donewhen.judge.contract_lint import warnings_about
 from donewhen.records import frozen
 from donewhen.session.settings.schema import CHECK
 
@@ -76,7 +76,7 @@ def _check(entry: Mapping[str, Any]) -> Check:
 
 
 def _odd(check: Check) -> list[str]:
-    found = [one.message for one in oddities(Contract(checks=(check,))) if one.check >= 0]
+    found = [one.message for one in warnings_about(Contract(checks=(check,))) if one.check >= 0]
     if check.name.lower() in PLACEHOLDERS:
         found.append(f"'{check.name}' is a placeholder, not a name")
     if _UNFINISHED.search(check.command):

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract, MinEvidence, Quarantine, require_sound
-from donewhen.judge.contract_lint import Oddity, oddities
+from donewhen.judge.contract_lint import ContractWarning, warnings_about
 from donewhen.printable import shortened
 from donewhen.session.settings.settings import Settings, Table
 from donewhen.toml import BadToml, file_content, parse_toml
@@ -129,19 +129,20 @@ def warnings(settings: Settings, contract: Contract) -> list[str]:
         return []
     lines = _lines(settings.file)
     return [
-        f"{settings.file}:{_line(lines, oddity)}: {_key(oddity)}: {oddity.message}" for oddity in oddities(contract)
+        f"{settings.file}:{_line(lines, warning)}: {_key(warning)}: {warning.message}"
+        for warning in warnings_about(contract)
     ]
 
 
-def _line(lines: list[str], oddity: Oddity) -> int:
-    if oddity.check >= 0:
-        return line_of(lines, oddity.check, oddity.key)
-    found = (at for at, line in enumerate(lines, 1) if re.match(rf"\s*(\[\[)?{oddity.key}\b", line))
+def _line(lines: list[str], warning: ContractWarning) -> int:
+    if warning.check >= 0:
+        return line_of(lines, warning.check, warning.key)
+    found = (at for at, line in enumerate(lines, 1) if re.match(rf"\s*(\[\[)?{warning.key}\b", line))
     return next(found, 1)
 
 
-def _key(oddity: Oddity) -> str:
-    return f"check[{oddity.check}].{oddity.key}" if oddity.check >= 0 else oddity.key
+def _key(warning: ContractWarning) -> str:
+    return f"check[{warning.check}].{warning.key}" if warning.check >= 0 else warning.key
 
 
 def tables_of(contract: Contract) -> list[dict[str, Any]]:
