@@ -89,7 +89,10 @@ class NativeRound:
                     self.job.notebook.write(None, self.job.meter.spent(waits.bill.usage, waits.bill.usd))
                 raise
             except ModelFailed as failure:
-                self._take_failure(failure)
+                body = {"role": self.job.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
+                bill = failure.bill
+                spent = [self.job.meter.spent(bill.usage, bill.usd)] if bill.usage.total else []
+                self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)), *spent)
                 if failure.final or self.talk.turns.failures >= FAILURES_IN_A_ROW:
                     return Attempt(stop="model_failed", problem=str(failure))
 
@@ -134,19 +137,15 @@ class NativeRound:
 
     def _take(self, reply: Reply) -> None:
         turn = self.talk.turns.here
-        reply = with_ids(bounded(reply), self.talk.ids, f"{_prefix(self.job.role)}{self.job.iteration}-{turn}")
+        # The ids of concurrent workers must differ.
+        prefix = "" if self.job.role == "maker" else f"{self.job.role.removeprefix('worker:')}-"
+        reply = with_ids(bounded(reply), self.talk.ids, f"{prefix}{self.job.iteration}-{turn}")
         body = {"iteration": self.job.iteration, "turn": turn, "reply": to_plain(reply)}
         spent = self.job.meter.spent(reply.usage, reply.cost_usd)
         told = _told(self.job.role, reply, spent, self.talk.model)
         if self.config.reads_only and not reply.calls:
             told = (event for event in told if not isinstance(event, PlanText))
         self._write(Note("turn", {"role": self.job.role, **body}), *told)
-
-    def _take_failure(self, failure: ModelFailed) -> None:
-        body = {"role": self.job.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
-        bill = failure.bill
-        spent = [self.job.meter.spent(bill.usage, bill.usd)] if bill.usage.total else []
-        self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)), *spent)
 
     # -- tools --
 
@@ -209,11 +208,6 @@ class NativeRound:
     def _write(self, note: Note, *events: Event) -> None:
         self.job.notebook.write(note, *events)
         self.talk.take(note)
-
-
-def _prefix(role: str) -> str:
-    """Return the prefix for call ids that keeps the ids of concurrent workers different."""
-    return "" if role == "maker" else f"{role.removeprefix('worker:')}-"
 
 
 def _told(role: str, reply: Reply, spent: Event, before: str) -> Iterator[Event]:

@@ -56,7 +56,9 @@ def _told(job: Job, plan: PlanTracker, how: str) -> Job:
 @contextlib.asynccontextmanager
 async def _as_file(maker: Maker, plan: PlanTracker) -> AsyncGenerator[str]:
     """Write the tracker as a file of the tree while the block runs."""
-    path = await _free_name(maker)
+    store = maker.trees.store
+    base = await store.tree_of(maker.tree.facts.base)
+    path = FILES[0] if await edit_tree.file_in(store.bare, base, FILES[0]) is None else FILES[1]
     # A file left by a process that died is not read: its work is undone, so its item states are dropped too.
     maker.files.write(path, plan.tracker().encode())
     try:
@@ -66,12 +68,6 @@ async def _as_file(maker: Maker, plan: PlanTracker) -> AsyncGenerator[str]:
             _read_back(maker, plan, path)
             removal = f"rm -rf -- {shlex.quote(path)}; rmdir -- .donewhen 2>/dev/null; true"
             await maker.sandbox.run(ShellCommand(text=removal, timeout_secs=REMOVAL_SECS))
-
-
-async def _free_name(maker: Maker) -> str:
-    store = maker.trees.store
-    base = await store.tree_of(maker.tree.facts.base)
-    return FILES[0] if await edit_tree.file_in(store.bare, base, FILES[0]) is None else FILES[1]
 
 
 def _read_back(maker: Maker, plan: PlanTracker, path: str) -> None:

@@ -109,7 +109,9 @@ class _Plans(ReplyReader):
     def plan(self, told: Mapping[str, Any]) -> Plan:
         title = self._title(told.get("task_title"))
         spec = self._long(told.get("spec_markdown"), "spec_markdown")
-        spec = spec or self.fill("spec made from the intent", self._generic_spec())
+        if not spec:
+            request = f"# What is requested\n\n{self._intent}\n\nNothing else changes."
+            spec = self.fill("spec made from the intent", self._long(request, "spec"))
         words = self._long(told.get("contract_markdown"), "contract_markdown")
         items = self._items(told.get("items"))
         checks = tuple(self._checks(told.get("checks"), len(items)))
@@ -138,9 +140,6 @@ class _Plans(ReplyReader):
             return text
         mark = f"\n\n[cut here: {len(text):,} characters are more than {LONGEST_SPEC:,}]"
         return self.fill(f"{key} cut at {LONGEST_SPEC:,} characters", text[: LONGEST_SPEC - len(mark)] + mark)
-
-    def _generic_spec(self) -> str:
-        return self._long(f"# What is requested\n\n{self._intent}\n\nNothing else changes.", "spec")
 
     def _items(self, told: object) -> tuple[PlanItem, ...]:
         entries = self.entries(told, "items", "a list of objects", MOST_ITEMS)

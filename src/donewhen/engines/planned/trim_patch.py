@@ -30,7 +30,11 @@ class _Part:
 
 def shown_patch(patch: str, per_file: int = 8_000, total: int = 40_000) -> str:
     """Return the patch with at most `per_file` characters of each file's text, and at most `total` of all together."""
-    parts = _parts(patch)
+    starts = [match.start() for match in FILE.finditer(patch)]
+    before = patch[: starts[0]] if starts else patch
+    sections = zip(starts, [*starts[1:], len(patch)], strict=False)
+    parts = [_Part("", before)] if before.strip() else []
+    parts += [_part(patch[start:end]) for start, end in sections]
     rooms = _rooms([len(part.body) for part in parts], per_file, total)
     shown = [_cut(part.body, room) for part, room in zip(parts, rooms, strict=True)]
     text = "".join(part.heading + body for part, (body, _) in zip(parts, shown, strict=True))
@@ -39,14 +43,6 @@ def shown_patch(patch: str, per_file: int = 8_000, total: int = 40_000) -> str:
         return text
     end = "" if text.endswith("\n") else "\n"
     return f"{text}{end}\ncut: {len(lost)} of {len(parts)} files, {sum(lost):,} characters\n"
-
-
-def _parts(patch: str) -> list[_Part]:
-    starts = [match.start() for match in FILE.finditer(patch)]
-    before = patch[: starts[0]] if starts else patch
-    ends = [*starts[1:], len(patch)]
-    parts = [_part(patch[start:end]) for start, end in zip(starts, ends, strict=False)]
-    return [_Part("", before), *parts] if before.strip() else parts
 
 
 def _part(section: str) -> _Part:

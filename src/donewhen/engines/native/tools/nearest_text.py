@@ -26,10 +26,12 @@ def explain_miss(path: str, text: str, old: str) -> str:
     if start >= 0:
         shown = _numbered(lines, start, len(sought))
         return f"old is not in {path}: only whitespace differs. The file has:\n{shown}"
-    start = _nearest(lines, sought)
-    if start < 0:
+    starts = _sharing_most(lines, sought) or _one_like(lines, sought)
+    if not starts:
         return f"old is not in {path}, and nothing like it; read the file again"
-    return f"old is not in {path}. The nearest text is:\n{_numbered(lines, start, len(sought))}"
+    wanted = _cut(sought)
+    scored = [(difflib.SequenceMatcher(None, _cut(lines[s : s + len(sought)]), wanted).ratio(), -s) for s in starts]
+    return f"old is not in {path}. The nearest text is:\n{_numbered(lines, -max(scored)[1], len(sought))}"
 
 
 def _ends(text: str) -> str:
@@ -53,14 +55,6 @@ def _same_but_for_blanks(lines: Sequence[str], sought: Sequence[str]) -> int:
             return start
     whole = "".join(wanted)
     return next((start for start, line in enumerate(bare) if whole in line), -1)
-
-
-def _nearest(lines: Sequence[str], sought: Sequence[str]) -> int:
-    """Return the line index of the text most similar to these lines; -1 if nothing is similar."""
-    starts = _sharing_most(lines, sought) or _one_like(lines, sought)
-    wanted = _cut(sought)
-    scored = [(difflib.SequenceMatcher(None, _cut(lines[s : s + len(sought)]), wanted).ratio(), -s) for s in starts]
-    return -max(scored)[1] if scored else -1
 
 
 def _cut(lines: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ from donewhen.engines.native.tools.clip import clipped, printed
 from donewhen.engines.native.tools.tool import ERROR, Parameter, Tool, ToolFailed, ToolOutput, ToolUse
 from donewhen.engines.permission import refusal
 from donewhen.workspace.process.command import End, Finished
-from donewhen.workspace.process.output import Output
 from donewhen.workspace.sandbox.sandbox import ShellCommand
 
 DEFAULT_SECS = 120
@@ -32,7 +31,10 @@ async def shell(use: ToolUse) -> ToolOutput:
 
 
 def _told(finished: Finished, limit: float) -> ToolOutput:
-    output = _shown(finished.stdout)
+    kept = finished.stdout
+    head, tail = (printed(kept.head), printed(kept.tail)) if kept.cut else (printed(kept.head + kept.tail), "")
+    output = clipped(head + tail, MOST_OUTPUT, lost=kept.cut, lost_at=len(head))
+    output += "\n" if output and not output.endswith("\n") else ""
     if finished.end is End.EXITED:
         return ToolOutput(f"{output}[exit code {finished.exit_code}]", failed=finished.exit_code != 0)
     how = {
@@ -49,14 +51,6 @@ def _last_line(finished: Finished, limit: float) -> str:
     if finished.end is End.TIMED_OUT:
         return f"timed out after {limit:g} s, no exit code"
     return "no exit code" if finished.exit_code is None else f"exit code {finished.exit_code}"
-
-
-def _shown(output: Output) -> str:
-    head, tail = (
-        (printed(output.head), printed(output.tail)) if output.cut else (printed(output.head + output.tail), "")
-    )
-    text = clipped(head + tail, MOST_OUTPUT, lost=output.cut, lost_at=len(head))
-    return f"{text}\n" if text and not text.endswith("\n") else text
 
 
 PARAMETERS = (
