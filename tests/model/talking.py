@@ -80,7 +80,7 @@ def first_turn(text: str = "make the tests pass") -> Turn:
 
 def after(turn: Turn, reply: Reply, *more: Message) -> Turn:
     """The next turn: the reply, and an answer to each of its calls, whose missing ids are assigned."""
-    calls = tuple(replace(call, id=call.id or f"t{turn.number}.{place}") for place, call in enumerate(reply.calls))
+    calls = tuple(call.changed(id=call.id or f"t{turn.number}.{place}") for place, call in enumerate(reply.calls))
     answers = tuple(ToolAnswer(call.id, call.name, f"did {call.name}", ok=not call.problem) for call in calls)
     said = Assistant(reply.text, calls, reply.raw)
     messages = (*turn.messages, said, *((Answers(answers),) if answers else ()), *more)

@@ -1,6 +1,6 @@
 """The cost of a turn with partial replies: everything that the provider counted is paid for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from talking import WIRES, World, first_turn, talking
@@ -114,7 +114,7 @@ async def test_the_cost_of_a_failed_model_is_added_to_its_fallback() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [(SPENT, replace(REPLY, cost_usd=None)), (Bill(Usage(1, 1)), REPLY)], ids=["second", "first"]
+    ("first", "second"), [(SPENT, REPLY.changed(cost_usd=None)), (Bill(Usage(1, 1)), REPLY)], ids=["second", "first"]
 )
 async def test_one_unknown_price_makes_the_sum_unknown(first: Bill, second: Reply) -> None:
     reply = await Fallback((Gives("a:1", first), Gives("b:2", second))).reply(first_turn())

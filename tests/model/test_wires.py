@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from talking import ENVIRONMENT, KEY, TWO_CALLS, WIRES, World, after, first_turn, talking
 
-from donewhen.model.interface import Call, ModelFailed, Reply, Turn, Usage, User, close_model
+from donewhen.model.interface import Call, ModelFailed, Reply, Usage, User, close_model
 from donewhen.model.open_model import ModelConfig, open_model
-from donewhen.model.recording import message_from, message_to_plain
 from donewhen.model.wires.anthropic import Anthropic
 from donewhen.model.wires.google import Google
 from donewhen.model.wires.openai_chat import OpenAIChat
@@ -90,21 +89,12 @@ async def test_a_message_is_encoded_once(wire: Wire) -> None:
 
 
 async def second_request(wire: Wire, answer: Answer, model_name: str = "") -> tuple[Reply, dict[str, Any]]:
-    """The reply, and the request after it; in between everything was stored as JSON and loaded again."""
+    """The reply, and the request after it; in between the reply was stored as JSON and loaded again."""
     with serving(Says(answer), Says(Answer(text="Done."))) as server:
         async with talking(server, wire, name=model_name) as model:
             turn = first_turn()
             reply = await model.reply(turn)
-            later = after(turn, reply)
-            messages = json.loads(json.dumps([message_to_plain(message) for message in later.messages]))
-            later = Turn(
-                role="maker",
-                number=1,
-                system=later.system,
-                tools=later.tools,
-                messages=tuple(map(message_from, messages)),
-            )
-            await model.reply(later)
+            await model.reply(after(turn, Reply.load(json.loads(json.dumps(reply.plain())))))
     return reply, json.loads(server.received[1].body)
 
 

@@ -4,7 +4,7 @@ Once a model other than the first has answered, it is used for the rest of the c
 has the beginning in its cache.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from donewhen.model.interface import Bill, Model, ModelFailed, ModelWaits, OnText, Reply, Turn, close_model
 
@@ -40,7 +40,7 @@ class Fallback:
                 continue
             why = "" if model is self.models[0] else why
             self._last_used[turn.role] = (model, why)
-            return replace(_with(spent, reply), fallback=why)
+            return _with(spent, reply).changed(fallback=why)
         passing = [failure for failure in failures if isinstance(failure, ModelFailed) and not failure.final]
         waiting = [failure for failure in failures if isinstance(failure, ModelWaits)]
         # A failure that may be temporary, else one that a person can solve, else the last one.
@@ -59,4 +59,4 @@ def _with(spent: Bill, reply: Reply) -> Reply:
         return reply
     usd = None if reply.cost_usd is None else (spent + Bill(reply.usage, reply.cost_usd)).usd
     filled = reply.filled or reply.usage.input
-    return replace(reply, usage=spent.usage + reply.usage, cost_usd=usd, filled=filled)
+    return reply.changed(usage=spent.usage + reply.usage, cost_usd=usd, filled=filled)

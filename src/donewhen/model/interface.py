@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from donewhen.errors import MachineryBroke, NeedsPerson
-from donewhen.records import frozen
+from donewhen.records import Stored, frozen
 
 
 @frozen
@@ -23,8 +23,7 @@ class ToolSpec:
     """The JSON schema of its input."""
 
 
-@frozen
-class Call:
+class Call(Stored):
     """A model's request to use a tool."""
 
     id: str
@@ -83,8 +82,7 @@ class Turn:
     temperature: float = 0
 
 
-@frozen
-class Usage:
+class Usage(Stored):
     input: int = 0
     """All tokens of the prompt, including cached ones."""
     output: int = 0
@@ -122,11 +120,10 @@ class Bill:
         return Bill(self.usage + other.usage, usd)
 
 
-@frozen(kw_only=True)
-class Reply:
+class Reply(Stored):
     text: str = ""
     calls: tuple[Call, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
     cost_usd: float | None = None
     """None when no price is known; never a guess."""
     duration_ms: int = 0

@@ -1,77 +1,20 @@
-"""Lossless conversion of messages and replies to plain JSON and back, and the model `replay:SESSION` that repeats them.
+"""The model `replay:SESSION`, which repeats recorded turns, and the conversion of failures to plain JSON and back.
 
 This module does not store or find records: the caller that opens a replay passes them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
 from typing import Any, Literal, cast
 
-from donewhen.model.interface import (
-    Answers,
-    Assistant,
-    Bill,
-    Call,
-    Message,
-    ModelFailed,
-    ModelWaits,
-    OnText,
-    Reply,
-    ToolAnswer,
-    Turn,
-    Usage,
-    User,
-)
+from donewhen.model.interface import Bill, ModelFailed, ModelWaits, OnText, Reply, Turn, Usage
 from donewhen.records import frozen
 
 Plain = Mapping[str, Any]
 Failure = ModelFailed | ModelWaits
 
 
-def to_plain(reply: Reply) -> dict[str, Any]:
-    return {
-        "text": reply.text,
-        "calls": [_call_to_plain(call) for call in reply.calls],
-        "usage": asdict(reply.usage),
-        "cost_usd": reply.cost_usd,
-        "duration_ms": reply.duration_ms,
-        "model": reply.model,
-        "stop": reply.stop,
-        "raw": reply.raw,
-        "filled": reply.filled,
-        "fallback": reply.fallback,
-    }
-
-
-def reply_from(plain: Plain) -> Reply:
-    """Read the result of `to_plain`. A field that is missing in a record of an older version gets its default."""
-    names = {field.name for field in fields(Reply)}
-    known = {key: value for key, value in plain.items() if key in names}
-    known["calls"] = tuple(_call_from(call) for call in plain.get("calls", ()))
-    known["usage"] = Usage(**plain.get("usage", {}))
-    return Reply(**known)
-
-
-def message_to_plain(message: Message) -> dict[str, Any]:
-    match message:
-        case User(text):
-            return {"user": text}
-        case Assistant(text, calls, raw):
-            return {"assistant": text, "calls": [_call_to_plain(call) for call in calls], "raw": raw}
-        case Answers(answers):
-            return {"answers": [asdict(answer) for answer in answers]}
-
-
-def message_from(plain: Plain) -> Message:
-    if "user" in plain:
-        return User(plain["user"])
-    if "answers" in plain:
-        return Answers(tuple(ToolAnswer(**answer) for answer in plain["answers"]))
-    return Assistant(plain["assistant"], tuple(_call_from(call) for call in plain["calls"]), plain["raw"])
-
-
 def failure_to_plain(failure: Failure) -> dict[str, Any]:
-    billed = {"usage": asdict(failure.bill.usage), "cost_usd": failure.bill.usd}
+    billed = {"usage": failure.bill.usage.plain(), "cost_usd": failure.bill.usd}
     if isinstance(failure, ModelWaits):
         return {"message": str(failure), "waits": failure.kind, "reset_at": failure.reset_at, **billed}
     return {"message": str(failure), "kind": failure.kind, "final": failure.final, **billed}
@@ -84,16 +27,8 @@ def failure_from(plain: Plain) -> Failure:
         failure: Failure = ModelWaits(plain["message"], kind, plain["reset_at"])
     else:
         failure = ModelFailed(plain["message"], plain["kind"], plain["final"])
-    failure.bill = Bill(Usage(**plain.get("usage", {})), plain.get("cost_usd"))
+    failure.bill = Bill(Usage.load(plain.get("usage", {})), plain.get("cost_usd"))
     return failure
-
-
-def _call_to_plain(call: Call) -> dict[str, Any]:
-    return {"id": call.id, "name": call.name, "input": dict(call.input), "problem": call.problem}
-
-
-def _call_from(plain: Plain) -> Call:
-    return Call(plain["id"], plain["name"], plain["input"], plain["problem"])
 
 
 @frozen

@@ -226,7 +226,7 @@ def _conversation(notes: Sequence[Note], returns: Sequence[Plain]) -> tuple[str,
     last = next((one.body for one in reversed(notes) if one.kind == RETURNED), None)
     if last is None or (returns and _forgot(returns[-1])):
         return "", NOTHING
-    return str(last["conversation"]), Usage(**last["used"])
+    return str(last["conversation"]), Usage.load(last["used"])
 
 
 def _problem(report: AgentReport, timeout_secs: float) -> str:

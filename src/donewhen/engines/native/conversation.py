@@ -13,7 +13,6 @@ from donewhen.engines.interface import NoChange, Note
 from donewhen.engines.native.prompt import CUT_OFF, NO_WORDS
 from donewhen.engines.native.tools import ERROR
 from donewhen.model.interface import Answers, Assistant, Call, Message, Reply, ToolAnswer, User
-from donewhen.model.recording import reply_from
 
 INTERRUPTED = f"{ERROR}the round ended before this was answered; it may have been carried out in part"
 
@@ -83,7 +82,7 @@ class Conversation:
             case "round":
                 self._begin_round(note.body)
             case "turn":
-                self._take_reply(reply_from(note.body["reply"]))
+                self._take_reply(Reply.load(note.body["reply"]))
             case "turn_failed":
                 self.turns.here += 1
                 self.turns.failures += 1

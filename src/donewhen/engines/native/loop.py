@@ -7,7 +7,7 @@ change that has begun and has no result is undone and made again. This module do
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from donewhen.engines.native.tools import ERROR, ToolContext, ToolOutput, carry_
 from donewhen.engines.native.tools.clip import MOST_BYTES, clipped
 from donewhen.events import Emit, Error, Event, ModelFallback, ModelTurn, PlanText, ToolCall, ToolResult, preview
 from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, Reply, Turn
-from donewhen.model.recording import failure_to_plain, to_plain
+from donewhen.model.recording import failure_to_plain
 from donewhen.records import frozen
 from donewhen.workspace.policy import Policy
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
@@ -140,7 +140,7 @@ class NativeRound:
         # The ids of concurrent workers must differ.
         prefix = "" if self.job.role == "maker" else f"{self.job.role.removeprefix('worker:')}-"
         reply = with_ids(bounded(reply), self.talk.ids, f"{prefix}{self.job.iteration}-{turn}")
-        body = {"iteration": self.job.iteration, "turn": turn, "reply": to_plain(reply)}
+        body = {"iteration": self.job.iteration, "turn": turn, "reply": reply.plain()}
         spent = self.job.meter.spent(reply.usage, reply.cost_usd)
         told = _told(self.job.role, reply, spent, self.talk.model)
         if self.config.reads_only and not reply.calls:
@@ -214,7 +214,7 @@ def _told(role: str, reply: Reply, spent: Event, before: str) -> Iterator[Event]
     """Return the events for one reply."""
     yield ModelTurn(
         role=role,
-        usage=asdict(reply.usage),
+        usage=reply.usage.plain(),
         cost_usd=reply.cost_usd,
         duration_ms=reply.duration_ms,
         model=reply.model,

@@ -9,7 +9,6 @@ position.
 
 import json
 from collections.abc import Collection
-from dataclasses import replace
 
 from donewhen.engines.native.tools.clip import clipped
 from donewhen.model.interface import Call, Reply
@@ -30,11 +29,11 @@ def bounded(reply: Reply) -> Reply:
     for call in reply.calls:
         size = _size(dict(call.input))
         if size > room:
-            calls.append(replace(call, input={}, problem=f"the calls of one reply hold more than {MOST_INPUT} bytes"))
+            calls.append(call.changed(input={}, problem=f"the calls of one reply hold more than {MOST_INPUT} bytes"))
         else:
             calls.append(call)
             room -= size
-    return replace(reply, text=text, calls=tuple(calls), raw=raw)
+    return reply.changed(text=text, calls=tuple(calls), raw=raw)
 
 
 def _size(value: object) -> int:
@@ -51,8 +50,8 @@ def with_ids(reply: Reply, taken: Collection[str], place: str) -> Reply:
         if not wanted or wanted in used:
             wanted = _free(f"call-{place}-{index}", used)
         used.add(wanted)
-        calls[index] = replace(call, id=wanted)
-    return replace(reply, calls=tuple(calls))
+        calls[index] = call.changed(id=wanted)
+    return reply.changed(calls=tuple(calls))
 
 
 def _free(name: str, used: Collection[str]) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from donewhen.model.interface import Answers, Assistant, Message, OnText, Usage, User
@@ -239,5 +239,5 @@ def usage_of(usage: Mapping[str, object]) -> Usage:
 def later_usage(before: Usage, usage: Mapping[str, object]) -> Usage:
     """Return the updated usage. A later event has totals, not increments, and may leave out those of the prompt."""
     if "input_tokens" in usage:
-        return replace(usage_of(usage), output=count(usage.get("output_tokens")) or before.output)
-    return replace(before, output=count(usage.get("output_tokens")) or before.output)
+        return usage_of(usage).changed(output=count(usage.get("output_tokens")) or before.output)
+    return before.changed(output=count(usage.get("output_tokens")) or before.output)

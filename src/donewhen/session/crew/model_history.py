@@ -5,7 +5,7 @@ import anyio.lowlevel
 from donewhen.errors import BadInput
 from donewhen.model.interface import OnText, Reply, Turn
 from donewhen.model.name import ModelName
-from donewhen.model.recording import Failure, Replay, failure_from, reply_from
+from donewhen.model.recording import Failure, Replay, failure_from
 from donewhen.model.router import Experience
 from donewhen.session.log.state import told
 from donewhen.session.outcome import Outcome
@@ -42,7 +42,7 @@ def recorded_turns(archive: Archive, name: str) -> Replay:
     for record in archive.records(session):
         kind = record.kind.partition(".")[2]
         if kind == "turn":
-            turns.setdefault(record.body["role"], []).append(reply_from(record.body["reply"]))
+            turns.setdefault(record.body["role"], []).append(Reply.load(record.body["reply"]))
         elif kind == "turn_failed":
             turns.setdefault(record.body["role"], []).append(failure_from(record.body))
     if not turns:

@@ -87,7 +87,12 @@ class InvocationCosts:
 
 
 def _difference(one: Usage, other: Usage) -> Usage:
-    return Usage(**{name: max(0, value - getattr(other, name)) for name, value in asdict(one).items()})
+    return Usage(
+        max(0, one.input - other.input),
+        max(0, one.output - other.output),
+        max(0, one.cache_read - other.cache_read),
+        max(0, one.cache_write - other.cache_write),
+    )
 
 
 MOST_RAW_BYTES = 32 * 1024
@@ -193,7 +198,7 @@ class Ledger:
             "said": self.said,
             "turns": self.turns,
             "calls": self.calls,
-            "used": asdict(self._costs.of_the_conversation),
+            "used": self._costs.of_the_conversation.plain(),
         }
 
     def requested(self) -> None:
@@ -253,7 +258,7 @@ class Ledger:
         usd = self._costs.price(one, self._model)
         told = ModelTurn(
             role=self._job.role,
-            usage=asdict(one.usage) if one.usage is not None else None,
+            usage=one.usage.plain() if one.usage is not None else None,
             cost_usd=usd,
             duration_ms=round(spent * 1000),
             model=self._model,
