@@ -7,7 +7,7 @@ that it learns about the judge is the text of the contract and of the feedback.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from donewhen.events import Emit, Event
 from donewhen.model.interface import OnText, Usage
@@ -29,6 +29,15 @@ class Note:
 
     kind: str
     body: Mapping[str, Any]
+
+
+class EngineNote(Stored):
+    """Base of the notes that an engine defines as records."""
+
+    KIND: ClassVar[str]
+
+    def note(self) -> Note:
+        return Note(self.KIND, self.plain())
 
 
 class Notebook(Protocol):

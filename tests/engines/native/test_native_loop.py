@@ -10,6 +10,7 @@ import pytest
 from workshop import Failing, Heard, Person, Purse, Until, calls, done, read, script, shell, workshop, write
 
 from donewhen.engines.interface import NoChange
+from donewhen.engines.native.notes import TurnFailedNote
 from donewhen.events import PREVIEW_BYTES
 from donewhen.model.interface import (
     Answers,
@@ -26,7 +27,6 @@ from donewhen.model.interface import (
     Usage,
     User,
 )
-from donewhen.model.recording import failure_from
 from donewhen.workspace.policy import Policy
 from donewhen.workspace.process.command import Finished
 from donewhen.workspace.process.output import Watch
@@ -240,7 +240,7 @@ async def test_what_a_failed_turn_cost_is_counted_and_stays_in_the_record(root: 
     async with workshop(root) as shop:
         assert (await shop.attempt(Dear(ModelFailed))).stop == "model_failed"
         assert [event["tokens"] for event in shop.pages.told("spend")] == [110, 220, 330]
-        recorded = [failure_from(note.body) for note in shop.pages.pages if note.kind == "turn_failed"]
+        recorded = [TurnFailedNote.load(note.body).failure() for note in shop.pages.pages if note.kind == "turn_failed"]
         assert [failure.bill for failure in recorded] == [Bill(Usage(100, 10), 0.5)] * 3
 
 

@@ -2,6 +2,7 @@
 
     loop               the engine: call the model, run its tool calls, return the results, until it calls no more tools;
                        resumes from its notes
+    notes              the records in the log
     conversation       messages and state, folded from notes
     reply              size limits for one reply, and ids for its calls
     prompt             the text that the model gets

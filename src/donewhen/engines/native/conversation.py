@@ -7,9 +7,16 @@ still missing. A message with tool calls is always followed by the answers to al
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from donewhen.engines.interface import NoChange, Note
+from donewhen.engines.native.notes import (
+    CallBegunNote,
+    CallResultNote,
+    RoundNote,
+    SystemNote,
+    TurnFailedNote,
+    TurnNote,
+)
 from donewhen.engines.native.prompt import CUT_OFF, NO_WORDS
 from donewhen.engines.native.tools import ERROR
 from donewhen.model.interface import Answers, Assistant, Call, Message, Reply, ToolAnswer, User
@@ -77,20 +84,21 @@ class Conversation:
     def take(self, note: Note) -> None:
         """Apply one note to the state: one step of the fold."""
         match note.kind:
-            case "system":
-                self.system = note.body["text"]
-            case "round":
-                self._begin_round(note.body)
-            case "turn":
-                self._take_reply(Reply.load(note.body["reply"]))
-            case "turn_failed":
+            case SystemNote.KIND:
+                self.system = SystemNote.load(note.body).text
+            case RoundNote.KIND:
+                self._begin_round(RoundNote.load(note.body))
+            case TurnNote.KIND:
+                self._take_reply(TurnNote.load(note.body).reply)
+            case TurnFailedNote.KIND:
                 self.turns.here += 1
                 self.turns.failures += 1
-            case "begun":
-                self.snapshots[note.body["call_id"]] = note.body["snapshot"]
-                self.saved = note.body["snapshot"]
-            case "result":
-                self._take_result(note.body)
+            case CallBegunNote.KIND:
+                begun = CallBegunNote.load(note.body)
+                self.snapshots[begun.call_id] = begun.snapshot
+                self.saved = begun.snapshot
+            case CallResultNote.KIND:
+                self._take_result(CallResultNote.load(note.body))
             case _:
                 pass  # written by a later version
 
@@ -105,13 +113,13 @@ class Conversation:
             return None
         return self.last.text
 
-    def _begin_round(self, body: Any) -> None:
+    def _begin_round(self, begun: RoundNote) -> None:
         for call in self.unanswered:
             self._answer(ToolAnswer(call.id, call.name, INTERRUPTED, ok=False))
-        if body["fresh"]:
+        if begun.fresh:
             self.messages.clear()
-        self.iteration = body["iteration"]
-        self.messages.append(User(body["text"]))
+        self.iteration = begun.iteration
+        self.messages.append(User(begun.text))
         self.turns.here = self.turns.replies = 0
         self.last, self.claim, self.repeated = None, None, Repeated()
 
@@ -129,12 +137,11 @@ class Conversation:
         if reply.stop == "length" and not reply.calls:
             self.messages.append(User(CUT_OFF))
 
-    def _take_result(self, body: Any) -> None:
-        call = next(call for call in self.unanswered if call.id == body["call_id"])
-        self.repeated.count(call, body["failed"])
-        if body.get("claim"):
-            self.claim = NoChange.load(body["claim"])
-        self._answer(ToolAnswer(call.id, call.name, body["text"], body["ok"]))
+    def _take_result(self, result: CallResultNote) -> None:
+        call = next(call for call in self.unanswered if call.id == result.call_id)
+        self.repeated.count(call, result.failed)
+        self.claim = result.claim or self.claim
+        self._answer(ToolAnswer(call.id, call.name, result.text, result.ok))
 
     def _answer(self, answer: ToolAnswer) -> None:
         assert self.last is not None

@@ -9,20 +9,27 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 import anyio.to_thread
 
-from donewhen.engines.interface import Attempt, Job, Note, OutOfBudget
+from donewhen.engines.interface import Attempt, EngineNote, Job, OutOfBudget
 from donewhen.engines.native import prompt
 from donewhen.engines.native.conversation import Conversation
+from donewhen.engines.native.notes import (
+    CallBegunNote,
+    CallResultNote,
+    RoundNote,
+    SystemNote,
+    TurnFailedNote,
+    TurnNote,
+)
 from donewhen.engines.native.reply import bounded, with_ids
 from donewhen.engines.native.tools import ERROR, ToolContext, ToolOutput, carry_out, effect_of, offered
 from donewhen.engines.native.tools.clip import MOST_BYTES, clipped
 from donewhen.events import Emit, Error, Event, ModelFallback, ModelTurn, PlanText, ToolCall, ToolResult, preview
 from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, Reply, Turn
-from donewhen.model.recording import failure_to_plain
 from donewhen.records import frozen
 from donewhen.workspace.policy import Policy
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
@@ -89,21 +96,21 @@ class NativeRound:
                     self.job.notebook.write(None, self.job.meter.spent(waits.bill.usage, waits.bill.usd))
                 raise
             except ModelFailed as failure:
-                body = {"role": self.job.role, "iteration": self.job.iteration, **failure_to_plain(failure)}
                 bill = failure.bill
                 spent = [self.job.meter.spent(bill.usage, bill.usd)] if bill.usage.total else []
-                self._write(Note("turn_failed", body), Error(kind="model", message=str(failure)), *spent)
+                failed = TurnFailedNote.of(self.job.role, self.job.iteration, failure)
+                self._write(failed, Error(kind="model", message=str(failure)), *spent)
                 if failure.final or self.talk.turns.failures >= FAILURES_IN_A_ROW:
                     return Attempt(stop="model_failed", problem=str(failure))
 
     async def _open(self) -> None:
         if self.job.contract.strip() not in self.talk.system or not self.talk.system:
             text = await anyio.to_thread.run_sync(prompt.system_text, self.job, self.job.maker.files)
-            self._write(Note("system", {"text": text}))
+            self._write(SystemNote(text))
         if self.talk.iteration != self.job.iteration:
             fresh = self._starts_afresh()
             text = prompt.opening(self.job) if fresh else prompt.follow_up(self.job)
-            self._write(Note("round", {"iteration": self.job.iteration, "fresh": fresh, "text": text}))
+            self._write(RoundNote(self.job.iteration, fresh, text))
 
     def _starts_afresh(self) -> bool:
         filled = self.talk.turns.filled / self.config.window_tokens
@@ -140,12 +147,11 @@ class NativeRound:
         # The ids of concurrent workers must differ.
         prefix = "" if self.job.role == "maker" else f"{self.job.role.removeprefix('worker:')}-"
         reply = with_ids(bounded(reply), self.talk.ids, f"{prefix}{self.job.iteration}-{turn}")
-        body = {"iteration": self.job.iteration, "turn": turn, "reply": reply.plain()}
         spent = self.job.meter.spent(reply.usage, reply.cost_usd)
         told = _told(self.job.role, reply, spent, self.talk.model)
         if self.config.reads_only and not reply.calls:
             told = (event for event in told if not isinstance(event, PlanText))
-        self._write(Note("turn", {"role": self.job.role, **body}), *told)
+        self._write(TurnNote(self.job.role, self.job.iteration, turn, reply), *told)
 
     # -- tools --
 
@@ -179,12 +185,11 @@ class NativeRound:
         if call.id in self.talk.snapshots:
             await self.job.maker.restore(self.talk.snapshots[call.id])
             return
-        body: dict[str, str] = {"call_id": call.id}
         try:
-            body["snapshot"] = await self.job.maker.checkpoint()
+            begun = CallBegunNote(call.id, await self.job.maker.checkpoint())
         except CandidateRefused as refused:
-            body.update(snapshot=self.talk.saved or await self._base(), refused=str(refused))
-        self._write(Note("begun", body))
+            begun = CallBegunNote(call.id, self.talk.saved or await self._base(), str(refused))
+        self._write(begun)
 
     async def _base(self) -> str:
         maker = self.job.maker
@@ -193,11 +198,9 @@ class NativeRound:
     def _take_outcome(self, call: Call, outcome: ToolOutput) -> None:
         reproach = self._reproach(call, outcome)
         text = clipped(self.job.redact(outcome.text), MOST_BYTES - len(reproach)) + reproach
-        body: dict[str, Any] = {"call_id": call.id, "text": text, "ok": outcome.ok, "failed": outcome.failed}
-        if outcome.claim is not None:
-            body["claim"] = outcome.claim.plain()
+        result = CallResultNote(call.id, text, outcome.ok, outcome.failed, outcome.claim)
         told = ToolResult(id=call.id, tool=call.name, ok=outcome.ok, preview=preview(text))
-        self._write(Note("result", body), *outcome.events, told)
+        self._write(result, *outcome.events, told)
 
     def _reproach(self, call: Call, outcome: ToolOutput) -> str:
         times = self.talk.repeated.times_with(call) if outcome.failed else 0
@@ -205,7 +208,8 @@ class NativeRound:
             return ""
         return f"\n[the same call has now failed {times} times in a row; try something else]"
 
-    def _write(self, note: Note, *events: Event) -> None:
+    def _write(self, record: EngineNote, *events: Event) -> None:
+        note = record.note()
         self.job.notebook.write(note, *events)
         self.talk.take(note)
 

@@ -2,10 +2,11 @@
 
 import anyio.lowlevel
 
+from donewhen.engines.native.notes import TurnFailedNote, TurnNote
 from donewhen.errors import BadInput
 from donewhen.model.interface import OnText, Reply, Turn
 from donewhen.model.name import ModelName
-from donewhen.model.recording import Failure, Replay, failure_from
+from donewhen.model.recording import MakeFailure, Replay
 from donewhen.model.router import Experience
 from donewhen.session.log.state import told
 from donewhen.session.outcome import Outcome
@@ -38,13 +39,15 @@ class RecordedTurns(Replay):
 def recorded_turns(archive: Archive, name: str) -> Replay:
     """Return a model that repeats the recorded replies of a session."""
     session = archive.find(ModelName.parse(name).name)
-    turns: dict[str, list[Reply | Failure]] = {}
+    turns: dict[str, list[Reply | MakeFailure]] = {}
     for record in archive.records(session):
         kind = record.kind.partition(".")[2]
-        if kind == "turn":
-            turns.setdefault(record.body["role"], []).append(Reply.load(record.body["reply"]))
-        elif kind == "turn_failed":
-            turns.setdefault(record.body["role"], []).append(failure_from(record.body))
+        if kind == TurnNote.KIND:
+            turn = TurnNote.load(record.body)
+            turns.setdefault(turn.role, []).append(turn.reply)
+        elif kind == TurnFailedNote.KIND:
+            failed = TurnFailedNote.load(record.body)
+            turns.setdefault(failed.role, []).append(failed.failure)
     if not turns:
         raise BadInput(f"{name}: session {session} has no recorded turns")
     return RecordedTurns(name, turns)
