@@ -1,6 +1,5 @@
 """Held-out checks: texts about them are recognised by a field, never guessed from words."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ def judged(**more: Any) -> Judged:
 
 
 def warned(judged: Judged, *held_out: str) -> list[str]:
-    return list(_warnings(SessionState(), judged, replace(one_item("do it", ()), filled=()), frozenset(held_out)))
+    return list(_warnings(SessionState(), judged, one_item("do it", ()).changed(filled=()), frozenset(held_out)))
 
 
 def test_an_evaluator_gets_every_note_except_those_about_held_out_checks() -> None:

@@ -9,18 +9,47 @@ from hypothesis import strategies as st
 
 from donewhen.engines.foreman.progress import GatedNote, WorkedNote
 from donewhen.engines.interface import NoChange
+from donewhen.engines.native.notes import (
+    CallBegunNote,
+    CallResultNote,
+    RoundNote,
+    SystemNote,
+    TurnFailedNote,
+    TurnNote,
+)
+from donewhen.engines.planned.evaluation import Evaluation, Finding
+from donewhen.engines.planned.notes import (
+    EvaluationBegun,
+    IgnoredEdits,
+    PlanningBegun,
+    RejectedDraft,
+    UnusableEvaluation,
+)
+from donewhen.engines.planned.plan import Plan, PlanItem
+from donewhen.engines.planned.tracker import Update
 from donewhen.events import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
+from donewhen.model.interface import Bill, Call, ModelFailed, Reply, Usage
 from donewhen.records import Stored, WrongShape
 from donewhen.session.log.notes import Attempted, Judged, ProposalNote, SessionNote, ShownHint
 from session.recorded_logs import NAMES, log
 from stored_values import records_of
 
 KINDS = {cls.KIND: cls for cls in SessionNote.__subclasses__()}
-ENGINES = {f"foreman.{cls.KIND}": cls for cls in (WorkedNote, GatedNote)}
-INSIDE: list[type[Stored]] = [CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, ShownHint]
+NATIVE = (SystemNote, RoundNote, TurnNote, CallBegunNote, CallResultNote)
+PLANNED = (PlanningBegun, EvaluationBegun, UnusableEvaluation, Update)
+ENGINES = {
+    **{f"foreman.{cls.KIND}": cls for cls in (WorkedNote, GatedNote)},
+    **{f"native.{cls.KIND}": cls for cls in NATIVE},
+    **{f"planned.{cls.KIND}": cls for cls in PLANNED},
+}
+NOT_RECORDED: list[type[Stored]] = [TurnFailedNote, RejectedDraft, IgnoredEdits]
+INSIDE: list[type[Stored]] = [
+    CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, ShownHint, Call, Reply, Usage, Plan,
+    PlanItem, Evaluation, Finding,
+]  # fmt: skip
 
 
-@given(st.sampled_from([*KINDS.values(), *ENGINES.values(), *INSIDE]).flatmap(records_of))
+@given(st.sampled_from([*KINDS.values(), *ENGINES.values(), *NOT_RECORDED, *INSIDE]).flatmap(records_of))
 def test_a_record_is_read_as_it_was_written_with_the_keys_of_a_later_version(record: Stored) -> None:
     body = json.loads(json.dumps(record.plain()))
     assert type(record).load(body) == written(record)
@@ -61,6 +90,17 @@ def test_a_note_that_lacks_keys_has_defaults() -> None:
     assert (attempted.said, attempted.candidate, attempted.refused_paths) == ("", None, None)
     assert (judged.failing, judged.results, judged.feedback) == ((), None, "")
     assert ProposalNote.load({}).why == ()
+    failed, turn = TurnFailedNote.load({"message": "busy"}), TurnNote.load({})
+    assert (failed.usage, failed.cost_usd, turn.reply) == (Usage(), None, Reply())
+
+
+def test_a_recorded_failure_of_a_model_is_the_same_failure() -> None:
+    failure = ModelFailed("no", "bad_request", True)
+    failure.bill = Bill(Usage(3, 4), 0.5)
+    body = json.loads(json.dumps(TurnFailedNote.of("maker", 1, failure).plain()))
+    again = TurnFailedNote.load(body).failure()
+    assert (str(again), vars(again)) == (str(failure), vars(failure))
+    assert list(body) == ["role", "iteration", "message", "kind", "final", "usage", "cost_usd"]
 
 
 def test_notes_about_a_check_are_left_out_by_their_check_and_not_by_their_text() -> None:

@@ -4,10 +4,10 @@ An engine works in a maker tree. It writes notes with everything that it needs t
 that it learns about the judge is the text of the contract and of the feedback.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from donewhen.events import Emit, Event
 from donewhen.model.interface import OnText, Usage
@@ -36,8 +36,13 @@ class EngineNote(Stored):
 
     KIND: ClassVar[str]
 
-    def note(self) -> Note:
+    def as_note(self) -> Note:
         return Note(self.KIND, self.plain())
+
+    @classmethod
+    def all_in(cls, notes: Iterable[Note]) -> list[Self]:
+        """Return the notes of this kind."""
+        return [cls.load(note.body) for note in notes if note.kind == cls.KIND]
 
 
 class Notebook(Protocol):

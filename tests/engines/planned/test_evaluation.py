@@ -14,7 +14,6 @@ from donewhen.engines.planned.evaluation import (
     Evaluation,
     Finding,
     evaluation_in,
-    evaluation_of,
 )
 from donewhen.engines.planned.reply_reader import LONGEST_COMMAND
 from donewhen.engines.typed_reply import InvalidReply
@@ -393,7 +392,7 @@ def test_any_reply_is_an_evaluation_that_can_be_stored_or_malformed(reply: str) 
         assert malformed.issues
         assert all(len(issue.splitlines()) == 1 for issue in malformed.issues)
         return
-    assert evaluation_of(json.loads(json.dumps(evaluation.plain()).encode())) == evaluation
+    assert Evaluation.load(json.loads(json.dumps(evaluation.plain()).encode())) == evaluation
     assert evaluation.rendered(1).encode()
     assert evaluation_in(json.dumps(evaluation.plain())) == evaluation
 

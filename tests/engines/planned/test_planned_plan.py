@@ -19,7 +19,6 @@ from donewhen.engines.planned.plan import (
     PlanItem,
     one_item,
     plan_in,
-    plan_of,
     uncovered,
 )
 from donewhen.engines.planned.reply_reader import LONGEST_COMMAND, MOST_COMMANDS, MOST_TOLD
@@ -416,7 +415,7 @@ def test_any_reply_is_a_plan_that_can_be_stored_or_lines_with_the_reasons(
         assert malformed.issues
         assert all(len(issue.splitlines()) == 1 for issue in malformed.issues)
         return
-    assert plan_of(json.loads(json.dumps(plan.plain()).encode())) == plan
+    assert Plan.load(json.loads(json.dumps(plan.plain()).encode())) == plan
     assert plan.items
     assert all(one.description and one.outcome for one in plan.items)
     assert all((plan.title, plan.spec, plan.contract_words))

@@ -209,7 +209,7 @@ class NativeRound:
         return f"\n[the same call has now failed {times} times in a row; try something else]"
 
     def _write(self, record: EngineNote, *events: Event) -> None:
-        note = record.note()
+        note = record.as_note()
         self.job.notebook.write(note, *events)
         self.talk.take(note)
 

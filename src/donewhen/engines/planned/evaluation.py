@@ -5,11 +5,12 @@ fail. An opinion can stop a landing; it cannot turn a red contract green.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from donewhen.engines.planned.reply_reader import ReplyReader, is_whole
 from donewhen.engines.typed_reply import cleaned, cut, one_line, only_object_in, quoted
-from donewhen.records import frozen
+from donewhen.records import Stored
 
 SCORES = ("contract_fidelity", "functionality", "code_quality", "verification_integrity")
 LEAST, LOWEST, HIGHEST = 4, 1, 5
@@ -21,20 +22,24 @@ DEEPEST = 4
 WANTED = 'one JSON object with "verdict", "summary", "scorecard" and the rest of the form'
 
 
-@frozen
-class Finding:
+class Finding(Stored):
     severity: Literal["high", "medium", "low"]
     title: str
     detail: str = ""
     command: str = ""
     """A command that shows the finding when it is run; may be empty."""
 
-    def plain(self) -> dict[str, str]:
-        return {"severity": self.severity, "title": self.title, "detail": self.detail, "command": self.command}
 
+class Evaluation(Stored):
+    """An opinion, stored under the keys of a reply."""
 
-@frozen(kw_only=True)
-class Evaluation:
+    KEYS = MappingProxyType(
+        {
+            "unmet": "unmet_contract_items",
+            "risks": "residual_risks",
+            "tracker_updates": "required_tracker_updates",
+        }
+    )
     verdict: Literal["pass", "fail"]
     summary: str
     high_severity_findings: int
@@ -90,19 +95,6 @@ class Evaluation:
         ]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
-    def plain(self) -> dict[str, Any]:
-        """Return the evaluation in the form of a reply."""
-        return {
-            "verdict": self.verdict,
-            "summary": self.summary,
-            "high_severity_findings": self.high_severity_findings,
-            "scorecard": dict(self.scorecard),
-            "findings": [finding.plain() for finding in self.findings],
-            "unmet_contract_items": list(self.unmet),
-            "residual_risks": list(self.risks),
-            "required_tracker_updates": list(self.tracker_updates),
-        }
-
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
     return [f"## {title}", "", *(line if line.startswith("  ") else f"- {line}" for line in lines)] if lines else []
@@ -113,20 +105,6 @@ def _lines_of(finding: Finding) -> Iterator[str]:
     yield from (f"  {line}" for line in finding.detail.split("\n") if line.strip())
     if finding.command:
         yield f"  probe: `{one_line(finding.command)}`"
-
-
-def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation from the form of `Evaluation.plain`."""
-    return Evaluation(
-        verdict=plain["verdict"],
-        summary=plain["summary"],
-        high_severity_findings=plain["high_severity_findings"],
-        scorecard=dict(plain["scorecard"]),
-        findings=tuple(Finding(**finding) for finding in plain["findings"]),
-        unmet=tuple(plain["unmet_contract_items"]),
-        risks=tuple(plain["residual_risks"]),
-        tracker_updates=tuple(plain["required_tracker_updates"]),
-    )
 
 
 def evaluation_in(reply: str) -> Evaluation:

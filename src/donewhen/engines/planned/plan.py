@@ -8,12 +8,11 @@ proposal like donewhen.toml.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from donewhen.engines.planned.reply_reader import MOST_COMMANDS, ReplyReader, is_whole
 from donewhen.engines.typed_reply import cleaned, cut, object_in, one_line, quoted
-from donewhen.records import frozen
+from donewhen.records import Stored
 
 MOST_ITEMS = 40
 MOST_CHECKS = 40
@@ -29,22 +28,16 @@ KEYS = ("items", "spec_markdown", "contract_markdown", "task_title", "checks")
 WANTED = 'one JSON object, {"spec_markdown", "items": [{"description", "files", "outcome", "verify"}]}'
 
 
-@frozen(kw_only=True)
-class PlanItem:
+class PlanItem(Stored):
     description: str
-    files: tuple[str, ...] = ()
     outcome: str
+    files: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
     is_detected: bool = False
     """True if `verify` holds commands detected in the repository, not commands from the planner."""
 
-    def plain(self) -> dict[str, Any]:
-        lists = {"files": list(self.files), "verify": list(self.verify)}
-        return {"description": self.description, "outcome": self.outcome, **lists, "is_detected": self.is_detected}
 
-
-@frozen(kw_only=True)
-class Plan:
+class Plan(Stored):
     title: str
     spec: str
     contract_words: str
@@ -56,37 +49,6 @@ class Plan:
     filled: tuple[str, ...] = ()
     """What the planner left out or made too long, and what replaces it."""
 
-    def plain(self) -> dict[str, Any]:
-        words = {"title": self.title, "spec": self.spec, "contract_words": self.contract_words}
-        checks, items = [dict(check) for check in self.checks], [item.plain() for item in self.items]
-        return words | {
-            "checks": checks, "items": items, "unverified": list(self.unverified), "filled": list(self.filled)
-        }  # fmt: skip
-
-
-def plan_of(plain: Mapping[str, Any]) -> Plan:
-    """Return the plan from the form of `Plan.plain`."""
-    return Plan(
-        title=plain["title"],
-        spec=plain["spec"],
-        contract_words=plain["contract_words"],
-        checks=tuple(plain["checks"]),
-        items=tuple(_item_of(item) for item in plain["items"]),
-        unverified=tuple(plain["unverified"]),
-        filled=tuple(plain["filled"]),
-    )
-
-
-def _item_of(plain: Mapping[str, Any]) -> PlanItem:
-    files, verify = tuple(plain["files"]), tuple(plain["verify"])
-    return PlanItem(
-        description=plain["description"],
-        files=files,
-        outcome=plain["outcome"],
-        verify=verify,
-        is_detected=plain["is_detected"],
-    )
-
 
 def plan_in(reply: str, intent: str, detected: Sequence[str]) -> Plan:
     """Return the plan in a reply, with missing parts filled in. Raise `InvalidReply` with every issue."""
@@ -95,7 +57,7 @@ def plan_in(reply: str, intent: str, detected: Sequence[str]) -> Plan:
 
 def one_item(intent: str, detected: Sequence[str]) -> Plan:
     """Return a plan with the intent as its only item, for when no plan could be read."""
-    return replace(_Plans(intent, detected).plan({}), filled=("no plan could be read: the intent is the only item",))
+    return _Plans(intent, detected).plan({}).changed(filled=("no plan could be read: the intent is the only item",))
 
 
 class _Plans(ReplyReader):

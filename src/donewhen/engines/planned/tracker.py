@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from donewhen.engines.interface import NoSuchItem
+from donewhen.engines.interface import EngineNote, NoSuchItem
 from donewhen.engines.planned.plan import Plan, PlanItem
 from donewhen.engines.planned.reply_reader import is_whole
 from donewhen.engines.typed_reply import cut, one_line
@@ -34,8 +34,10 @@ MOST_NAMED = 20
 WIDTH = 60
 
 
-@frozen
-class Update:
+class Update(EngineNote):
+    """A note about the state of an item."""
+
+    KIND = "tracked"
     item: int
     state: State
     note: str = ""

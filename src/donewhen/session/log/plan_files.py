@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from donewhen.engines.planned.evaluation import evaluation_of
-from donewhen.engines.planned.plan import Plan, contract_words, plan_of
+from donewhen.engines.planned.evaluation import Evaluation
+from donewhen.engines.planned.plan import Plan, contract_words
 from donewhen.engines.planned.tracker import Tracker, Update
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Contract
@@ -25,8 +25,8 @@ from donewhen.workspace.state_dir import private_directory, state_root
 
 NAMES = ("spec.md", "contract.md", "tracker.md", "evaluation.md")
 EDITABLE = "contract.toml"
-RUNG, TRACKED = "planned", "tracked"
-"""Name under which a planned session keeps its notes; kind of the note about the state of an item."""
+RUNG = "planned"
+"""Name under which a planned session keeps its notes."""
 
 
 def directory(session: str) -> Path:
@@ -80,7 +80,7 @@ def remove(session: str) -> None:
 def plan_in(story: SessionState) -> Plan | None:
     """Return the plan in force; None if there is none."""
     plain = next((one.plan for one in reversed(story.proposals) if one.plan is not None), None)
-    return plan_of(plain) if plain is not None else None
+    return Plan.load(plain) if plain is not None else None
 
 
 def tracker_in(story: SessionState) -> Tracker | None:
@@ -89,9 +89,8 @@ def tracker_in(story: SessionState) -> Tracker | None:
     if plan is None:
         return None
     tracker = Tracker.of(plan)
-    for note in story.notes.get(RUNG, ()):
-        if note.kind == TRACKED:
-            tracker = tracker.updated(Update(note.body["item"], note.body["state"], note.body["note"]))
+    for update in Update.all_in(story.notes.get(RUNG, ())):
+        tracker = tracker.updated(update)
     return tracker
 
 
@@ -109,7 +108,7 @@ def _texts(story: SessionState) -> Iterator[tuple[str, str]]:
     if evaluations:
         yield (
             "evaluation.md",
-            "\n".join(evaluation_of(one).rendered(number) for number, one in enumerate(evaluations, 1)),
+            "\n".join(Evaluation.load(one).rendered(number) for number, one in enumerate(evaluations, 1)),
         )
 
 

@@ -6,18 +6,17 @@ after a crash and for the next engine.
 
 from typing import cast
 
+from donewhen.engines.planned.notes import IgnoredEdits
 from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.tracker import State, Tracker, Update
 from donewhen.session.log import plan_files
-from donewhen.session.log.writer import LogWriter
-
-IGNORED = "ignored"
-"""Kind of the note about changes in the tracker's file that do not count."""
+from donewhen.session.log.writer import LogWriter, StepNotebook
 
 
 class TrackedPlan:
     def __init__(self, recorder: LogWriter, plan: Plan) -> None:
         self._recorder = recorder
+        self._notebook = StepNotebook(recorder, plan_files.RUNG)
         self.spec = plan.spec
 
     def tracker(self) -> str:
@@ -33,20 +32,15 @@ class TrackedPlan:
         updates, ignored = self._now().read_back(text)
         for update in updates:
             self._say(update)
-        if ignored and ignored != self._last(IGNORED):
-            self._recorder.write(note=(f"{plan_files.RUNG}.{IGNORED}", {"lines": list(ignored)}))
+        before = IgnoredEdits.all_in(self._notebook.notes())
+        if ignored and (not before or ignored != before[-1].lines):
+            self._notebook.write(IgnoredEdits(ignored).as_note())
 
     def _say(self, update: Update) -> None:
-        body = {"item": update.item, "state": update.state, "note": update.note}
-        notes = [note.body for note in self._recorder.story.notes.get(plan_files.RUNG, ())]
-        same = [one for one in notes if one.get("item") == update.item][-1:]
-        if same != [body]:  # a call that is repeated after a crash adds nothing
-            self._recorder.write(note=(f"{plan_files.RUNG}.{plan_files.TRACKED}", body))
+        same = [one for one in Update.all_in(self._notebook.notes()) if one.item == update.item][-1:]
+        if same != [update]:  # a call that is repeated after a crash adds nothing
+            self._notebook.write(update.as_note())
             plan_files.write(self._recorder.session, self._recorder.story)
-
-    def _last(self, kind: str) -> tuple[str, ...]:
-        notes = [note.body for note in self._recorder.story.notes.get(plan_files.RUNG, ()) if note.kind == kind]
-        return tuple(notes[-1]["lines"]) if notes else ()
 
     def _now(self) -> Tracker:
         tracker = plan_files.tracker_in(self._recorder.story)

@@ -6,16 +6,17 @@ reported. A contract that a person gave is never changed here. `PlanDrafter` mak
 and reports it. Whether it is approved is decided in `plan_approval`.
 """
 
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import anyio
 
-from donewhen.engines.interface import Engine, Note
+from donewhen.engines.interface import Engine
 from donewhen.engines.planned import prompts
-from donewhen.engines.planned.plan import Plan, PlanItem, one_item, plan_in, plan_of, uncovered
+from donewhen.engines.planned.notes import PlanningBegun, ProposalKey, RejectedDraft
+from donewhen.engines.planned.plan import Plan, PlanItem, one_item, plan_in, uncovered
 from donewhen.engines.planned.tracker import Tracker
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer, ask_until_valid
 from donewhen.engines.spec import EngineKind
@@ -55,7 +56,7 @@ class Proposing:
         counts = contract or self.bench.opened.contract
         commands = [check.command for check in counts.checks if not check.held_out]
         in_force = tuple(entry for entry in plan.checks if str(entry["command"]).strip() in commands)
-        missing = uncovered(replace(plan, checks=in_force), commands)
+        missing = uncovered(plan.changed(checks=in_force), commands)
         proposal = ProposalNote(
             plan=plan.plain() if self.plans else None,
             contract=asdict(contract) if contract is not None else None,
@@ -112,12 +113,8 @@ def _drafted_names(plan: Plan) -> set[str]:
     return {str(entry.get("name", "")).strip() for entry in plan.checks}
 
 
-RUNG, BEGUN, DRAFT = plan_files.RUNG, "plans", "draft"
-"""The name under which the notes are kept, and two kinds of notes.
-
-`BEGUN`: a proposal was begun, which is reported once. `DRAFT`: a draft was rejected, with what is wrong with it, or
-because it asks for nothing.
-"""
+RUNG = plan_files.RUNG
+OfProposal = TypeVar("OfProposal", PlanningBegun, RejectedDraft)
 ATTEMPTS = 3
 NO_CONTRACT = "(none yet: you draft it)"
 
@@ -146,11 +143,11 @@ class PlanDrafter:
         if self.planner is None:
             self._proposing.keep("there is no model to change it")
             return None
-        if not self._notes(BEGUN):
+        if not self._notes(PlanningBegun):
             is_first = self.plans and not self.recorder.story.proposals
             selected = [EngineSelected(engine=RUNG, reason="you asked for it")] if is_first else []
-            begun = Note(BEGUN, {"for": _number(self.recorder.story)})
-            StepNotebook(self.recorder, RUNG).write(begun, *selected, PlanningStarted())
+            begun = PlanningBegun(_key(self.recorder.story))
+            self._notebook.write(begun.as_note(), *selected, PlanningStarted())
         with anyio.move_on_after(self.bench.budget.seconds_left()):
             try:
                 return await self._asked(self.planner)
@@ -171,15 +168,15 @@ class PlanDrafter:
         return await self._without_planner()
 
     def _left(self) -> int:
-        return ATTEMPTS - sum(not draft["green"] for draft in self._notes(DRAFT))
+        return ATTEMPTS - sum(not draft.green for draft in self._notes(RejectedDraft))
 
     async def _reply(self, planner: Engine) -> str:
         step = LadderStep(kind=EngineKind.PLANNED, engine=planner, reason="")
-        drafts, job = self._notes(DRAFT), job_to_plan(self.bench, step)
+        drafts, job = self._notes(RejectedDraft), job_to_plan(self.bench, step)
         story, contract = self.recorder.story, self.bench.opened.contract
-        asked = sum(note.kind == DRAFT for note in story.notes.get(RUNG, ())) + len(story.proposals)
+        asked = len(RejectedDraft.all_in(self._notebook.notes())) + len(story.proposals)
         given = "" if self._drafts_contract else f"\n{prompts.GIVEN}"
-        feedback = prompts.unusable(drafts[-1]["issues"]) if drafts else _wish(story, contract)
+        feedback = prompts.unusable(drafts[-1].issues) if drafts else _wish(story, contract)
         job = replace(
             job,
             intent=prompts.planning(job.intent, self._found.commands),
@@ -231,23 +228,23 @@ class PlanDrafter:
         if stuck:
             raise UnusablePlan(stuck, plan)
         may_be_green = self.bench.opened.settings.flag("contract", "allow_green")
-        if verdict.green and not may_be_green and not any(draft["green"] for draft in self._notes(DRAFT)):
+        if verdict.green and not may_be_green and not any(draft.green for draft in self._notes(RejectedDraft)):
             raise UnusablePlan([prompts.all_green([one.name for one in verdict.results])], plan, green=True)
         return verdict
 
     async def _without_planner(self) -> Stop | None:
         """Propose without the planner, after its last unusable answer."""
-        drafts = self._notes(DRAFT)
-        reason = "; ".join(drafts[-1]["issues"])
+        drafts = self._notes(RejectedDraft)
+        reason = "; ".join(drafts[-1].issues)
         if self.recorder.story.wish:
             self._proposing.keep(reason)
             return None
         await self._found.try_out()
-        readable = next((draft["plan"] for draft in reversed(drafts) if draft["plan"] is not None), None)
-        plan = plan_of(readable) if readable is not None else one_item(self.bench.opened.intent, self._found.commands)
-        plan = replace(plan, filled=(*plan.filled, f"the planner gave no better one: {reason}"))
+        readable = next((draft.plan for draft in reversed(drafts) if draft.plan is not None), None)
+        plan = readable or one_item(self.bench.opened.intent, self._found.commands)
+        plan = plan.changed(filled=(*plan.filled, f"the planner gave no better one: {reason}"))
         refused = set(await self._forbidden(plan))
-        plan = replace(plan, items=tuple(_without(item, refused) for item in plan.items))
+        plan = plan.changed(items=tuple(_without(item, refused) for item in plan.items))
         if not self._drafts_contract:
             self._proposing.take(plan, None, None)
             return None
@@ -277,14 +274,12 @@ class PlanDrafter:
     # -- notes --
 
     def _reject(self, invalid: InvalidReply) -> None:
-        plan, green = (invalid.plan.plain(), invalid.green) if isinstance(invalid, UnusablePlan) else (None, False)
-        body = {"for": _number(self.recorder.story), "issues": list(invalid.issues), "green": green, "plan": plan}
-        StepNotebook(self.recorder, RUNG).write(Note(DRAFT, body))
+        plan, green = (invalid.plan, invalid.green) if isinstance(invalid, UnusablePlan) else (None, False)
+        self._notebook.write(RejectedDraft(_key(self.recorder.story), invalid.issues, green, plan).as_note())
 
-    def _notes(self, kind: str) -> list[Mapping[str, Any]]:
+    def _notes(self, kind: type[OfProposal]) -> list[OfProposal]:
         """Return the notes of this kind for the current proposal."""
-        notes = [note.body for note in self.recorder.story.notes.get(RUNG, ()) if note.kind == kind]
-        return [one for one in notes if one["for"] == _number(self.recorder.story)]
+        return [one for one in kind.all_in(self._notebook.notes()) if one.proposal == _key(self.recorder.story)]
 
     # -- context --
 
@@ -297,6 +292,10 @@ class PlanDrafter:
         return self.bench.recorder
 
     @property
+    def _notebook(self) -> StepNotebook:
+        return StepNotebook(self.recorder, RUNG)
+
+    @property
     def _drafts_contract(self) -> bool:
         """True if the contract is drafted here: none was given, or a person wants a proposed one changed."""
         return self.bench.opened.drafts or not self.plans
@@ -306,9 +305,9 @@ class PlanDrafter:
         return FoundChecks(self.bench.place, self.bench.opened.contract, self.judge)
 
 
-def _number(story: SessionState) -> list[int]:
+def _key(story: SessionState) -> ProposalKey:
     """Return the key of the current proposal. A session that is resumed after its end has all attempts again."""
-    return [len(story.proposals), story.before.rounds, story.before.tokens]
+    return len(story.proposals), story.before.rounds, story.before.tokens
 
 
 def _wish(story: SessionState, contract: Contract) -> str:
@@ -332,12 +331,12 @@ async def _plan_in(reply: str, intent: str, found: FoundChecks) -> Plan:
 
 def _with_checks(plan: Plan, drafts: DraftedContract, found: FoundChecks) -> tuple[Plan, tuple[Check, ...]]:
     """Return the plan with the usable ones of its checks; if there are none, with the checks of the repository."""
-    plan = replace(plan, checks=drafts.entries)
+    plan = plan.changed(checks=drafts.entries)
     if drafts.checks:
         return plan, drafts.checks
     said = "the planner drafted no checks; using those found in the repository"
-    return replace(plan, filled=(*plan.filled, said)), found.checks
+    return plan.changed(filled=(*plan.filled, said)), found.checks
 
 
 def _without(item: PlanItem, commands: Container[str]) -> PlanItem:
-    return replace(item, verify=tuple(command for command in item.verify if command not in commands))
+    return item.changed(verify=tuple(command for command in item.verify if command not in commands))

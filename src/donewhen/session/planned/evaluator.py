@@ -4,15 +4,15 @@ Both can send the work back or stop a landing. Neither can make a red contract g
 an opinion: it is asked for again, and then a person decides. The result is one note of the round.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import anyio
 
-from donewhen.engines.interface import Engine, Job, Note, RunOnCopy
+from donewhen.engines.interface import Engine, Job, RunOnCopy
 from donewhen.engines.planned import prompts
 from donewhen.engines.planned.evaluation import Evaluation, evaluation_in
+from donewhen.engines.planned.notes import EvaluationBegun, UnusableEvaluation
 from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer, ask_until_valid
 from donewhen.engines.spec import EngineKind
@@ -36,8 +36,6 @@ from donewhen.session.planned.evaluator_input import case_of
 from donewhen.workspace.process.command import Finished
 from donewhen.workspace.sandbox.sandbox import ShellCommand
 
-BEGUN, UNUSABLE = "evaluates", "unusable"
-"""Kinds of notes: the evaluation of a round was begun, which is reported once; an evaluation cannot be used."""
 TRIES = 3
 VERIFY_SECS = 120
 """Time limit of a command. It is raised to the longest time limit of the contract's checks."""
@@ -119,9 +117,9 @@ class Evaluator:
 
     async def _evaluate(self, current: Round, results: Sequence[CheckResult]) -> None:
         number = 1 + sum(opinion.evaluation is not None for opinion in self._opinions())
-        if current.n not in [body["n"] for body in self._notes(BEGUN)]:
-            begun = EvaluationStarted(round=number, model=self.sceptic.model)
-            StepNotebook(self.bench.recorder, plan_files.RUNG).write(Note(BEGUN, {"n": current.n}), begun)
+        if current.n not in [begun.n for begun in EvaluationBegun.all_in(self._notebook.notes())]:
+            started = EvaluationStarted(round=number, model=self.sceptic.model)
+            self._notebook.write(EvaluationBegun(current.n).as_note(), started)
         evaluation: Evaluation | None = None
         with anyio.move_on_after(self.bench.budget.seconds_left()):
             evaluation = await self._asked(current, results)
@@ -238,15 +236,16 @@ class Evaluator:
     # -- notes --
 
     def _spoil(self, current: Round, issues: Sequence[str]) -> None:
-        note = Note(UNUSABLE, {"n": current.n, "issues": list(issues)})
-        StepNotebook(self.bench.recorder, plan_files.RUNG).write(note)
+        self._notebook.write(UnusableEvaluation(current.n, tuple(issues)).as_note())
 
     def _unusable(self, current: Round) -> list[str]:
         """Return what was wrong with each unusable evaluation of the round so far."""
-        return ["; ".join(body["issues"]) for body in self._notes(UNUSABLE) if body["n"] == current.n]
+        unusable = UnusableEvaluation.all_in(self._notebook.notes())
+        return ["; ".join(one.issues) for one in unusable if one.n == current.n]
 
-    def _notes(self, kind: str) -> list[Mapping[str, Any]]:
-        return [note.body for note in self.bench.recorder.story.notes.get(plan_files.RUNG, ()) if note.kind == kind]
+    @property
+    def _notebook(self) -> StepNotebook:
+        return StepNotebook(self.bench.recorder, plan_files.RUNG)
 
 
 def _green(current: Round) -> Judged:

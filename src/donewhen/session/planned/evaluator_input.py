@@ -5,6 +5,7 @@ Held-out checks are left out, because the builder gets what the evaluator says. 
 
 from collections.abc import Iterator, Sequence
 
+from donewhen.engines.planned.notes import IgnoredEdits
 from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.prompts import EvaluatorInput
 from donewhen.engines.planned.trim_patch import shown_patch
@@ -12,7 +13,6 @@ from donewhen.engines.spec import EngineKind
 from donewhen.events import CheckResult
 from donewhen.session.log import plan_files
 from donewhen.session.log.notes import Judged
-from donewhen.session.log.plan_tracker import IGNORED
 from donewhen.session.log.state import Round, SessionState
 from donewhen.session.loop.round import LadderStep, job_to_plan
 from donewhen.session.loop.round_context import RoundContext
@@ -47,8 +47,8 @@ def _warnings(story: SessionState, judged: Judged, plan: Plan, held_out: frozens
     if judged.discriminating is False:
         yield "no check of the contract is red without the change"
     yield from (f"the planner did not say: {one}" for one in plan.filled)
-    ignored = [note.body["lines"] for note in story.notes.get(plan_files.RUNG, ()) if note.kind == IGNORED]
-    yield from (f"in the tracker's file: {line}" for lines in ignored[-1:] for line in lines)
+    ignored = IgnoredEdits.all_in(story.notes.get(plan_files.RUNG, ()))
+    yield from (f"in the tracker's file: {line}" for edits in ignored[-1:] for line in edits.lines)
     tracker = plan_files.tracker_in(story)
     if tracker is not None and tracker.open:
         yield f"not completed, as the builder reports: item {', '.join(map(str, tracker.open))}"
