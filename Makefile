@@ -41,8 +41,9 @@ test-all: compiled packages ## every test, and all of the long proofs
 	@scripts/test-projects
 	@$(PYTEST)
 
-soak: compiled packages ## what takes longer than CI may: every hostile text for every parser, files of two gigabytes
+soak: compiled packages ## what takes longer than CI may: all hostile texts, files of 2 GiB, the fast tier in other places
 	@DONEWHEN_FUZZ=1 DONEWHEN_LARGE_FILE=2147483648 $(PYTEST) tests/fuzz tests/runs/test_large_files.py
+	@DONEWHEN_FAST_TIER="$(FAST)" $(PYTEST) tests/attacks/test_other_users_and_places.py
 
 test-agents: venv packages ## the external engine with real agents and a scripted model
 	@scripts/test-agents

@@ -6,8 +6,8 @@ read, below a path with a space. Often that user has another Python: that of the
 root's home.
 
 The sandbox hides /tmp and most of a home. So the tests that start the program, commands in the sandbox and tools of the
-virtual environment also run in clones below /tmp and below the home. The whole fast tier in each place would take
-longer than CI may; these files have each kind of test that depends on a place.
+virtual environment also run in clones below /tmp and below the home. The whole fast tier in each place takes longer
+than CI may: `make soak` runs it, and here are the files with each kind of test that depends on a place.
 """
 
 import os
@@ -24,7 +24,9 @@ from clones import copy_checkout
 from needs import leave_out, needs_root
 from tiers import TIER
 
-SECONDS = 900
+SECONDS = 1800
+FAST_TIER = tuple(os.environ.get("DONEWHEN_FAST_TIER", "").split())
+"""The directories of the fast tier in `make soak`; empty otherwise."""
 FILES = {
     "settings and trust": ("session/test_settings.py", "session/test_toml.py", "session/test_widening.py"),
     "keys": ("model/test_keys_stay_home.py", "runs/test_keys_of_a_run.py", "session/test_model_server.py"),
@@ -44,9 +46,10 @@ FILES = {
     ),
     "files and parsers": ("workspace/test_beneath.py", "workspace/test_no_hard_links.py", "fuzz/test_parsers.py"),
 }
+if FAST_TIER:
+    FILES = {"the fast tier": FAST_TIER}
 
-
-DEPEND_ON_THE_PLACE = (
+DEPEND_ON_THE_PLACE = FAST_TIER or (
     "cli/test_check.py",
     "engines/external/test_acp.py",
     "engines/external/test_finding.py",
