@@ -214,7 +214,9 @@ def test_no_race_between_a_directory_and_a_link_escapes_the_root(tmp_path: Path)
     with two_places(tmp_path) as (place, outside), exchanged(place, outside):
         root = Root(place)
         seen, refused = set[bytes](), 0
-        for number in range(4000):
+        for number in range(200_000):
+            if number >= 4000 and refused and b"harmless" in seen:
+                break
             try:
                 seen.add(root.read("turn/secret", 100) or b"")
                 os.close(root.open(f"turn/new{number % 5}", os.O_WRONLY | os.O_CREAT))
@@ -269,7 +271,9 @@ def test_no_random_race_escapes_a_root(tmp_path: Path, seed: int) -> None:
         root, choose = pin(place), random.Random(seed)
         seen, replaced = set[bytes](), 0
         with changing(place, outside, seed):
-            for _ in range(examples(600)):
+            for tried in range(200_000):
+                if tried >= examples(600) and replaced and b"harmless" in seen:
+                    break
                 for content in attempts(root, choose.choice(PLACES)):
                     seen.add(content)
                 try:
@@ -277,7 +281,7 @@ def test_no_random_race_escapes_a_root(tmp_path: Path, seed: int) -> None:
                 except LeavesRoot as error:
                     replaced += "was replaced" in str(error)
         assert not any(SECRET in content for content in seen)
-        assert any(b"harmless" in content for content in seen), "the tree must have been met as it was"
+        assert b"harmless" in seen, "the tree must have been met as it was"
         assert replaced, "another directory must have been met in the place of the root"
 
 
