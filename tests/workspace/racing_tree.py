@@ -24,8 +24,7 @@ def main(place: str, seed: int) -> None:
     while True:
         for _ in range(8):
             rename(root, choose.choice(NAMES), root, choose.choice(NAMES), EXCHANGE)
-        if choose.random() < 0.5:  # the root itself, which returns to its place
-            rename(above, b"root", above, b"link", EXCHANGE)
+        if choose.random() < 0.5:  # the root itself, which a later turn puts back
             rename(above, b"root", above, b"link", EXCHANGE)
 
 
