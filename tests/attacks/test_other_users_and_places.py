@@ -27,7 +27,7 @@ from tiers import TIER
 SECONDS = 1800
 FAST_TIER = tuple(os.environ.get("DONEWHEN_FAST_TIER", "").split())
 """The directories of the fast tier in `make soak`; empty otherwise."""
-FILES = {
+IN_CI = {
     "settings and trust": ("session/test_settings.py", "session/test_toml.py", "session/test_widening.py"),
     "keys": ("model/test_keys_stay_home.py", "runs/test_keys_of_a_run.py", "session/test_model_server.py"),
     "the gateway": ("engines/external/test_gateway_endpoints.py", "engines/external/test_gateway_key.py"),
@@ -46,8 +46,7 @@ FILES = {
     ),
     "files and parsers": ("workspace/test_beneath.py", "workspace/test_no_hard_links.py", "fuzz/test_parsers.py"),
 }
-if FAST_TIER:
-    FILES = {"the fast tier": FAST_TIER}
+FILES = {"the fast tier": FAST_TIER} if FAST_TIER else IN_CI
 
 DEPEND_ON_THE_PLACE = FAST_TIER or (
     "cli/test_check.py",
