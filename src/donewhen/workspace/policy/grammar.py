@@ -132,7 +132,9 @@ def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
         line_end = text.find("\n", opened.end()) + 1 if opened else 0
         if not opened or not line_end:
             break
-        body = _body(text, opened, line_end)
+        tabs = r"\t*" if opened[1] else ""
+        closing = re.compile(rf"^{tabs}{re.escape(opened[3])}$", re.MULTILINE).search(text, line_end)
+        body = text[line_end : closing.start()] if closing else ""
         # Without this blank, the grammar would add what follows to the delimiter.
         kept += [text[start : opened.end()], " ", text[opened.end() : line_end]]
         start = line_end
@@ -141,10 +143,3 @@ def without_heredocs(text: str) -> tuple[str, tuple[str, ...]]:
             start += len(body)
             bodies.append(_TABS.sub("", body) if opened[1] else body)
     return "".join([*kept, text[start:]]), tuple(bodies)
-
-
-def _body(text: str, opened: re.Match[str], start: int) -> str:
-    """Return the text between the line that opens a here-document and the line that ends it; empty if none ends it."""
-    tabs = r"\t*" if opened[1] else ""
-    closing = re.compile(rf"^{tabs}{re.escape(opened[3])}$", re.MULTILINE).search(text, start)
-    return text[start : closing.start()] if closing else ""
