@@ -8,6 +8,7 @@ import functools
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -17,6 +18,8 @@ HOME = os.environ.get("HOME", "/")
 VERSION = {"go": "version", "javac": "-version", "openssl": "version", "tmux": "-V"}
 """The argument that prints the version of a program, where it is not `--version`."""
 SECONDS = 60
+NEWER_GIT = Path(__file__).parents[1] / ".cache" / "test-runners" / "git" / "bin"
+"""The directory in which scripts/test-runners installs a git with the reftable format, if the machine's is older."""
 
 
 def needs(program: str) -> str:
@@ -40,6 +43,18 @@ def _runs(path: str) -> bool:
     except OSError:
         return False
     return ran.returncode == 0
+
+
+def needs_reftable_git() -> str:
+    """Return PATH with a git first that knows the reftable format. Without one, skip the test."""
+    paths = (os.environ["PATH"], f"{NEWER_GIT}:{os.environ['PATH']}")
+    fit = [path for path in paths if (git := usable("git", path)) and "--ref-format" in _usage_of_init(git)]
+    return fit[0] if fit else leave_out("a git with the reftable format (scripts/test-runners installs it)")
+
+
+@functools.cache
+def _usage_of_init(git: str) -> str:
+    return subprocess.run([git, "init", "-h"], capture_output=True, timeout=SECONDS, check=False, text=True).stdout
 
 
 def needs_root() -> None:

@@ -39,7 +39,7 @@ PLACES = (
     "engines.typed_reply",
     "engines.external.discover.programs", "engines.planned", "engines.foreman.subtask_plan", "engines.native.tools",
     "workspace.policy", "workspace.git.store.lfs", "workspace.git.store.patches", "workspace.git.landing.git_config",
-    "workspace.git.refs", "workspace.git.index", "workspace.git.store.alternates",
+    "workspace.git.refs", "workspace.git.reftable", "workspace.git.index", "workspace.git.store.alternates",
     "model.sse", "model.request_error", "model.partial_reply",
     "session.crew.crew", "session.settings.contract_file", "toml", "printable",
 )  # fmt: skip

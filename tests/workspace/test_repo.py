@@ -256,7 +256,7 @@ async def test_a_path_that_cannot_be_shown_is_written_so_that_the_shell_runs_not
     ("key", "value", "said"),
     [
         ("extensions.newThing", "true", "uses the unknown git extension newthing"),
-        ("extensions.refStorage", "reftable", "has extensions.refstorage = reftable, but only files can be read here"),
+        ("extensions.refStorage", "x", "has extensions.refstorage = x, but only files and reftable can be read here"),
         ("core.repositoryFormatVersion", "2", "has the unknown repository format 2"),
         ("core.worktree", "/somewhere", "has its working tree elsewhere: core.worktree is /somewhere"),
     ],

@@ -1,10 +1,12 @@
-"""Reader of the references in a git directory: `HEAD`, loose files below `refs/`, and `packed-refs`.
+"""Reader of the references in a git directory: `HEAD`, loose files below `refs/`, and `packed-refs`, or tables.
 
-It reads them as data and does not run git, so nothing in the directory can start a program. It supports only the
-`files` format; `repo` refuses other formats before it reads references.
+It reads them as data and does not run git, so nothing in the directory can start a program. Both formats of git are
+supported: `files`, and `reftable` by the module of that name. Other files of one line are read here as well.
 """
 
+import os
 import re
+from collections.abc import Mapping
 
 from donewhen.workspace.beneath import AnyPath, LeavesRoot, Root
 
@@ -12,6 +14,9 @@ MOST_BYTES = 64 * 1024
 """A reference is one line; only this much of a file is read."""
 MOST_PACKED = 256 << 20
 MOST_HOPS = 5
+IN_TABLES = b"ref: refs/heads/.invalid"
+"""The content of the file `HEAD` if the references, also HEAD, are in tables. It is not a valid reference."""
+TABLES_LOCK = "reftable/tables.list.lock"
 ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])")
 BAD_NAME = re.compile(rb"\.\.|[\x00-\x20\x7f~^:?*\[\\]|//|/\.|@\{|\.lock(?:/|$)|/$")
 
@@ -23,13 +28,32 @@ def is_name(name: bytes) -> bool:
 
 
 def read(root: Root, path: AnyPath) -> bytes:
-    """Return the first line of a reference file: an id or `ref: name`; empty if missing. A link gives `ref: target`."""
+    """Return the content of a reference: an id or `ref: name`; empty if missing. A link gives `ref: target`."""
+    content = _first_line(root, path)
+    return content if content not in (b"", IN_TABLES) else table_refs(root).get(os.fsencode(path), b"")
+
+
+def _first_line(root: Root, path: AnyPath) -> bytes:
     try:
         content = root.read(path, MOST_BYTES)
     except LeavesRoot:
         target = root.target(path)
         return b"ref: " + target if target is not None else b""
     return (content or b"").split(b"\n")[0].rstrip()
+
+
+def has_tables(root: Root) -> bool:
+    """Return whether the references of a git directory are in tables (the `reftable` format)."""
+    return _first_line(root, "HEAD") == IN_TABLES
+
+
+def table_refs(root: Root) -> Mapping[bytes, bytes]:
+    """Return name → content of all references in tables; empty for the `files` format."""
+    if not has_tables(root):
+        return {}
+    from donewhen.workspace.git import reftable  # few repositories need it
+
+    return reftable.refs_in(root)
 
 
 def target(content: bytes) -> bytes:
@@ -62,7 +86,9 @@ def packed_refs(common: Root) -> Refs:
 
 
 def loose_refs(common: Root) -> dict[bytes, bytes]:
-    """Return name → first line for every reference file below `refs/`."""
+    """Return name → content of every reference below `refs/` that is not in `packed-refs`."""
+    if has_tables(common):
+        return {name: content for name, content in table_refs(common).items() if is_name(name)}
     names = (name for name in common.files_below("refs") if is_name(name))
     return {name: content for name in names if (content := read(common, name))}
 

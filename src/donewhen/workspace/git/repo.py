@@ -35,7 +35,7 @@ EXTENSIONS = {
     "noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage",
     "relativeworktrees",
 }  # fmt: skip
-KNOWN_FORMS = {"extensions.refstorage": ("files",), "extensions.objectformat": ("sha1", "sha256")}
+KNOWN_FORMS = {"extensions.refstorage": ("files", "reftable"), "extensions.objectformat": ("sha1", "sha256")}
 UNDER_WAY = {
     "MERGE_HEAD": "a merge is in progress",
     "rebase-merge": "a rebase is in progress",
@@ -49,12 +49,13 @@ SHARED_PLACES = (
     "objects/pack/multi-pack-index", "refs", "refs/heads", "refs/heads/donewhen",
     "refs/tags", "packed-refs", "config", "info", "info/exclude", "info/attributes", "logs", "logs/refs",
     "logs/refs/heads", "logs/refs/heads/donewhen", "logs/HEAD", "shallow", "worktrees",
+    "reftable", "reftable/tables.list",
 )  # fmt: skip
-OWN_PLACES = ("index", "config.worktree", "commondir", "logs", "logs/HEAD")
+OWN_PLACES = ("index", "config.worktree", "commondir", "logs", "logs/HEAD", "reftable", "reftable/tables.list")
 """The paths that we read and write in a git directory. A link deeper down is refused when it is opened."""
 LISTED = ("config", "--file", "-", "--no-includes", "-z", "--list")
 LOCKS = ("index.lock", "HEAD.lock")
-SHARED_LOCKS = ("packed-refs.lock", "config.lock", "gc.pid")
+SHARED_LOCKS = ("packed-refs.lock", "config.lock", "gc.pid", refs.TABLES_LOCK)
 
 Settings = Mapping[str, tuple[str, ...]]
 
@@ -107,6 +108,7 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         _refuse_foreign((root, pointer, git_dir), scopes.outside)
         settings = scopes.joined()
         _refuse_unknown_form(root, settings)
+        _refuse_other_ref_format(root, git, common, settings)
         of_work_tree = scopes.of_work_tree(linked=git_dir != common_dir)
         _refuse_other_work_tree(root, git_dir, of_work_tree)
         _refuse_endless_rules(settings)
@@ -405,6 +407,15 @@ def _refuse_unknown_form(root: Path, settings: Settings) -> None:
             raise BadInput(f"{where} has {key} = {shown(value)}, but only {' and '.join(known)} can be read here")
 
 
+def _refuse_other_ref_format(top: Path, git: Root, common: Root, settings: Settings) -> None:
+    """Refuse a git directory whose `HEAD` does not agree with its settings: git would read other references than we."""
+    value = _last(settings, "extensions.refstorage", "files").lower()
+    for root in (git, common):
+        if refs.has_tables(root) != (value == "reftable"):
+            head = shown(root.place("HEAD"))
+            raise BadInput(f"{shown(str(top))} has extensions.refstorage = {value}, but {head} is of another format")
+
+
 def _refuse_other_work_tree(root: Path, git_dir: Path, settings: Settings) -> None:
     if is_true(_last(settings, "core.bare")):
         raise BadInput(f"{shown(str(root))} is a bare repository: it has no working tree")
@@ -447,7 +458,8 @@ def _is_partial(settings: Settings) -> bool:
 
 
 def _notes(files: Root, git: Root, common: Root, settings: Settings) -> Iterator[str]:
-    yield from {line: None for name, line in UNDER_WAY.items() if git.status(name)}
+    in_tables = refs.table_refs(git)
+    yield from {line: None for name, line in UNDER_WAY.items() if git.status(name) or name.encode() in in_tables}
     locks = [(git, name) for name in LOCKS] + [(common, name) for name in SHARED_LOCKS]
     held = [root.place(name) for root, name in locks if root.status(name)]
     yield from (f"another git process is running, or it left {shown(lock)} behind" for lock in held)

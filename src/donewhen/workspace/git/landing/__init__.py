@@ -5,6 +5,7 @@
     deliver_objects  writes the objects that the user's repository lacks, before anything refers to them
     branches         creates, moves or removes a branch by compare-and-swap
     reflog           writes the reflog line of a moved branch
+    reftable_writer  the same two for a repository whose references are in tables
     apply            updates the files and the index of a clean checkout
     cleanness        decides whether a checkout is clean enough for that
     lockfile         takes git's lock files

@@ -84,8 +84,13 @@ class Branch:
             raise Moved(self.name, self.value)
 
     def move(self, new: str) -> None:
-        common = self.repo.common
-        reflog.record(self.repo, self.ref, self.value or "0" * len(new), new, REASON)
+        common, old = self.repo.common, self.value or "0" * len(new)
+        if refs.has_tables(common):
+            from donewhen.workspace.git.landing import reftable_writer  # few repositories need it
+
+            reftable_writer.move(self.repo, self.ref, old, new, REASON)
+            return
+        reflog.record(self.repo, self.ref, old, new, REASON)
         _remove_empty_below(common, self.ref)
         lockfile.put(common, self.ref, f"{new}\n".encode(), _temporary_name(self.ref))
 
@@ -93,6 +98,11 @@ class Branch:
         """Remove the branch. Its reflog goes first, because without the branch it would never be found. The packed
         value goes before the loose one, so that no older value becomes visible."""
         common = self.repo.common
+        if refs.has_tables(common):
+            from donewhen.workspace.git.landing import reftable_writer
+
+            reftable_writer.remove(self.repo, self.ref)
+            return
         reflog.remove_log(self.repo, self.ref)
         if self.ref in refs.packed_refs(common):
             _unpack(common, self.ref)
@@ -108,6 +118,11 @@ def hold_branch(repo: Repo, name: str) -> Generator[Branch]:
     ref, common = raw(full_name(name)), repo.common
     with explain_errors(f"the branch {shown(name)} cannot be written"):
         _refuse_conflict(common, name)
+        if refs.has_tables(common):  # one lock for all references
+            with lockfile.hold_lock(common, refs.TABLES_LOCK):
+                _refuse_conflict(common, name)
+                yield Branch(repo, name, tip(repo, name))
+            return
         with _hold_lock(common, ref):
             _refuse_conflict(common, name)
             with common.above(ref) as (above, _), contextlib.suppress(FileNotFoundError):
@@ -139,7 +154,7 @@ def _hold_lock(common: Root, ref: bytes) -> Generator[None]:
 
 def _refuse_conflict(common: Root, name: str) -> None:
     """Raise NotLanded if the name is a prefix directory of another branch, or the other way round."""
-    packed = refs.packed_refs(common).keys()
+    packed = refs.packed_refs(common).keys() | refs.table_refs(common).keys()
     parts = name.split("/")
     for above in ("/".join(parts[:count]) for count in range(1, len(parts))):
         if common.is_file(raw(f"{HEADS}{above}")) or raw(f"{HEADS}{above}") in packed:

@@ -77,6 +77,9 @@ def _refresh(bare: Bare, repo: Repo, everything: bool) -> None:
 
 def copy_logs(bare: Bare, repo: Repo, git_dir: Path) -> None:
     """Copy the reflogs, for expressions such as `main@{yesterday}`."""
+    if refs.has_tables(repo.common):
+        _write_logs(bare, repo, git_dir)
+        return
     for name in repo.common.files_below("logs"):
         if refs.is_name(name.removeprefix(b"logs/")):
             target = bare.git_dir / os.fsdecode(name)
@@ -84,6 +87,21 @@ def copy_logs(bare: Bare, repo: Repo, git_dir: Path) -> None:
             copy_or_remove(repo.common, name, target)
     (git_dir / "logs").mkdir()
     copy_or_remove(repo.git, "logs/HEAD", git_dir / "logs" / "HEAD")
+
+
+def _write_logs(bare: Bare, repo: Repo, git_dir: Path) -> None:
+    """Write the reflogs that are in tables as files."""
+    from donewhen.workspace.git import reftable  # few repositories need it
+
+    logs: dict[Path, list[bytes]] = {}
+    records = [(bare.git_dir, record) for record in reftable.logs_in(repo.common) if refs.is_name(record.ref)]
+    records += [(git_dir, record) for record in reftable.logs_in(repo.git) if record.ref == b"HEAD"]
+    for directory, record in records:
+        if int(record.old + record.new, 16):  # else it only marks that a reflog exists
+            logs.setdefault(directory / "logs" / os.fsdecode(record.ref), []).append(record.line())
+    for path, lines in logs.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace(path, b"".join(lines))
 
 
 def pack_names(repo: Repo) -> set[str]:

@@ -7,7 +7,8 @@ put into a scratch git directory for each request.
 import re
 
 from donewhen.errors import BadInput
-from donewhen.workspace.git.objects import raw, shown
+from donewhen.workspace.git import refs
+from donewhen.workspace.git.objects import raw, shown, text
 from donewhen.workspace.git.repo import Repo
 from donewhen.workspace.git.run_git import GitFailed
 from donewhen.workspace.git.store import object_mirror
@@ -34,6 +35,8 @@ async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
     with bare.scratch(head=raw(head)) as place:
         for name in PSEUDO_REFS:
             object_mirror.copy_or_remove(repo.git, name, place.git_dir / name)
+        for name in refs.table_refs(repo.git).keys() & set(map(raw, PSEUDO_REFS)):
+            (place.git_dir / text(name)).write_bytes(refs.read(repo.git, name) + b"\n")
         if "@{" in ref:
             object_mirror.copy_logs(bare, repo, place.git_dir)
         options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
