@@ -24,7 +24,11 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
             case "merge":
                 return _merge(path, texts)
             case "symbols":
-                return _symbols(path, texts["after"] or b"", request["symbols"])
+                from donewhen.syntax.symbol_index import Index
+
+                index = Index([(path, texts["after"] or b"")])
+                found = {symbol: index.find(path, symbol) for symbol in request["symbols"]}
+                return {"found": {symbol: {"answer": one.answer, "near": one.near} for symbol, one in found.items()}}
             case _:
                 return _change(path, texts["before"], texts["after"])
     except SourceUnreadable as unreadable:
@@ -65,14 +69,6 @@ def _merge(path: str, texts: Mapping[str, bytes | None]) -> dict[str, Any]:
         text = base64.b64encode(made.text).decode()
         return {"text": text, "how": made.how, "duplicates": _duplicates(path, texts["ours"], made.text)}
     return {"conflict": [asdict(place) for place in made.places]}
-
-
-def _symbols(path: str, text: bytes, symbols: list[str]) -> dict[str, Any]:
-    from donewhen.syntax.symbol_index import Index
-
-    index = Index([(path, text)])
-    found = {symbol: index.find(path, symbol) for symbol in symbols}
-    return {"found": {symbol: {"answer": one.answer, "near": one.near} for symbol, one in found.items()}}
 
 
 def main() -> None:

@@ -71,18 +71,15 @@ class _Round:
     async def to_its_end(self) -> Attempt:
         """Continue from the notes. Do not repeat an invocation that returned; undo one that was cut short first."""
         while True:
-            returns = self._returns()
+            notes = self.job.notebook.notes()
+            ended = [one.body for one in notes if one.kind == RETURNED]
+            returns = [one for one in ended if one["iteration"] == self.job.iteration]
             if returns and not _calls_again(returns):
                 return self._attempt(returns[-1])
             if returns:
                 await anyio.sleep(self.config.back_off_secs * 2 ** (len(returns) - 1))
             await self._undo()
-            await self._invoke(*_conversation(self.job.notebook.notes(), returns))
-
-    def _returns(self) -> list[Plain]:
-        """Return how each invocation of this round ended."""
-        notes = self.job.notebook.notes()
-        return [one.body for one in notes if one.kind == RETURNED and one.body["iteration"] == self.job.iteration]
+            await self._invoke(*_conversation(notes, returns))
 
     async def _undo(self) -> None:
         """Restore the tree from before an invocation that has no recorded end."""

@@ -113,19 +113,15 @@ class _PlanRun:
         ready = [id for id in level if self.plan.needs_of(id) <= set(self.reached.inside)]
         for id in level:
             if id not in ready:
-                self._pass_over(id)
+                lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
+                reason = Reason("need_missing", f"it needs {lacking}, which is left out")
+                self.reached.missing[id] = str(reason)
+                self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.as_event(),)))
         if not ready:
             return
         step = await self._step(f"level {number}", [self._task(id, number) for id in ready])
         for again in step.again:
             await self._offer(number, again)
-
-    def _pass_over(self, id: str) -> None:
-        """Skip a subtask because something that it needs is missing."""
-        lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
-        reason = Reason("need_missing", f"it needs {lacking}, which is left out")
-        self.reached.missing[id] = str(reason)
-        self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.as_event(),)))
 
     async def _offer(self, level: int, again: Again) -> None:
         """Offer a subtask once more, alone, on top of the combined work and with the evidence against it."""
@@ -142,7 +138,8 @@ class _PlanRun:
         if known is not None:
             step = LevelResult.of(known)
         else:
-            self.farm.waiting = self._waiting(tasks)
+            ended = {*self.reached.inside, *self.reached.missing} - {task.subtask.id for task in tasks}
+            self.farm.waiting = len(self.plan.subtasks) - len(ended)
             gated = await self.farm.gated(tasks)
             self.reached.accepted |= {one.patch.id for one in gated if one.status == "accepted"}
             farmed = SubtasksFarmed(accepted=len(self.reached.accepted), total=len(self.plan.subtasks))
@@ -182,11 +179,6 @@ class _PlanRun:
             total=len(self.plan.subtasks),
             ground=self.reached.tree,
         )
-
-    def _waiting(self, tasks: Sequence[SubtaskAttempt]) -> int:
-        """Return how many subtasks have no result yet."""
-        ended = {*self.reached.inside, *self.reached.missing} - {task.subtask.id for task in tasks}
-        return len(self.plan.subtasks) - len(ended)
 
     async def _diff(self, ground: str, again: Again) -> str:
         """Return the earlier patch against the tree that it was based on, cut at `MOST_OF_A_DIFF` characters."""

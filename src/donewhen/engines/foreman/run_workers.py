@@ -123,7 +123,8 @@ class WorkerPool:
                     for task in tasks:
                         group.start_soon(one, task)
         except ExceptionGroup as several:
-            raise _gravest(several) from several
+            # An error that needs a person comes first.
+            raise min(_flat(several), key=lambda error: not isinstance(error, NeedsPerson)) from several
         return [found.get(task.subtask.id) or self._late(task) for task in tasks]
 
     def is_over(self) -> bool:
@@ -264,11 +265,6 @@ def _flat(error: Exception) -> Iterator[Exception]:
             yield from _flat(one)
     else:
         yield error
-
-
-def _gravest(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the error to raise for a group of workers: one that needs a person comes first."""
-    return min(_flat(group), key=lambda error: not isinstance(error, NeedsPerson))
 
 
 def _unheard(event: Event) -> None:

@@ -157,7 +157,11 @@ async def _look(wanted: AgentQuery, around: DiscoveryContext, asker: _Asker) -> 
         answer = VersionAnswer("", seen.problem) if silent else await asker.ask(_question(wanted.profile, way, seen))
         tries.append(_Try(kind, way, seen, answer))
         if not answer.trouble:
-            return _running(wanted.profile, tries[-1], around)
+            has = readiness(wanted.profile, around.environment, around.now(), around.model)
+            return _found(
+                wanted.profile, kind, has.status, has.reason,
+                version=answer.version, program=seen.path, provider=has.provider, key=has.key,
+            )  # fmt: skip
     return _not_running(wanted, tries)
 
 
@@ -193,14 +197,6 @@ def _distribution(typed: str) -> str:
     """Return the first package that a line such as `pip install -U robo extras` installs."""
     _, _, rest = typed.partition(" install ")
     return next((word for word in rest.split() if not word.startswith("-")), "")
-
-
-def _running(profile: Profile, one: _Try, around: DiscoveryContext) -> FoundAgent:
-    has = readiness(profile, around.environment, around.now(), around.model)
-    return _found(
-        profile, one.kind, has.status, has.reason,
-        version=one.answer.version, program=one.seen.path, provider=has.provider, key=has.key,
-    )  # fmt: skip
 
 
 def _not_running(wanted: AgentQuery, tries: list[_Try]) -> FoundAgent:

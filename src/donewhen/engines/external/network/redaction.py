@@ -21,7 +21,8 @@ class Redactor:
         if not self._secret:
             return piece
         data = (self._held + piece).replace(self._secret, b"*" * len(self._secret))
-        keep = self._beginning_at_the_end(data)
+        most = min(len(self._secret) - 1, len(data))
+        keep = next((size for size in range(most, 0, -1) if data.endswith(self._secret[:size])), 0)
         self._held = data[len(data) - keep :]
         return data[: len(data) - keep]
 
@@ -32,7 +33,3 @@ class Redactor:
     def whole(self, text: str) -> str:
         """Redact a text that is not part of the stream."""
         return text.replace(self._text, "*" * len(self._text)) if self._text else text
-
-    def _beginning_at_the_end(self, data: bytes) -> int:
-        most = min(len(self._secret) - 1, len(data))
-        return next((size for size in range(most, 0, -1) if data.endswith(self._secret[:size])), 0)

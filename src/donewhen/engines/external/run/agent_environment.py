@@ -137,7 +137,9 @@ def _home() -> str:
 
 
 def _values(hired: AgentLaunchSpec, task: AgentTask, inside: str, asks: bool) -> dict[str, str]:
-    provider = hired.behind_gateway
+    provider, mcp_url = hired.behind_gateway, hired.mcp_url or (MCP_HERE if asks else "")
+    if mcp_url:  # the agent reaches the server through its inner port, with the same path
+        mcp_url = urlsplit(mcp_url)._replace(scheme="http", netloc=f"{ADDRESS}:{MCP_PORT}").geturl()
     return {
         "task": task.text,
         "config": inside,
@@ -145,7 +147,7 @@ def _values(hired: AgentLaunchSpec, task: AgentTask, inside: str, asks: bool) ->
         "key": STAND_IN,
         "model": task.model or (provider.model if provider else "") or hired.profile.default_model,
         "turns": str(task.max_turns),
-        "mcp_url": _mcp_inside(hired.mcp_url or (MCP_HERE if asks else "")),
+        "mcp_url": mcp_url,
         "conversation": task.conversation,
         "provider": hired.provider,
     }
@@ -306,11 +308,6 @@ def _doors(hired: AgentLaunchSpec, porters: AgentCallbacks) -> tuple[InnerPort, 
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _mcp_inside(url: str) -> str:
-    """Return the URL by which the agent reaches the MCP server: its inner port, with the same path."""
-    return urlsplit(url)._replace(scheme="http", netloc=f"{ADDRESS}:{MCP_PORT}").geturl() if url else ""
 
 
 def _proxy_variables() -> dict[str, str]:

@@ -161,7 +161,10 @@ class Ledger:
                     self.said = self._job.redact(one.text)
                     self._tell(PlanText(text=self.said))
             case AgentToolCall():
-                self._call(one)
+                self.calls += 1
+                id = one.id or f"{self._agent}-{self.calls}"
+                self._open[id] = one.tool
+                self._tell(ToolCall(id=id, tool=one.tool, params_preview=preview(self._job.redact(_dumped(one.input)))))
             case AgentToolResult():
                 self._return(one)
             case AgentTurn():
@@ -233,13 +236,7 @@ class Ledger:
         except DonewhenError as error:
             self.break_off(error)
 
-    # -- tool calls --
-
-    def _call(self, one: AgentToolCall) -> None:
-        self.calls += 1
-        id = one.id or f"{self._agent}-{self.calls}"
-        self._open[id] = one.tool
-        self._tell(ToolCall(id=id, tool=one.tool, params_preview=preview(self._job.redact(_dumped(one.input)))))
+    # -- tool results --
 
     def _return(self, one: AgentToolResult) -> None:
         tool = self._open.pop(one.id, "")

@@ -54,7 +54,10 @@ class Stream(JsonOnly):
                 self._began = True
                 return (AgentStarted(text(event.get("session_id")), text(event.get("model"))),)
             case "message" if event.get("role") == "assistant":
-                self._speaks(event)
+                piece = text(event.get("content"))[: self._room]
+                self._room -= len(piece)
+                self._words.append(piece)
+                self._output = True
             case "tool_use":
                 return self._called(event)
             case "tool_result":
@@ -74,12 +77,6 @@ class Stream(JsonOnly):
             yield AgentProblem(trouble, stderr or words)
         elif exit_code == 0:
             yield AgentProblem("agent", stderr or "it ended without reporting a result")
-
-    def _speaks(self, event: Mapping[str, Any]) -> None:
-        piece = text(event.get("content"))[: self._room]
-        self._room -= len(piece)
-        self._words.append(piece)
-        self._output = True
 
     def _words_end(self) -> Iterator[Happening]:
         said, self._words, self._room = "".join(self._words), [], MOST_WORDS

@@ -73,8 +73,11 @@ class Stream(JsonOnly):
             return
         self._error = ""
         self._turns += 1
-        usage = _usage(mapping(message.get("usage")))
-        yield AgentTurn(usage, _usd(mapping(message.get("usage"))), text(message.get("model")))
+        used = mapping(message.get("usage"))
+        read, written = count(used.get("cacheRead")), count(used.get("cacheWrite"))
+        given, put_out = count(used.get("input")) + read + written, count(used.get("output"))
+        usage = Usage(given, put_out, read, written) if given or put_out else None
+        yield AgentTurn(usage, _usd(used), text(message.get("model")))
         if words := _words(message).strip():
             yield AgentText(words)
 
@@ -82,12 +85,6 @@ class Stream(JsonOnly):
 def _words(holder: Mapping[str, Any]) -> str:
     blocks = mappings(holder.get("content"))
     return "\n".join(text(block.get("text")) for block in blocks if block.get("type") == "text")
-
-
-def _usage(told: Mapping[str, Any]) -> Usage | None:
-    read, written = count(told.get("cacheRead")), count(told.get("cacheWrite"))
-    given, put_out = count(told.get("input")) + read + written, count(told.get("output"))
-    return Usage(given, put_out, read, written) if given or put_out else None
 
 
 def _usd(told: Mapping[str, Any]) -> float | None:
