@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.engines.foreman.progress import GatedNote, WorkedNote
+from donewhen.engines.external.engine import InvocationBegun, InvocationEnded
+from donewhen.engines.foreman.engine import ApprovedNote, FarmedNote, PassedOverNote, SaidNote
+from donewhen.engines.foreman.plan_request import PlanChangeNote, PlanNote, RejectedPlanNote
+from donewhen.engines.foreman.progress import Again, GatedNote, LevelResult, WorkedNote
 from donewhen.engines.interface import NoChange
 from donewhen.engines.native.notes import (
     CallBegunNote,
@@ -37,15 +40,17 @@ from stored_values import records_of
 KINDS = {cls.KIND: cls for cls in SessionNote.__subclasses__()}
 NATIVE = (SystemNote, RoundNote, TurnNote, CallBegunNote, CallResultNote)
 PLANNED = (PlanningBegun, EvaluationBegun, UnusableEvaluation, Update)
+FOREMAN = (ApprovedNote, FarmedNote, GatedNote, LevelResult, PlanChangeNote, PlanNote, SaidNote, WorkedNote)
 ENGINES = {
-    **{f"foreman.{cls.KIND}": cls for cls in (WorkedNote, GatedNote)},
+    **{f"external.{cls.KIND}": cls for cls in (InvocationBegun, InvocationEnded)},
+    **{f"foreman.{cls.KIND}": cls for cls in FOREMAN},
     **{f"native.{cls.KIND}": cls for cls in NATIVE},
     **{f"planned.{cls.KIND}": cls for cls in PLANNED},
 }
-NOT_RECORDED: list[type[Stored]] = [TurnFailedNote, RejectedDraft, IgnoredEdits]
+NOT_RECORDED: list[type[Stored]] = [TurnFailedNote, RejectedDraft, IgnoredEdits, PassedOverNote, RejectedPlanNote]
 INSIDE: list[type[Stored]] = [
     CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, ShownHint, Call, Reply, Usage, Plan,
-    PlanItem, Evaluation, Finding,
+    PlanItem, Evaluation, Finding, Again,
 ]  # fmt: skip
 
 
@@ -92,6 +97,9 @@ def test_a_note_that_lacks_keys_has_defaults() -> None:
     assert ProposalNote.load({}).why == ()
     failed, turn = TurnFailedNote.load({"message": "busy"}), TurnNote.load({})
     assert (failed.usage, failed.cost_usd, turn.reply) == (Usage(), None, Reply())
+    ended = InvocationEnded.load({"iteration": 1, "end": "died"})
+    assert (ended.usage, ended.exit_code, ended.stopped_for, ended.conversation) == (Usage(), None, "", "")
+    assert LevelResult.load({"round": 1, "name": "level 0"}).again == ()
 
 
 def test_a_recorded_failure_of_a_model_is_the_same_failure() -> None:

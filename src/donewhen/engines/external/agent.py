@@ -40,13 +40,16 @@ class AgentTask:
     permit: Permit
 
 
+InvocationEnd = Literal["exited", "stopped", "died", "timed_out", "not_started"]
+"""`exited`: ended on its own, with any exit code; `stopped`: it reported that it had finished, or we ended it; `died`:
+killed by a signal that we did not send, or ended without a required answer."""
+
+
 @frozen(kw_only=True)
 class AgentReport:
     """How an invocation ended. Nothing here says anything about the work."""
 
-    end: Literal["exited", "stopped", "died", "timed_out", "not_started"]
-    """`exited`: ended on its own, with any exit code; `stopped`: it reported that it had finished, or we ended it;
-    `died`: killed by a signal that we did not send, or ended without a required answer."""
+    end: InvocationEnd
     exit_code: int | None = None
     detail: str = ""
     """One line for people: why it did not start, or the last line it wrote to stderr."""

@@ -7,21 +7,21 @@ not trusted. If the agent cannot start, crashes, hangs or reaches a limit, only 
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
 
 import anyio
 
-from donewhen.engines.external.agent import Agent, AgentReport, AgentTask, PermissionRequest, Permit
+from donewhen.engines.external.agent import Agent, AgentReport, AgentTask, InvocationEnd, PermissionRequest, Permit
 from donewhen.engines.external.agent_events import AgentProblem
 from donewhen.engines.external.network.endpoints import FORBIDDEN
 from donewhen.engines.external.network.gateway import RequestLog
 from donewhen.engines.external.network.question_server import Ask
 from donewhen.engines.external.run import task as words
 from donewhen.engines.external.run.agent_environment import AgentCallbacks, AgentLaunchSpec, PreparedAgent, furnish
-from donewhen.engines.external.run.ledger import NOTHING, Ledger
-from donewhen.engines.interface import Attempt, Job, NobodyAnswered, Note
+from donewhen.engines.external.run.ledger import NOTHING, Ending, Ledger
+from donewhen.engines.interface import Attempt, EngineNote, Job, NobodyAnswered
 from donewhen.engines.permission import refusal
 from donewhen.errors import NeedsPerson
 from donewhen.events import Emit, Error
@@ -30,15 +30,53 @@ from donewhen.records import frozen
 from donewhen.workspace.policy import Policy
 from donewhen.workspace.sandbox.sandbox import Sandbox
 
-Plain = Mapping[str, Any]
-
-INVOKED, RETURNED = "invoked", "returned"
 RETRIES = 2
 """Retries after an agent died. They do not count as rounds."""
 BACK_OFF_SECS = 0.5
 REFUSED = (401, 403)
 REFUSALS = 2
 """This many refused credentials at the gateway are not an accident."""
+
+
+class InvocationBegun(EngineNote):
+    """An agent is about to be started."""
+
+    KIND = "invoked"
+    iteration: int
+    agent: str
+    tree: str
+    """Checkpoint of the tree before the invocation."""
+
+
+class InvocationEnded(EngineNote):
+    """How an invocation ended, and what its ledger counted."""
+
+    KIND = "returned"
+    KEYS = MappingProxyType({"last_text": "said", "usage": "used", "failure": "broke", "stopped_for": "ending"})
+    iteration: int
+    resumed: str
+    """The conversation that was resumed; empty for a new one."""
+    problem: str
+    """What the agent reported, if only a person or time helps."""
+    reset_at: str
+    last_text: str
+    turns: int
+    calls: int
+    conversation: str
+    exit_code: int | None
+    failure: str
+    """What went wrong with the invocation itself, for people."""
+    stopped_for: Ending = ""
+    """Why we ended the agent; empty if we did not."""
+    end: InvocationEnd = "exited"
+    usage: Usage = NOTHING
+    """Usage of the conversation, earlier invocations included."""
+
+    @property
+    def has_lost_conversation(self) -> bool:
+        """True if the agent did not know the conversation that it should resume."""
+        is_silent = not (self.turns or self.calls or self.stopped_for)
+        return bool(is_silent and self.resumed and self.end == "exited" and self.exit_code != 0)
 
 
 @frozen(kw_only=True)
@@ -71,28 +109,32 @@ class _Round:
     async def to_its_end(self) -> Attempt:
         """Continue from the notes. Do not repeat an invocation that returned; undo one that was cut short first."""
         while True:
-            notes = self.job.notebook.notes()
-            ended = [one.body for one in notes if one.kind == RETURNED]
-            returns = [one for one in ended if one["iteration"] == self.job.iteration]
-            if returns and not _calls_again(returns):
-                return self._attempt(returns[-1])
-            if returns:
-                await anyio.sleep(self.config.back_off_secs * 2 ** (len(returns) - 1))
+            ended = InvocationEnded.all_in(self.job.notebook.notes())
+            in_round = [one for one in ended if one.iteration == self.job.iteration]
+            if in_round and not _calls_again(in_round):
+                return self._attempt(in_round[-1])
+            if in_round:
+                await anyio.sleep(self.config.back_off_secs * 2 ** (len(in_round) - 1))
             await self._undo()
-            await self._invoke(*_conversation(notes, returns))
+            if ended and not (in_round and in_round[-1].has_lost_conversation):
+                await self._invoke(ended[-1].conversation, ended[-1].usage)
+            else:
+                await self._invoke("", NOTHING)
 
     async def _undo(self) -> None:
         """Restore the tree from before an invocation that has no recorded end."""
-        last = next((one for one in reversed(self.job.notebook.notes()) if one.kind in (INVOKED, RETURNED)), None)
-        if last is not None and last.kind == INVOKED and last.body["iteration"] == self.job.iteration:
-            await self.job.maker.restore(str(last.body["tree"]))
+        kinds = (InvocationBegun.KIND, InvocationEnded.KIND)
+        last = [note for note in self.job.notebook.notes() if note.kind in kinds][-1:]
+        for begun in InvocationBegun.all_in(last):
+            if begun.iteration == self.job.iteration:
+                await self.job.maker.restore(begun.tree)
 
     async def _invoke(self, conversation: str, earlier: Usage) -> None:
         job, hired = self.job, self.hired
         can_resume = bool(conversation and not hired.way.anew and (hired.kind == "acp" or hired.way.resume))
         before, earlier = (conversation, earlier) if can_resume else ("", NOTHING)
         tree = await job.maker.checkpoint()
-        job.notebook.write(Note(INVOKED, {"iteration": job.iteration, "agent": hired.profile.name, "tree": tree}))
+        job.notebook.write(InvocationBegun(job.iteration, hired.profile.name, tree).as_note())
         scope, report = anyio.CancelScope(), AgentReport(end="stopped")
         ledger = Ledger(job, hired.profile.name, hired.provider, scope.cancel, earlier)
         task = AgentTask(
@@ -110,22 +152,35 @@ class _Round:
         ledger.close()
         if ledger.broken is not None:
             raise ledger.broken
-        problem = _problem(report, self.config.timeout_secs)
-        told = [Error(kind="agent", message=f"{hired.profile.name} {problem}")] if problem else []
-        body = {"iteration": job.iteration, "resumed": before, **ledger.summary(), "end": report.end}
-        body |= {"conversation": ledger.conversation or before, "exit_code": report.exit_code, "broke": problem}
-        job.notebook.write(Note(RETURNED, body), *told)
+        failure = _failure(report, self.config.timeout_secs)
+        ended = InvocationEnded(
+            iteration=job.iteration,
+            resumed=before,
+            problem=ledger.problem,
+            reset_at=ledger.reset_at,
+            last_text=ledger.said,
+            turns=ledger.turns,
+            calls=ledger.calls,
+            usage=ledger.usage,
+            conversation=ledger.conversation or before,
+            exit_code=report.exit_code,
+            failure=failure,
+            stopped_for=ledger.ending,
+            end=report.end,
+        )
+        events = [Error(kind="agent", message=f"{hired.profile.name} {failure}")] if failure else []
+        job.notebook.write(ended.as_note(), *events)
 
-    def _attempt(self, returned: Plain) -> Attempt:
-        name, said, ending = self.hired.profile.name, str(returned["said"]), returned["ending"]
-        if ending in ("sign_in", "quota"):
-            problem = f"{name}: {returned['problem']}"
-            return Attempt(stop="waits", said=said, problem=problem, waits_for=ending, reset_at=returned["reset_at"])
-        if ending:
-            return Attempt(stop=ending, said=said)
-        if returned["end"] in ("died", "not_started"):
-            return Attempt(stop="model_failed", said=said, problem=f"{name} {returned['broke']}")
-        return Attempt(stop="turns" if returned["end"] == "timed_out" else "done", said=said)
+    def _attempt(self, ended: InvocationEnded) -> Attempt:
+        name, text, stopped_for = self.hired.profile.name, ended.last_text, ended.stopped_for
+        if stopped_for in ("sign_in", "quota"):
+            problem = f"{name}: {ended.problem}"
+            return Attempt(stop="waits", said=text, problem=problem, waits_for=stopped_for, reset_at=ended.reset_at)
+        if stopped_for:
+            return Attempt(stop=stopped_for, said=text)
+        if ended.end in ("died", "not_started"):
+            return Attempt(stop="model_failed", said=text, problem=f"{name} {ended.failure}")
+        return Attempt(stop="turns" if ended.end == "timed_out" else "done", said=text)
 
     # -- permissions and callbacks --
 
@@ -205,28 +260,15 @@ def _agent(hired: AgentLaunchSpec, quarters: PreparedAgent, room: Sandbox, root:
     return AcpInSandbox(room, quarters, manner, timeout_secs)
 
 
-def _calls_again(returns: Sequence[Plain]) -> bool:
+def _calls_again(ended: Sequence[InvocationEnded]) -> bool:
     """Return True if the last invocation must be repeated: it died, or it no longer knew the conversation."""
-    last = returns[-1]
-    if last["end"] == "died" and not last["ending"]:
-        return sum(one["end"] == "died" for one in returns) <= RETRIES
-    return _forgot(last)
+    last = ended[-1]
+    if last.end == "died" and not last.stopped_for:
+        return sum(one.end == "died" for one in ended) <= RETRIES
+    return last.has_lost_conversation
 
 
-def _forgot(returned: Plain) -> bool:
-    silent = not (returned["turns"] or returned["calls"] or returned["ending"])
-    return bool(silent and returned["resumed"] and returned["end"] == "exited" and returned["exit_code"] != 0)
-
-
-def _conversation(notes: Sequence[Note], returns: Sequence[Plain]) -> tuple[str, Usage]:
-    """Return the conversation to resume and its usage so far; an empty id if there is none or the agent has lost it."""
-    last = next((one.body for one in reversed(notes) if one.kind == RETURNED), None)
-    if last is None or (returns and _forgot(returns[-1])):
-        return "", NOTHING
-    return str(last["conversation"]), Usage.load(last["used"])
-
-
-def _problem(report: AgentReport, timeout_secs: float) -> str:
+def _failure(report: AgentReport, timeout_secs: float) -> str:
     """Return what went wrong with the invocation itself, for people; empty if it just ended."""
     detail = f": {report.detail}" if report.detail else ""
     match report.end:

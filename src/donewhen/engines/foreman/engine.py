@@ -7,9 +7,8 @@ decide whether the goal is reached.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import anyio
 
@@ -18,19 +17,45 @@ from donewhen.engines.foreman.plan_request import Planning
 from donewhen.engines.foreman.progress import TRIES, Again, LevelResult, Progress, SubtaskAttempt
 from donewhen.engines.foreman.run_workers import Worker, WorkerPool
 from donewhen.engines.foreman.subtask_plan import SubtaskPlan
-from donewhen.engines.interface import Attempt, Engine, Job, Note, WorkerServices
+from donewhen.engines.interface import Attempt, Engine, EngineNote, Job, WorkerServices
 from donewhen.engines.planner import LimitReached, NoAnswer
 from donewhen.events import Emit, Event, PlanText, SubtaskGated, SubtasksFarmed
 from donewhen.records import frozen
 from donewhen.union.reasons import Reason
 
-UNITED, APPROVED = "united", "approved"
-"""Note kinds: the result of one step with some subtasks; the approval of the plan by a person."""
-FARMED, PASSED_OVER, SAID = "farmed", "passed_over", "said"
-"""Note kinds for events that are already reported, so that they are reported once."""
 TIME_TO_WORK = 0.85
 """Fraction of the remaining time for the workers. The rest is for combining what they made."""
 MOST_OF_A_DIFF = 20_000
+
+
+class ApprovedNote(EngineNote):
+    """A person has approved the plan."""
+
+    KIND = "approved"
+
+
+class FarmedNote(EngineNote):
+    """The event about the work of a level was emitted."""
+
+    KIND = "farmed"
+    round: int
+    name: str
+
+
+class PassedOverNote(EngineNote):
+    """The event about a subtask without what it needs was emitted."""
+
+    KIND = "passed_over"
+    round: int
+    name: str
+
+
+class SaidNote(EngineNote):
+    """The summary was emitted."""
+
+    KIND = "said"
+    round: int
+    name: str = ""
 
 
 @frozen(kw_only=True)
@@ -91,11 +116,11 @@ class _PlanRun:
             return _declines(*why_not)
         await self.hands.show(self.job.maker, reached.tree)
         said = reached.summary(len(self.plan.subtasks))
-        self._tell_once(SAID, "", PlanText(text=said))
+        self._tell_once(SaidNote(self.job.iteration), PlanText(text=said))
         return Attempt(stop="done", said=said)
 
     def _is_approved(self) -> bool:
-        return any(note.kind == APPROVED for note in self.job.notebook.notes())
+        return bool(ApprovedNote.all_in(self.job.notebook.notes()))
 
     def _farm(self) -> WorkerPool:
         config, left = self.engine.config, self.hands.time().left_secs
@@ -116,7 +141,8 @@ class _PlanRun:
                 lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
                 reason = Reason("need_missing", f"it needs {lacking}, which is left out")
                 self.reached.missing[id] = str(reason)
-                self._tell_once(PASSED_OVER, id, SubtaskGated(id=id, status="error", reasons=(reason.as_event(),)))
+                event = SubtaskGated(id=id, status="error", reasons=(reason.as_event(),))
+                self._tell_once(PassedOverNote(self.job.iteration, id), event)
         if not ready:
             return
         step = await self._step(f"level {number}", [self._task(id, number) for id in ready])
@@ -126,7 +152,7 @@ class _PlanRun:
     async def _offer(self, level: int, again: Again) -> None:
         """Offer a subtask once more, alone, on top of the combined work and with the evidence against it."""
         name, task = f"again {again.id}", self._task(again.id, level)
-        if self.farm.is_over() and self._noted(UNITED, name) is None:
+        if self.farm.is_over() and self._known_result(name) is None:
             return
         evidence = prompts.left_out(again.why, await self._diff(task.ground, again))
         await self._step(name, [replace(task, first_try=TRIES + 1, tries=1, evidence=evidence)])
@@ -134,39 +160,36 @@ class _PlanRun:
     async def _step(self, name: str, tasks: Sequence[SubtaskAttempt]) -> LevelResult:
         """Run some subtasks, gate them and combine them with the existing work. Write the result as one note with its
         events."""
-        known = self._noted(UNITED, name)
-        if known is not None:
-            step = LevelResult.of(known)
-        else:
+        step = self._known_result(name)
+        if step is None:
             ended = {*self.reached.inside, *self.reached.missing} - {task.subtask.id for task in tasks}
             self.farm.waiting = len(self.plan.subtasks) - len(ended)
             gated = await self.farm.gated(tasks)
             self.reached.accepted |= {one.patch.id for one in gated if one.status == "accepted"}
             farmed = SubtasksFarmed(accepted=len(self.reached.accepted), total=len(self.plan.subtasks))
             if not any(task.evidence for task in tasks):
-                self._tell_once(FARMED, name, farmed)
+                self._tell_once(FarmedNote(self.job.iteration, name), farmed)
             told: list[Event] = []
             patches = {one.patch.id: one.patch for one in gated}
             uniting = await self.hands.uniting(self.reached.tree, patches, tuple(self.reached.inside))
             united = await replace(uniting, emit=told.append).combine(gated)
-            step = LevelResult.from_union(united, self.hands.held_out, stands=bool(self.reached.inside))
-            self.job.notebook.write(self._note(UNITED, name, **step.plain()), *told)
+            step = LevelResult.from_union(
+                united, self.hands.held_out, stands=bool(self.reached.inside), round=self.job.iteration, name=name
+            )
+            self.job.notebook.write(step.as_note(), *told)
         self.reached.take(step)
         return step
 
     # -- notes --
 
-    def _note(self, kind: str, name: str, **more: Any) -> Note:
-        return Note(kind, {"round": self.job.iteration, "name": name, **more})
+    def _known_result(self, name: str) -> LevelResult | None:
+        results = LevelResult.all_in(self.job.notebook.notes())
+        return next((one for one in results if (one.round, one.name) == (self.job.iteration, name)), None)
 
-    def _noted(self, kind: str, name: str) -> Mapping[str, Any] | None:
-        """Return the body of a note of this round, if there is one."""
-        notes = [note.body for note in self.job.notebook.notes() if note.kind == kind]
-        return next((one for one in notes if (one["round"], one["name"]) == (self.job.iteration, name)), None)
-
-    def _tell_once(self, kind: str, name: str, event: Event) -> None:
-        if self._noted(kind, name) is None:
-            self.job.notebook.write(self._note(kind, name), event)
+    def _tell_once(self, note: FarmedNote | PassedOverNote | SaidNote, event: Event) -> None:
+        known = [(one.round, one.name) for one in note.all_in(self.job.notebook.notes())]
+        if (note.round, note.name) not in known:
+            self.job.notebook.write(note.as_note(), event)
 
     # -- a subtask --
 

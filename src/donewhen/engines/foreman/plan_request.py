@@ -4,21 +4,42 @@ The planner reads the tree with read-only tools. `subtask_plan` parses its answe
 repository. Every answer and every result of the check is a note, so that nothing is asked twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from donewhen.engines.foreman import prompts
 from donewhen.engines.foreman.plan_check import ungrounded
 from donewhen.engines.foreman.subtask_plan import SubtaskPlan, plan_in, plan_of
-from donewhen.engines.interface import Engine, Job, Note, WorkerServices
+from donewhen.engines.interface import Engine, EngineNote, Job, Note, WorkerServices
 from donewhen.engines.planner import MOST_TURNS, NoAnswer, answer_of, ask_until_valid
 from donewhen.engines.typed_reply import InvalidReply
 from donewhen.errors import BadInput
 from donewhen.events import Emit, PlanningCompleted, PlanningStarted
 
-PLANNED, UNSOUND, CHANGE_REQUEST = "planned", "unsound", "wish"
-"""Note kinds: a valid plan; the issues of an invalid plan; a change request from a person."""
 PART = "planner"
+
+
+class PlanNote(EngineNote):
+    """A valid plan."""
+
+    KIND = "planned"
+    subtasks: tuple[Mapping[str, Any], ...]
+
+
+class RejectedPlanNote(EngineNote):
+    """The issues of an invalid plan."""
+
+    KIND = "unsound"
+    round: int
+    issues: tuple[str, ...]
+
+
+class PlanChangeNote(EngineNote):
+    """A change request from a person."""
+
+    KIND = "wish"
+    text: str
 
 
 @dataclass(slots=True)
@@ -39,18 +60,18 @@ class Planning:
 
     def _known(self) -> SubtaskPlan | None:
         for note in reversed(self.job.notebook.notes()):
-            if note.kind == CHANGE_REQUEST:
+            if note.kind == PlanChangeNote.KIND:
                 return None
-            if note.kind == PLANNED:
-                return plan_of(note.body["subtasks"])
+            if note.kind == PlanNote.KIND:
+                return plan_of(PlanNote.load(note.body).subtasks)
         return None
 
     async def _asked(self) -> SubtaskPlan:
-        if not any(note.kind == UNSOUND for note in self._since_wish()):
+        if not any(note.kind == RejectedPlanNote.KIND for note in self._since_wish()):
             self.emit(PlanningStarted())
         if is_plan(self._wish()) and not self._since_wish():
             plan = plan_in(self._wish())  # written by a person; it is not compared with the repository
-            self.job.notebook.write(Note(PLANNED, {"subtasks": plan.plain()}), completed(plan))
+            self.job.notebook.write(PlanNote(tuple(plan.plain())).as_note(), completed(plan))
             return plan
         asked = await ask_until_valid(
             lambda: self.attempts - len(self._rejected()), self._reply, self._accept, self._reject
@@ -65,15 +86,15 @@ class Planning:
         issues = await ungrounded(plan, await self.hands.base(), self.hands.store, self.hands.reader)
         if issues:
             raise InvalidReply(issues)
-        self.job.notebook.write(Note(PLANNED, {"subtasks": plan.plain()}), completed(plan))
+        self.job.notebook.write(PlanNote(tuple(plan.plain())).as_note(), completed(plan))
         return plan
 
     def _reject(self, invalid: InvalidReply) -> None:
-        self.job.notebook.write(Note(UNSOUND, {"round": self.job.iteration, "issues": list(invalid.issues)}))
+        self.job.notebook.write(RejectedPlanNote(self.job.iteration, tuple(invalid.issues)).as_note())
 
     async def _reply(self) -> str:
         notes, rejected = self.job.notebook.notes(), self._rejected()
-        asked = sum(note.kind in (UNSOUND, PLANNED) for note in notes)
+        asked = sum(note.kind in (RejectedPlanNote.KIND, PlanNote.KIND) for note in notes)
         job = replace(
             self.job,
             intent=prompts.planning(self.job.intent, self._wish()),
@@ -95,21 +116,20 @@ class Planning:
 
     def _since_wish(self) -> list[Note]:
         notes = list(self.job.notebook.notes())
-        wishes = [number for number, note in enumerate(notes) if note.kind == CHANGE_REQUEST]
+        wishes = [number for number, note in enumerate(notes) if note.kind == PlanChangeNote.KIND]
         return notes[wishes[-1] + 1 :] if wishes else notes
 
-    def _rejected(self) -> list[Sequence[str]]:
+    def _rejected(self) -> list[tuple[str, ...]]:
         """Return the issues of each rejected answer of this round.
 
         A session that is resumed after its end has all attempts again.
         """
-        found = [note.body for note in self._since_wish() if note.kind == UNSOUND]
-        return [body["issues"] for body in found if body["round"] == self.job.iteration]
+        rejected = RejectedPlanNote.all_in(self._since_wish())
+        return [one.issues for one in rejected if one.round == self.job.iteration]
 
     def _wish(self) -> str:
-        return next(
-            (str(note.body["text"]) for note in reversed(self.job.notebook.notes()) if note.kind == CHANGE_REQUEST), ""
-        )
+        wishes = PlanChangeNote.all_in(self.job.notebook.notes())
+        return wishes[-1].text if wishes else ""
 
 
 def is_plan(text: str) -> bool:
@@ -124,7 +144,7 @@ def change_request(text: str) -> Note:
             plan_in(text)
         except InvalidReply as unsound:
             raise BadInput(f"the plan cannot be used: {'; '.join(unsound.issues)}") from unsound
-    return Note(CHANGE_REQUEST, {"text": text})
+    return PlanChangeNote(text).as_note()
 
 
 def completed(plan: SubtaskPlan) -> PlanningCompleted:

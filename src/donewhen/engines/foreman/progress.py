@@ -1,15 +1,14 @@
 """Progress of a plan: the combined tree, which subtasks are in it, why others are missing, and the notes on every
 attempt.
 
-The records are plain data for notes. `Tries` decides whether a recorded attempt still counts after a resume.
+`Tries` decides whether a recorded attempt still counts after a resume.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
 
 from donewhen.engines.foreman.subtask_plan import Subtask
-from donewhen.engines.interface import Job, Note
+from donewhen.engines.interface import EngineNote, Job
 from donewhen.events import Error, Event
 from donewhen.records import Stored, frozen
 from donewhen.union.combine import Dropped, United
@@ -20,8 +19,7 @@ WORTH_ANOTHER_TRY = ("rejected", "error")
 """Gate results that a worker can act on. A result that the gate could not determine is not among them."""
 
 
-@frozen
-class Again:
+class Again(Stored):
     """A subtask that was left out and can be offered again."""
 
     id: str
@@ -33,10 +31,13 @@ class Again:
     """The tree that its patch is based on."""
 
 
-@frozen(kw_only=True)
-class LevelResult:
+class LevelResult(EngineNote):
     """The result of combining some subtasks with the existing work."""
 
+    KIND = "united"
+    round: int
+    name: str
+    """Unique in its round: a level, or a subtask that is offered again."""
     tree: str
     kept: tuple[str, ...]
     accepted: tuple[str, ...]
@@ -44,10 +45,14 @@ class LevelResult:
     again: tuple[Again, ...]
 
     @classmethod
-    def from_union(cls, united: United, held_out: frozenset[str], stands: bool) -> "LevelResult":
+    def from_union(
+        cls, united: United, held_out: frozenset[str], *, stands: bool, round: int, name: str
+    ) -> "LevelResult":
         """Build the result. `stands`: there was accepted work before this step."""
         refused = [one for one in united.gated if one.status != "accepted"]
         return cls(
+            round=round,
+            name=name,
             tree=united.together.tree,
             kept=united.kept,
             accepted=tuple(one.patch.id for one in united.gated if one.status == "accepted"),
@@ -57,15 +62,6 @@ class LevelResult:
             },
             again=tuple(_worth_another_try(united, held_out)) if united.kept or stands else (),
         )
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "LevelResult":
-        again = tuple(Again(**one) for one in plain["again"])
-        kept, accepted = tuple(plain["kept"]), tuple(plain["accepted"])
-        return cls(tree=plain["tree"], kept=kept, accepted=accepted, missing=plain["missing"], again=again)
-
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(slots=True)
@@ -130,10 +126,10 @@ TRIES = 2
 LONGEST_PROBLEM = 500
 
 
-class WorkedNote(Stored):
+class WorkedNote(EngineNote):
     """What a worker made in one attempt, or that it failed."""
 
-    KIND: ClassVar[str] = "worked"
+    KIND = "worked"
     id: str
     try_: int
     round: int
@@ -144,10 +140,10 @@ class WorkedNote(Stored):
     problem: str
 
 
-class GatedNote(Stored):
+class GatedNote(EngineNote):
     """The gate's result of one attempt was reported."""
 
-    KIND: ClassVar[str] = "gated"
+    KIND = "gated"
     id: str
     try_: int
     round: int
@@ -189,24 +185,23 @@ class Tries:
         return sum(worked.try_ == number for worked in self._worked(task))
 
     def is_told(self, task: SubtaskAttempt, number: int) -> bool:
-        notes = [GatedNote.load(note.body) for note in self.job.notebook.notes() if note.kind == GatedNote.KIND]
-        here = (task.subtask.id, self.job.iteration, number)
-        return any((gated.id, gated.round, gated.try_) == here for gated in notes)
+        here, notes = (task.subtask.id, self.job.iteration, number), self.job.notebook.notes()
+        return any((gated.id, gated.round, gated.try_) == here for gated in GatedNote.all_in(notes))
 
     def write_gated(self, task: SubtaskAttempt, number: int, status: str, *events: Event) -> None:
         gated = GatedNote(task.subtask.id, number, self.job.iteration, task.ground, status)
-        self.job.notebook.write(Note(gated.KIND, gated.plain()), *events)
+        self.job.notebook.write(gated.as_note(), *events)
 
     def write_worked(self, task: SubtaskAttempt, number: int, tree: str, stop: str, problem: str) -> WorkedNote:
         problem = f"{problem[:LONGEST_PROBLEM]}…" if len(problem) > LONGEST_PROBLEM else problem
         worked = WorkedNote(task.subtask.id, number, self.job.iteration, task.ground, tree, stop, problem)
         told = [Error(kind="worker", message=problem).of_subtask(task.subtask.id)] if problem else []
-        self.job.notebook.write(Note(worked.KIND, worked.plain()), *told)
+        self.job.notebook.write(worked.as_note(), *told)
         return worked
 
     def _worked(self, task: SubtaskAttempt) -> list[WorkedNote]:
-        notes = [WorkedNote.load(note.body) for note in self.job.notebook.notes() if note.kind == WorkedNote.KIND]
-        return [worked for worked in notes if worked.id == task.subtask.id]
+        notes = self.job.notebook.notes()
+        return [worked for worked in WorkedNote.all_in(notes) if worked.id == task.subtask.id]
 
     def _counts(self, task: SubtaskAttempt, worked: WorkedNote) -> bool:
         """Tell whether a recorded attempt counts. It does not if it was made on another tree, or if it waited for a

@@ -7,8 +7,8 @@ the log before it counts.
 
 from collections.abc import Iterator, Sequence
 
-from donewhen.engines.foreman.engine import APPROVED, ForemanEngine
-from donewhen.engines.foreman.plan_request import PLANNED
+from donewhen.engines.foreman.engine import ApprovedNote, ForemanEngine
+from donewhen.engines.foreman.plan_request import PlanNote
 from donewhen.engines.interface import Note
 from donewhen.engines.planner import LimitReached, NoAnswer
 from donewhen.engines.spec import EngineKind
@@ -97,7 +97,7 @@ def _take_edits(recorder: LogWriter) -> None:
 
 async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gates) -> Stop | None:
     """Let the foreman plan until a person approves. Return None if the work may start, else why not."""
-    if _notes(bench.recorder.story, APPROVED):
+    if _notes(bench.recorder.story, ApprovedNote.KIND):
         return None
     foreman = next((rung for rung in rungs if isinstance(rung.engine, ForemanEngine)), None)
     if foreman is None:
@@ -114,13 +114,13 @@ async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gate
         except LimitReached:
             return Stop("budget", bench.budget.reached())
         bench.recorder.move("proposed")
-        number = len(_notes(bench.recorder.story, PLANNED))  # every plan has a gate of its own
+        number = len(_notes(bench.recorder.story, PlanNote.KIND))  # every plan has a gate of its own
         decision = await gates.ask(GateKind.PLAN, number, plan.rendered())
     if decision is None:
         return Stop("waits", GateKind.PLAN.reason)
     if decision is GateDecision.DENIED:
         return Stop("refused", "a person denied the plan")
-    StepNotebook(bench.recorder, EngineKind.FOREMAN).write(Note(APPROVED, {}))
+    StepNotebook(bench.recorder, EngineKind.FOREMAN).write(ApprovedNote().as_note())
     return None
 
 

@@ -192,17 +192,10 @@ class Ledger:
             self.ending, self.problem = why, problem
             self._stop()
 
-    def summary(self) -> dict[str, Any]:
-        """Return everything that matters after the end, as plain data."""
-        return {
-            "ending": self.ending,
-            "problem": self.problem,
-            "reset_at": self.reset_at,
-            "said": self.said,
-            "turns": self.turns,
-            "calls": self.calls,
-            "used": self._costs.of_the_conversation.plain(),
-        }
+    @property
+    def usage(self) -> Usage:
+        """Usage of the conversation, earlier invocations included."""
+        return self._costs.of_the_conversation
 
     def requested(self) -> None:
         """Count a request that the model answered. Limits agents that do not report their turns."""
