@@ -26,7 +26,7 @@ from donewhen.engines.typed_reply import InvalidReply
 from donewhen.errors import DonewhenError
 from donewhen.judge.detect.targets import RECIPE, TARGET
 from donewhen.judge.protect.commands.commands import NamedFile
-from donewhen.judge.protect.contents.taken import FileUnreadable
+from donewhen.judge.protect.contents.accepted_part import FileUnreadable
 from donewhen.model.sse import BrokenStream, Events
 from donewhen.toml import BadToml
 from donewhen.workspace.beneath import Root
@@ -91,8 +91,8 @@ BASES = {
 }  # fmt: skip
 
 
-def _taken(path: str, content: bytes) -> None:
-    _of("judge.protect.contents.mixed_contents.taken")(path, BASES[path], content, {"pytest", "test"})
+def _accepted_part(path: str, content: bytes) -> None:
+    _of("judge.protect.contents.mixed_contents.accepted_part")(path, BASES[path], content, {"pytest", "test"})
 
 
 def _merged(content: bytes) -> None:
@@ -134,7 +134,7 @@ GIVEN: Mapping[str, tuple[Any, ...]] = {
     "engines.typed_reply.cut": (400,),
     "judge.protect.commands.package_scripts.used_scripts": (("test", "npm", "t*e*s*t"),),
     "judge.receipt.read": ("receipt",),
-    "judge.runners.instrument.ask": (Root("/nowhere"), "/side"),
+    "judge.runners.instrument.instrument_command": (Root("/nowhere"), "/side"),
     "judge.runners.calls.calls": (Root("/nowhere"),),
     "judge.output_tail.redacted": ({"TOKEN": "secret"},),
     "memory.diffs.shorten": (4_096,),
@@ -164,7 +164,7 @@ ADAPTED: Mapping[str, Call] = {
     "judge.protect.commands.scripts_run.judges": lambda data: _of("judge.protect.commands.scripts_run.judges")(
         "a.py", text(data), NamedFile("a.py", "script")
     ),
-    **{f"judge.protect.contents.mixed_contents.taken:{path}": partial(_taken, path) for path in BASES},
+    **{f"judge.protect.contents.mixed_contents.accepted_part:{path}": partial(_accepted_part, path) for path in BASES},
     "judge.protect.names.globs.first_match": lambda data: _of("judge.protect.names.globs.first_match")(
         ("**/*a*b*c", "**/**/a"), text(data)[:4_000]
     ),
@@ -231,13 +231,13 @@ NOT_FOREIGN: Mapping[str, str] = {
     "judge.protect.contents.dependencies.entry": PART,
     "judge.protect.contents.dependencies.version": PART,
     "judge.protect.commands.scripts_run.joined": PART,
-    "judge.protect.rules.ignore_files.is_obeyed": PART,
+    "judge.protect.rules.ignore_files.is_used_ignore_file": PART,
     "judge.protect.contents.line_files.setup_cfg": PART,
     "judge.protect.contents.line_files.go_mod": PART,
     "judge.protect.contents.line_files.gemfile": PART,
-    "judge.protect.contents.manifests.taken": PART,
+    "judge.protect.contents.manifests.accepted_part": PART,
     "judge.protect.contents.markup.project_file": PART,
-    "judge.protect.names.mixed_files.looks_at": PART,
+    "judge.protect.names.mixed_files.needs_examination": PART,
     "judge.protect.contents.pyproject.is_product_section": PART,
     "judge.protect.commands.package_scripts.is_used": PART,
     "memory.masking.mask": PART,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.judge.contract import Check, Contract
-from donewhen.judge.protect import GradedTree, Guard, judged
+from donewhen.judge.protect import GradedTree, Guard, grade_candidate
 from donewhen.judge.verdict import Edit
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.git.objects import FILE, LINK, PROGRAM, TreeEntry, parse_ls_tree, raw, text
@@ -52,7 +52,9 @@ class Scene:
     async def judge(self, made: Mapping[str, Made], contract: Contract | None = None) -> Outcome:
         base = self.store.repo.head
         tree = await self.candidate(made)
-        found = await judged(self.store, base, tree, contract or self.contract, Root(self.base_files), self.sites)
+        found = await grade_candidate(
+            self.store, base, tree, contract or self.contract, Root(self.base_files), self.sites
+        )
         return Outcome(found, await self.content(found.tree), await self.content(found.control))
 
     async def candidate(self, made: Mapping[str, Made]) -> str:

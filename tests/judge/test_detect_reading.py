@@ -157,7 +157,7 @@ def test_directories_generated_by_tools_are_listed_but_not_entered(tmp_path: Pat
     write(tmp_path, {"python-here/pyvenv.cfg": "", "python-here/lib/file": "", "src/file": ""})
     seen = survey(tmp_path)
     assert set(seen.files) == {".", "src"}
-    assert seen.set_aside == {*names, "python-here"}
+    assert seen.not_entered == {*names, "python-here"}
 
 
 def test_a_huge_repository_is_surveyed_from_the_top_up_to_a_limit(tmp_path: Path) -> None:

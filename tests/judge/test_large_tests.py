@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from donewhen.judge.protect.contents.mixed_contents import look_in_pieces, taken
+from donewhen.judge.protect.contents.mixed_contents import accepted_part, large_file_rule
 
 PIECE = 97
 """Small, so that a short text has many chunks, and not a multiple of any name's length."""
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 
 def in_pieces(path: str, file: Path, content: bytes) -> bool:
     file.write_bytes(content)
-    look = look_in_pieces(path)
+    look = large_file_rule(path)
     assert look is not None
     return look(file, PIECE)
 
@@ -34,7 +34,7 @@ def in_pieces(path: str, file: Path, content: bytes) -> bool:
 @given(text=TEXTS)
 def test_a_go_test_read_in_chunks_is_judged_as_the_whole_text(file: Path, text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
-    assert in_pieces("a_test.go", file, content) == (not taken("a_test.go", None, content, ()).none)
+    assert in_pieces("a_test.go", file, content) == (not accepted_part("a_test.go", None, content, ()).none)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -42,7 +42,7 @@ def test_a_go_test_read_in_chunks_is_judged_as_the_whole_text(file: Path, text: 
 def test_a_python_test_accepted_in_chunks_is_accepted_as_a_whole(file: Path, text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
     if in_pieces("test_a.py", file, content):
-        assert not taken("test_a.py", None, content, ()).none
+        assert not accepted_part("test_a.py", None, content, ()).none
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -69,7 +69,7 @@ def test_an_encoding_in_the_second_line_is_found_at_any_chunk_boundary(file: Pat
 
 @pytest.mark.parametrize("path", ["conftest.py", "a/conftest.py", "pyproject.toml", "src/lib.rs", ".gitattributes"])
 def test_files_that_must_be_parsed_are_not_read_in_chunks(path: str) -> None:
-    assert look_in_pieces(path) is None
+    assert large_file_rule(path) is None
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_files_that_must_be_parsed_are_not_read_in_chunks(path: str) -> None:
     ["func TestMain(m *testing.M) {}", "func /* here */ TestMain (m *testing.M) {}", "func\nTestMain(m *testing.M) {}"],
 )
 def test_a_new_go_test_with_a_main_function_is_not_graded(text: str) -> None:
-    assert taken("b_test.go", None, f"package a\n{text}\n".encode(), ()).none
+    assert accepted_part("b_test.go", None, f"package a\n{text}\n".encode(), ()).none
 
 
 def test_a_new_go_test_with_a_similar_name_is_accepted() -> None:
-    assert not taken("b_test.go", None, b"package a\nfunc TestMainLoop(t *testing.T) {}\n", ()).none
+    assert not accepted_part("b_test.go", None, b"package a\nfunc TestMainLoop(t *testing.T) {}\n", ()).none

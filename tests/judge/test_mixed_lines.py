@@ -5,8 +5,8 @@ import resource
 
 import pytest
 
-from donewhen.judge.protect.contents.mixed_contents import taken
-from donewhen.judge.protect.contents.taken import PartialTake
+from donewhen.judge.protect.contents.accepted_part import AcceptedPart
+from donewhen.judge.protect.contents.mixed_contents import accepted_part
 
 GO = (
     "module example.invalid/a\n\ngo 1.22\n\nrequire (\n\tgolang.org/x/text v0.3.0 // indirect\n)\n\n"
@@ -14,14 +14,14 @@ GO = (
 )
 
 
-def go(new: str, base: str = GO) -> PartialTake:
-    return taken("go.mod", base.encode(), new.encode(), ("go", "test"))
+def go(new: str, base: str = GO) -> AcceptedPart:
+    return accepted_part("go.mod", base.encode(), new.encode(), ("go", "test"))
 
 
 def test_go_requirements_may_change() -> None:
-    assert go(GO.replace("v0.3.0", "v0.4.0")) == PartialTake()
-    assert go(GO + "require github.com/new/one v1.0.0 // why not\n") == PartialTake()
-    assert go(GO.replace("go 1.22", "go 1.23")) == PartialTake()
+    assert go(GO.replace("v0.3.0", "v0.4.0")) == AcceptedPart()
+    assert go(GO + "require github.com/new/one v1.0.0 // why not\n") == AcceptedPart()
+    assert go(GO.replace("go 1.22", "go 1.23")) == AcceptedPart()
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ GEMS = (
 )
 
 
-def gems(new: str) -> PartialTake:
-    return taken("Gemfile", GEMS.encode(), new.encode(), ("bundle", "rspec"))
+def gems(new: str) -> AcceptedPart:
+    return accepted_part("Gemfile", GEMS.encode(), new.encode(), ("bundle", "rspec"))
 
 
 def test_plain_gems_may_be_added_and_changed() -> None:
-    assert gems(GEMS.replace("~> 7", "~> 8")) == PartialTake()
-    assert gems(GEMS + 'gem "puma", ">= 6", require: false # a server\n') == PartialTake()
-    assert gems(GEMS + "group :development, :test do\n  gem 'pry'\nend\n") == PartialTake()
+    assert gems(GEMS.replace("~> 7", "~> 8")) == AcceptedPart()
+    assert gems(GEMS + 'gem "puma", ">= 6", require: false # a server\n') == AcceptedPart()
+    assert gems(GEMS + "group :development, :test do\n  gem 'pry'\nend\n") == AcceptedPart()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ NET = (
 )
 def test_dependencies_and_versions_of_project_files_may_change(name: str, base: str, change: tuple[str, str]) -> None:
     assert base.replace(*change) != base
-    assert taken(name, base.encode(), base.replace(*change).encode(), ()) == PartialTake()
+    assert accepted_part(name, base.encode(), base.replace(*change).encode(), ()) == AcceptedPart()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_dependencies_and_versions_of_project_files_may_change(name: str, base: 
 )
 def test_anything_else_in_a_project_file_makes_it_the_base_s(name: str, base: str, change: tuple[str, str]) -> None:
     assert base.replace(*change) != base
-    assert taken(name, base.encode(), base.replace(*change).encode(), ()).none
+    assert accepted_part(name, base.encode(), base.replace(*change).encode(), ()).none
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_anything_else_in_a_project_file_makes_it_the_base_s(name: str, base: st
 )  # fmt: skip
 def test_git_attributes_are_protected_if_they_change_file_contents(line: str, harmless: bool) -> None:
     base = b"*.sh text eol=lf\n"
-    assert taken(".gitattributes", base, base + line.encode() + b"\n", ()).is_all == harmless
+    assert accepted_part(".gitattributes", base, base + line.encode() + b"\n", ()).is_all == harmless
 
 
 @pytest.mark.parametrize(
@@ -146,15 +146,15 @@ def test_git_attributes_are_protected_if_they_change_file_contents(line: str, ha
     ],
 )
 def test_a_text_with_ambiguous_line_breaks_comes_from_the_base(name: str, base: str, more: str) -> None:
-    assert taken(name, base.encode(), (base + more).encode(), ()).none
+    assert accepted_part(name, base.encode(), (base + more).encode(), ()).none
 
 
 def test_reordered_git_attributes_are_a_change() -> None:
-    assert taken(".gitattributes", b"* text\n*.py -text\n", b"*.py -text\n* text\n", ()).none
+    assert accepted_part(".gitattributes", b"* text\n*.py -text\n", b"*.py -text\n* text\n", ()).none
 
 
 def test_using_an_attribute_macro_of_the_base_is_not_harmless() -> None:
-    assert taken(".gitattributes", b"[attr]odd -text\n", b"[attr]odd -text\n*.py odd\n", ()).none
+    assert accepted_part(".gitattributes", b"[attr]odd -text\n", b"[attr]odd -text\n*.py odd\n", ()).none
 
 
 HOSTILE_GEMS = [
@@ -182,4 +182,4 @@ def test_a_hostile_gemfile_line_is_read_quickly(line: str) -> None:
     ],
 )
 def test_a_plain_line_of_a_gemfile_is_product(line: str) -> None:
-    assert gems(f"{GEMS}{line}\n") == PartialTake()
+    assert gems(f"{GEMS}{line}\n") == AcceptedPart()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from protection import scene
 
 from donewhen.judge.protect.commands.package_scripts import closure
-from donewhen.judge.protect.contents.mixed_contents import taken
-from donewhen.judge.protect.contents.taken import PartialTake
+from donewhen.judge.protect.contents.accepted_part import AcceptedPart
+from donewhen.judge.protect.contents.mixed_contents import accepted_part
 from tiers import examples
 
 BASE: dict[str, object] = {
@@ -28,8 +28,8 @@ def written(document: dict[str, object], indent: int | str | None = 2) -> bytes:
     return (json.dumps(document, indent=indent, ensure_ascii=False) + "\n").encode()
 
 
-def merged(change: dict[str, object], words: tuple[str, ...] = WORDS, name: str = "package.json") -> PartialTake:
-    return taken(name, written(BASE), written({**BASE, **change}), words)
+def merged(change: dict[str, object], words: tuple[str, ...] = WORDS, name: str = "package.json") -> AcceptedPart:
+    return accepted_part(name, written(BASE), written({**BASE, **change}), words)
 
 
 def scripts(**more: str) -> dict[str, object]:
@@ -55,7 +55,7 @@ HONEST: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("change", HONEST.values(), ids=HONEST)
 def test_a_change_of_product_keys_only_is_kept_byte_for_byte(change: dict[str, object]) -> None:
-    assert merged(change) == PartialTake()
+    assert merged(change) == AcceptedPart()
 
 
 ATTACKS: dict[str, dict[str, object]] = {
@@ -92,7 +92,7 @@ def test_a_protected_key_stays_while_a_product_key_next_to_it_changes(part: str,
 
 
 def test_scripts_are_product_if_no_check_runs_scripts() -> None:
-    assert merged(scripts(test="true"), words=("pytest", "test")) == PartialTake()
+    assert merged(scripts(test="true"), words=("pytest", "test")) == AcceptedPart()
 
 
 def test_a_linter_s_table_is_protected_if_a_check_runs_it() -> None:
@@ -101,13 +101,13 @@ def test_a_linter_s_table_is_protected_if_a_check_runs_it() -> None:
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b'{"a": 1, "a": 2}', b"\xff", b"{} {}", b"[" * 100_000])
 def test_an_invalid_or_ambiguous_file_comes_from_the_base(text: bytes) -> None:
-    assert taken("package.json", written(BASE), text, WORDS).none
+    assert accepted_part("package.json", written(BASE), text, WORDS).none
 
 
 @pytest.mark.parametrize("indent", [None, 2, 4, "\t"])
 def test_the_merged_file_has_the_indentation_of_the_base(indent: int | str | None) -> None:
     candidate = written({**BASE, "version": "2.0.0", "jest": {}}, 3)
-    found = taken("package.json", written(BASE, indent), candidate, WORDS)
+    found = accepted_part("package.json", written(BASE, indent), candidate, WORDS)
     assert found.content == written({**BASE, "version": "2.0.0"}, indent)
 
 
@@ -129,7 +129,7 @@ SCRIPTS = st.dictionaries(st.sampled_from(["test", "pretest", "lint", "docs", "d
 def test_scripts_used_by_checks_and_those_they_call_come_from_the_base(
     old: dict[str, str], new: dict[str, str]
 ) -> None:
-    found = taken("package.json", written({"scripts": old}), written({"scripts": new}), WORDS)
+    found = accepted_part("package.json", written({"scripts": old}), written({"scripts": new}), WORDS)
     text = written({"scripts": new}) if found.content is None else found.content
     result = json.loads(text)["scripts"]
     for name in closure(old, WORDS):
@@ -143,9 +143,9 @@ def test_composer_json_keeps_configuration_and_accepts_requirements() -> None:
         "require": {"php": "^8", "a/c": "^1"},
         "require-dev": {"phpunit/phpunit": "^11"},
     }
-    assert taken("composer.json", written(base), written(new), ("phpunit",)) == PartialTake()
+    assert accepted_part("composer.json", written(base), written(new), ("phpunit",)) == AcceptedPart()
     sly = {**new, "repositories": [{"type": "path", "url": "fake"}], "replace": {"phpunit/phpunit": "*"}}
-    found = taken("composer.json", written(base), written(sly), ("phpunit",))
+    found = accepted_part("composer.json", written(base), written(sly), ("phpunit",))
     assert found.reverted == ("repositories", "replace")
     assert found.content == written(new)
 

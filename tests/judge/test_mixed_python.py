@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protection import scene
 
-from donewhen.judge.protect.contents.mixed_contents import taken
-from donewhen.judge.protect.contents.taken import PartialTake
+from donewhen.judge.protect.contents.accepted_part import AcceptedPart
+from donewhen.judge.protect.contents.mixed_contents import accepted_part
 from tiers import examples
 
 BASE = """\
@@ -38,10 +38,10 @@ members = ["packages/*"]
 WORDS = ("pytest", "-q")
 
 
-def merged(change: tuple[str, str] | str, base: str = BASE, words: tuple[str, ...] = WORDS) -> PartialTake:
+def merged(change: tuple[str, str] | str, base: str = BASE, words: tuple[str, ...] = WORDS) -> AcceptedPart:
     new = change if isinstance(change, str) else base.replace(*change)
     assert new != base
-    return taken("pyproject.toml", base.encode(), new.encode(), words)
+    return accepted_part("pyproject.toml", base.encode(), new.encode(), words)
 
 
 HONEST = {
@@ -64,7 +64,7 @@ HONEST = {
 
 @pytest.mark.parametrize("change", HONEST.values(), ids=HONEST)
 def test_a_change_of_product_keys_only_is_kept_byte_for_byte(change: tuple[str, str]) -> None:
-    assert merged(change) == PartialTake()
+    assert merged(change) == AcceptedPart()
 
 
 ATTACKS = {
@@ -117,15 +117,15 @@ def test_a_file_that_cannot_be_parsed_comes_from_the_base(text: str) -> None:
 
 def test_a_new_mixed_file_keeps_only_its_product_keys() -> None:
     new = b'[project]\nname = "a"\n\n[tool.pytest.ini_options]\naddopts = "-k loud"\n'
-    found = taken("pyproject.toml", None, new, WORDS)
+    found = accepted_part("pyproject.toml", None, new, WORDS)
     assert found.content is not None
     assert tomllib.loads(found.content.decode()) == {"project": {"name": "a"}}
     assert found.reverted == ("tool.pytest",)
 
 
 def test_a_file_may_be_deleted_if_it_holds_nothing_protected() -> None:
-    assert taken("setup.cfg", b"[metadata]\nname = a\n", None, WORDS) == PartialTake()
-    assert taken("pyproject.toml", BASE.encode(), None, WORDS).none
+    assert accepted_part("setup.cfg", b"[metadata]\nname = a\n", None, WORDS) == AcceptedPart()
+    assert accepted_part("pyproject.toml", BASE.encode(), None, WORDS).none
 
 
 VALUES = st.recursive(
@@ -150,7 +150,7 @@ def test_protected_tables_stay_for_any_candidate(old: dict[str, object], new: di
     import tomlkit
 
     base, candidate = tomlkit.dumps(old), tomlkit.dumps(new)
-    found = taken("pyproject.toml", base.encode(), candidate.encode(), ("ruff",))
+    found = accepted_part("pyproject.toml", base.encode(), candidate.encode(), ("ruff",))
     text = base if found.none else candidate if found.content is None else found.content.decode()
     result = tomllib.loads(text)
     before = tomllib.loads(base)
@@ -164,17 +164,17 @@ CFG = (
 )
 
 
-def cfg(change: tuple[str, str], words: tuple[str, ...] = WORDS) -> PartialTake:
-    return taken("setup.cfg", CFG.encode(), CFG.replace(*change).encode(), words)
+def cfg(change: tuple[str, str], words: tuple[str, ...] = WORDS) -> AcceptedPart:
+    return accepted_part("setup.cfg", CFG.encode(), CFG.replace(*change).encode(), words)
 
 
 def test_sections_of_setup_cfg_about_the_package_are_product() -> None:
-    assert cfg(("version = 1", "version = 2")) == PartialTake()
-    assert cfg(("    click\n", "    click\n    rich\n")) == PartialTake()
+    assert cfg(("version = 1", "version = 2")) == AcceptedPart()
+    assert cfg(("    click\n", "    click\n    rich\n")) == AcceptedPart()
     assert (
-        cfg(("[tool:p", "[options.entry_points]\nconsole_scripts =\n    calc = calc:main\n\n[tool:p")) == PartialTake()
+        cfg(("[tool:p", "[options.entry_points]\nconsole_scripts =\n    calc = calc:main\n\n[tool:p")) == AcceptedPart()
     )
-    assert cfg(("[tool:p", "[flake8]\nmax-line-length = 100\n\n[tool:p")) == PartialTake()
+    assert cfg(("[tool:p", "[flake8]\nmax-line-length = 100\n\n[tool:p")) == AcceptedPart()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_sections_of_setup_cfg_about_the_package_are_product() -> None:
 )
 def test_other_sections_of_setup_cfg_come_from_the_base(part: str, change: tuple[str, str]) -> None:
     changed = CFG.replace(*change).replace("version = 1", "version = 2")
-    found = taken("setup.cfg", CFG.encode(), changed.encode(), WORDS)
+    found = accepted_part("setup.cfg", CFG.encode(), changed.encode(), WORDS)
     assert found.reverted == (part,)
     assert found.content == CFG.replace("version = 1", "version = 2").encode()
 
@@ -200,18 +200,18 @@ def test_a_linter_s_section_is_protected_if_a_check_runs_it() -> None:
 
 @pytest.mark.parametrize("trick", ["  [tool:pytest]\naddopts = x\n", "[metadata]\nname = twice\n", "no section\n = \n"])
 def test_an_ambiguous_setup_cfg_comes_from_the_base(trick: str) -> None:
-    assert taken("setup.cfg", CFG.encode(), (trick + CFG).encode(), WORDS).none
+    assert accepted_part("setup.cfg", CFG.encode(), (trick + CFG).encode(), WORDS).none
 
 
 @pytest.mark.parametrize("end", ["\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
 def test_a_setup_cfg_with_unusual_line_endings_comes_from_the_base(end: str) -> None:
     base = CFG.partition("[tool:pytest]")[0]
     hidden = base.replace("version = 1", f"version = 2{end}[tool:pytest]{end}addopts = -p helper")
-    assert taken("setup.cfg", base.encode(), hidden.encode(), WORDS).none
+    assert accepted_part("setup.cfg", base.encode(), hidden.encode(), WORDS).none
 
 
 def test_a_setup_cfg_may_have_windows_line_endings() -> None:
-    assert taken("setup.cfg", CFG.encode(), CFG.replace("\n", "\r\n").encode(), WORDS) == PartialTake()
+    assert accepted_part("setup.cfg", CFG.encode(), CFG.replace("\n", "\r\n").encode(), WORDS) == AcceptedPart()
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,11 @@ def test_a_setup_cfg_may_have_windows_line_endings() -> None:
     ],
 )  # fmt: skip
 def test_a_new_test_module_that_names_plugins_is_not_graded(text: str) -> None:
-    assert taken("tests/test_new.py", None, f"{text}\n".encode(), WORDS).none
+    assert accepted_part("tests/test_new.py", None, f"{text}\n".encode(), WORDS).none
 
 
 def test_an_encoding_does_not_hide_the_name_of_plugins() -> None:
-    assert taken("tests/test_new.py", None, b"# coding: utf-7\n+AHA-ytest_plugins = ['helper']\n", WORDS).none
+    assert accepted_part("tests/test_new.py", None, b"# coding: utf-7\n+AHA-ytest_plugins = ['helper']\n", WORDS).none
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_an_encoding_does_not_hide_the_name_of_plugins() -> None:
      "x = 'the pytest_plugins'\n", "# coding: latin-1\n# \xe9\n", "def newer[T](x: T): ...\n"],
 )  # fmt: skip
 def test_other_new_test_modules_are_accepted(text: str) -> None:
-    assert taken("tests/test_conftest.py", None, text.encode("latin-1"), WORDS) == PartialTake()
+    assert accepted_part("tests/test_conftest.py", None, text.encode("latin-1"), WORDS) == AcceptedPart()
 
 
 @pytest.mark.anyio

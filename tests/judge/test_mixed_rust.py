@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protection import scene
 
-from donewhen.judge.protect.contents.mixed_contents import taken
+from donewhen.judge.protect.contents.accepted_part import AcceptedPart, FileUnreadable
+from donewhen.judge.protect.contents.mixed_contents import accepted_part
 from donewhen.judge.protect.contents.rust_items import items, masked
-from donewhen.judge.protect.contents.taken import FileUnreadable, PartialTake
 from tiers import examples
 
 CARGO = """\
@@ -32,9 +32,9 @@ members = ["a"]
 """
 
 
-def cargo(change: tuple[str, str]) -> PartialTake:
+def cargo(change: tuple[str, str]) -> AcceptedPart:
     assert CARGO.replace(*change) != CARGO
-    return taken("Cargo.toml", CARGO.encode(), CARGO.replace(*change).encode(), ("cargo", "test"))
+    return accepted_part("Cargo.toml", CARGO.encode(), CARGO.replace(*change).encode(), ("cargo", "test"))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def cargo(change: tuple[str, str]) -> PartialTake:
     ],
 )
 def test_product_keys_of_cargo_toml_are_kept_byte_for_byte(change: tuple[str, str]) -> None:
-    assert cargo(change) == PartialTake()
+    assert cargo(change) == AcceptedPart()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_product_keys_of_cargo_toml_are_kept_byte_for_byte(change: tuple[str, st
 )
 def test_keys_of_cargo_toml_that_decide_about_tests_come_from_the_base(part: str, change: tuple[str, str]) -> None:
     changed = CARGO.replace(*change).replace("[package]", '[package]\ndescription = "new"')
-    found = taken("Cargo.toml", CARGO.encode(), changed.encode(), ("cargo", "test"))
+    found = accepted_part("Cargo.toml", CARGO.encode(), changed.encode(), ("cargo", "test"))
     assert found.reverted == (part,)
     assert found.content is not None
     expected = tomllib.loads(CARGO)
@@ -117,13 +117,13 @@ pub fn last() {}
 FIXED = LIB.replace("a - b", "a + b")
 
 
-def rust(new: str, base: str = LIB) -> PartialTake:
-    return taken("src/lib.rs", base.encode(), new.encode(), ())
+def rust(new: str, base: str = LIB) -> AcceptedPart:
+    return accepted_part("src/lib.rs", base.encode(), new.encode(), ())
 
 
 def test_a_fix_next_to_unchanged_tests_is_judged_unchanged() -> None:
-    assert rust(FIXED) == PartialTake()
-    assert rust(FIXED.replace("pub fn last() {}", "pub fn other() { /* } */ }")) == PartialTake()
+    assert rust(FIXED) == AcceptedPart()
+    assert rust(FIXED.replace("pub fn last() {}", "pub fn other() { /* } */ }")) == AcceptedPart()
 
 
 def test_new_tests_inside_the_module_are_judged_unchanged() -> None:
@@ -131,7 +131,7 @@ def test_new_tests_inside_the_module_are_judged_unchanged() -> None:
         "    #[test]\n    fn more",
         "    #[test]\n    fn zero() { assert_eq!(add(0, 0), 0); }\n\n    #[test]\n    fn more",
     )
-    assert rust(new) == PartialTake()
+    assert rust(new) == AcceptedPart()
 
 
 ATTACKS = {
@@ -158,7 +158,7 @@ def test_changed_tests_are_restored_and_the_fix_stays(change: tuple[str, str]) -
     assert module.rstrip() in text, text
     assert "a + b" in text
     assert text.count("mod tests") == LIB.count("mod tests")
-    assert rust(text) == PartialTake(), "what was put back is not put back again"
+    assert rust(text) == AcceptedPart(), "what was put back is not put back again"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_file_attribute_that_disables_the_whole_file_is_removed() -> None:
     found = rust('#![cfg(feature = "never")]\n' + FIXED)
     assert found.content is not None
     assert found.content.decode().strip() == FIXED.strip()
-    assert rust("#![allow(dead_code)]\n" + FIXED) == PartialTake()
+    assert rust("#![allow(dead_code)]\n" + FIXED) == AcceptedPart()
 
 
 def test_a_removed_declaration_of_a_test_module_is_restored() -> None:
@@ -209,8 +209,8 @@ def test_a_source_that_cannot_be_parsed_comes_from_the_base(broken: str) -> None
 
 
 def test_sources_without_tests_are_not_touched() -> None:
-    assert rust("}}}", "fn a() {}") == PartialTake()
-    assert rust("fn b() {}", "#[cfg(not(test))]\nfn a() {}") == PartialTake()
+    assert rust("}}}", "fn a() {}") == AcceptedPart()
+    assert rust("fn b() {}", "#[cfg(not(test))]\nfn a() {}") == AcceptedPart()
 
 
 PIECES = st.sampled_from(

@@ -12,8 +12,8 @@ from donewhen.errors import BadInput
 from donewhen.judge.contract import Check
 from donewhen.judge.protect import Guard
 from donewhen.judge.protect.base_files import BaseFiles
-from donewhen.judge.protect.commands.commands import all_words, named
-from donewhen.judge.protect.commands.scripts_run import executed
+from donewhen.judge.protect.commands.commands import all_words, named_files
+from donewhen.judge.protect.commands.scripts_run import find_scripts_run
 from donewhen.judge.protect.names.test_names import is_test, is_test_module
 from donewhen.workspace.beneath import Root
 from repositories import repository
@@ -162,7 +162,7 @@ def test_data_files_among_tests_are_protected_but_not_test_modules() -> None:
 @pytest.mark.parametrize("command", ["", "'", '"a', "$((", "a | | b", "\\", "`", "&& ||", "sh -c", "python -m", "-c"])
 def test_a_command_with_invalid_shell_syntax_is_read_without_an_error(command: str) -> None:
     assert all_words(command) is not None
-    assert list(named(command)) is not None
+    assert list(named_files(command)) is not None
 
 
 class Counting(BaseFiles):
@@ -198,7 +198,7 @@ def test_a_word_that_a_command_repeats_is_looked_up_once(tmp_path: Path, command
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     Counting.asked.clear()
-    found = executed([Check(name="a", command=command)], Counting(Root(tmp_path)))
+    found = find_scripts_run([Check(name="a", command=command)], Counting(Root(tmp_path)))
     repeated = [question for question, times in Counter(Counting.asked).items() if times > 1]
     assert not repeated and Counting.asked
     assert ("scripts/settings.sh" in found.scripts) is ("test.sh" in command)
@@ -207,5 +207,5 @@ def test_a_word_that_a_command_repeats_is_looked_up_once(tmp_path: Path, command
 def test_a_word_repeated_in_another_directory_is_looked_up_there_too(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "cases").mkdir()
-    found = executed([Check(name="a", command="pytest cases; cd sub; pytest cases")], BaseFiles(Root(tmp_path)))
-    assert found.tested == {"sub/cases"}
+    found = find_scripts_run([Check(name="a", command="pytest cases; cd sub; pytest cases")], BaseFiles(Root(tmp_path)))
+    assert found.test_directories == {"sub/cases"}

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.judge.runners import ask
+from donewhen.judge.runners import instrument_command
 from donewhen.workspace.beneath import Root
 from repositories import write
 
 
 def asked(base: Path, command: str) -> str:
-    return ask(command, Root(base), "/side").command
+    return instrument_command(command, Root(base), "/side").command
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("command", ["pytest -q", "make test", "tox", "sh -c 'anything'"])
 def test_pytest_gets_its_report_option_by_a_variable_for_any_command(base: Path, command: str) -> None:
-    found = ask(command, Root(base), "/a side")
+    found = instrument_command(command, Root(base), "/a side")
     assert found.command == command
     assert found.variables["PYTEST_ADDOPTS"] == "'--junitxml=/a side/pytest.xml'"
 
@@ -30,7 +30,7 @@ def test_pytest_gets_its_report_option_by_a_variable_for_any_command(base: Path,
 def test_pytest_without_its_report_plugin_is_not_instrumented(base: Path, files: dict[str, str]) -> None:
     write(base, files)
     command = "pytest" if files else "pytest -p no:junitxml"
-    assert "PYTEST_ADDOPTS" not in ask(command, Root(base), "/side").variables
+    assert "PYTEST_ADDOPTS" not in instrument_command(command, Root(base), "/side").variables
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_reporters_in_the_settings_of_a_person_are_not_replaced(base: Path) -> N
 
 
 def test_go_gets_an_argument_to_name_its_tests_where_possible(base: Path) -> None:
-    found = ask("go test ./...", Root(base), "/side")
+    found = instrument_command("go test ./...", Root(base), "/side")
     assert found.command == "go test -v ./..."
     assert "GOFLAGS" not in found.variables
     assert asked(base, "go test -json ./...") == "go test -json ./..."
-    among_others = ask("go vet ./... && go test ./...", Root(base), "/side")
+    among_others = instrument_command("go vet ./... && go test ./...", Root(base), "/side")
     assert among_others.command == "go vet ./... && go test ./..."
     assert among_others.variables["GOFLAGS"] == "-v"
 
@@ -102,19 +102,19 @@ def test_go_gets_an_argument_to_name_its_tests_where_possible(base: Path) -> Non
 )
 def test_rspec_keeps_its_given_formatters(base: Path, command: str, in_file: str, formatters: str) -> None:
     write(base, {".rspec": in_file})
-    options = ask(command, Root(base), "/side").variables["SPEC_OPTS"]
+    options = instrument_command(command, Root(base), "/side").variables["SPEC_OPTS"]
     assert options == f"{formatters} --format json --out /side/rspec.json"
 
 
 def test_node_options_are_set_only_for_node_s_own_runner(base: Path) -> None:
-    options = ask("node --test", Root(base), "/side").variables["NODE_OPTIONS"]
+    options = instrument_command("node --test", Root(base), "/side").variables["NODE_OPTIONS"]
     assert options.endswith("--test-reporter=junit --test-reporter-destination=/side/node.xml")
-    assert "NODE_OPTIONS" not in ask("npm test", Root(base), "/side").variables
-    assert "NODE_OPTIONS" not in ask("node --test --test-reporter=dot", Root(base), "/side").variables
+    assert "NODE_OPTIONS" not in instrument_command("npm test", Root(base), "/side").variables
+    assert "NODE_OPTIONS" not in instrument_command("node --test --test-reporter=dot", Root(base), "/side").variables
 
 
 def test_a_script_that_leads_out_of_the_tree_is_not_read(tmp_path: Path) -> None:
     write(tmp_path, {"outside.sh": "pytest\n", "base/a": ""})
     (tmp_path / "base" / "link.sh").symlink_to(tmp_path / "outside.sh")
     for command in ("sh ../outside.sh", f"sh {tmp_path}/outside.sh", "sh link.sh"):
-        assert ask(command, Root(tmp_path / "base"), "/side").expected == ()
+        assert instrument_command(command, Root(tmp_path / "base"), "/side").expected == ()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.judge.runners import Canary, ask, canary
+from donewhen.judge.runners import Canary, canary, instrument_command
 from donewhen.workspace.beneath import Root
 from repositories import write
 
@@ -15,7 +15,7 @@ JUPITER = "package a.b;\nimport org.junit.jupiter.api.Test;\nclass ATest {}\n"
 
 def added(root: Path, command: str, files: dict[str, str], dir: str = ".") -> Canary:
     write(root, files)
-    found = canary(ask(command, Root(root / dir), "/side"), Root(root), dir, TOKEN)
+    found = canary(instrument_command(command, Root(root / dir), "/side"), Root(root), dir, TOKEN)
     assert found is not None
     assert found.name in TOKEN
     return found
@@ -82,4 +82,4 @@ def test_a_java_canary_uses_the_package_and_framework_of_its_neighbour(tmp_path:
 @pytest.mark.parametrize("command", ["make lint", "cargo test --lib", "pytest", "dotnet test", "npx jest"])
 def test_there_is_no_canary_where_no_test_can_be_added(tmp_path: Path, command: str) -> None:
     write(tmp_path, {"Cargo.toml": "[package]\n", "a.test.js": "// nothing is declared here\n"})
-    assert canary(ask(command, Root(tmp_path), "/side"), Root(tmp_path), ".", TOKEN) is None
+    assert canary(instrument_command(command, Root(tmp_path), "/side"), Root(tmp_path), ".", TOKEN) is None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.judge.runners import ask
+from donewhen.judge.runners import instrument_command
 from donewhen.judge.runners.split_command import split
 from donewhen.workspace.beneath import Root
 from repositories import write
@@ -102,7 +102,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_runner_is_recognised_in_the_words_of_a_command(base: Path, command: str, runners: list[str]) -> None:
-    assert list(ask(command, Root(base), "/side").expected) == runners
+    assert list(instrument_command(command, Root(base), "/side").expected) == runners
 
 
 @pytest.mark.parametrize(
@@ -135,5 +135,5 @@ def test_quotes_and_variables_leave_a_command_simple(command: str) -> None:
 @settings(deadline=None, max_examples=examples(200))
 @given(st.text(alphabet="ab -='\"\\$`|&;<>()#\n\0é", max_size=40) | st.sampled_from(sorted(FILES.values())))
 def test_any_command_gets_an_answer(text: str) -> None:
-    asked = ask(text, Root(Path("/nowhere")), "/side")
-    assert asked.command == text or asked.expected
+    instrumented = instrument_command(text, Root(Path("/nowhere")), "/side")
+    assert instrumented.command == text or instrumented.expected

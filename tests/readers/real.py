@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scenes import Scene
 
-from donewhen.judge.runners import InstrumentedCommand, ask, in_tree_reports, read
+from donewhen.judge.runners import InstrumentedCommand, in_tree_reports, instrument_command, read
 from donewhen.readers.result import RunnerReport
 from donewhen.workspace.beneath import Root
 from needs import leave_out, needs
@@ -67,15 +67,17 @@ def project(root: Path, scene: Scene, case: str) -> Path:
     return root
 
 
-def run(root: Path, command: str, environment: Mapping[str, str], asked: InstrumentedCommand | None = None) -> Ran:
+def run(
+    root: Path, command: str, environment: Mapping[str, str], instrumented: InstrumentedCommand | None = None
+) -> Ran:
     sidecar = root.with_name(root.name + ".sidecar")
     sidecar.mkdir(exist_ok=True)
     for old in sidecar.iterdir():
         old.unlink()
-    asked = asked or ask(command, Root(root), str(sidecar))
-    code, output = to_its_end(asked.command, root, {**environment, **asked.variables})
+    instrumented = instrumented or instrument_command(command, Root(root), str(sidecar))
+    code, output = to_its_end(instrumented.command, root, {**environment, **instrumented.variables})
     reports = {path.name: path.read_bytes() for path in sidecar.iterdir()}
-    found = read(reports, left_in(root), output, asked)
+    found = read(reports, left_in(root), output, instrumented)
     return Ran(code, output, *(found or (None, "")))
 
 

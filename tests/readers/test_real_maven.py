@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from real import Ran, left_in, run
 
-from donewhen.judge.runners import InstrumentedCommand, ask, canary, read
+from donewhen.judge.runners import InstrumentedCommand, canary, instrument_command, read
 from donewhen.readers.result import Tests
 from donewhen.workspace.beneath import Root
 from needs import leave_out, needs
@@ -67,12 +67,12 @@ def project(tmp_path: Path) -> Iterator[Path]:
 def test_a_real_run_of_maven_is_read_module_by_module(
     project: Path, tmp_path: Path, show_table: Callable[[str], None]
 ) -> None:
-    asked = ask("mvn test", Root(project / "canary"), "/sidecar")
-    bird = canary(asked, Root(project), "canary", TOKEN)
+    instrumented = instrument_command("mvn test", Root(project / "canary"), "/sidecar")
+    bird = canary(instrumented, Root(project), "canary", TOKEN)
     assert bird is not None
     write(project, dict(bird.files))
     ran = run(project, COMMAND, {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "MAVEN_OPTS": LIGHT})
-    found = {name: read({}, left_in(project / name), printed_for(name, ran.output), asked) for name in MODULES}
+    found = {name: read({}, left_in(project / name), printed_for(name, ran.output), instrumented) for name in MODULES}
     cells = {name: Ran(0, b"", *(reading or (None, ""))).cell for name, reading in found.items()}
     show_table(f"{'maven':<10}" + "".join(f"{f'{name} {cells[name]}':<26}" for name in MODULES))
 

@@ -8,7 +8,7 @@ import pytest
 from real import Ran, environment_for, project, run
 from scenes import CASES, SCENES, UNITTEST, Scene
 
-from donewhen.judge.runners import InstrumentedCommand, ask, canary, read
+from donewhen.judge.runners import InstrumentedCommand, canary, instrument_command, read
 from donewhen.workspace.beneath import Root
 from needs import needs
 from repositories import write
@@ -63,7 +63,7 @@ def test_verbose_unittest_output_gives_the_names_of_tests(tmp_path: Path, real_h
 def test_a_canary_is_among_the_failures_of_a_real_run(scene: Scene, tmp_path: Path, real_home: Path) -> None:
     environment = environment_for(scene, tmp_path, real_home)
     root = project(tmp_path / "small", scene, "pass")
-    bird = canary(ask(scene.command, Root(root), "/sidecar"), Root(root), ".", TOKEN)
+    bird = canary(instrument_command(scene.command, Root(root), "/sidecar"), Root(root), ".", TOKEN)
     assert bird is not None
     write(root, dict(bird.files))
     ran = run(root, scene.command, environment)

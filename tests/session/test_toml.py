@@ -250,7 +250,7 @@ MANIFESTS = (
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
 def test_a_broken_manifest_is_not_read_and_comes_from_the_base(tmp_path: Path, content: bytes) -> None:
     for name in ("pyproject.toml", "Cargo.toml"):
-        assert manifests.taken(name, b"[project]\n", content, ()).none
+        assert manifests.accepted_part(name, b"[project]\n", content, ()).none
     for name in MANIFESTS:
         (tmp_path / name).write_bytes(content)
     (tmp_path / "conftest.py").write_bytes(b"pytest_plugins = " + b"-" * MANY + b"1")
@@ -269,7 +269,7 @@ def test_a_broken_manifest_is_not_read_and_comes_from_the_base(tmp_path: Path, c
     ],
 )
 def test_a_manifest_with_values_of_unexpected_types_is_read(tmp_path: Path, name: str, text: str) -> None:
-    assert manifests.taken(name, b"", text.encode(), ("cargo", "pytest"))
+    assert manifests.accepted_part(name, b"", text.encode(), ("cargo", "pytest"))
     (tmp_path / name).write_text(text)
     assert (
         Guard(Contract(checks=(Check(name="a", command="pytest"),)), Root(tmp_path)).protects("pyproject.toml")

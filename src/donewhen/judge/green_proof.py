@@ -61,7 +61,7 @@ class GreenProof:
 
     runs: CheckRuns
     contract: Contract
-    judged: GradedTree
+    graded: GradedTree
     request: JudgeRequest
     emit_baseline: EmitBaseline
     notes: list[VerdictNote] = field(default_factory=list[VerdictNote])
@@ -69,11 +69,11 @@ class GreenProof:
     @property
     def changed(self) -> bool:
         """True if the tree is compared with the base: they differ and `as_is` is off."""
-        return self.judged.tree != self.runs.base_tree and not self.request.as_is
+        return self.graded.tree != self.runs.base_tree and not self.request.as_is
 
     async def doubts(self, check: Check, run: CheckRun) -> list[Doubt]:
         """Return every doubt about a green run."""
-        shadows = self.judged.shadows if self.request.defences.shadowing else ()
+        shadows = self.graded.shadows if self.request.defences.shadowing else ()
         found = [(CheckStatus.TAMPERED, line) for line in shadows]
         if run.touched and self.changed:
             # Paths that the run on the base writes too are normal for the project and not an act of the candidate.
@@ -97,7 +97,7 @@ class GreenProof:
             found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
         if not found and run.reading is not None and defences.canary:
             found += await self._canary(check)
-        if not found and self.judged.control != self.runs.base_tree and defences.reruns:
+        if not found and self.graded.control != self.runs.base_tree and defences.reruns:
             found += await self._repeat(check) or await self._run_without_new_tests(check)
         return found
 
@@ -107,9 +107,9 @@ class GreenProof:
         return run
 
     async def control(self, check: Check) -> CheckRun:
-        if self.judged.control == self.runs.base_tree:
+        if self.graded.control == self.runs.base_tree:
             return await self.base(check)
-        return await self.runs.run(check, self.judged.control)
+        return await self.runs.run(check, self.graded.control)
 
     async def flaky_on_base(self, check: Check) -> list[str]:
         """Return a line that states if the check is flaky on the base too, which clears the change."""
@@ -125,12 +125,12 @@ class GreenProof:
 
     async def _canary(self, check: Check) -> list[Doubt]:
         """Add a test that must fail. A runner that stays green with it cannot be believed."""
-        base, tree = self.runs.base_tree, self.judged.tree
+        base, tree = self.runs.base_tree, self.graded.tree
         on_base, run = await self.runs.kept_canary(check, base), await self.runs.kept_canary(check, tree)
         if on_base is None or (on_base.caught and run is None):
             from donewhen.judge import runners  # a verdict from kept runs does not need it
 
-            asked = runners.ask(check.command, self.runs.base_files.below(check.dir), "/nowhere")
+            asked = runners.instrument_command(check.command, self.runs.base_files.below(check.dir), "/nowhere")
             canary = runners.canary(asked, self.runs.base_files, check.dir, secrets.token_hex(5))
             if canary is None:
                 self.notes.append(VerdictNote(check.name, "no test that must fail could be added"))
@@ -151,7 +151,7 @@ class GreenProof:
         impossible.
         """
         store = self.runs.host.store
-        changes = await store.diff(self.runs.base_tree, self.judged.tree)
+        changes = await store.diff(self.runs.base_tree, self.graded.tree)
         changed = {change.path: change.new for change in changes if change.path in files and change.old is not None}
         adapted = dict(files)
         for path, entry in changed.items():
@@ -170,9 +170,9 @@ class GreenProof:
         New test files may add tests. They may not help other tests to pass.
         """
         store, base = self.runs.host.store, self.runs.base_tree
-        added = [change.path for change in await store.diff(base, self.judged.control) if change.old is None]
-        without_new = await edit_tree.with_changes(store.bare, self.judged.tree, {raw(path): None for path in added})
-        if without_new == self.judged.tree:
+        added = [change.path for change in await store.diff(base, self.graded.control) if change.old is None]
+        without_new = await edit_tree.with_changes(store.bare, self.graded.tree, {raw(path): None for path in added})
+        if without_new == self.graded.tree:
             return []
         status, reason = evidence.status_of(check, await self.runs.run(check, without_new))
         if status is CheckStatus.PASS or (await self.base(check)).reading is None:
@@ -182,8 +182,8 @@ class GreenProof:
     async def _repeat(self, check: Check) -> list[Doubt]:
         """Run a check with new tests several times. It must pass each time."""
         for number in range(2, PASSES_OF_NEW_TESTS + 1):
-            run = await self.runs.run(check, self.judged.tree, number)
+            run = await self.runs.run(check, self.graded.tree, number)
             if evidence.status_of(check, run)[0] is not CheckStatus.PASS:
-                await self.runs.drop(check, self.judged.tree)
+                await self.runs.drop(check, self.graded.tree)
                 return [(CheckStatus.FLAKY, "with new tests, green and then red on the same tree")]
         return []

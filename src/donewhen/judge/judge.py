@@ -86,7 +86,9 @@ class Judge:
         from donewhen.judge import protect
 
         store, sites, guard = self._host.store, request.environment.sites, self._guard(base_files)
-        return await protect.judged(store, request.base, request.candidate, self._contract, base_files, sites, guard)
+        return await protect.grade_candidate(
+            store, request.base, request.candidate, self._contract, base_files, sites, guard
+        )
 
     async def _check_runs(self, base_tree: str, base_files: Root, graded: GradedTree) -> CheckRuns:
         request = self._request
@@ -124,12 +126,12 @@ class Judge:
     async def _result(self, proof: GreenProof, check: Check) -> Result:
         phase = self._request.phase
         self._emit(events.CheckStarted(name=check.name, phase=phase))
-        result = await self._evaluate(proof, check, await proof.runs.run(check, proof.judged.tree))
+        result = await self._evaluate(proof, check, await proof.runs.run(check, proof.graded.tree))
         self._emit_result(result, phase)
         if result.status is CheckStatus.TIMEOUT and self._request.overloaded():
             # A timeout on an overloaded machine is not evidence about the work, so the check runs a second time.
             self._emit(events.CheckStarted(name=check.name, phase="rerun"))
-            run = await proof.runs.run_unkept(check, proof.judged.tree)
+            run = await proof.runs.run_unkept(check, proof.graded.tree)
             result = await self._evaluate(proof, check, run, attempt=2)
             result = replace(result, reasons=(*result.reasons, "timed out at first, on an overloaded machine"))
             self._emit_result(result, "rerun")
@@ -182,7 +184,7 @@ class Judge:
         return results
 
     async def _rerun_check(self, proof: GreenProof, check: Check, first: Result) -> Result:
-        check_runs, tree = proof.runs, proof.judged.tree
+        check_runs, tree = proof.runs, proof.graded.tree
         kept = await check_runs.run(check, tree) if first.cached else None
         self._emit(events.CheckStarted(name=check.name, phase="rerun"))
         if kept is not None and kept.confirmed:

@@ -67,7 +67,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     reports.mkdir(mode=0o755, exist_ok=True)
     mounts = host.probe.level is Level.BUBBLEWRAP
     inside = REPORTS_INSIDE if mounts else str(reports)
-    instrumented = runners.ask(check.command, mode.base_files.below(check.dir), inside)
+    instrumented = runners.instrument_command(check.command, mode.base_files.below(check.dir), inside)
     reports_mount = Bind(str(reports), inside, writable=True)
     sandbox_tree = _with_mounts(tree.place, mode, instrumented.variables, reports_mount, mounts)
     search, canary = _Search(check.output_contains.encode()), _Search(mode.canary_name.encode())

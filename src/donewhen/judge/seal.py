@@ -40,7 +40,7 @@ class Seal:
         found = dict.fromkeys(line for path in paths if (line := self._line(path)))
         modules = [path for path in paths if path.endswith((".py", ".so")) and not self._is_judged(path)]
         if modules:
-            shadows = ShadowModules(self._guard.base, self._sites, self._guard.executed.directories)
+            shadows = ShadowModules(self._guard.base, self._sites, self._guard.scripts_run.directories)
             found.update(dict.fromkeys(shadows.among(modules)))
         return tuple(found)
 

@@ -8,9 +8,9 @@ from math import sqrt
 
 from donewhen.records import frozen
 
-SURE = 1.96
+DEVIATIONS = 1.96
 """Standard deviations for a confidence of 95 %."""
-SHOWN_BETWEEN = 9
+SHOWN_PER_WITHHELD = 9
 """How often a hint is shown for each time it is withheld."""
 MORE_HURT_THAN_HELPED = 2
 
@@ -36,7 +36,7 @@ class Counts:
 
     def is_next_withheld(self, shown_for_signature: int) -> bool:
         """Return whether the next offer is withheld. The first offer for a signature is always shown."""
-        return shown_for_signature > 0 and self.shown >= SHOWN_BETWEEN * (self.withheld + 1)
+        return shown_for_signature > 0 and self.shown >= SHOWN_PER_WITHHELD * (self.withheld + 1)
 
     @property
     def rank(self) -> tuple[float, int]:
@@ -49,7 +49,7 @@ def wilson(good: int, bad: int) -> tuple[float, float]:
     seen = good + bad
     if not seen:
         return 0.0, 1.0
-    rate, spread = good / seen, SURE**2 / seen
+    rate, spread = good / seen, DEVIATIONS**2 / seen
     middle = (rate + spread / 2) / (1 + spread)
-    half = SURE * sqrt(rate * (1 - rate) / seen + spread / (4 * seen)) / (1 + spread)
+    half = DEVIATIONS * sqrt(rate * (1 - rate) / seen + spread / (4 * seen)) / (1 + spread)
     return min(rate, max(0.0, middle - half)), max(rate, min(1.0, middle + half))

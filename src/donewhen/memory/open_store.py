@@ -52,9 +52,9 @@ class RepairStoreHandle:
 
     def close(self) -> None:
         """Close the store. A second call does nothing."""
-        book, self._store = self._store, None
+        store, self._store = self._store, None
         server, self._server = self._server, None
-        for one in (book, server):
+        for one in (store, server):
             if one is not None:
                 one.close()
 

@@ -41,7 +41,7 @@ def recall(
     across: bool = True,
 ) -> RecalledHint | None:
     """Return the hint for one of the red checks, or None. Pairs of repair and check in `spent` are not returned again.
-    With `rests` false, for callers that only inspect, the text is returned even if it is due to be withheld.
+    With `may_withhold` false, for callers that only inspect, the text is returned even if it is due to be withheld.
 
     `source` is the key of the asking repository; with `across` false only its own repairs count. Without a key, repairs
     with the same path count as its own."""

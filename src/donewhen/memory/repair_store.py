@@ -89,8 +89,8 @@ class RepairStore:
         ):
             return ""
         others = "SELECT 1 FROM donewhen_repairs WHERE id = ? AND source <> ?"
-        is_taken = repair.source and self._connection.run(others, repair.id, repair.source)
-        id = repair.id_of_source if is_taken else repair.id
+        is_used = repair.source and self._connection.run(others, repair.id, repair.source)
+        id = repair.id_of_source if is_used else repair.id
         signature = json.dumps(repair.signature.as_json(), separators=(",", ":"))
         values = (storable(one) for one in (repair.approach, repair.diff, repair.repo, repair.model, repair.session))
         added = self._connection.run(

@@ -14,7 +14,7 @@ HIDDEN = "[secret]"
 SHORTEST_SECRET = 4
 SHORTEST_LINE = 8
 """Shorter texts occur in too many other words to be replaced."""
-LOOKED_AT = 8
+READ_FACTOR = 8
 """The text read, as a multiple of the size limit of the result: the input may have any length."""
 SEQUENCE = re.compile(
     r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"
@@ -57,12 +57,12 @@ LIKE_A_NAME = re.compile(r"[A-Za-z_.]*[a-z_](?:\(.*|\[.*)?")
 
 def sanitise(text: str, most_bytes: int, redact: Callable[[str], str] = str) -> str:
     """Return the visible text, which may have several lines, without secrets, of at most `most_bytes`."""
-    whole = redact(text)[: most_bytes * LOOKED_AT]  # before cutting, which could leave half of a secret
+    whole = redact(text)[: most_bytes * READ_FACTOR]  # before cutting, which could leave half of a secret
     return cut(without_secrets(redact(visible(whole))), most_bytes)
 
 
 def sanitise_line(text: str, most_bytes: int) -> str:
-    return cut(without_secrets(" ".join(visible(text[: most_bytes * LOOKED_AT]).split())), most_bytes)
+    return cut(without_secrets(" ".join(visible(text[: most_bytes * READ_FACTOR]).split())), most_bytes)
 
 
 def hide_secrets(text: str, secrets: Mapping[str, str]) -> str:
@@ -104,10 +104,10 @@ def _without_web_tokens(found: re.Match[str]) -> str:
         token = None
         if at + 2 < len(parts) and len(parts[at + 1]) >= SHORTEST_PART:
             token = WEB_TOKEN.search(found.string, start, start + len(parts[at]))
-        taken = parts[at : at + 3] if token else parts[at : at + 1]
+        used = parts[at : at + 3] if token else parts[at : at + 1]
         kept.append(f"{found.string[start : token.start()]}{HIDDEN}" if token else parts[at])
-        start += sum(map(len, taken)) + len(taken)
-        at += len(taken)
+        start += sum(map(len, used)) + len(used)
+        at += len(used)
     return ".".join(kept)
 
 

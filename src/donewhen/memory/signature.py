@@ -81,7 +81,7 @@ class Signature:
         return _digest([self.v, *self.causes])
 
     def as_json(self) -> dict[str, object]:
-        """Return plain data from which `of_json` creates the same signature."""
+        """Return plain data from which `from_json` creates the same signature."""
         where = {"key": self.place_digest(), "check": self.check, "phase": self.phase}
         causes = [
             {

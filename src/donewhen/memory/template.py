@@ -13,7 +13,7 @@ from donewhen.memory.masking import mask
 MOST_LINES = 12
 MOST_TRIED = 1_000
 """A log may repeat one line many times, and computing a template costs more than testing a line: hence the limit."""
-LOOKED_AT = 20_000
+MOST_READ = 20_000
 LAST_RESORT = 3
 LONGEST = 400
 
@@ -34,7 +34,7 @@ VARIABLE = re.compile(r"\S*(?:<\w+>|[\d/\\])\S*")
 
 def templates(lines: Sequence[str]) -> tuple[str, ...]:
     """Return templates of the last lines that look like errors, the last one first; without any, of the last lines."""
-    seen = [line for line in lines[-LOOKED_AT:] if line.strip()]
+    seen = [line for line in lines[-MOST_READ:] if line.strip()]
     found = _distinct(
         line for line in reversed(seen) if ALARMING.search(line[:LONGEST]) and not CALM.search(line[:LONGEST])
     )

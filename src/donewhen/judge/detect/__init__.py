@@ -33,32 +33,32 @@ PROPOSED_AS_CALLED = frozenset(runner.name for runner in all_runners() if runner
 
 def propose(root: Path, programs: Programs) -> Proposal:
     """Return a proposal for the repository at `root`. `programs` returns True if a program is on PATH."""
-    seen = survey(root)
-    called = _called_by_project(seen)
-    root_targets = targets.find(Package(seen, ".", (), called, programs))
-    everything = [*packages.find_all(seen, called, programs), *root_targets]
+    repository = survey(root)
+    called = _own_commands(repository)
+    root_targets = targets.find(Package(repository, ".", (), called, programs))
+    everything = [*packages.find_all(repository, called, programs), *root_targets]
     found = [one for one in everything if isinstance(one, FoundCheck)]
-    found += _only_called(seen, called, everything, programs)
+    found += _called_test_command(repository, called, everything, programs)
     hints = [one.text for one in everything if isinstance(one, Hint)]
-    hints += [f"{path} cannot be parsed and is ignored" for path in sorted(seen.broken)]
-    if not seen.complete:
+    hints += [f"{path} cannot be parsed and is ignored" for path in sorted(repository.broken)]
+    if not repository.complete:
         hints.append("the repository is large; its deepest directories were not searched")
     chosen = select.choose(found)
-    wanted = services.services(seen)
+    wanted = services.services(repository)
     if not any(one.kind == "tests" for one in chosen):
         others = select.as_checks(select.choose(found, usual=False))
-        return Proposal((), {}, tuple(dict.fromkeys(hints)), tuple(map(pasted, others)))
-    share = shared_paths.shared_paths(seen, [one.dir for one in chosen])
+        return Proposal((), {}, tuple(dict.fromkeys(hints)), tuple(map(check_lines, others)))
+    share = shared_paths.shared_paths(repository, [one.dir for one in chosen])
     return Proposal(
         checks=select.as_checks(chosen),
         workspace={"share": share} if share else {},
         hints=tuple(dict.fromkeys([*hints, *map(services.hint, wanted)])),
         offers=(),
-        wider=services.wider(wanted),
+        wider=services.wider_keys(wanted),
     )
 
 
-def pasted(proposed: Proposed) -> str:
+def check_lines(proposed: Proposed) -> str:
     """Return a proposed check as lines of donewhen.toml."""
     check = proposed.check
     lines = [f"# {proposed.why}", "[[check]]", f"name = {_toml(check.name)}", f"command = {_toml(check.command)}"]
@@ -69,18 +69,21 @@ def _toml(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _called_by_project(seen: Survey) -> tuple[CiCommand, ...]:
-    directories = [place for place in seen.files if place.count("/") < 2]
+def _own_commands(repository: Survey) -> tuple[CiCommand, ...]:
+    directories = [directory for directory in repository.files if directory.count("/") < 2]
     own = [
         called
-        for place in directories
-        for called in (*targets.target_commands(seen, place), *targets.environment_commands(seen, place))
+        for directory in directories
+        for called in (
+            *targets.target_commands(repository, directory),
+            *targets.environment_commands(repository, directory),
+        )
     ]
-    return (*all_ci_commands(seen), *own)
+    return (*all_ci_commands(repository), *own)
 
 
-def _only_called(
-    seen: Survey, called: tuple[CiCommand, ...], everything: list[FoundCheck | Hint], programs: Programs
+def _called_test_command(
+    repository: Survey, called: tuple[CiCommand, ...], everything: list[FoundCheck | Hint], programs: Programs
 ) -> list[FoundCheck]:
     """Return a test command that the workflows of the project call, as written there, if nothing else was found."""
     if any(isinstance(one, FoundCheck) and one.kind == "tests" for one in everything):
@@ -88,7 +91,7 @@ def _only_called(
     for one in called:
         tool = recognise(one.words)
         named = tool is not None and tool.runner in PROPOSED_AS_CALLED and programs(one.words[0])
-        if named or _calls_test_script(one, seen):
+        if named or _calls_test_script(one, repository):
             runner = tool.runner if tool else "script"
             why = f"{one.where} runs {shown(one.words)}"
             found = FoundCheck(kind="tests", runner=runner, command=quoted(*one.words), dir=one.dir, why=why)
@@ -96,9 +99,9 @@ def _only_called(
     return []
 
 
-def _calls_test_script(called: CiCommand, seen: Survey) -> bool:
+def _calls_test_script(called: CiCommand, repository: Survey) -> bool:
     """Return True if a command calls a script of the repository that runs tests, such as `./run-tests.sh`."""
     words = called.words[1:] if called.words[0] in ("sh", "bash") else called.words
     path = words[0].removeprefix("./") if words else ""
-    is_ours = seen.has(path) and (words is not called.words or called.words[0].startswith("./") or "/" in words[0])
-    return is_ours and "test" in path.lower()
+    is_script = words is not called.words or called.words[0].startswith("./") or "/" in words[0]
+    return is_script and repository.has(path) and "test" in path.lower()

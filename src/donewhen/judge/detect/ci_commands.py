@@ -17,7 +17,7 @@ SCRIPT = re.compile(r"^(?P<indent>\s*)(?:before_script|script|after_script):\s*+
 WORKING_DIRECTORY = re.compile(r"^\s*(?:-\s+)?working-directory:\s*(\S+)\s*$")
 KEY = re.compile(r"^\s*(?:-\s+)?")
 BLOCK = re.compile(r"^[|>][+-]?\d*\s*(?:#.*)?$")
-UNPLAIN = re.compile(r"[`|<>*?!~#\\\"']|\$|&(?!&)|\{\{")
+NEEDS_CONTEXT = re.compile(r"[`|<>*?!~#\\\"']|\$|&(?!&)|\{\{")
 
 
 @frozen
@@ -52,7 +52,7 @@ def plain_commands(text: str) -> Iterator[tuple[str, ...]]:
     """Yield the simple commands of one line: commands with the same meaning in any context."""
     for part in re.split(r"&&|;", text):
         quoted = re.sub(r"'[^'$`]*'|\"[^\"$`\\]*\"", "q", part)
-        if not part.strip() or UNPLAIN.search(quoted) or not part.expandtabs().isprintable():
+        if not part.strip() or NEEDS_CONTEXT.search(quoted) or not part.expandtabs().isprintable():
             continue
         if len(part) > LONGEST_LINE:  # continued lines can be long, and shlex takes quadratic time for a long word
             continue
@@ -96,19 +96,19 @@ def pipeline_commands(text: str) -> Iterator[tuple[int, str, str]]:
 
 def _block(lines: list[str], start: int, indent: int) -> Iterator[tuple[int, str]]:
     """Yield the lines with deeper indentation, with continued lines joined."""
-    held, held_at = "", 0
+    joined_line, first_number = "", 0
     for number in range(start, len(lines)):
         line = lines[number]
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
             break
-        held_at = held_at or number + 1
-        held += line.strip().removesuffix("\\") if line.rstrip().endswith("\\") else line.strip()
+        first_number = first_number or number + 1
+        joined_line += line.strip().removesuffix("\\") if line.rstrip().endswith("\\") else line.strip()
         if line.rstrip().endswith("\\"):
-            held += " "
+            joined_line += " "
             continue
-        if held and not held.startswith("#"):
-            yield held_at, held
-        held, held_at = "", 0
+        if joined_line and not joined_line.startswith("#"):
+            yield first_number, joined_line
+        joined_line, first_number = "", 0
 
 
 def _working_directory(lines: list[str], at: int, indent: int) -> str:

@@ -153,12 +153,12 @@ def _from_runners(package: Package, manifest: Table) -> Iterator[FoundCheck]:
         config = next(iter(package.survey.named(package.dir, f"{runner}.config.*", f".{runner}rc*")), "")
         if tests and (config or runner in wanted):
             why = f"{config or package.path('package.json')} names {runner}, and {tests} is a test"
-            if spelled := package.spelled(runner):
-                words, why = (runner, *spelled[1].arguments), f"{spelled[0].where} runs {shown(spelled[0].words)}"
+            if own_call := package.own_call(runner):
+                words, why = (runner, *own_call[1].arguments), f"{own_call[0].where} runs {shown(own_call[0].words)}"
             command = quoted("npx", "--no-install", *words)
             yield FoundCheck(kind="tests", runner=runner, command=command, dir=package.dir, why=why)
             return
-    if path := package.which_hold("node:test", *TEST_FILES, "test*.js", "test*.mjs"):
+    if path := package.first_with("node:test", *TEST_FILES, "test*.js", "test*.mjs"):
         yield FoundCheck(
             kind="tests", runner="node:test", command="node --test", dir=package.dir, why=f"{path} uses node:test"
         )
@@ -178,7 +178,7 @@ def _from_tsconfig(package: Package, manifest: Table) -> Iterator[FoundCheck]:
 
 def _about_dependencies(package: Package, manifest: Table, manager: str, found: bool) -> Iterator[Hint]:
     needs = {**table(manifest, "dependencies"), **table(manifest, "devDependencies")}
-    installed = any(joined(above, "node_modules") in package.survey.set_aside for above in package.upward())
+    installed = any(joined(above, "node_modules") in package.survey.not_entered for above in package.upward())
     if found and needs and not installed:
         install = "npm ci" if manager == "npm" and package.above("package-lock.json") else f"{manager} install"
         yield Hint(f"{package.path('node_modules')} is missing: run `{install}` first, because checks have no network")

@@ -12,7 +12,7 @@ from donewhen.records import frozen
 
 Programs = Callable[[str], bool]
 LONG_TESTS = ("integration", "e2e", "functional", "acceptance", "smoke", "slow", "bench", "benchmark")
-TELLING_FILES = 40
+MOST_OPENED = 40
 """Maximum number of files that are opened to find out which test framework a project uses."""
 
 
@@ -65,24 +65,24 @@ class Package:
 
     def above(self, *names: str) -> str:
         """Return the nearest of these files, here or upward; empty if there is none."""
-        here = (joined(place, name) for place in self.upward() for name in names)
+        here = (joined(directory, name) for directory in self.upward() for name in names)
         return next((path for path in here if self.survey.has(path)), "")
 
     def relative(self, path: str) -> str:
         """Return a path of the repository relative to this directory, for use in a command."""
         return os.path.relpath(path, self.dir)
 
-    def which_hold(self, words: str, *patterns: str, nested: bool = False) -> str:
+    def first_with(self, words: str, *patterns: str, nested: bool = False) -> str:
         """Return the first matching file of this package that contains these words; empty if there is none."""
         paths = self.survey.below(self.dir, *patterns) if nested else self.below(*patterns)
         for number, path in enumerate(paths):
-            if number >= TELLING_FILES:
+            if number >= MOST_OPENED:
                 break
             if words in self.survey.text(path):
                 return path
         return ""
 
-    def spelled(self, runner: str) -> tuple[CiCommand, RecognisedTool] | None:
+    def own_call(self, runner: str) -> tuple[CiCommand, RecognisedTool] | None:
         """Return how the project itself calls a tool here. Quick tests are preferred to long ones."""
         found = [
             (called, tool)

@@ -13,7 +13,7 @@ from donewhen.judge.detect.survey import Survey, is_within, table, texts
 from donewhen.records import frozen
 
 MOST_PACKAGES = 24
-DEEPEST = 3
+MOST_LEVELS = 3
 NO_PACKAGES = {
     "test", "tests", "__tests__", "spec", "testdata", "fixtures", "fixture", "examples", "example", "samples", "docs",
     "doc", "templates", "template", "third_party", "external", "bench", "benches", "benchmark", "benchmarks", "demo",
@@ -48,15 +48,16 @@ ECOSYSTEMS: Mapping[str, Ecosystem] = {
 def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) -> Iterator[FoundCheck | Hint]:
     """Yield the checks and hints of the packages of every ecosystem, the root first."""
     for name, ecosystem in ECOSYSTEMS.items():
-        found = (place for place in survey.files if next(survey.named(place, *ecosystem.manifests), ""))
-        usual = [place for place in found if not NO_PACKAGES & set(place.split("/")) and place.count("/") < DEEPEST]
-        places = sorted(usual, key=lambda place: (place.count("/") if place != "." else -1, place))
-        if name == "python" and "." not in places and _is_plain_python(survey):
-            places.insert(0, ".")
-        packages = [Package(survey, place, _inside(place, places), called, programs) for place in places]
-        spoken_for = {place for package in packages for place in _speaks_for(name, package, places)}
+        found = (directory for directory in survey.files if next(survey.named(directory, *ecosystem.manifests), ""))
+        near = (directory for directory in found if directory.count("/") < MOST_LEVELS)
+        usual = [directory for directory in near if not NO_PACKAGES & set(directory.split("/"))]
+        directories = sorted(usual, key=lambda directory: (directory.count("/") if directory != "." else -1, directory))
+        if name == "python" and "." not in directories and _is_plain_python(survey):
+            directories.insert(0, ".")
+        packages = [Package(survey, one, _inside(one, directories), called, programs) for one in directories]
+        covered = {inner for package in packages for inner in _covered_packages(name, package, directories)}
         for package in packages[:MOST_PACKAGES]:
-            if package.dir not in spoken_for:
+            if package.dir not in covered:
                 yield from ecosystem.find(package)
         if len(packages) > MOST_PACKAGES:
             yield Hint(f"{len(packages)} {name} packages found; only the first {MOST_PACKAGES} were examined")
@@ -65,17 +66,17 @@ def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) 
 def _is_plain_python(survey: Survey) -> bool:
     """Return True for tests without any manifest: a directory of scripts."""
     at_top = survey.named(".", *python.TEST_FILES)
-    in_tests = (path for place in ("tests", "test") for path in survey.below(place, *python.TEST_FILES))
+    in_tests = (path for directory in ("tests", "test") for path in survey.below(directory, *python.TEST_FILES))
     return bool(next(at_top, "") or next(in_tests, ""))
 
 
-def _inside(place: str, places: list[str]) -> tuple[str, ...]:
-    return tuple(other for other in places if other != place and is_within(other, place))
+def _inside(directory: str, directories: list[str]) -> tuple[str, ...]:
+    return tuple(other for other in directories if other != directory and is_within(other, directory))
 
 
-def _speaks_for(ecosystem: str, package: Package, places: list[str]) -> Iterator[str]:
+def _covered_packages(ecosystem: str, package: Package, directories: list[str]) -> Iterator[str]:
     """Yield the packages whose checks are already part of the checks of this one."""
-    inner = _inside(package.dir, places)
+    inner = _inside(package.dir, directories)
     if ecosystem == "rust":
         yield from _matching(package, inner, rust.members(package))
         return
@@ -85,7 +86,7 @@ def _speaks_for(ecosystem: str, package: Package, places: list[str]) -> Iterator
         return
     if ecosystem == "python":
         paths = texts(table(package.toml("pyproject.toml"), "tool", "pytest", "ini_options").get("testpaths"))
-        yield from (place for place in inner if any(_covers(package, pattern, place) for pattern in paths))
+        yield from (directory for directory in inner if any(_covers(package, pattern, directory) for pattern in paths))
         return
     if ecosystem == "maven":
         modules = re.findall(r"<module>\s*([^<\s]+)\s*</module>", package.text("pom.xml"))
@@ -94,16 +95,16 @@ def _speaks_for(ecosystem: str, package: Package, places: list[str]) -> Iterator
         yield from inner
 
 
-def _matching(package: Package, places: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[str]:
-    for place in places:
-        path = posixpath.relpath(place, package.dir)
+def _matching(package: Package, directories: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[str]:
+    for directory in directories:
+        path = posixpath.relpath(directory, package.dir)
         if any(fnmatchcase(path, pattern.removeprefix("./").rstrip("/")) for pattern in patterns):
-            yield place
+            yield directory
 
 
-def _covers(package: Package, pattern: str, place: str) -> bool:
+def _covers(package: Package, pattern: str, directory: str) -> bool:
     """Return True if a path that pytest collects is inside of a package, or contains it."""
-    path = posixpath.relpath(place, package.dir)
+    path = posixpath.relpath(directory, package.dir)
     parts, pattern_parts = path.split("/"), pattern.removeprefix("./").rstrip("/").split("/")
     shorter = min(len(parts), len(pattern_parts))
     return all(fnmatchcase(*pair) for pair in zip(parts[:shorter], pattern_parts[:shorter], strict=True))

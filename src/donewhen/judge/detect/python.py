@@ -44,25 +44,25 @@ class Environment:
     prefix: tuple[str, ...]
     """Words before the name of a tool, such as `uv run --no-sync`; empty if tools are called by path or from PATH."""
     python: str
-    place: str
+    directory: str
     """The virtual environment below the root; empty if there is none."""
 
 
 def environment_of(package: Package) -> Environment:
-    place = next(
+    directory = next(
         (
             found
             for above in package.upward()
             for name in ENVIRONMENTS
-            if (found := joined(above, name)) in package.survey.set_aside
+            if (found := joined(above, name)) in package.survey.not_entered
             and package.survey.exists(f"{found}/bin/python")
         ),
         "",
     )
-    if package.above("uv.lock") and package.programs("uv") and place.rpartition("/")[2] in ("", ".venv"):
-        return Environment(("uv", "run", "--no-sync"), "python", place)
-    if place:
-        return Environment((), package.relative(f"{place}/bin/python"), place)
+    if package.above("uv.lock") and package.programs("uv") and directory.rpartition("/")[2] in ("", ".venv"):
+        return Environment(("uv", "run", "--no-sync"), "python", directory)
+    if directory:
+        return Environment((), package.relative(f"{directory}/bin/python"), directory)
     for lock, manager in LOCKS.items():
         if package.above(lock) and package.programs(manager):
             return Environment((manager, "run"), "python", "")
@@ -76,7 +76,7 @@ def find(package: Package) -> Iterator[FoundCheck | Hint]:
     found = [*_tests(package, environment)]
     yield from found
     yield from _checkers(package, environment)
-    if any(isinstance(one, FoundCheck) for one in found) and not environment.place:
+    if any(isinstance(one, FoundCheck) for one in found) and not environment.directory:
         yield Hint(_about_no_environment(package, environment))
 
 
@@ -100,26 +100,27 @@ def _tests(package: Package, environment: Environment) -> Iterator[FoundCheck | 
         if configured:
             yield Hint(f"pytest is {configured}, but there is no test file (test_*.py or *_test.py)")
         return
-    spelled = package.spelled("pytest")
-    why = f"{spelled[0].where} runs {shown(spelled[0].words)}" if spelled else configured and f"pytest is {configured}"
-    why = why or _pytest_mentioned(package)
+    own_call = package.own_call("pytest")
+    why = f"pytest is {configured}" if configured else _pytest_mentioned(package)
+    if own_call:
+        why = f"{own_call[0].where} runs {shown(own_call[0].words)}"
     if why:
-        arguments = _kept_arguments(package, spelled[1]) if spelled else ()
+        arguments = _kept_arguments(package, own_call[1]) if own_call else ()
         yield _found(package, _module(environment, "pytest", "-q", *arguments), "pytest", why)
         return
     yield from _without_pytest(package, environment, files)
 
 
 def _without_pytest(package: Package, environment: Environment, files: list[str]) -> Iterator[FoundCheck | Hint]:
-    spelled = package.spelled("unittest")
-    if spelled:
-        called, tool = spelled
+    own_call = package.own_call("unittest")
+    if own_call:
+        called, tool = own_call
         why = f"{called.where} runs {shown(called.words)}"
         yield _found(package, _module(environment, "unittest", *tool.arguments), "unittest", why)
-    elif path := package.which_hold("unittest", *TEST_FILES):
+    elif path := package.first_with("unittest", *TEST_FILES):
         start = _discovery_start(package, path)
         yield _found(package, _module(environment, "unittest", "discover", *start), "unittest", f"{path} uses unittest")
-    elif path := package.which_hold("def test_", *TEST_FILES):
+    elif path := package.first_with("def test_", *TEST_FILES):
         why = f"{path} has test functions that pytest collects"
         yield _found(package, _module(environment, "pytest", "-q"), "pytest", why)
     else:
@@ -143,7 +144,7 @@ def _pytest_mentioned(package: Package) -> str:
         if re.search(r"\bpytest\b", package.text(name)):
             path = package.path(name)
             return f"{path}:{package.survey.line_of(path, 'pytest')} names pytest"
-    path = package.which_hold("import pytest", *TEST_FILES, "conftest.py")
+    path = package.first_with("import pytest", *TEST_FILES, "conftest.py")
     return f"{path} imports pytest" if path else ""
 
 
@@ -191,9 +192,9 @@ def _checkers(package: Package, environment: Environment) -> Iterator[FoundCheck
         if not command:
             yield Hint(f"{why}, but {runner} is not installed here")
             continue
-        spelled = package.spelled(runner)
-        if spelled and not OTHER_WORK & set(spelled[1].arguments):
-            arguments, why = spelled[1].arguments, f"{spelled[0].where} runs {shown(spelled[0].words)}"
+        own_call = package.own_call(runner)
+        if own_call and not OTHER_WORK & set(own_call[1].arguments):
+            arguments, why = own_call[1].arguments, f"{own_call[0].where} runs {shown(own_call[0].words)}"
         kind = "types" if runner in ("mypy", "pyright") else "lint"
         yield FoundCheck(kind=kind, runner=runner, command=quoted(*command, *arguments), dir=package.dir, why=why)
 
@@ -241,7 +242,7 @@ def _mypy_names_its_files(package: Package) -> bool:
 
 def _tool(package: Package, environment: Environment, name: str) -> tuple[str, ...]:
     """Return how an installed tool is called; empty if it is not installed."""
-    if environment.place and package.survey.exists(f"{environment.place}/bin/{name}"):
-        program = package.relative(f"{environment.place}/bin/{name}")
+    if environment.directory and package.survey.exists(f"{environment.directory}/bin/{name}"):
+        program = package.relative(f"{environment.directory}/bin/{name}")
         return (*environment.prefix, name) if environment.prefix else (program,)
     return (name,) if package.programs(name) else ()

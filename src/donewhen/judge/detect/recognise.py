@@ -93,7 +93,7 @@ class RecognisedTool:
 
 def recognise(words: Sequence[str]) -> RecognisedTool | None:
     """Return the tool that a command finally calls; None if it is not recognised."""
-    rest = bare(words)
+    rest = without_prefixes(words)
     if not rest:
         return None
     name = rest[0].rpartition("/")[2]
@@ -107,7 +107,7 @@ def recognise(words: Sequence[str]) -> RecognisedTool | None:
     return RecognisedTool(*found, tuple(word for word in rest[1:] if word != subcommand))
 
 
-def bare(words: Sequence[str]) -> list[str]:
+def without_prefixes(words: Sequence[str]) -> list[str]:
     """Return a command without the words that only state how it is run."""
     rest = list(words)
     before: list[str] | None = None

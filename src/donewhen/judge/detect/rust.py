@@ -29,21 +29,21 @@ def find(package: Package) -> Iterator[FoundCheck | Hint]:
     if test := _first_test(package, "workspace" in manifest):
         why = f"{path} is the manifest and {test} contains tests"
         arguments = scope
-        if (spelled := package.spelled("cargo-test")) and WHICH_TESTS.issuperset(spelled[1].arguments):
-            arguments, why = spelled[1].arguments, f"{spelled[0].where} runs {shown(spelled[0].words)}"
+        if (own_call := package.own_call("cargo-test")) and WHICH_TESTS.issuperset(own_call[1].arguments):
+            arguments, why = own_call[1].arguments, f"{own_call[0].where} runs {shown(own_call[0].words)}"
         yield _found(package, "tests", "cargo-test", quoted("cargo", "test", "--offline", *arguments), why)
     else:
         why = f"{path} is the manifest; no test was found"
         yield _found(package, "build", "cargo", quoted("cargo", "check", "--offline", *scope), why)
     yield from _clippy(package, manifest, scope)
-    if (spelled := package.spelled("rustfmt")) and "--check" in spelled[1].arguments:
-        why = f"{spelled[0].where} runs {shown(spelled[0].words)}"
+    if (own_call := package.own_call("rustfmt")) and "--check" in own_call[1].arguments:
+        why = f"{own_call[0].where} runs {shown(own_call[0].words)}"
         yield _found(package, "lint", "rustfmt", "cargo fmt --check", why)
 
 
 def _first_test(package: Package, nested: bool) -> str:
     """Return a file with a test, or with a doc example, which cargo runs as a test. Includes workspace members."""
-    inside = (package.which_hold(words, "*.rs", nested=nested) for words in ("#[test]", "/// ```"))
+    inside = (package.first_with(words, "*.rs", nested=nested) for words in ("#[test]", "/// ```"))
     return next(filter(None, inside), "")
 
 
@@ -54,9 +54,9 @@ def _clippy(package: Package, manifest: Table, scope: tuple[str, ...]) -> Iterat
     if table(manifest, "lints", "clippy") or table(manifest, "workspace", "lints", "clippy"):
         why = f"{path}:{package.survey.line_of(path, 'lints.clippy')} sets lints of clippy"
     arguments: tuple[str, ...] = (*scope, "--all-targets", "--", "-D", "warnings")
-    if spelled := package.spelled("clippy"):
-        why = f"{spelled[0].where} runs {shown(spelled[0].words)}"
-        arguments = tuple(word for word in spelled[1].arguments if word != "--offline")
+    if own_call := package.own_call("clippy"):
+        why = f"{own_call[0].where} runs {shown(own_call[0].words)}"
+        arguments = tuple(word for word in own_call[1].arguments if word != "--offline")
     if why:
         yield _found(package, "lint", "clippy", quoted("cargo", "clippy", "--offline", *arguments), why)
 

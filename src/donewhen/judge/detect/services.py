@@ -71,7 +71,7 @@ def hint(service: DetectedService) -> str:
     return f"{service.where} names {service.name}; if the checks need it, add to [workspace]: {lines}"
 
 
-def wider(found: tuple[DetectedService, ...]) -> dict[str, tuple[str, ...]]:
+def wider_keys(found: tuple[DetectedService, ...]) -> dict[str, tuple[str, ...]]:
     """Return the keys of `[workspace]` that all of these services need."""
     keys = {
         "reach": tuple(f"localhost:{service.port}" for service in found),

@@ -16,9 +16,9 @@ SHARED = (".venv", "venv", "env", "node_modules", "vendor", "deps")
 
 def shared_paths(survey: Survey, directories: Iterable[str]) -> tuple[str, ...]:
     """Return the shared paths in the directories in which checks run, and in those above them."""
-    places = dict.fromkeys(above for directory in directories for above in _upward(directory))
-    paths = [joined(place, name) for place in places for name in SHARED]
-    wanted = [path for path in paths if path in survey.set_aside and _is_filled(survey, path)]
+    directories_above = dict.fromkeys(above for directory in directories for above in _upward(directory))
+    paths = [joined(directory, name) for directory in directories_above for name in SHARED]
+    wanted = [path for path in paths if path in survey.not_entered and _is_filled(survey, path)]
     return tuple(sorted({path for path in wanted if is_ignored(survey, path)}))
 
 
@@ -46,11 +46,11 @@ def is_ignored(survey: Survey, path: str) -> bool:
     if any(line.strip() == "*" for line in _read(survey, f"{path}/.gitignore")):
         return True
     ignored = False
-    for place in reversed(list(_upward(posixpath.dirname(path) or "."))):
-        rules = survey.text(joined(place, ".gitignore")).splitlines()
-        if place == ".":
+    for directory in reversed(list(_upward(posixpath.dirname(path) or "."))):
+        rules = survey.text(joined(directory, ".gitignore")).splitlines()
+        if directory == ".":
             rules = [*_read(survey, ".git/info/exclude"), *rules]
-        inner = posixpath.relpath(path, place)
+        inner = posixpath.relpath(path, directory)
         for rule in rules:
             if _matches(rule.strip().removeprefix("!"), inner):
                 ignored = not rule.strip().startswith("!")

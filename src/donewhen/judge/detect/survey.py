@@ -22,12 +22,12 @@ from donewhen.workspace.beneath import Root
 MOST_ENTRIES = 6000
 MOST_BYTES = 1 << 20
 DEEPEST = 8
-SET_ASIDE = {
+NOT_ENTERED = {
     "node_modules", ".venv", "venv", "env", "target", "vendor", "build", "dist", "out", "site-packages", "__pycache__",
     "bower_components", "deps", "_build", "obj", "coverage", "htmlcov", "Pods",
 }  # fmt: skip
 """Directories that tools fill."""
-HIDDEN_BUT_TELLING = {".github", ".cargo", ".config"}
+ENTERED_THOUGH_HIDDEN = {".github", ".cargo", ".config"}
 
 Table = Mapping[str, object]
 NOTHING: Table = {}
@@ -38,7 +38,7 @@ class Survey:
     root: Path
     files: Mapping[str, tuple[str, ...]]
     """Directory → sorted names of the files in it. The root is "."."""
-    set_aside: frozenset[str]
+    not_entered: frozenset[str]
     """Directories that were seen but not entered."""
     complete: bool
     """False if the repository has more entries than the limit."""
@@ -50,7 +50,7 @@ class Survey:
         return name in self.files.get(directory or ".", ())
 
     def has_directory(self, path: str) -> bool:
-        return path in self.files or path in self.set_aside
+        return path in self.files or path in self.not_entered
 
     def named(self, directory: str, *patterns: str) -> Iterator[str]:
         """Yield the paths of the files in one directory whose names match."""
@@ -108,7 +108,7 @@ class Survey:
 def survey(root: Path, most_entries: int = MOST_ENTRIES) -> Survey:
     """Survey the files below a directory, starting near the top."""
     files: dict[str, tuple[str, ...]] = {}
-    set_aside: set[str] = set()
+    not_entered: set[str] = set()
     left = most_entries
     waiting = deque([(".", 0)])
     while waiting and left > 0:
@@ -116,16 +116,16 @@ def survey(root: Path, most_entries: int = MOST_ENTRIES) -> Survey:
         names, below = _listed(root, directory)
         left -= len(names) + len(below)
         if depth and "pyvenv.cfg" in names:
-            set_aside.add(directory)
+            not_entered.add(directory)
             continue
         files[directory] = tuple(names)
         for name in below:
             path = joined(directory, name)
-            if name in SET_ASIDE or (name.startswith(".") and name not in HIDDEN_BUT_TELLING) or depth >= DEEPEST:
-                set_aside.add(path)
+            if name in NOT_ENTERED or (name.startswith(".") and name not in ENTERED_THOUGH_HIDDEN) or depth >= DEEPEST:
+                not_entered.add(path)
             else:
                 waiting.append((path, depth + 1))
-    return Survey(root, files, frozenset(set_aside), complete=not waiting)
+    return Survey(root, files, frozenset(not_entered), complete=not waiting)
 
 
 def _listed(root: Path, directory: str) -> tuple[list[str], list[str]]:

@@ -70,21 +70,21 @@ def read_targets(file: str, text: str, pattern: re.Pattern[str], runner: str) ->
 
 def _recipe(lines: list[str], start: int) -> Iterator[tuple[int, str]]:
     """Yield the following indented lines, with continued lines joined."""
-    held, held_at = "", 0
+    joined_line, first_number = "", 0
     for at in range(start, len(lines)):
         line = lines[at]
         if line.strip() and not line[0].isspace():
             break
-        held_at = held_at or at + 1
-        held = f"{held} {line.strip()}".strip()
-        if held.endswith("\\"):
-            held = held[:-1].rstrip()
+        first_number = first_number or at + 1
+        joined_line = f"{joined_line} {line.strip()}".strip()
+        if joined_line.endswith("\\"):
+            joined_line = joined_line[:-1].rstrip()
             continue
-        if held:
-            yield held_at, held.lstrip("@-+")
-        held, held_at = "", 0
-    if held:
-        yield held_at, held.lstrip("@-+")
+        if joined_line:
+            yield first_number, joined_line.lstrip("@-+")
+        joined_line, first_number = "", 0
+    if joined_line:
+        yield first_number, joined_line.lstrip("@-+")
 
 
 def target_commands(survey: Survey, directory: str) -> Iterator[CiCommand]:
@@ -101,7 +101,7 @@ def environment_commands(survey: Survey, directory: str) -> Iterator[CiCommand]:
     """Yield the commands that tox and nox would run in their environments."""
     tox, nox = joined(directory, "tox.ini"), joined(directory, "noxfile.py")
     for line in _tox_commands(survey.text(tox)):
-        plain = POSARGS.sub(_unless_closed, line).replace("{envpython}", "python").strip()
+        plain = POSARGS.sub(_drop_posargs, line).replace("{envpython}", "python").strip()
         for words in plain_commands(plain):
             yield CiCommand(tox, survey.line_of(tox, line), words, directory)
     for match in SESSION_RUN.finditer(survey.text(nox)):
@@ -110,7 +110,7 @@ def environment_commands(survey: Survey, directory: str) -> Iterator[CiCommand]:
             yield CiCommand(nox, survey.text(nox).count("\n", 0, match.start()) + 1, words, directory)
 
 
-def _unless_closed(posargs: re.Match[str]) -> str:
+def _drop_posargs(posargs: re.Match[str]) -> str:
     return "" if posargs[1] else posargs[0]
 
 

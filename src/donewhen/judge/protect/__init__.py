@@ -24,10 +24,10 @@ from donewhen.workspace.beneath import Root
 from donewhen.workspace.git.objects import Change, raw
 from donewhen.workspace.git.store import Store, edit_tree
 
-__all__ = ["GradedTree", "Guard", "judged"]
+__all__ = ["GradedTree", "Guard", "grade_candidate"]
 
 
-async def judged(
+async def grade_candidate(
     store: Store,
     base_commit: str,
     candidate_tree: str,
@@ -43,21 +43,22 @@ async def judged(
     base_tree = await store.tree_of(base_commit)
     guard = guard or Guard(contract, base_files)
     changes = {raw(change.path): change for change in await store.diff(base_tree, candidate_tree)}
-    sorting = ChangeGrading(guard, changes)
-    sorting.by_name()
-    await sorting.by_content(store)
-    sorting.clear_the_way()
-    tree = await edit_tree.with_changes(store.bare, candidate_tree, sorting.put_back)
-    kept = sorting.kept()
+    grading = ChangeGrading(guard, changes)
+    grading.by_name()
+    await grading.by_content(store)
+    grading.restore_conflicting()
+    tree = await edit_tree.with_changes(store.bare, candidate_tree, grading.restored)
+    kept = grading.kept()
     control = await edit_tree.with_changes(
         store.bare, base_tree, {path: kept[path] for path in kept if _is_judging(guard, changes[path])}
     )
     added = [changes[path].path for path, entry in kept.items() if entry is not None and changes[path].old is None]
+    searched = guard.suite.module_directories | guard.suite.argument_directories
     return GradedTree(
         tree,
-        tuple(sorting.edits[path] for path in sorted(sorting.edits)),
+        tuple(grading.edits[path] for path in sorted(grading.edits)),
         control,
-        ShadowModules(guard.base, sites, guard.suite.homes | guard.suite.given_directories).among(added),
+        ShadowModules(guard.base, sites, searched).among(added),
     )
 
 
@@ -65,4 +66,4 @@ def _is_judging(guard: Guard, change: Change) -> bool:
     """Return True if a graded change concerns tests, or a path that is protected unless it is editable."""
     if guard.suite.is_test(change.path):
         return True
-    return guard.is_editable(change.path) and bool(guard.by_default(change.path, change.old is not None))
+    return guard.is_editable(change.path) and bool(guard.default_reason(change.path, change.old is not None))

@@ -62,7 +62,7 @@ class BaseFiles:
         return found.st_mode if found is not None else None
 
 
-class OnceAsked:
+class CachedBaseFiles:
     """The same queries with a cache, for a walk over text that names the same paths many times."""
 
     def __init__(self, base: BaseFiles) -> None:

@@ -19,7 +19,7 @@ influence, and no process is started.
 """
 
 from donewhen.judge.runners.canary import Canary, canary
-from donewhen.judge.runners.instrument import InstrumentedCommand, ask
+from donewhen.judge.runners.instrument import InstrumentedCommand, instrument_command
 from donewhen.judge.runners.read_results import in_tree_reports, read
 
-__all__ = ["Canary", "InstrumentedCommand", "ask", "canary", "in_tree_reports", "read"]
+__all__ = ["Canary", "InstrumentedCommand", "canary", "in_tree_reports", "instrument_command", "read"]

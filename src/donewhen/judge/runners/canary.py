@@ -25,13 +25,13 @@ class Canary:
     """Part of the name with which the runner reports the failure."""
 
 
-def canary(ask: InstrumentedCommand, root: Root, dir: str, token: str) -> Canary | None:
+def canary(instrumented: InstrumentedCommand, root: Root, dir: str, token: str) -> Canary | None:
     """Return a canary for a command; None if no sensible one can be added.
 
     `root` is a checkout of the base. `token` must be unguessable.
     """
     directory, mark = root.below(dir), re.sub(r"\W", "_", token)
-    for call in calls(ask.command, directory):
+    for call in calls(instrumented.command, directory):
         add = BY_RUNNER.get(call.runner)
         added = next(add(directory, call, mark), None) if add else None
         if added is not None:

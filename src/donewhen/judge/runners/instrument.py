@@ -25,7 +25,7 @@ class InstrumentedCommand:
     """Runners that the command calls, as far as they can be recognised."""
 
 
-def ask(command: str, directory: Root, sidecar: str) -> InstrumentedCommand:
+def instrument_command(command: str, directory: Root, sidecar: str) -> InstrumentedCommand:
     """Return the command to run and its variables.
 
     `directory` is the directory of the check in a checkout of the base. `sidecar` is an empty directory outside of the

@@ -33,17 +33,17 @@ def _is_report(path: str, directory: re.Pattern[str]) -> bool:
 
 
 def read(
-    reports: Mapping[str, bytes], in_tree: Mapping[str, bytes], output: bytes, ask: InstrumentedCommand
+    reports: Mapping[str, bytes], in_tree: Mapping[str, bytes], output: bytes, instrumented: InstrumentedCommand
 ) -> tuple[RunnerReport, EvidenceKind] | None:
     """Return one report for the run, with the kind of evidence; None if nothing can be read.
 
     Reports of runners that the command does not call are ignored.
     """
-    found = [_unless_contradicted(reading, output) for reading in _sidecars(reports, ask)]
-    found += _left_in_tree(in_tree, output, ask)
+    found = [_unless_contradicted(reading, output) for reading in _sidecars(reports, instrumented)]
+    found += _left_in_tree(in_tree, output, instrumented)
     kind: EvidenceKind = "sidecar" if found else "text"
     seen = {reading.runner for reading in found}
-    others = ask.expected if ask.expected or found or not output.strip() else TEXT
+    others = instrumented.expected if instrumented.expected or found or not output.strip() else TEXT
     texts = [_read_with(TEXT[runner], output, runner) for runner in others if runner not in seen]
     found += [reading for reading in texts if reading is not None]
     return (_sum(found), kind) if found else None
@@ -54,10 +54,10 @@ def _read_with(reader: ReadReport, content: bytes, runner: str) -> RunnerReport 
     return replace(reading, runner=runner) if reading else None
 
 
-def _sidecars(reports: Mapping[str, bytes], ask: InstrumentedCommand) -> Iterator[RunnerReport]:
+def _sidecars(reports: Mapping[str, bytes], instrumented: InstrumentedCommand) -> Iterator[RunnerReport]:
     for name, content in sorted(reports.items()):
         for pattern, (runner, reader) in REPORTS.items():
-            if fnmatchcase(name, pattern) and (runner in ask.expected or not ask.expected):
+            if fnmatchcase(name, pattern) and (runner in instrumented.expected or not instrumented.expected):
                 yield _read_with(reader, content, runner) or RunnerReport(runner, Tests(), complete=False)
 
 
@@ -72,14 +72,16 @@ def _unless_contradicted(reading: RunnerReport, output: bytes) -> RunnerReport:
     return replace(reading, complete=False) if printed and printed.tests.failed else reading
 
 
-def _left_in_tree(in_tree: Mapping[str, bytes], output: bytes, ask: InstrumentedCommand) -> Iterator[RunnerReport]:
+def _left_in_tree(
+    in_tree: Mapping[str, bytes], output: bytes, instrumented: InstrumentedCommand
+) -> Iterator[RunnerReport]:
     """Yield reports found in the tree.
 
     Tested code can write into the tree too, so the reports must match the total that the runner prints, if it prints
     one.
     """
     for runner, directory in IN_TREE.items():
-        if ask.expected and runner not in ask.expected:
+        if instrumented.expected and runner not in instrumented.expected:
             continue
         parts = [
             _read_with(JUNIT, content, runner) or RunnerReport(runner, Tests(), complete=False)

@@ -71,12 +71,12 @@ def all_words(text: str) -> frozenset[str]:
     return frozenset(words) | frozenset(word.rpartition("/")[2] for word in words if "/" in word)
 
 
-def named(text: str) -> Iterator[NamedFile]:
+def named_files(text: str) -> Iterator[NamedFile]:
     """Yield the files that a command, or each line of a script, names to run or to read as settings."""
     for simple in SEPARATORS.split(SCRIPT_DIRECTORY.sub("./", text.replace("\\\n", " "))):
         words = _unwrapped(_split(simple))
         if words:
-            yield from _of_one(words)
+            yield from _files_of_command(words)
 
 
 def _split(simple: str) -> list[str]:
@@ -111,18 +111,18 @@ def _unwrapped(words: list[str]) -> list[str]:
     return []
 
 
-def _of_one(words: list[str]) -> Iterator[NamedFile]:
+def _files_of_command(words: list[str]) -> Iterator[NamedFile]:
     program, *rest = words
     yield NamedFile(program, "program", tuple(rest))
-    yield from _settings(words)
+    yield from _settings_files(words)
     base = program.rpartition("/")[2].lower()
     if base in SHELLS:
-        yield from _shell(rest)
+        yield from _files_of_shell(rest)
     elif PYTHON.fullmatch(base) and "-m" in rest[:-1]:
         at = rest.index("-m")
         yield NamedFile(rest[at + 1], "module", tuple(rest[at + 2 :]))
         if rest[at + 1] == "coverage":
-            yield from _of_one(rest[at + 1 :])
+            yield from _files_of_command(rest[at + 1 :])
     elif base == "coverage" and "-m" in rest[:-1]:
         at = rest.index("-m")
         yield NamedFile(rest[at + 1], "module", tuple(rest[at + 2 :]))
@@ -133,15 +133,15 @@ def _of_one(words: list[str]) -> Iterator[NamedFile]:
         yield from (NamedFile(word, "settings") for word in rest)
 
 
-def _shell(rest: list[str]) -> Iterator[NamedFile]:
+def _files_of_shell(rest: list[str]) -> Iterator[NamedFile]:
     if "-c" in rest[:-1]:
-        yield from named(" ".join(rest[rest.index("-c") + 1 :]))  # the split above may have separated quotes
+        yield from named_files(" ".join(rest[rest.index("-c") + 1 :]))  # the split above may have separated quotes
         return
     files = [word for word in rest if not word.startswith("-")]
     yield from (NamedFile(word, "shell") for word in files[:1])
 
 
-def _settings(words: list[str]) -> Iterator[NamedFile]:
+def _settings_files(words: list[str]) -> Iterator[NamedFile]:
     """Yield the values of options that configure a tool."""
     given_words = frozenset(words)
     for option, following in zip(words, [*words[1:], ""], strict=True):

@@ -17,10 +17,10 @@ SEARCH_BY_NAME = frozenset(
 )
 """These runners select files in a directory by name, so the directory may as well belong to the product."""
 PASS_ON = frozenset({"yarn", "pnpm", "bun", "deno", "npm", "node"})
-AFTER_A_BREAK = frozenset({"tox", "nox"})
+PASS_AFTER_DASHES = frozenset({"tox", "nox"})
 TEST_SCRIPT = re.compile(r"(?:unit|integration)?[-_:]?(?:tests?|spec)(?::.*)?")
 """A script that runs tests, by its name. Scripts of linters get files of the product."""
-OF_SOMETHING_ELSE = re.compile(
+VALUE_IS_NO_TEST = re.compile(
     r"--(?:cov|coverage|collect-?coverage|ignore|deselect|junit|report|output|rootdir|root|log)[\w-]*", re.IGNORECASE
 )
 """Options whose value is not a test."""
@@ -41,7 +41,7 @@ def test_arguments(one: NamedFile) -> Iterator[str]:
     if any(word.startswith("--doctest") for word in words):
         return
     for before, word in pairwise(("", *words)):
-        if word and not word.startswith(("-", "/", "~", "$")) and not OF_SOMETHING_ELSE.fullmatch(before):
+        if word and not word.startswith(("-", "/", "~", "$")) and not VALUE_IS_NO_TEST.fullmatch(before):
             yield _path(word)
 
 
@@ -53,7 +53,7 @@ def _words(one: NamedFile) -> Sequence[str]:
         return ()
     if "--" in words:
         at = words.index("--")
-        is_test = name in AFTER_A_BREAK or any(TEST_SCRIPT.fullmatch(word) for word in (name, *words[:at]))
+        is_test = name in PASS_AFTER_DASHES or any(TEST_SCRIPT.fullmatch(word) for word in (name, *words[:at]))
         return words[at + 1 :] if is_test else ()
     if any(word == "--test" or word.startswith("--test-") for word in words):
         return words

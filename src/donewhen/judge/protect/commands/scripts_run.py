@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from donewhen.judge.contract import Check
-from donewhen.judge.protect.base_files import BaseFiles, OnceAsked
-from donewhen.judge.protect.commands.commands import NamedFile, all_words, named
+from donewhen.judge.protect.base_files import BaseFiles, CachedBaseFiles
+from donewhen.judge.protect.commands.commands import NamedFile, all_words, named_files
 from donewhen.judge.protect.commands.package_scripts import used_scripts
 from donewhen.judge.protect.commands.runner_arguments import SEARCH_BY_NAME, runner_of, test_arguments
 from donewhen.judge.protect.names.globs import WILD
@@ -23,9 +23,9 @@ MOST_SCRIPTS = 200
 MOST_WORDS = 5000
 SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
 SOURCE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rb|php|feature|lua|robot)$")
-PRODUCT_PLACES = frozenset({"", "src", "lib", "app", "python"})
+PRODUCT_DIRECTORIES = frozenset({"", "src", "lib", "app", "python"})
 """Tests may be mixed with the product here, so such a directory as a whole is not treated as tests."""
-PLACES = listed(
+SCRIPT_DIRECTORIES = listed(
     "scripts script ci .ci tools tool hack devtools build build-tools buildtools .github .gitlab .circleci make checks"
     " grading qa contrib automation"
 )
@@ -38,7 +38,7 @@ NAMED_AFTER_TESTS = re.compile(
 )
 MODULE_PATH = re.compile(r"\bPYTHONPATH=[\"']?([^\s\"';&]+)")
 IMPORT = re.compile(r"^[^\S\n]*+(?:from|import)\s+(\w+)", re.MULTILINE)
-HELPS = re.compile(
+HELPER = re.compile(
     r"(?:^|_)(?:check|(?:settings|config|conf|tasks?|runner|helpers?|tests?|suite|ci)(?:_|$))", re.IGNORECASE
 )
 """Names of modules that a script at the root imports as parts of itself."""
@@ -65,17 +65,17 @@ class ScriptsRun:
     """Path → the check that runs it, directly or indirectly. The base need not have the path."""
     words: set[str] = field(default_factory=set[str])
     """Every word of every command and every script that was read."""
-    tested: set[str] = field(default_factory=set[str])
+    test_directories: set[str] = field(default_factory=set[str])
     """Directories that a runner gets as locations of tests."""
     tests: set[str] = field(default_factory=set[str])
     """Files that a runner gets, by path or by pattern. The base need not have them."""
-    homes: set[str] = field(default_factory=lambda: {""})
+    module_directories: set[str] = field(default_factory=lambda: {""})
     """Directories in which commands are run, and in which Python searches for modules."""
     directories: set[str] = field(default_factory=lambda: {""})
     """Every directory that a command names."""
 
 
-def executed(checks: Iterable[Check], base: BaseFiles) -> ScriptsRun:
+def find_scripts_run(checks: Iterable[Check], base: BaseFiles) -> ScriptsRun:
     walk = _ScriptWalk(base)
     for check in checks:
         walk.command(check)
@@ -84,91 +84,94 @@ def executed(checks: Iterable[Check], base: BaseFiles) -> ScriptsRun:
 
 class _ScriptWalk:
     def __init__(self, base: BaseFiles) -> None:
-        self.base = OnceAsked(base)
+        self.base = CachedBaseFiles(base)
         self.found = ScriptsRun()
         self._read: set[str] = set()
         self._manifests: dict[str, str] = {}
         self._scripts: set[tuple[str, str]] = set()
 
     def command(self, check: Check) -> None:
-        here = joined("", check.dir)
-        self.found.homes.add(here)
-        self.found.directories.add(here)
-        self._text(check.command, here, check.name, direct=True)
+        directory = joined("", check.dir)
+        self.found.module_directories.add(directory)
+        self.found.directories.add(directory)
+        self._read_text(check.command, directory, check.name, direct=True)
 
-    def _text(self, text: str, here: str, check: str, direct: bool = False) -> None:
+    def _read_text(self, text: str, directory: str, check: str, direct: bool = False) -> None:
         words = all_words(text)
         self.found.words |= words
-        around = [here, *(place for word in sorted(words)[:MOST_WORDS] if (place := self._directory(word, here)))]
-        self.found.directories.update(around)
+        inner = (found for word in sorted(words)[:MOST_WORDS] if (found := self._find_directory(word, directory)))
+        named_directories = [directory, *inner]
+        self.found.directories.update(named_directories)
         module_paths = [word for listed_in in MODULE_PATH.findall(text) for word in listed_in.split(":")]
-        self.found.homes.update(place for word in module_paths if (place := self._directory(word, here)))
-        places, seen = [here], set[tuple[NamedFile, int]]()
-        for one in named(text):
+        self.found.module_directories.update(
+            found for word in module_paths if (found := self._find_directory(word, directory))
+        )
+        working_directories, seen = [directory], set[tuple[NamedFile, int]]()
+        for one in named_files(text):
             if one.how == "program" and one.word == "cd":
-                entered = [place for word in one.arguments if (place := self._directory(word, here))]
-                places += dict.fromkeys(place for place in entered if place not in places)
-                self.found.homes.update(places[1:])
-            if (one, len(places)) in seen:
+                entered = [found for word in one.arguments if (found := self._find_directory(word, directory))]
+                working_directories += dict.fromkeys(found for found in entered if found not in working_directories)
+                self.found.module_directories.update(working_directories[1:])
+            if (one, len(working_directories)) in seen:
                 continue  # the same words in the same directories name the same files
-            seen.add((one, len(places)))
+            seen.add((one, len(working_directories)))
             if one.how == "program":
                 self.found.programs.add(one.word)
             for word in test_arguments(one):
-                self._given(word, places, one, check)
-            for path in self._places(one, around):
-                self._meet(path, one, check, direct)
-        for place in dict.fromkeys(("", *around)):
-            self._run_files(place, check)
+                self._record_argument(word, working_directories, one, check)
+            for path in self._possible_paths(one, named_directories):
+                self._visit(path, one, check, direct)
+        for found in dict.fromkeys(("", *named_directories)):
+            self._read_run_files(found, check)
 
-    def _given(self, word: str, places: list[str], one: NamedFile, check: str) -> None:
+    def _record_argument(self, word: str, working_directories: list[str], one: NamedFile, check: str) -> None:
         """Record a file, directory, pattern or dotted name in which a runner searches for tests."""
         if WILD.search(word):
-            self.found.tests.update(path for place in places if (path := joined(place, word)))
+            self.found.tests.update(path for start in working_directories if (path := joined(start, word)))
             return
-        for place in places:
-            if directory := self._directory(word, place):
-                if runner_of(one) not in SEARCH_BY_NAME or directory.partition("/")[0] not in PRODUCT_PLACES:
-                    self.found.tested.add(directory)
+        for start in working_directories:
+            if directory := self._find_directory(word, start):
+                if runner_of(one) not in SEARCH_BY_NAME or directory.partition("/")[0] not in PRODUCT_DIRECTORIES:
+                    self.found.test_directories.add(directory)
                 continue
-            for path in dict.fromkeys(joined(place, form) for form in _forms(word)):
+            for path in dict.fromkeys(joined(start, form) for form in _possible_files(word)):
                 if path and (self.base.has(path) or SOURCE.search(word)):
-                    self._test(path, check)
+                    self._record_test(path, check)
 
-    def _test(self, path: str, check: str) -> None:
+    def _record_test(self, path: str, check: str) -> None:
         self.found.tests.add(path)
         if target := self.base.link(path):
             self.found.tests.add(joined(path.rpartition("/")[0], target))
         if path.endswith(".py"):
-            self._imports(path, self.base.read(path) or "", check)
+            self._record_imports(path, self.base.read(path) or "", check)
 
-    def _meet(self, path: str, one: NamedFile, check: str, direct: bool) -> None:
+    def _visit(self, path: str, one: NamedFile, check: str, direct: bool) -> None:
         content = self.base.read(path)
         if content is None:
-            self._meet_no_file(path, one, check, direct)
+            self._visit_no_file(path, one, check, direct)
             return
         if path in self._read or len(self._read) >= MOST_SCRIPTS or not judges(path, content, one):
             return
         self._read.add(path)
         self.found.scripts[path] = check
         if path.endswith(".py"):
-            self._imports(path, content, check)
+            self._record_imports(path, content, check)
         if not path.endswith((".json", ".toml", ".ini", ".cfg", ".xml")):
-            self._text(content, path.rpartition("/")[0], check)
-            self._text(content, "", check)
+            self._read_text(content, path.rpartition("/")[0], check)
+            self._read_text(content, "", check)
 
-    def _imports(self, path: str, content: str, check: str) -> None:
+    def _record_imports(self, path: str, content: str, check: str) -> None:
         """Record modules next to a script that it imports. They are its helpers, unless they may be the product."""
-        place = path.rpartition("/")[0]
+        parent = path.rpartition("/")[0]
         for name in IMPORT.findall(content):
-            module = joined(place, f"{name}.py")
-            helps = not PLACES.isdisjoint(place.split("/")) or HELPS.search(name)
-            if helps and module not in self._read and self.base.has(module):
+            module = joined(parent, f"{name}.py")
+            is_helper = not SCRIPT_DIRECTORIES.isdisjoint(parent.split("/")) or HELPER.search(name)
+            if is_helper and module not in self._read and self.base.has(module):
                 self._read.add(module)
                 self.found.scripts[module] = check
-                self._imports(module, self.base.read(module) or "", check)
+                self._record_imports(module, self.base.read(module) or "", check)
 
-    def _meet_no_file(self, path: str, one: NamedFile, check: str, direct: bool) -> None:
+    def _visit_no_file(self, path: str, one: NamedFile, check: str, direct: bool) -> None:
         """Record a path that is not a file. A link stands for its target.
 
         A missing file is recorded if a script would read it once it exists. A missing file that a
@@ -177,39 +180,39 @@ class _ScriptWalk:
         if target := self.base.link(path):
             if path not in self._read:
                 self._read.add(path)
-                self._meet(joined(path.rpartition("/")[0], target), one, check, direct)
+                self._visit(joined(path.rpartition("/")[0], target), one, check, direct)
                 self.found.scripts[path] = check
             return
-        obeyed = one.how in ("shell", "settings") or (one.how == "program" and path.endswith(SHELL_SUFFIXES))
-        if obeyed and not direct and not self.base.is_directory(path):
+        is_read = one.how in ("shell", "settings") or (one.how == "program" and path.endswith(SHELL_SUFFIXES))
+        if is_read and not direct and not self.base.is_directory(path):
             self.found.scripts.setdefault(path, check)
 
-    def _run_files(self, place: str, check: str) -> None:
+    def _read_run_files(self, directory: str, check: str) -> None:
         """Read files that a tool reads automatically, for their words. Other rules protect their names."""
         for name, tool in RUN_FILES.items():
-            path = joined(place, name)
+            path = joined(directory, name)
             if tool in self.found.words and path not in self._read:
                 self._read.add(path)
                 if content := self.base.read(path):
-                    self._text(content, place, check)
+                    self._read_text(content, directory, check)
         for name in ("package.json", "composer.json"):
-            self._manifest(joined(place, name), check)
+            self._read_manifest(joined(directory, name), check)
 
-    def _manifest(self, path: str, check: str) -> None:
+    def _read_manifest(self, path: str, check: str) -> None:
         if path not in self._manifests:
             self._manifests[path] = self.base.read(path) or ""
         for name, text in used_scripts(self._manifests[path], self.found.words).items():
             if (path, name) not in self._scripts:
                 self._scripts.add((path, name))
-                self._text(text, path.rpartition("/")[0], check)
+                self._read_text(text, path.rpartition("/")[0], check)
 
-    def _directory(self, word: str, here: str) -> str:
+    def _find_directory(self, word: str, start: str) -> str:
         if word.startswith(("/", "-")) or len(word) > 200:
             return ""
-        place = joined(here, word)
-        return place if place and self.base.is_directory(place) else ""
+        path = joined(start, word)
+        return path if path and self.base.is_directory(path) else ""
 
-    def _places(self, one: NamedFile, around: list[str]) -> Iterator[str]:
+    def _possible_paths(self, one: NamedFile, directories: list[str]) -> Iterator[str]:
         if one.how in ("module", "plugin"):
             dotted = one.word.replace(".", "/")
             ends = (".py", "/__main__.py", "/__init__.py")
@@ -218,7 +221,7 @@ class _ScriptWalk:
             words = [one.word]
         for word in words:
             if word and not word.startswith(("/", "-", "$", "~")) and "\0" not in word:
-                yield from dict.fromkeys(path for place in ("", *around) if (path := joined(place, word)))
+                yield from dict.fromkeys(path for directory in ("", *directories) if (path := joined(directory, word)))
 
 
 def judges(path: str, content: str, one: NamedFile) -> bool:
@@ -228,11 +231,11 @@ def judges(path: str, content: str, one: NamedFile) -> bool:
     *directories, name = path.split("/")
     if one.how == "program" and (name.endswith(SHELL_SUFFIXES) or _has_shell(content)):
         return True
-    is_named = bool(NAMED_AFTER_TESTS.search(name)) or not PLACES.isdisjoint(directories)
+    is_named = bool(NAMED_AFTER_TESTS.search(name)) or not SCRIPT_DIRECTORIES.isdisjoint(directories)
     return is_named or bool(STARTS_TESTS.search(content)) or any(ARGUMENT.fullmatch(word) for word in one.arguments[:2])
 
 
-def _forms(word: str) -> Iterator[str]:
+def _possible_files(word: str) -> Iterator[str]:
     """Yield the word as a path; for a dotted name also the module, or the module with the class or function."""
     yield word
     parts = word.split(".")
@@ -245,10 +248,10 @@ def _has_shell(content: str) -> bool:
     return first.startswith("#!") and bool(re.search(r"\b(?:ba|da|z|k|a)?sh\b", first))
 
 
-def joined(place: str, word: str) -> str:
+def joined(directory: str, word: str) -> str:
     """Return a path below the root; empty if it leads out of the root."""
     parts: list[str] = []
-    for part in (*place.split("/"), *word.split("/")):
+    for part in (*directory.split("/"), *word.split("/")):
         if part == "..":
             if not parts:
                 return ""

@@ -12,7 +12,7 @@ from donewhen.judge.protect.contents.table_merge import MISSING, Side, strings, 
 from donewhen.judge.protect.names.judging_tools import TOOLS, normal
 
 NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
-PLACES = (
+SOURCE_KEYS = (
     "path",
     "git",
     "url",
@@ -27,7 +27,7 @@ PLACES = (
     "subdirectory",
 )
 """Keys of a dependency table that state its source. `workspace` means another member of the project."""
-ELSEWHERE = re.compile(
+LOCATION = re.compile(
     r"(?:file|link|portal|patch|npm|git|github|gitlab|bitbucket|gist|https?|git\+\w+|exec|jsr|catalog|workspace):|[.~]?/|[\w.-]+/[\w.-]+"
 )
 """Matches a value in package.json that is a location and not a version."""
@@ -38,11 +38,11 @@ def requirements(old: object, new: object, known: Collection[str] = ()) -> Side:
     before, after = _texts(old), _texts(new)
     if before is None or after is None:
         return Side.JUDGE
-    places = {_name(line): _place(line) for line in before}
+    sources = {_name(line): _source(line) for line in before}
     for line in after:
         name = _name(line)
-        guarded = name in places or name in TOOLS or name in known
-        if guarded and _place(line) and _place(line) != places.get(name, ""):
+        is_guarded = name in sources or name in TOOLS or name in known
+        if is_guarded and _source(line) and _source(line) != sources.get(name, ""):
             return Side.JUDGE
     return Side.PRODUCT
 
@@ -65,7 +65,7 @@ def _name(line: str) -> str:
     return normal(found[1]) if found else line
 
 
-def _place(line: str) -> str:
+def _source(line: str) -> str:
     if NAME.match(line) is None or "://" in line.partition("@")[0]:
         return line  # a bare path or address
     return line.partition("@")[2].partition(";")[0].strip()
@@ -75,10 +75,10 @@ def entry(name: str, old: object, new: object, known: Collection[str] = ()) -> S
     """Return the side of one entry in a dependency table (Cargo, Poetry, PDM): a version, or a table with one."""
     if new is MISSING:
         return Side.PRODUCT
-    guarded = old is not MISSING or name in TOOLS or normal(name) in TOOLS or normal(name) in known
-    swapped = guarded and any(table(new).get(key) != table(old).get(key) for key in PLACES)
+    is_guarded = old is not MISSING or name in TOOLS or normal(name) in TOOLS or normal(name) in known
+    is_redirected = is_guarded and any(table(new).get(key) != table(old).get(key) for key in SOURCE_KEYS)
     many = isinstance(new, list)  # Poetry accepts several, one per environment
-    return Side.JUDGE if swapped or (many and guarded) else Side.PRODUCT
+    return Side.JUDGE if is_redirected or (many and is_guarded) else Side.PRODUCT
 
 
 def version(name: str, old: object, new: object) -> Side:
@@ -87,8 +87,8 @@ def version(name: str, old: object, new: object) -> Side:
         return Side.PRODUCT
     if not isinstance(new, str):
         return Side.JUDGE
-    guarded = old is not MISSING or name in TOOLS
-    return Side.JUDGE if guarded and ELSEWHERE.match(new) else Side.PRODUCT
+    is_guarded = old is not MISSING or name in TOOLS
+    return Side.JUDGE if is_guarded and LOCATION.match(new) else Side.PRODUCT
 
 
 def more_members(old: object, new: object) -> Side:

@@ -8,15 +8,15 @@ import configparser
 import re
 from collections.abc import Collection, Iterator
 
+from donewhen.judge.protect.contents.accepted_part import ALL, NOTHING, AcceptedPart, FileUnreadable, lines
 from donewhen.judge.protect.contents.pyproject import is_product_section
-from donewhen.judge.protect.contents.taken import ALL, WHOLE, FileUnreadable, PartialTake, lines
 from donewhen.judge.protect.names.judging_tools import TOOLS, is_plugin_group
 
 HEADER = re.compile(r"\[(?P<name>[^\]]+)\]\s*(?:[#;].*)?")
 ENTRY_POINTS = "options.entry_points"
 
 
-def setup_cfg(base: str, candidate: str, words: Collection[str]) -> PartialTake:
+def setup_cfg(base: str, candidate: str, words: Collection[str]) -> AcceptedPart:
     old, new = _sections(base), _sections(candidate)
     before, after = _parsed(base), _parsed(candidate)
     changed = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
@@ -27,8 +27,8 @@ def setup_cfg(base: str, candidate: str, words: Collection[str]) -> PartialTake:
     result = "".join((old if name in reverted else new).get(name, "") for name in order)
     expected = {name: (before if name in reverted else after).get(name) for name in order if name}
     if _parsed(result) != {name: values for name, values in expected.items() if values is not None}:
-        return WHOLE
-    return PartialTake(result.encode(), tuple(reverted))
+        return NOTHING
+    return AcceptedPart(result.encode(), tuple(reverted))
 
 
 def _is_product(
@@ -76,7 +76,7 @@ def _parsed(text: str) -> dict[str, dict[str, str]]:
 PRODUCT_DIRECTIVES = ("module", "go", "require", "retract")
 
 
-def go_mod(base: str, candidate: str, words: Collection[str]) -> PartialTake:
+def go_mod(base: str, candidate: str, words: Collection[str]) -> AcceptedPart:
     del words
     old, new = list(_directives(base)), list(_directives(candidate))
     kept = [text for directive, text in old if directive not in PRODUCT_DIRECTIVES]
@@ -85,7 +85,7 @@ def go_mod(base: str, candidate: str, words: Collection[str]) -> PartialTake:
         return ALL
     product = [text for directive, text in new if directive in PRODUCT_DIRECTIVES]
     parts = sorted({*kept} ^ {*asked}) or ["order of directives"]
-    return PartialTake(("\n".join((*product, *kept)) + "\n").encode(), tuple(parts))
+    return AcceptedPart(("\n".join((*product, *kept)) + "\n").encode(), tuple(parts))
 
 
 def _directives(text: str) -> Iterator[tuple[str, str]]:
@@ -117,14 +117,14 @@ GEM = re.compile(
 PLAIN = re.compile(r"""\s*+(?:\#.*|(?:ruby\s++["'][\d.~>= ]++["']|group\s++(?>(?::\w++[\s,]*+)+)(?:do)?|end)?\s*+)""")
 
 
-def gemfile(base: str, candidate: str, words: Collection[str]) -> PartialTake:
+def gemfile(base: str, candidate: str, words: Collection[str]) -> AcceptedPart:
     """Accept a Gemfile only if plain declarations of gems differ. It is Ruby code that runs when the runner starts."""
     del words
     old, new = lines(base), lines(candidate)
     changed = set(old) ^ set(new)
     if all(PLAIN.fullmatch(line) or _is_plain_gem(line) for line in changed) and _blocks(new) == _blocks(old):
         return ALL
-    return WHOLE
+    return NOTHING
 
 
 def _is_plain_gem(line: str) -> bool:

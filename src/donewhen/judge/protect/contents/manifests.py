@@ -15,49 +15,49 @@ from typing import cast
 
 from donewhen.judge.protect.base_files import LARGEST
 from donewhen.judge.protect.contents import cargo, package_json, pyproject
+from donewhen.judge.protect.contents.accepted_part import NOTHING, AcceptedPart, FileUnreadable
 from donewhen.judge.protect.contents.line_files import gemfile, go_mod, setup_cfg
 from donewhen.judge.protect.contents.markup import project_file
 from donewhen.judge.protect.contents.table_merge import MISSING, MergedTable, Path, Policy, Table, applied, merged, same
-from donewhen.judge.protect.contents.taken import WHOLE, FileUnreadable, PartialTake
 from donewhen.toml import BadToml, parse_toml
 
 Words = Collection[str]
-Reader = Callable[[str, str, Words], PartialTake]
+Reader = Callable[[str, str, Words], AcceptedPart]
 INDENT = re.compile(r"\n([ \t]+)\S")
 
 
-def taken(path: str, base: bytes | None, candidate: bytes | None, words: Words) -> PartialTake:
+def accepted_part(path: str, base: bytes | None, candidate: bytes | None, words: Words) -> AcceptedPart:
     """Return how much of a changed manifest is accepted. None stands for a missing file."""
     name = path.rpartition("/")[2]
     reader = READERS.get(name) or (project_file if name.endswith((".csproj", ".fsproj", ".vbproj")) else None)
     if reader is None or max(len(base or b""), len(candidate or b"")) > LARGEST:
-        return WHOLE
+        return NOTHING
     try:
         found = reader((base or b"").decode(), (candidate or b"").decode(), words)
     except (UnicodeDecodeError, FileUnreadable, RecursionError):
-        return WHOLE
+        return NOTHING
     if candidate is None and not found.is_all:
-        return WHOLE  # a manifest that is needed is not deleted in part
+        return NOTHING  # a manifest that is needed is not deleted in part
     return found
 
 
-def _cargo(base: str, candidate: str, words: Words) -> PartialTake:
+def _cargo(base: str, candidate: str, words: Words) -> AcceptedPart:
     del words
     return _toml(base, candidate, lambda _: cargo.policy)
 
 
-def _toml(base: str, candidate: str, policy: Callable[[Table], Policy]) -> PartialTake:
+def _toml(base: str, candidate: str, policy: Callable[[Table], Policy]) -> AcceptedPart:
     old, new = _read_toml(base), _read_toml(candidate)
     found = merged(old, new, policy(old))
     if not found.reverted:
-        return PartialTake()
-    expected = applied(old, found.taken)
+        return AcceptedPart()
+    expected = applied(old, found.accepted)
     if same(expected, old):
-        return PartialTake(base.encode(), found.reverted)
+        return AcceptedPart(base.encode(), found.reverted)
     text = _write_toml(base, candidate, found)
     if not same(_read_toml(text), expected):
-        return WHOLE
-    return PartialTake(text.encode(), found.reverted)
+        return NOTHING
+    return AcceptedPart(text.encode(), found.reverted)
 
 
 def _read_toml(text: str) -> Table:
@@ -74,7 +74,7 @@ def _write_toml(base: str, candidate: str, found: MergedTable) -> str:
 
     try:
         document, other = tomlkit.parse(base), tomlkit.parse(candidate)
-        for path, value in found.taken:
+        for path, value in found.accepted:
             item = MISSING if value is MISSING else _item(cast("dict[str, object]", other), path)
             _put(cast("dict[str, object]", document), path, item, tomlkit.table)
         return tomlkit.dumps(document)
@@ -101,18 +101,18 @@ def _put(document: dict[str, object], path: Path, item: object, new_table: Calla
         del document[path[-1]]
 
 
-def _json(base: str, candidate: str, policy: Callable[[Table], Policy]) -> PartialTake:
+def _json(base: str, candidate: str, policy: Callable[[Table], Policy]) -> AcceptedPart:
     old, new = _read_json(base), _read_json(candidate)
     found = merged(old, new, policy(old))
     if not found.reverted:
-        return PartialTake()
-    result = applied(old, found.taken)
+        return AcceptedPart()
+    result = applied(old, found.accepted)
     if same(result, old):
-        return PartialTake(base.encode(), found.reverted)
+        return AcceptedPart(base.encode(), found.reverted)
     indent = INDENT.search(base or candidate)
     text = json.dumps(result, indent=indent[1] if indent else None, ensure_ascii=False)
     end = "\n" if (base or candidate).endswith("\n") else ""
-    return PartialTake((text + end).encode("utf-8", "surrogatepass"), found.reverted)
+    return AcceptedPart((text + end).encode("utf-8", "surrogatepass"), found.reverted)
 
 
 def _read_json(text: str) -> Table:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from xml.etree import ElementTree
 
-from donewhen.judge.protect.contents.taken import ALL, FileUnreadable, PartialTake
+from donewhen.judge.protect.contents.accepted_part import ALL, AcceptedPart, FileUnreadable
 from donewhen.judge.protect.names.judging_tools import TOOLS
 from donewhen.judge.protect.names.word_set import listed
 
@@ -20,18 +20,20 @@ PRODUCT = listed("""
     """)
 BUILDING = frozenset({"build", "profiles", "properties", "reporting", "repositories", "pluginRepositories", "Target"})
 """Elements in which nothing is product."""
-PLACE = re.compile(r"<systemPath|<scope>\s*system|HintPath", re.IGNORECASE)
+LOCAL_FILE = re.compile(r"<systemPath|<scope>\s*system|HintPath", re.IGNORECASE)
 
 
-def project_file(base: str, candidate: str, words: Collection[str]) -> PartialTake:
+def project_file(base: str, candidate: str, words: Collection[str]) -> AcceptedPart:
     del words
     if not base.strip():
         return ALL  # a new file affects nothing that existed
     old, new = _shape(_root(base)), _shape(_root(candidate))
-    fine = (
-        old == new and bool(PLACE.search(candidate)) <= bool(PLACE.search(base)) and _tools(base) <= _tools(candidate)
+    is_accepted = (
+        old == new
+        and bool(LOCAL_FILE.search(candidate)) <= bool(LOCAL_FILE.search(base))
+        and _tools(base) <= _tools(candidate)
     )
-    return ALL if fine else PartialTake(none=True)
+    return ALL if is_accepted else AcceptedPart(none=True)
 
 
 def _root(text: str) -> ElementTree.Element:

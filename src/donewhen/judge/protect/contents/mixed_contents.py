@@ -7,7 +7,7 @@ test_*.py        a new one that names plugins loads them into every test of a ru
 *.rs             the tests inside are restored
 manifests        examined key by key
 
-A new test file may be too large for memory. `look_in_pieces` returns how it is read then.
+A new test file may be too large for memory. `large_file_rule` returns how it is read then.
 """
 
 import ast
@@ -18,33 +18,33 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from donewhen.judge.protect.contents import manifests, rust_tests
-from donewhen.judge.protect.contents.taken import ALL, WHOLE, FileUnreadable, PartialTake, lines
+from donewhen.judge.protect.contents.accepted_part import ALL, NOTHING, AcceptedPart, FileUnreadable, lines
 
 CONTENT_ATTRIBUTES = re.compile(
     r"(?:^|\s)[-!]?(?:text|eol|crlf|ident|filter|working-tree-encoding|binary)(?:[=\s]|$)|^\s*\[attr\]"
 )
 TEST_MAIN = re.compile(r"\bTestMain\b")
-REACHING = re.compile(
+REACHES_OUT = re.compile(
     r"\b(?:globals|vars|locals|exec|eval|compile|__import__)\s*\(|(?<!\.)\bsetattr\s*\(|\bsys\s*\.\s*(?:modules|path|meta_path)"
     r"|\b__dict__\b|\b_pytest\b|\bpluginmanager\b|\bbuiltins\b|\bimportlib\b|\bctypes\b|\bgc\b"
 )
 """Not needed in a conftest with fixtures, but needed in one that manipulates other tests."""
 PLUGINS = "pytest_plugins"
-LookInPieces = Callable[[Path, int], bool]
+LargeFileRule = Callable[[Path, int], bool]
 PIECE = 1 << 20
 OVERLAP = 64
 """Number of characters that two pieces share. It is more than the longest name that is searched."""
 
 
-def taken(path: str, base: bytes | None, candidate: bytes | None, words: Collection[str]) -> PartialTake:
+def accepted_part(path: str, base: bytes | None, candidate: bytes | None, words: Collection[str]) -> AcceptedPart:
     """Return how much of a file is accepted. None stands for a missing file."""
     name = path.rpartition("/")[2]
     if name.endswith(".rs"):
-        return rust_tests.taken(base, candidate)
-    for end, look in LOOKS.items():
+        return rust_tests.accepted_part(base, candidate)
+    for end, rule in CONTENT_RULES.items():
         if f"/{name}".endswith(end):
-            return ALL if look(base or b"", candidate or b"") else WHOLE
-    return manifests.taken(path, base, candidate, words)
+            return ALL if rule(base or b"", candidate or b"") else NOTHING
+    return manifests.accepted_part(path, base, candidate, words)
 
 
 def _holds_fixtures_only(base: bytes, candidate: bytes) -> bool:
@@ -54,7 +54,7 @@ def _holds_fixtures_only(base: bytes, candidate: bytes) -> bool:
         tree = ast.parse(text)
     except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return not REACHING.search(text) and not any(_is_hook(node) for node in ast.walk(tree))
+    return not REACHES_OUT.search(text) and not any(_is_hook(node) for node in ast.walk(tree))
 
 
 def _is_hook(node: ast.AST) -> bool:
@@ -119,12 +119,12 @@ def _first_lines(text: str, number: int) -> str:
     return "\n".join(text.split("\n", number)[:number])
 
 
-def look_in_pieces(path: str) -> LookInPieces | None:
+def large_file_rule(path: str) -> LargeFileRule | None:
     """Return the function that examines a new test file that is too large for memory; None for any other file."""
     name = path.rpartition("/")[2]
     if name == "conftest.py":
         return None
-    return next((look for end, look in IN_PIECES.items() if name.endswith(end)), None)
+    return next((rule for end, rule in LARGE_FILE_RULES.items() if name.endswith(end)), None)
 
 
 def _large_leaves_tests_alone(content: Path, piece: int) -> bool:
@@ -157,13 +157,13 @@ def _pieces(content: Path, size: int) -> Iterator[str]:
     yield f"{kept}\n"
 
 
-LOOKS: dict[str, Callable[[bytes, bytes], bool]] = {
+CONTENT_RULES: dict[str, Callable[[bytes, bytes], bool]] = {
     "/conftest.py": _holds_fixtures_only,
     "_test.go": _leaves_tests_alone,
     "/.gitattributes": _leaves_content_alone,
     ".py": _loads_no_plugins,
 }
-IN_PIECES: dict[str, LookInPieces] = {
+LARGE_FILE_RULES: dict[str, LargeFileRule] = {
     "_test.go": _large_leaves_tests_alone,
     ".py": _large_loads_no_plugins,
 }

@@ -31,7 +31,7 @@ COMPOSER = listed(
 
 
 def node(words: Collection[str], base: Table) -> Policy:
-    running = _running(words, base)
+    script_words = _script_words(words, base)
 
     def side(path: Path, old: object, new: object) -> Side:
         match path:
@@ -40,7 +40,7 @@ def node(words: Collection[str], base: Table) -> Policy:
             case ("scripts" | "bin",):
                 return Side.INSIDE
             case ("scripts", name):
-                return Side.JUDGE if is_used(name, running) else Side.PRODUCT
+                return Side.JUDGE if is_used(name, script_words) else Side.PRODUCT
             case ("bin", name):
                 return Side.JUDGE if name in TOOLS else Side.PRODUCT
             case (kind,) if kind in NODE_DEPENDENCIES:
@@ -60,14 +60,14 @@ def node(words: Collection[str], base: Table) -> Policy:
 
 
 def composer(words: Collection[str], base: Table) -> Policy:
-    running = _running(words, base)
+    script_words = _script_words(words, base)
 
     def side(path: Path, old: object, new: object) -> Side:
         match path:
             case ("scripts" | "require" | "require-dev" | "scripts-descriptions",):
                 return Side.INSIDE
             case ("scripts", name):
-                return Side.JUDGE if is_used(name, running) else Side.PRODUCT
+                return Side.JUDGE if is_used(name, script_words) else Side.PRODUCT
             case ("require" | "require-dev", name):
                 return dependencies.version(name, old, new)
             case ("bin",) | ("scripts-descriptions", _):
@@ -80,7 +80,7 @@ def composer(words: Collection[str], base: Table) -> Policy:
     return side
 
 
-def _running(words: Collection[str], base: Table) -> set[str]:
+def _script_words(words: Collection[str], base: Table) -> set[str]:
     """Return the words that name scripts which run: words of the checks and of the scripts of the base that they reach.
 
     Scripts that only the candidate's version of a used script would call do not run, since that version is not

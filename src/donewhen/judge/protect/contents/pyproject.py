@@ -172,8 +172,8 @@ def _uv(path: Path, old: object, new: object, known: Collection[str]) -> Side:
         case ("dev-dependencies",):
             return dependencies.requirements(old, new, known)
         case ("sources", name):
-            guarded = old is not MISSING or normal(name) in known or normal(name) in TOOLS
-            return Side.JUDGE if guarded else Side.PRODUCT
+            is_guarded = old is not MISSING or normal(name) in known or normal(name) in TOOLS
+            return Side.JUDGE if is_guarded else Side.PRODUCT
         case ("workspace", "members"):
             return dependencies.more_members(old, new)
         case ("package" | "required-version" | "build-backend",):

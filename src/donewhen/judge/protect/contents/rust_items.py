@@ -7,7 +7,7 @@ followed is rejected with FileUnreadable; nothing is guessed.
 import re
 from collections.abc import Iterator
 
-from donewhen.judge.protect.contents.taken import FileUnreadable
+from donewhen.judge.protect.contents.accepted_part import FileUnreadable
 from donewhen.records import frozen
 
 OPAQUE = re.compile(
@@ -112,7 +112,7 @@ def _item(source: str, mask: str, start: int, end: int) -> RustItem:
         at = _skip_space(mask, _closing(mask, match.end() - 1, end) + 1, end)
     head = at
     kind = name = ""
-    opens = min((place for sign in "{;" if (place := mask.find(sign, head, end)) >= 0), default=end)
+    opens = min((index for sign in "{;" if (index := mask.find(sign, head, end)) >= 0), default=end)
     keyword = KEYWORD.search(mask, head, opens)
     if keyword:
         kind = (
@@ -154,13 +154,13 @@ def _end(mask: str, at: int, end: int, kind: str) -> tuple[int, tuple[int, int] 
 def _closing(mask: str, at: int, end: int) -> int:
     """Return the index at which the bracket that opens here is closed."""
     expected: list[str] = []
-    for place in range(at, end):
-        character = mask[place]
+    for index in range(at, end):
+        character = mask[index]
         if character in OPEN:
             expected.append(CLOSE[OPEN.index(character)])
         elif character in CLOSE:
             if expected.pop() != character:
                 raise FileUnreadable
             if not expected:
-                return place
+                return index
     raise FileUnreadable

@@ -7,15 +7,15 @@ followed, the whole file is restored from the base.
 import re
 from collections import Counter
 
+from donewhen.judge.protect.contents.accepted_part import ALL, NOTHING, AcceptedPart, FileUnreadable
 from donewhen.judge.protect.contents.rust_items import RustItem, items, masked
-from donewhen.judge.protect.contents.taken import ALL, WHOLE, FileUnreadable, PartialTake
 from donewhen.judge.protect.names.mixed_files import holds_tests
 
 NOT_TEST = re.compile(r"\bnot\s*\(\s*test\s*\)")
 COMPILES_OUT = re.compile(r"#!\s*\[\s*cfg")
 
 
-def taken(base: bytes | None, candidate: bytes | None) -> PartialTake:
+def accepted_part(base: bytes | None, candidate: bytes | None) -> AcceptedPart:
     """Return how much of a changed source is accepted."""
     if base is None or candidate is None:
         return ALL
@@ -25,17 +25,17 @@ def taken(base: bytes | None, candidate: bytes | None) -> PartialTake:
             return ALL
         return _merged(old, new)
     except (UnicodeDecodeError, FileUnreadable, IndexError, RecursionError):
-        return WHOLE
+        return NOTHING
 
 
-def _merged(old: str, new: str) -> PartialTake:
+def _merged(old: str, new: str) -> AcceptedPart:
     level = _Level(old, masked(old), new, masked(new))
     changes = level.changes((0, len(old)), (0, len(new)), "")
     if not changes:
         return ALL
     for start, end, text, _ in sorted(changes, key=lambda change: change[:2], reverse=True):
         new = new[:start] + text + new[end:]
-    return PartialTake(new.encode(), tuple(dict.fromkeys(part for *_, part in changes)))
+    return AcceptedPart(new.encode(), tuple(dict.fromkeys(part for *_, part in changes)))
 
 
 Span = tuple[int, int]
@@ -63,7 +63,7 @@ class _Level:
                 if other is None:
                     missing.append((item.text(self.old), label))
                 else:
-                    found += self._restored(item, other, label)
+                    found += self._restore_test(item, other, label)
             elif item.body and other and other.body:
                 found += self.changes(item.body, other.body, f"{label}::")
         end = new_span[1]
@@ -82,7 +82,7 @@ class _Level:
             if item.kind == "inner attribute" and COMPILES_OUT.match(item.name) and item.name not in known
         ]
 
-    def _restored(self, item: RustItem, other: RustItem, label: str) -> list[Replacement]:
+    def _restore_test(self, item: RustItem, other: RustItem, label: str) -> list[Replacement]:
         text = item.text(self.old)
         if other.text(self.new) == text:
             return []
@@ -91,23 +91,23 @@ class _Level:
         inner = _by_key(items(self.old, self.old_mask, *item.body))
         added = _by_key(items(self.new, self.new_mask, *other.body))
         changed = [key for key, one in inner.items() if not self._is_kept(one, added.get(key))]
-        fresh = [one for key, one in added.items() if key not in inner]
+        new_items = [one for key, one in added.items() if key not in inner]
         last = max((added[key].start for key in inner if key in added), default=0)
-        harmless = not any(_reaches(one, last) for one in fresh)
+        harmless = not any(_affects_others(one, last) for one in new_items)
         if not changed and harmless and item.attributes.split() == other.attributes.split():
             return []
         label = f"{label}::{changed[0][1]}" if len(changed) == 1 else label
-        return [(other.start, other.end, self._with(item, fresh), label)]
+        return [(other.start, other.end, self._with_new_items(item, new_items), label)]
 
     def _is_kept(self, one: RustItem, other: RustItem | None) -> bool:
         return other is not None and one.text(self.old) == other.text(self.new)
 
-    def _with(self, item: RustItem, fresh: list[RustItem]) -> str:
+    def _with_new_items(self, item: RustItem, new_items: list[RustItem]) -> str:
         """Return the module of the base with new items of the candidate at its end, where their macros affect no old
         item.
         """
         assert item.body is not None
-        more = "".join(f"\n    {one.text(self.new)}\n" for one in fresh if one.kind != "inner attribute")
+        more = "".join(f"\n    {one.text(self.new)}\n" for one in new_items if one.kind != "inner attribute")
         if not more:
             return item.text(self.old)
         close = item.body[1]
@@ -118,7 +118,7 @@ def is_test_item(item: RustItem) -> bool:
     return holds_tests(NOT_TEST.sub("", item.attributes))
 
 
-def _reaches(item: RustItem, last: int) -> bool:
+def _affects_others(item: RustItem, last: int) -> bool:
     """Return True if a new item affects others: an attribute of the module, or a macro before an old item."""
     return item.kind == "inner attribute" or (item.kind == "macro_rules" and item.start < last)
 

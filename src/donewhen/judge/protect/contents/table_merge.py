@@ -37,21 +37,21 @@ Either value may be MISSING.
 
 @frozen
 class MergedTable:
-    taken: tuple[tuple[Path, object], ...]
+    accepted: tuple[tuple[Path, object], ...]
     """Changes to the base: a path with its new value, or MISSING if the key is removed."""
     reverted: tuple[str, ...]
     """Keys that are restored from the base, dotted."""
 
 
 def merged(base: Table, candidate: Table, policy: Policy) -> MergedTable:
-    taken: list[tuple[Path, object]] = []
+    accepted: list[tuple[Path, object]] = []
     reverted: list[str] = []
     for path, old, new, side in _differences(base, candidate, policy, ()):
         if side is Side.PRODUCT:
-            taken.append((path, new))
+            accepted.append((path, new))
         else:
             reverted += map(dotted, _leaves(path, old, new))
-    return MergedTable(tuple(taken), tuple(reverted))
+    return MergedTable(tuple(accepted), tuple(reverted))
 
 
 def _differences(
@@ -82,10 +82,10 @@ def _leaves(path: Path, old: object, new: object) -> Iterator[Path]:
             yield from _leaves((*path, key), before.get(key, MISSING), after.get(key, MISSING))
 
 
-def applied(base: Table, taken: tuple[tuple[Path, object], ...]) -> dict[str, object]:
+def applied(base: Table, accepted: tuple[tuple[Path, object], ...]) -> dict[str, object]:
     """Return the base with the changes applied. A new table that would stay empty is not created."""
     result = copied(base)
-    for path, value in taken:
+    for path, value in accepted:
         put(result, path, value)
     return result
 

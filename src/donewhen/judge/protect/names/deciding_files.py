@@ -109,7 +109,7 @@ class DecidingName:
     """A name that decides something: the reason, and the directory that it affects."""
 
     reason: str
-    governs: str
+    directory: str
     family: tuple[str, ...] = ()
     """Names of the same tool. If not empty, a new file counts only if the base has one there or above.
 
@@ -146,7 +146,7 @@ class NameTable:
         parts = path.split("/")
         for at in range(len(parts)):
             if found := self._at(parts, at):
-                return replace(found, governs="/".join(parts[:at]))
+                return replace(found, directory="/".join(parts[:at]))
         return None
 
     def _at(self, parts: list[str], at: int) -> DecidingName | None:
@@ -155,10 +155,11 @@ class NameTable:
             if found:
                 return found
         last = at == len(parts) - 1
-        return next((entry for wild, whole, entry in self._wild if (whole or last) and _fits(parts[at], wild)), None)
+        fitting = (entry for wild, whole, entry in self._wild if (whole or last) and _matches_wildcard(parts[at], wild))
+        return next(fitting, None)
 
 
-def _fits(name: str, wild: list[str]) -> bool:
+def _matches_wildcard(name: str, wild: list[str]) -> bool:
     """Return True if a name has these parts in this order, the first at its start and the last at its end."""
     first, *middle, last = wild
     if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):

@@ -25,7 +25,7 @@ def is_manifest(path: str) -> bool:
     return name in MANIFESTS or name.endswith((".csproj", ".fsproj", ".vbproj"))
 
 
-def looks_at(path: str, exists: bool, in_old_directory: bool, is_test: bool) -> bool:
+def needs_examination(path: str, exists: bool, in_old_directory: bool, is_test: bool) -> bool:
     """Return True if the content of a changed file must be examined. Most files are ordinary by name."""
     name = path.rpartition("/")[2]
     if name == "conftest.py":

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from donewhen.judge.contract import Contract
 from donewhen.judge.protect.base_files import BaseFiles
-from donewhen.judge.protect.commands.scripts_run import executed
+from donewhen.judge.protect.commands.scripts_run import find_scripts_run
 from donewhen.judge.protect.names import globs
 from donewhen.judge.protect.names.deciding_files import DecidingName, Names
 from donewhen.judge.protect.names.mixed_files import holds_tests, is_manifest
@@ -28,23 +28,24 @@ class Guard:
     def __init__(self, contract: Contract, base_files: Root) -> None:
         self.contract = contract
         self.base = BaseFiles(base_files)
-        self.executed = executed(contract.checks, self.base)
-        self.names = Names(self.executed.words)
-        self.suite = Suite(self.base, self.executed)
-        self.instead = ShadowFiles(self.base, self.executed, self.suite)
+        self.scripts_run = find_scripts_run(contract.checks, self.base)
+        self.names = Names(self.scripts_run.words)
+        self.suite = Suite(self.base, self.scripts_run)
+        self.shadow_files = ShadowFiles(self.base, self.scripts_run, self.suite)
         for pattern in (*contract.editable, *contract.protect):
             globs.compiled(pattern)  # an invalid pattern is rejected now
 
     def protects(self, path: str) -> str:
         """Return why a check may not write to a path while it runs; empty if it may. Caches are always allowed."""
         exists = self.base.has(path)
-        if not self.decided(path) and (self.names.installed(path) or self.names.binary(path) or self._built(path)):
+        is_cache = self.names.installed(path) or self.names.binary(path) or self._build_cache_reason(path)
+        if is_cache and not self.contract_reason(path):
             return ""
         if reason := self.reason(path, exists):
             return reason
         if self.is_editable(path):
             return ""
-        if is_manifest(path) and self.is_old(path):
+        if is_manifest(path) and self.is_in_old_directory(path):
             return "configures the checks"
         if exists and path.endswith(".rs") and holds_tests(self.base.read(path) or ""):
             return "contains tests"
@@ -52,11 +53,11 @@ class Guard:
 
     def reason(self, path: str, exists: bool) -> str:
         """Return why a change of this path is not graded; empty if it is graded, or if its content decides."""
-        if reason := self.decided(path):
+        if reason := self.contract_reason(path):
             return reason
-        return "" if self.is_editable(path) else self.by_default(path, exists)
+        return "" if self.is_editable(path) else self.default_reason(path, exists)
 
-    def decided(self, path: str) -> str:
+    def contract_reason(self, path: str) -> str:
         """Return why the contract itself protects a path; empty if it does not."""
         if path.rpartition("/")[2] == CONTRACT_FILE:
             return "is the contract"
@@ -66,51 +67,51 @@ class Guard:
     def is_editable(self, path: str) -> bool:
         return bool(globs.first_match(self.contract.editable, path))
 
-    def is_old(self, path: str) -> bool:
+    def is_in_old_directory(self, path: str) -> bool:
         """Return True if the base has the directory of a path, so that a file there may affect existing files."""
         return self.base.is_directory(path.rpartition("/")[0])
 
-    def by_default(self, path: str, exists: bool) -> str:
+    def default_reason(self, path: str, exists: bool) -> str:
         """Return why a path is protected by default, without a pattern in the contract.
 
         An engine sees the reason, so it must not name a held-out check.
         """
-        if reason := self.names.installed(path) or self._built(path):
+        if reason := self.names.installed(path) or self._build_cache_reason(path):
             return reason
         if exists and self.suite.is_test(path):
             return "is an existing test"
-        if path.rpartition("/")[2] == "conftest.py" and (exists or self.is_old(path)):
+        if path.rpartition("/")[2] == "conftest.py" and (exists or self.is_in_old_directory(path)):
             return "configures the tests"
         deciding = self.names.deciding(path)
-        if deciding and (exists or self._counts(deciding)):
+        if deciding and (exists or self._affects_base(deciding)):
             return deciding.reason
-        if path in self.executed.scripts:
-            name = self.executed.scripts[path]
+        if path in self.scripts_run.scripts:
+            name = self.scripts_run.scripts[path]
             is_held_out = any(check.held_out for check in self.contract.checks if check.name == name)
             return "a check runs it" if is_held_out else f"check {name!r} runs it"
-        if path in self.suite.named:
-            return self.suite.named[path]
-        return "" if exists else self._wins(path)
+        if path in self.suite.named_files:
+            return self.suite.named_files[path]
+        return "" if exists else self._shadow_reason(path)
 
-    def _counts(self, deciding: DecidingName) -> bool:
+    def _affects_base(self, deciding: DecidingName) -> bool:
         """Return True if a new file with such a name affects files that the base has."""
-        if not self.base.is_directory(deciding.governs):
+        if not self.base.is_directory(deciding.directory):
             return False
-        return not deciding.family or not self.is_first(deciding.governs, deciding.family)
+        return not deciding.family or not self.is_first(deciding.directory, deciding.family)
 
-    def is_first(self, place: str, names: Iterable[str]) -> bool:
+    def is_first(self, directory: str, names: Iterable[str]) -> bool:
         """Return True if the base has none of these names in a directory or above it."""
-        parts = place.split("/") if place else []
+        parts = directory.split("/") if directory else []
         above = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
-        return not any(self.base.has(os.path.join(directory, name)) for directory in above for name in names)
+        return not any(self.base.has(os.path.join(above_or_here, name)) for above_or_here in above for name in names)
 
-    def _wins(self, path: str) -> str:
+    def _shadow_reason(self, path: str) -> str:
         """Return why a new path would be used instead of a file that counts."""
         if reason := self.names.binary(path):
             return reason
-        return self.instead.reason(path)
+        return self.shadow_files.reason(path)
 
-    def _built(self, path: str) -> str:
+    def _build_cache_reason(self, path: str) -> str:
         parts = path.split("/")
         for at, part in enumerate(parts):
             markers = BUILT.get(part, ())

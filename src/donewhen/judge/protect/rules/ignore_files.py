@@ -7,31 +7,31 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from donewhen.judge.protect.base_files import BaseFiles
-from donewhen.judge.protect.contents.taken import FileUnreadable, lines
+from donewhen.judge.protect.contents.accepted_part import FileUnreadable, lines
 from donewhen.judge.protect.names.word_set import listed
 
 NAMES = (".gitignore", ".ignore", ".rgignore")
 RESPECTING = listed("ruff black biome prettier eslint rg oxlint typos codespell ty pyright mypy")
 
 
-def is_obeyed(path: str, words: Collection[str]) -> bool:
+def is_used_ignore_file(path: str, words: Collection[str]) -> bool:
     return path.rpartition("/")[2] in NAMES and not RESPECTING.isdisjoint(words)
 
 
 def hides(base: BaseFiles, path: str, old: bytes, new: bytes) -> bool:
     """Return True if new lines cover a file or directory of the base, or if that cannot be determined."""
-    place = path.rpartition("/")[0]
+    parent = path.rpartition("/")[0]
     try:
         before, after = (lines(text.decode("utf-8", "surrogateescape")) for text in (old, new))
     except FileUnreadable:
         return old != new
-    return any(_covers(base, place, line.strip()) for line in set(after) - set(before))
+    return any(_covers(base, parent, line.strip()) for line in set(after) - set(before))
 
 
-def _covers(base: BaseFiles, place: str, line: str) -> bool:
+def _covers(base: BaseFiles, parent: str, line: str) -> bool:
     pattern = line.strip("/").removeprefix("**/").removesuffix("/**").removesuffix("/*")
     if not pattern or line.startswith(("#", "!")):
         return False
     above, _, name = pattern.rpartition("/")
-    directory = "/".join(part for part in (place, above) if part)
+    directory = "/".join(part for part in (parent, above) if part)
     return any(fnmatchcase(other, name) for other in base.names(directory) if other != ".git")

@@ -12,13 +12,13 @@ from donewhen.judge.protect.rules.suite import Suite
 from donewhen.records import frozen
 
 SCRIPT_SUFFIXES = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".json", ".node")
-PROGRAM_PLACES = frozenset({"bin", "sbin", ".bin", "scripts", "Scripts"})
+PROGRAM_DIRECTORIES = frozenset({"bin", "sbin", ".bin", "scripts", "Scripts"})
 
 
 @frozen
 class ShadowFiles:
     base: BaseFiles
-    executed: ScriptsRun
+    scripts_run: ScriptsRun
     suite: Suite
 
     def reason(self, path: str) -> str:
@@ -28,55 +28,56 @@ class ShadowFiles:
         parts = path.split("/")
         for at in range(1, len(parts)):
             module = "/".join(parts[:at]) + ".py"
-            if module in self.executed.scripts:
+            if module in self.scripts_run.scripts:
                 return f"would be run instead of {module}"
         return ""
 
     def _of_tool(self, path: str) -> str:
-        place, _, name = path.rpartition("/")
-        looked_at = place in self.executed.directories or place.rpartition("/")[2] in PROGRAM_PLACES
-        if looked_at and name in TOOLS and name in self.executed.programs:
+        parent, _, name = path.rpartition("/")
+        looked_at = parent in self.scripts_run.directories or parent.rpartition("/")[2] in PROGRAM_DIRECTORIES
+        if looked_at and name in TOOLS and name in self.scripts_run.programs:
             return f"would be run instead of {name}"
         return ""
 
     def _among_tests(self, path: str) -> str:
-        place, _, name = path.rpartition("/")
-        above, _, package = place.rpartition("/")
+        parent, _, name = path.rpartition("/")
+        above, _, package = parent.rpartition("/")
         if name == "__init__.py":
-            if self.suite.is_directory_of_tests(place) and self.base.is_directory(place):
+            if self.suite.is_directory_of_tests(parent) and self.base.is_directory(parent):
                 return "runs before the tests beside it"
             return self._of_module(above, package) if above else ""
-        if not self.suite.is_directory_of_tests(place) or is_test_module(path):
+        if not self.suite.is_directory_of_tests(parent) or is_test_module(path):
             return ""
         if name.endswith(".py"):
-            return self._of_product(place, name.removesuffix(".py"))
-        return self._of_import(place, name)
+            return self._of_product(parent, name.removesuffix(".py"))
+        return self._of_import(parent, name)
 
-    def _of_module(self, place: str, module: str) -> str:
+    def _of_module(self, parent: str, module: str) -> str:
         """Return why a package would be imported: it takes precedence over a module of the same name next to it."""
-        if not self.suite.is_directory_of_tests(place):
+        if not self.suite.is_directory_of_tests(parent):
             return ""
-        if self.base.has(f"{place}/{module}.py"):
-            return f"would be imported instead of {place}/{module}.py"
-        return self._of_product(place, module)
+        if self.base.has(f"{parent}/{module}.py"):
+            return f"would be imported instead of {parent}/{module}.py"
+        return self._of_product(parent, module)
 
-    def _of_product(self, place: str, module: str) -> str:
+    def _of_product(self, parent: str, module: str) -> str:
         """Return why a module would be imported: the directory of a test is searched first, unless it is a package."""
-        if self.base.has(f"{place}/__init__.py") or self.base.has(f"{place}/{module}.py"):
+        if self.base.has(f"{parent}/__init__.py") or self.base.has(f"{parent}/{module}.py"):
             return ""
-        for root in ("", "src/", *(f"{directory}/" for directory in sorted(self.suite.homes) if directory)):
+        others = (f"{directory}/" for directory in sorted(self.suite.module_directories) if directory)
+        for root in ("", "src/", *others):
             for product in (f"{root}{module}.py", f"{root}{module}/__init__.py"):
                 if self.base.has(product) and not self.suite.is_test(product):
                     return f"would be imported instead of {product}"
         return ""
 
-    def _of_import(self, place: str, name: str) -> str:
+    def _of_import(self, parent: str, name: str) -> str:
         """Return why a file would be imported: `require` without a suffix prefers files and certain suffixes."""
         stem = next((name.removesuffix(end) for end in SCRIPT_SUFFIXES if name.endswith(end)), "")
-        if not stem or not self.base.is_directory(place):
+        if not stem or not self.base.is_directory(parent):
             return ""
-        others = [f"{place}/{stem}{end}" for end in SCRIPT_SUFFIXES if not name.endswith(end)]
+        others = [f"{parent}/{stem}{end}" for end in SCRIPT_SUFFIXES if not name.endswith(end)]
         found = next((other for other in others if self.base.has(other)), "")
-        if not found and self.base.is_directory(f"{place}/{stem}"):
-            found = f"{place}/{stem}/"
+        if not found and self.base.is_directory(f"{parent}/{stem}"):
+            found = f"{parent}/{stem}/"
         return f"would be imported instead of {found}" if found else ""

@@ -31,32 +31,32 @@ COMPILED = re.compile(r"(?P<module>[^.]+)\.(?:[^/]*\.)?(?:so|pyd)")
 
 @frozen
 class _Module:
-    place: str
+    parent: str
     name: str
     is_namespace: bool
 
 
 class ShadowModules:
-    def __init__(self, base: BaseFiles, sites: Sequence[Path], homes: Collection[str]) -> None:
+    def __init__(self, base: BaseFiles, sites: Sequence[Path], module_directories: Collection[str]) -> None:
         self.base = base
         self.sites = sites
-        self.homes = homes
+        self.module_directories = module_directories
         self._compiled = {
             match["module"] for site in sites for name in _listing(site) if (match := COMPILED.fullmatch(name))
         }
-        self._looked_in: dict[str, bool] = {}
+        self._import_directories: dict[str, bool] = {}
 
     def among(self, added: Collection[str]) -> tuple[str, ...]:
         """Return one line for each new module that hides another."""
-        tested = {path.rpartition("/")[0] for path in added if _is_python_test(path)}
+        test_directories = {path.rpartition("/")[0] for path in added if _is_python_test(path)}
         found: dict[tuple[str, str], str] = {}
         for path in sorted(added):
             for module in _modules(path):
-                if module.place not in tested and not self._is_looked_in(module.place):
+                if module.parent not in test_directories and not self._is_import_directory(module.parent):
                     continue
                 hidden = self._hidden(module)
-                if hidden and not self._is_own(module):
-                    found.setdefault((module.place, module.name), f"{path} would be imported instead of {hidden}")
+                if hidden and not self._belongs_to_project(module):
+                    found.setdefault((module.parent, module.name), f"{path} would be imported instead of {hidden}")
         return tuple(found.values())
 
     def _hidden(self, module: _Module) -> str:
@@ -73,29 +73,29 @@ class ShadowModules:
         files = (site / inner for site in self.sites for inner in (f"{name}.py", f"{name}/__init__.py"))
         return name in self._compiled or any(file.is_file() for file in files)
 
-    def _is_looked_in(self, place: str) -> bool:
-        if place not in self._looked_in:
-            self._looked_in[place] = self._look_in(place)
-        return self._looked_in[place]
+    def _is_import_directory(self, parent: str) -> bool:
+        if parent not in self._import_directories:
+            self._import_directories[parent] = self._finds_modules_in(parent)
+        return self._import_directories[parent]
 
-    def _look_in(self, place: str) -> bool:
-        if place in ("", *self.homes):
+    def _finds_modules_in(self, parent: str) -> bool:
+        if parent in ("", *self.module_directories):
             return True
-        if self.base.has(f"{place}/__init__.py"):
+        if self.base.has(f"{parent}/__init__.py"):
             return False
-        return place in ("src", "lib", "python") or any(_is_python_test(name) for name in self.base.names(place))
+        return parent in ("src", "lib", "python") or any(_is_python_test(name) for name in self.base.names(parent))
 
-    def _is_own(self, module: _Module) -> bool:
-        places = dict.fromkeys((module.place, "", "src", "lib", "python", *self.homes))
-        return any(self._has(place, module.name) for place in places) or module.name == self._own_name()
+    def _belongs_to_project(self, module: _Module) -> bool:
+        parents = dict.fromkeys((module.parent, "", "src", "lib", "python", *self.module_directories))
+        return any(self._has(parent, module.name) for parent in parents) or module.name == self._project_module()
 
-    def _has(self, place: str, name: str) -> bool:
-        path = os.path.join(place, name)
+    def _has(self, parent: str, name: str) -> bool:
+        path = os.path.join(parent, name)
         if self.base.has(f"{path}.py"):
             return True
         return self.base.is_directory(path) and any(inner.endswith(".py") for inner in self.base.names(path))
 
-    def _own_name(self) -> str:
+    def _project_module(self) -> str:
         """Return the name of the project as a module name."""
         try:
             read = parse_toml(self.base.read("pyproject.toml") or "")
@@ -113,13 +113,13 @@ def _is_python_test(path: str) -> bool:
 
 def _modules(path: str) -> Iterator[_Module]:
     """Yield the top-level modules that a new file creates, with the directory from which they are imported."""
-    place, _, name = path.rpartition("/")
+    parent, _, name = path.rpartition("/")
     if name.endswith(".py") and name != "__init__.py":
-        yield _Module(place, name.removesuffix(".py"), is_namespace=False)
+        yield _Module(parent, name.removesuffix(".py"), is_namespace=False)
     if compiled := COMPILED.fullmatch(name):
-        yield _Module(place, compiled["module"], is_namespace=False)
-    if place and name.endswith(".py"):
-        above, _, package = place.rpartition("/")
+        yield _Module(parent, compiled["module"], is_namespace=False)
+    if parent and name.endswith(".py"):
+        above, _, package = parent.rpartition("/")
         yield _Module(above, package, is_namespace=name != "__init__.py")
 
 

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import cast
 
 from donewhen.judge.protect.base_files import BaseFiles
-from donewhen.judge.protect.commands.scripts_run import PRODUCT_PLACES, ScriptsRun, joined
+from donewhen.judge.protect.commands.scripts_run import PRODUCT_DIRECTORIES, ScriptsRun, joined
 from donewhen.judge.protect.contents.table_merge import table
 from donewhen.judge.protect.names import globs, test_names
 from donewhen.judge.protect.names.word_set import listed
@@ -36,73 +36,75 @@ QUOTED = re.compile(r"[\"']([^\"'\n]+)[\"']")
 class Suite:
     """The tests of the base, according to names and settings."""
 
-    def __init__(self, base: BaseFiles, executed: ScriptsRun) -> None:
+    def __init__(self, base: BaseFiles, scripts_run: ScriptsRun) -> None:
         self._base = base
         self._directories: set[str] = set()
         self._patterns: set[str] = set()
-        self.named: dict[str, str] = {}
+        self.named_files: dict[str, str] = {}
         """Files that settings name → why they are protected."""
-        self.homes = set(executed.homes)
+        self.module_directories = set(scripts_run.module_directories)
         """Directories where modules of the product are searched: where commands run, and what settings add."""
-        self._given = frozenset(path for path in executed.tests if not globs.WILD.search(path))
-        self._given_patterns = tuple(sorted(executed.tests - self._given))
-        self.given_directories = {path.rpartition("/")[0] for path in self._given if base.has(path)} - PRODUCT_PLACES
+        self._argument_paths = frozenset(path for path in scripts_run.tests if not globs.WILD.search(path))
+        self._argument_patterns = tuple(sorted(scripts_run.tests - self._argument_paths))
+        parents = {path.rpartition("/")[0] for path in self._argument_paths if base.has(path)}
+        self.argument_directories = parents - PRODUCT_DIRECTORIES
         """Directories of files that a command passes to a runner: modules are searched there too."""
-        for place in executed.directories:
-            self._read(place)
-        for directory in executed.tested:
+        for directory in scripts_run.directories:
+            self._read(directory)
+        for directory in scripts_run.test_directories:
             self._add_directory(directory)
 
     def is_test(self, path: str) -> bool:
         if test_names.is_test(path) or any(path.startswith(f"{directory}/") for directory in self._directories):
             return True
-        if path in self._given or globs.first_match(self._given_patterns, path):
+        if path in self._argument_paths or globs.first_match(self._argument_patterns, path):
             return True
         name = path.rpartition("/")[2]
         return any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
-    def is_directory_of_tests(self, place: str) -> bool:
-        within = any(place == directory or place.startswith(f"{directory}/") for directory in self._directories)
-        return within or place in self.given_directories or test_names.is_test_directory(place.split("/"))
+    def is_directory_of_tests(self, directory: str) -> bool:
+        within = any(directory == tests or directory.startswith(f"{tests}/") for tests in self._directories)
+        return within or directory in self.argument_directories or test_names.is_test_directory(directory.split("/"))
 
-    def _read(self, place: str) -> None:
+    def _read(self, directory: str) -> None:
         options: list[str] = []
-        for settings in self._pytest_settings(place):
+        for settings in self._pytest_settings(directory):
             options.append(" ".join(_words(settings.get("addopts"))))
             self._patterns.update(word for word in _words(settings.get("python_files")) if word not in ("*", "*.py"))
-            self.homes.update(joined(place, word) for word in _words(settings.get("pythonpath")))
+            self.module_directories.update(joined(directory, word) for word in _words(settings.get("pythonpath")))
             for word in _words(settings.get("testpaths")):
-                self._add_directory(joined(place, word))
+                self._add_directory(joined(directory, word))
         plugins = [name for option in options for name in PLUGIN.findall(option)]
-        for directory in dict.fromkeys((place, *self._directories, joined(place, "tests"), joined(place, "test"))):
-            plugins += _plugins_of(self._base.read(joined(directory, "conftest.py")) or "")
+        usual = (joined(directory, "tests"), joined(directory, "test"))
+        for inner in dict.fromkeys((directory, *self._directories, *usual)):
+            plugins += _plugins_of(self._base.read(joined(inner, "conftest.py")) or "")
         for name in plugins:
-            self._add_module(place, name)
+            self._add_module(directory, name)
         for name in sorted(NAMING):
-            for path in _files_named(self._base.read(joined(place, name)) or ""):
-                named = joined(place, path)
+            for path in _files_named(self._base.read(joined(directory, name)) or ""):
+                named = joined(directory, path)
                 if self._base.has(named) and not named.endswith((".md", ".txt", ".rst")):
-                    self.named[named] = "is named by the settings of a check"
+                    self.named_files[named] = "is named by the settings of a check"
 
-    def _pytest_settings(self, place: str) -> Iterator[dict[str, object]]:
-        tool = table(table(_toml(self._base.read(joined(place, "pyproject.toml")) or "")).get("tool"))
+    def _pytest_settings(self, directory: str) -> Iterator[dict[str, object]]:
+        tool = table(table(_toml(self._base.read(joined(directory, "pyproject.toml")) or "")).get("tool"))
         yield dict(table(table(tool.get("pytest")).get("ini_options")))
         yield dict(table(tool.get("pytest")))
         for name, section in SETTINGS.items():
-            yield _section(self._base.read(joined(place, name)) or "", section)
+            yield _section(self._base.read(joined(directory, name)) or "", section)
 
     def _add_directory(self, directory: str) -> None:
-        if directory in PRODUCT_PLACES or self._base.has(f"{directory}/__init__.py"):
+        if directory in PRODUCT_DIRECTORIES or self._base.has(f"{directory}/__init__.py"):
             return
         if self._base.is_directory(directory):
             self._directories.add(directory)
 
-    def _add_module(self, place: str, name: str) -> None:
+    def _add_module(self, directory: str, name: str) -> None:
         dotted = name.replace(".", "/")
-        for root in dict.fromkeys((place, "", "src", joined(place, "tests"))):
+        for root in dict.fromkeys((directory, "", "src", joined(directory, "tests"))):
             for end in (".py", "/__init__.py"):
                 if self._base.has(path := joined(root, dotted + end)):
-                    self.named[path] = "is loaded into the tests by their settings"
+                    self.named_files[path] = "is loaded into the tests by their settings"
 
 
 def _words(value: object) -> list[str]:

@@ -13,7 +13,7 @@ class FileUnreadable(Exception):
 
 
 @frozen
-class PartialTake:
+class AcceptedPart:
     content: bytes | None = None
     """The text that is judged, if it is neither that of the candidate nor that of the base."""
     reverted: tuple[str, ...] = ()
@@ -26,8 +26,8 @@ class PartialTake:
         return not self.none and not self.reverted
 
 
-ALL = PartialTake()
-WHOLE = PartialTake(none=True)
+ALL = AcceptedPart()
+NOTHING = AcceptedPart(none=True)
 """Nothing is accepted: the protection covers the whole file."""
 
 
