@@ -187,7 +187,7 @@ ADAPTED: Mapping[str, Call] = {
     ),
     "syntax.merging.regions.merge_lines": _merged,
     "union.patch_rules.secrets": lambda data: list(_of("union.patch_rules.secrets")("a.txt", b"", data)),
-    "workspace.policy.Policy": lambda data: Policy.load(root="/tree").at_once(text(data)),
+    "workspace.policy.Policy": lambda data: Policy.load(root="/tree").decide_plain(text(data)),
 }
 """`module.function` or `module.Class` → how to call it, if that needs more than arguments after the text.
 

@@ -20,11 +20,14 @@ BY_ID = {rule.id: rule for rule in BUILT_IN}
 
 def broken(rule: Rule) -> list[str]:
     """Return the examples of a rule that it does not decide as it says."""
-    place = WorkingDir(NOWHERE, NOWHERE)
+    working_dir = WorkingDir(NOWHERE, NOWHERE)
     matched = {
         example
         for example in (*rule.hits, *rule.misses)
-        if any((not rule.names or step.name in rule.names) and rule.matches(step) for step in steps_of(example, place))
+        if any(
+            (not rule.names or step.name in rule.names) and rule.matches(step)
+            for step in steps_of(example, working_dir)
+        )
     }
     return [*sorted(set(rule.hits) - matched), *sorted(set(rule.misses) & matched)]
 

@@ -23,7 +23,7 @@ from stalling_text import SHORT, STALLING
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.policy import Decision, Policy, Ruling
 from donewhen.workspace.policy_process.client import consult, parser_command
-from donewhen.workspace.policy_process.server import answer, last_answer, question
+from donewhen.workspace.policy_process.server import encode_request, last_ruling, write_rulings
 from donewhen.workspace.process.command import NO_LISTENERS, Command, Confinement, End, Finished, OutputListeners
 from donewhen.workspace.process.launch import Launcher
 from program import donewhen
@@ -119,15 +119,15 @@ async def test_the_parser_alone_does_not_finish_stalling_text() -> None:
 @pytest.mark.parametrize("command", [STALLING, SHORT, f"ls; sh -c '{STALLING}'"], ids=["plain", "eval", "sh"])
 async def test_text_that_stalls_the_parser_counts_as_unparsed(command: str) -> None:
     async with Launcher.open() as launcher:
-        assert POLICY.at_once(command) is None
-        assert await consult(launcher, POLICY, command) == POLICY.unread(command)
+        assert POLICY.decide_plain(command) is None
+        assert await consult(launcher, POLICY, command) == POLICY.decide_unread(command)
         assert readers() == []
 
 
 @pytest.mark.anyio
 async def test_a_stalled_process_is_ended_by_its_cpu_time_and_not_by_the_clock() -> None:
     async with Launcher.open() as launcher:
-        finished = await launcher.run(parser_command(question(POLICY, STALLING)))
+        finished = await launcher.run(parser_command(encode_request(POLICY, STALLING)))
     assert (finished.end, finished.signal) == (End.SIGNALLED, signal.SIGKILL)
 
 
@@ -136,7 +136,7 @@ async def test_a_stalled_process_is_ended_by_its_cpu_time_and_not_by_the_clock()
 async def test_a_crashed_parser_still_gives_an_answer(text: str) -> None:
     async with Fenced.open() as launcher:
         assert isinstance(launcher, Fenced)
-        assert await consult(launcher, POLICY, text) == POLICY.unread(text)
+        assert await consult(launcher, POLICY, text) == POLICY.decide_unread(text)
         assert launcher.end.signal == signal.SIGSEGV
         assert await consult(launcher, POLICY, "echo é; git push") == POLICY.decide("echo é; git push")
         assert launcher.end.ok, launcher.end.stderr.whole()
@@ -145,7 +145,7 @@ async def test_a_crashed_parser_still_gives_an_answer(text: str) -> None:
 @pytest.mark.anyio
 async def test_a_parser_killed_while_reading_still_gives_an_answer() -> None:
     async with Killing.open() as launcher:
-        assert await consult(launcher, POLICY, STALLING) == POLICY.unread(STALLING)
+        assert await consult(launcher, POLICY, STALLING) == POLICY.decide_unread(STALLING)
         assert readers() == []
 
 
@@ -173,7 +173,7 @@ async def test_an_endless_expression_is_ended_like_the_parser() -> None:
     policy = Policy.load(deny=["re:(a+)+$"], root=ROOT)
     command = f"echo {'a' * 60}!"
     async with Launcher.open() as launcher:
-        assert await consult(launcher, policy, command) == policy.unread(command)
+        assert await consult(launcher, policy, command) == policy.decide_unread(command)
 
 
 @pytest.mark.anyio
@@ -204,8 +204,8 @@ async def test_text_that_is_not_plain_gets_the_answer_of_the_policy() -> None:
 def by_letter(policy: Policy, command: str) -> Ruling | None:
     """The answer as it comes from the other process, without the process."""
     out = io.StringIO()
-    answer(json.loads(question(policy, command)), out)
-    return last_answer(out.getvalue().encode())
+    write_rulings(json.loads(encode_request(policy, command)), out)
+    return last_ruling(out.getvalue().encode())
 
 
 def test_every_known_command_gets_the_same_answer_through_the_process() -> None:
@@ -225,7 +225,7 @@ def test_any_text_gets_the_same_answer_through_the_process(text: str, more: str)
     [(b"", None), (b'["ask", "a", "b"', None), (b'["ask", "a", "b", "c"]\n["de', "a")],
 )
 def test_an_incomplete_answer_does_not_count(printed: bytes, rule: str | None) -> None:
-    ruling = last_answer(printed)
+    ruling = last_ruling(printed)
     assert (ruling.rule if ruling else None) == rule
 
 

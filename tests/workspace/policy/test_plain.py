@@ -30,12 +30,12 @@ PIECES = [
 
 
 def test_ordinary_commands_are_decided_without_a_process() -> None:
-    assert [command for command in ORDINARY if POLICY.at_once(command) is None] == []
+    assert [command for command in ORDINARY if POLICY.decide_plain(command) is None] == []
 
 
 @every_row([*ORDINARY, *DENIED, *DOUBTED])
 def test_a_decision_without_a_process_is_the_decision_of_the_policy(command: str) -> None:
-    assert POLICY.at_once(command) in (None, POLICY.decide(command))
+    assert POLICY.decide_plain(command) in (None, POLICY.decide(command))
 
 
 @settings(deadline=None, max_examples=examples(150))
@@ -43,7 +43,7 @@ def test_a_decision_without_a_process_is_the_decision_of_the_policy(command: str
 @example("frobnicate")
 @example("x='git push'; eval $x")
 def test_any_short_text_gets_the_same_answer_without_a_process_or_none(text: str) -> None:
-    assert POLICY.at_once(text) in (None, POLICY.decide(text))
+    assert POLICY.decide_plain(text) in (None, POLICY.decide(text))
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,18 @@ def test_any_short_text_gets_the_same_answer_without_a_process_or_none(text: str
     ids=["length", "signs", "pipes", "beyond ASCII", "scripts"],
 )
 def test_text_that_may_slow_the_parser_is_not_decided_without_a_process(plain: str, more: str) -> None:
-    assert POLICY.at_once(plain) == POLICY.decide(plain)
-    assert POLICY.at_once(plain + more) is None
+    assert POLICY.decide_plain(plain) == POLICY.decide(plain)
+    assert POLICY.decide_plain(plain + more) is None
 
 
 def test_a_long_here_document_does_not_make_a_command_long() -> None:
     command = "cat > notes.md <<'E'\n" + "| a | table | of | words | …\n" * 400 + "E\n"
-    assert POLICY.at_once(command) == POLICY.decide(command)
+    assert POLICY.decide_plain(command) == POLICY.decide(command)
 
 
 @pytest.mark.parametrize("command", [STALLING, SHORT, f"ls; sh -c '{STALLING}'"], ids=["plain", "eval", "sh"])
 def test_stalling_text_is_never_decided_without_a_process(command: str) -> None:
-    assert POLICY.at_once(command) is None
+    assert POLICY.decide_plain(command) is None
 
 
 def test_a_short_text_may_hold_a_long_script() -> None:
@@ -78,10 +78,10 @@ def test_a_short_text_may_hold_a_long_script() -> None:
 
 
 def test_with_an_expression_no_command_is_decided_without_a_process() -> None:
-    assert Policy.load(ask=["re:a"]).at_once("ls") is None
+    assert Policy.load(ask=["re:a"]).decide_plain("ls") is None
 
 
 def test_unreadable_text_is_asked_about_like_unparsed_text() -> None:
-    assert POLICY.unread("  git push ") == Ruling(
+    assert POLICY.decide_unread("  git push ") == Ruling(
         POLICY.decide("echo 'x").decision, "unparsed", "could not be parsed", "git push"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from donewhen.workspace.policy.paths import HOME
-from donewhen.workspace.policy.step import HOLE, Step, WorkingDir
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Step, WorkingDir
 from donewhen.workspace.policy.walk import every_step
 
 TREE = "/tree"
@@ -30,16 +30,16 @@ def argv(command: str) -> list[list[str]]:
         ("echo ~ ~/a ~me/b a~ '~'", ["echo", HOME, f"{HOME}/a", "/~me/b", "a~", "~"]),
         ('echo "$HOME/a" ${HOME} $PWD', ["echo", f"{HOME}/a", HOME, TREE]),
         ("echo a{b,c{d,e}}f {1..3} '{a,b}' \\{a,b}", ["echo", "abf", "acdf", "acef", "1", "3", "{a,b}", "{a,b}"]),
-        ('echo $x "a$x" ${x[0]} ${x:-y}', ["echo", HOLE, f"a{HOLE}", HOLE, HOLE]),
-        ("echo $? $$ $# ${#x} $((1 + 2)) $!", ["echo", "0", "0", "0", "0", "0", HOLE]),
+        ('echo $x "a$x" ${x[0]} ${x:-y}', ["echo", UNKNOWN_TEXT, f"a{UNKNOWN_TEXT}", UNKNOWN_TEXT, UNKNOWN_TEXT]),
+        ("echo $? $$ $# ${#x} $((1 + 2)) $!", ["echo", "0", "0", "0", "0", "0", UNKNOWN_TEXT]),
         ("git >log push 2>&1 now", ["git", "push", "now"]),
         ("echo a # b", ["echo", "a"]),
         ("echo $(pwd) `pwd`", ["echo", TREE, TREE]),
-        ("echo $(mktemp -d)/x", ["echo", f"/tmp/{HOLE}/x"]),
+        ("echo $(mktemp -d)/x", ["echo", f"/tmp/{UNKNOWN_TEXT}/x"]),
         ("echo $(which ls)", ["echo", "ls"]),
         ("echo $(command -v ls)", ["echo", "ls"]),
         ("echo $'\\cA' {a {a..c", ["echo", "\x01", "{a", "{a..c"]),
-        ("echo $(cat a) b", ["echo", HOLE, "b"]),
+        ("echo $(cat a) b", ["echo", UNKNOWN_TEXT, "b"]),
     ],
 )
 def test_parsed_words_are_the_arguments_of_the_program(command: str, words: list[str]) -> None:
@@ -58,10 +58,10 @@ def test_parsed_words_are_the_arguments_of_the_program(command: str, words: list
         ("x=a; y=b; ls $x/$y/c $x-$y.txt", ["ls", "a/b/c", "a-b.txt"]),
         ("x=a; y=b; z=$x/$y/c; ls $z", ["ls", "a/b/c"]),
         ("x=a; ls \\$x/b '$x/b'", ["ls", "$x/b", "${x}/b"]),
-        ("x=$x; ls $x", ["ls", HOLE]),
-        ("x=a; x+=b; ls $x", ["ls", "a", HOLE]),
-        ("read x; ls $x", ["ls", HOLE]),
-        ("x=(a b); ls ${x[0]} $x", ["ls", HOLE, HOLE]),
+        ("x=$x; ls $x", ["ls", UNKNOWN_TEXT]),
+        ("x=a; x+=b; ls $x", ["ls", "a", UNKNOWN_TEXT]),
+        ("read x; ls $x", ["ls", UNKNOWN_TEXT]),
+        ("x=(a b); ls ${x[0]} $x", ["ls", UNKNOWN_TEXT, UNKNOWN_TEXT]),
         ("ls a${IFS}b", ["ls", "a", "b"]),
         ('x=a; y=b; ls "$x $y" "${x}  ${y} $(echo c) $((1))\n $x"', ["ls", "a b", "a  b c 0\n a"]),
     ],
@@ -78,8 +78,8 @@ def test_variables_set_by_the_script_are_known(command: str, words: list[str]) -
         ("cd .. && ls", "/"),
         ("cd && ls", HOME),
         ("cd ~/a && ls", f"{HOME}/a"),
-        ("cd $x && ls", HOLE),
-        ("cd - && ls", HOLE),
+        ("cd $x && ls", UNKNOWN_TEXT),
+        ("cd - && ls", UNKNOWN_TEXT),
         ("(cd a); ls", TREE),
         ("cd a | ls; ls", TREE),
         ("x=$(cd a && pwd); ls", TREE),
@@ -91,7 +91,7 @@ def test_variables_set_by_the_script_are_known(command: str, words: list[str]) -
     ],
 )
 def test_the_directory_of_a_command_is_followed(command: str, cwd: str) -> None:
-    assert steps(command)[-1].place.cwd == cwd
+    assert steps(command)[-1].working_dir.cwd == cwd
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_the_directory_of_a_command_is_followed(command: str, cwd: str) -> None:
         ("timeout --fore 5 a b", ["a", "b"]),
         ("nice -n 5 ionice -c3 a b", ["a", "b"]),
         ("stdbuf -oL -e0 a b", ["a", "b"]),
-        ("xargs -n1 -P 4 a b", ["a", "b", HOLE]),
+        ("xargs -n1 -P 4 a b", ["a", "b", UNKNOWN_TEXT]),
         ("echo c d | xargs a b", ["a", "b", "c", "d"]),
         ("echo c | xargs -I % a %.txt", ["a", "c.txt"]),
-        ("find x -name y -exec a {} +", ["a", f"x/{HOLE}"]),
+        ("find x -name y -exec a {} +", ["a", f"x/{UNKNOWN_TEXT}"]),
         ("sh -c 'a b'", ["a", "b"]),
         ("bash -xeo pipefail -c 'a \"$1\"' _ b", ["a", "b"]),
         ("echo a b | sh", ["a", "b"]),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from donewhen.workspace.policy.gitconfig import runs_program
-from donewhen.workspace.policy.naming import inner
+from donewhen.workspace.policy.naming import inner_step
 from donewhen.workspace.policy.paths import resolved
 from donewhen.workspace.policy.prefixes import prefix, starts
 from donewhen.workspace.policy.step import Inner, Nested, Step, WorkingDir
@@ -31,23 +31,23 @@ def git(step: Step) -> Iterator[Inner]:
         if not start:
             yield from _scripts(step)
             return
-        found = inner(step, (step.words[0], *step.args[start:]), _directory(step, start))
+        found = inner_step(step, (step.words[0], *step.args[start:]), _directory(step, start))
         if found:
             yield found
     for key, value in settings(step):
         if runs_program(key) and value:
             alias = key.lower().startswith("alias.") and not value.startswith("!")
-            yield Nested(f"git {value}" if alias else value.removeprefix("!"), step.place)
+            yield Nested(f"git {value}" if alias else value.removeprefix("!"), step.working_dir)
 
 
 def _directory(step: Step, end: int) -> WorkingDir:
     """Return where git works: `-C`, `--git-dir` and `--work-tree` change it."""
-    cwd = step.place.cwd
+    cwd = step.working_dir.cwd
     for option, value in zip(step.texts[:end], [*step.texts[1:end], ""], strict=True):
         name, equals, glued = option.partition("=")
         if name in ("-C", "--git-dir", "--work-tree"):
             cwd = resolved(glued if equals else value, cwd)
-    return WorkingDir(step.place.root, cwd)
+    return WorkingDir(step.working_dir.root, cwd)
 
 
 def _scripts(step: Step) -> Iterator[Inner]:
@@ -55,9 +55,9 @@ def _scripts(step: Step) -> Iterator[Inner]:
     texts = step.texts
     if texts[:2] in (["bisect", "run"], ["submodule", "foreach"]):
         rest = tuple(word for word in step.args[2:] if word.text not in ("--recursive", "--quiet", "-q"))
-        found = inner(step, rest)
+        found = inner_step(step, rest)
         if found:
-            yield Nested(rest[0].text, step.place) if len(rest) == 1 else replace(found, stdin=None)
+            yield Nested(rest[0].text, step.working_dir) if len(rest) == 1 else replace(found, stdin=None)
     for option, value in pairwise(texts):
         if texts[0] in ("rebase", "difftool") and option in ("-x", "--exec", "--extcmd"):
-            yield Nested(value, step.place)
+            yield Nested(value, step.working_dir)

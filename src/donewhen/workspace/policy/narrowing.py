@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 from donewhen.workspace.policy.ruling import Decision
-from donewhen.workspace.policy.step import HOLE, Step
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Step
 
 
 @frozen
@@ -35,12 +35,14 @@ class Pattern:
     def for_step(self, step: Step) -> Decision:
         """Return the decision on a step. It is to ask if unknown words could match the pattern."""
         texts = [word.text for word in step.words[: len(self.words)]]
-        unknown = any(HOLE in text for text in texts)
+        unknown = any(UNKNOWN_TEXT in text for text in texts)
         if not texts or (len(texts) < len(self.words) and not unknown):
             return Decision.ALLOW
         if "/" not in self.words[0]:
             texts[0] = texts[0].rpartition("/")[2]
-        fits = all(HOLE in text or fnmatchcase(text, wanted) for text, wanted in zip(texts, self.words, strict=False))
+        fits = all(
+            UNKNOWN_TEXT in text or fnmatchcase(text, wanted) for text, wanted in zip(texts, self.words, strict=False)
+        )
         return Decision.ALLOW if not fits else Decision.ASK if unknown else self.decision
 
 

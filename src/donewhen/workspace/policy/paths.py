@@ -8,7 +8,7 @@ import re
 from enum import Enum
 from fnmatch import fnmatchcase
 
-from donewhen.workspace.policy.step import HOLE, Word, WorkingDir
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Word, WorkingDir
 
 HOME = "/~"
 """Stands for the home directory, wherever it is. No real path starts like this."""
@@ -20,7 +20,7 @@ SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 DEVICES = re.compile(r"/dev/(null|zero|full|u?random|stdin|stdout|stderr|tty|fd/\d+)|/proc/(self|\d+)/fd/\d+")
 
 
-class Where(Enum):
+class Location(Enum):
     INSIDE = "inside"
     TREE = "tree"
     """The root of the tree itself."""
@@ -43,43 +43,43 @@ def normalised(path: str) -> str:
 
 
 def resolved(text: str, cwd: str) -> str:
-    """Return an absolute path without `.` and `..`. It starts with a `HOLE` if its beginning is unknown."""
+    """Return an absolute path without `.` and `..`. It starts with a `UNKNOWN_TEXT` if its beginning is unknown."""
     if text.startswith("~"):
         text = f"/{text}"
-    if text.startswith(HOLE):
+    if text.startswith(UNKNOWN_TEXT):
         return text
     path = text if text.startswith("/") else f"{cwd}/{text}"
-    return path if path.startswith(HOLE) else normalised(path)
+    return path if path.startswith(UNKNOWN_TEXT) else normalised(path)
 
 
-def where(path: str, root: str) -> Where:
+def path_location(path: str, root: str) -> Location:
     """Return where a resolved path leads."""
-    if path.startswith(HOLE):
-        return Where.UNKNOWN
+    if path.startswith(UNKNOWN_TEXT):
+        return Location.UNKNOWN
     if path == root:
-        return Where.TREE
+        return Location.TREE
     if path.startswith(f"{root}/"):
-        return Where.INSIDE
+        return Location.INSIDE
     if f"{root}/".startswith(f"{path}/"):
-        return Where.OUTSIDE
-    scratch = path.startswith(tuple(f"{place}/" for place in SCRATCH)) or path in SCRATCH
-    return Where.SCRATCH if scratch or DEVICES.fullmatch(path) else Where.OUTSIDE
+        return Location.OUTSIDE
+    scratch = path.startswith(tuple(f"{directory}/" for directory in SCRATCH)) or path in SCRATCH
+    return Location.SCRATCH if scratch or DEVICES.fullmatch(path) else Location.OUTSIDE
 
 
-def leads(word: Word, place: WorkingDir) -> Where:
-    return where(resolved(word.text, place.cwd), place.root)
+def word_location(word: Word, working_dir: WorkingDir) -> Location:
+    return path_location(resolved(word.text, working_dir.cwd), working_dir.root)
 
 
-def mentioned(word: Word, place: WorkingDir) -> list[str]:
+def mentioned_paths(word: Word, working_dir: WorkingDir) -> list[str]:
     """Return the absolute paths that an argument may name: itself, or the part after `=`, `@` or a short option."""
     text = word.text
     candidates = [text, text.partition("=")[2], text.partition("@")[2]]
     if re.match(r"-[A-Za-z][/~.]", text):
         candidates.append(text[2:])
-    return [resolved(candidate, place.cwd) for candidate in candidates if candidate]
+    return [resolved(candidate, working_dir.cwd) for candidate in candidates if candidate]
 
 
-def holds(path: str, names: tuple[str, ...]) -> bool:
+def contains_names(path: str, names: tuple[str, ...]) -> bool:
     """Return whether these names follow each other in a path. A glob in the path counts if it could match."""
     parts = path.split("/")
     last = len(parts) - len(names) + 1

@@ -17,7 +17,7 @@ from donewhen.workspace.policy.plain import NotPlain, PlainParser, unreadable
 from donewhen.workspace.policy.rules.built_in import BUILT_IN
 from donewhen.workspace.policy.rules.rule import Rule
 from donewhen.workspace.policy.ruling import Decision, Ruling, shown
-from donewhen.workspace.policy.step import HOLE, Step, WorkingDir
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Step, WorkingDir
 from donewhen.workspace.policy.walk import every_step
 
 _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
@@ -25,7 +25,7 @@ _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 
 @frozen
 class Policy:
-    place: WorkingDir
+    working_dir: WorkingDir
     patterns: tuple[Pattern, ...]
 
     @classmethod
@@ -38,7 +38,7 @@ class Policy:
         """Return the operator's entries with this decision, as they were given."""
         return [pattern.source for pattern in self.patterns if pattern.decision is decision]
 
-    def at_once(self, command: str) -> Ruling | None:
+    def decide_plain(self, command: str) -> Ruling | None:
         """Return the ruling of `decide` if the parser is sure to be fast and not to crash; None for other commands."""
         if any(pattern.expression for pattern in self.patterns):
             return None  # a regular expression may take any time
@@ -47,14 +47,14 @@ class Policy:
         except NotPlain:
             return None
 
-    def unread(self, command: str) -> Ruling:
+    def decide_unread(self, command: str) -> Ruling:
         """Return the ruling for text that could not be read."""
         return replace(self, patterns=()).decide(command, unreadable)
 
     def decide(self, command: str, parse: Parse = parse) -> Ruling:
         """Return the strictest ruling of any rule on any part of the command; of equally strict ones, the first.
 
-        Some text takes the parser minutes or crashes the process: see `at_once` and `workspace.policy_process`.
+        Some text takes the parser minutes or crashes the process: see `decide_plain` and `workspace.policy_process`.
         """
         best = Ruling(Decision.ALLOW, "none", "no rule matches", shown(command.strip()))
         for ruling in self._rulings(command, parse):
@@ -68,7 +68,7 @@ class Policy:
         for pattern in self.patterns:
             if pattern.in_text(command):
                 yield Ruling(pattern.decision, pattern.key, pattern.reason, shown(command.strip()))
-        for step in steps_of(command, self.place, parse):
+        for step in steps_of(command, self.working_dir, parse):
             for rule in rules_for(step.name):
                 if rule.matches(step):
                     yield Ruling(rule.decision, rule.id, rule.reason, _shown(step))
@@ -77,14 +77,14 @@ class Policy:
 
 
 def _shown(step: Step) -> str:
-    return shown(as_typed(step.text.replace(HOLE, "…").strip()))
+    return shown(as_typed(step.text.replace(UNKNOWN_TEXT, "…").strip()))
 
 
-def steps_of(command: str, place: WorkingDir, parse: Parse = parse) -> Iterator[Step]:
-    yield from every_step(command, place, parse)
+def steps_of(command: str, working_dir: WorkingDir, parse: Parse = parse) -> Iterator[Step]:
+    yield from every_step(command, working_dir, parse)
     # For a word continued on the next line by a backslash, the grammar sees two words; the shell sees one.
     if "\\\n" in command:
-        yield from every_step(_CONTINUED.sub(r"\1", command), place, parse)
+        yield from every_step(_CONTINUED.sub(r"\1", command), working_dir, parse)
 
 
 @cache

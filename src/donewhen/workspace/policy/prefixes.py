@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from donewhen.records import frozen
-from donewhen.workspace.policy.step import HOLE, Word
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Word
 
 ASSIGNMENT = re.compile(r"[^-=/][^=/]*=|=")
 """A word that a wrapper treats as an assignment. Wrappers are less strict about names than the shell."""
@@ -54,7 +54,7 @@ def _widths(text: str, shape: Prefix) -> tuple[int, ...]:
     """Return the possible numbers of words that an option takes, including itself."""
     name = text.partition("=")[0]
     known = shape.values | shape.flags
-    if HOLE in text:
+    if UNKNOWN_TEXT in text:
         return (1, 2)
     if name.startswith("--") and name not in known:
         # Long options may be abbreviated.

@@ -1,7 +1,7 @@
 """Predicts the output of a command where that is possible without running it: `echo`, `cat`, `pwd` and a few more.
 
 Used for text that goes into a shell, into `xargs` or back into a command line. Output that it cannot predict is unknown
-(None or `HOLE`).
+(None or `UNKNOWN_TEXT`).
 """
 
 import base64
@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from donewhen.workspace.policy.grammar import LONGEST
 from donewhen.workspace.policy.quoting import ansi_c
-from donewhen.workspace.policy.step import HOLE, PipedText, Step
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, PipedText, Step
 
 SILENT = frozenset({"", "true", ":", "cd", "set", "shopt", "export", "readonly", "local", "declare", "unset", "sleep"})
-TAME = {
+HARMLESS_OUTPUT = {
     "nproc": re.compile(r"(--all)?"),
     "uname": re.compile(r"(-[amnrsv])?"),
     "whoami": re.compile(r""),
@@ -31,16 +31,16 @@ LISTERS = frozenset({"git", "rg", "grep", "fd", "fdfind", "ls"})
 _CONVERSION = re.compile(r"%(?:%|([-0-9.# +]*)([a-zA-Z]))")
 
 
-def stream_of(steps: Sequence[Step]) -> PipedText:
+def output_of(steps: Sequence[Step]) -> PipedText:
     """Return the combined output of the steps of one pipeline part or one substitution."""
     if not steps:
         return PipedText()
-    makers = tuple(dict.fromkeys(step.name for step in steps))
+    producers = tuple(dict.fromkeys(step.name for step in steps))
     texts = [printed(step) for step in steps]
     if None not in texts:
         text = "".join(part for part in texts if part)
-        return PipedText(text, makers, tuple(text.split()) or (HOLE,))
-    return PipedText(None, makers, items_of(steps[-1]))
+        return PipedText(text, producers, tuple(text.split()) or (UNKNOWN_TEXT,))
+    return PipedText(None, producers, items_of(steps[-1]))
 
 
 def items_of(step: Step) -> tuple[str, ...]:
@@ -49,10 +49,10 @@ def items_of(step: Step) -> tuple[str, ...]:
         return step.stdin.items
     if step.name == "find":
         starts = [text for text in _before_options(step.texts) if text] or ["."]
-        return tuple(f"{start}/{HOLE}" for start in starts)
-    if step.name in LISTERS and not any(text.startswith(("/", "..", HOLE)) for text in step.texts):
-        return (f"./{HOLE}",)
-    return (HOLE,)
+        return tuple(f"{start}/{UNKNOWN_TEXT}" for start in starts)
+    if step.name in LISTERS and not any(text.startswith(("/", "..", UNKNOWN_TEXT)) for text in step.texts):
+        return (f"./{UNKNOWN_TEXT}",)
+    return (UNKNOWN_TEXT,)
 
 
 def _before_options(texts: Sequence[str]) -> list[str]:
@@ -67,7 +67,7 @@ def _before_options(texts: Sequence[str]) -> list[str]:
 def printed(step: Step) -> str | None:
     if step.name in SILENT:
         return ""
-    if step.name in TAME and TAME[step.name].fullmatch(" ".join(step.texts)):
+    if step.name in HARMLESS_OUTPUT and HARMLESS_OUTPUT[step.name].fullmatch(" ".join(step.texts)):
         return "0"
     known = _PRINTERS.get(step.name)
     return known(step) if known else None
@@ -111,7 +111,7 @@ def _cat(step: Step) -> str | None:
 
 def _base64(step: Step) -> str | None:
     text = step.stdin.text if step.stdin else None
-    if text is None or HOLE in text or not any(option in step.texts for option in ("-d", "-D", "--decode")):
+    if text is None or UNKNOWN_TEXT in text or not any(option in step.texts for option in ("-d", "-D", "--decode")):
         return None
     try:
         return base64.b64decode(text).decode(errors="replace")
@@ -121,7 +121,7 @@ def _base64(step: Step) -> str | None:
 
 def _which(step: Step) -> str | None:
     names = [text for text in step.texts if not text.startswith("-")]
-    return names[0] + "\n" if len(names) == 1 and HOLE not in names[0] else None
+    return names[0] + "\n" if len(names) == 1 and UNKNOWN_TEXT not in names[0] else None
 
 
 def _command(step: Step) -> str | None:
@@ -129,7 +129,7 @@ def _command(step: Step) -> str | None:
 
 
 def _git(step: Step) -> str | None:
-    return step.place.root + "\n" if step.texts == ["rev-parse", "--show-toplevel"] else None
+    return step.working_dir.root + "\n" if step.texts == ["rev-parse", "--show-toplevel"] else None
 
 
 _PRINTERS: dict[str, Callable[[Step], str | None]] = {
@@ -141,6 +141,6 @@ _PRINTERS: dict[str, Callable[[Step], str | None]] = {
     "which": _which,
     "command": _command,
     "git": _git,
-    "pwd": lambda step: step.place.cwd + "\n",
-    "mktemp": lambda step: f"/tmp/{HOLE}\n" if not any("/" in text for text in step.texts) else None,
+    "pwd": lambda step: step.working_dir.cwd + "\n",
+    "mktemp": lambda step: f"/tmp/{UNKNOWN_TEXT}\n" if not any("/" in text for text in step.texts) else None,
 }

@@ -50,9 +50,9 @@ def _ansi_character(match: re.Match[str]) -> str:
 
 def braces(pieces: list[Piece]) -> list[list[Piece]] | None:
     """Expand braces: `a{b,c}` gives `ab` and `ac`. Return None if there would be too many words."""
-    if not any(live and "{" in text for text, live in pieces):
+    if not any(is_unquoted and "{" in text for text, is_unquoted in pieces):
         return [pieces]
-    letters = [(letter, live) for text, live in pieces for letter in text]
+    letters = [(letter, is_unquoted) for text, is_unquoted in pieces for letter in text]
     words = _written_out(letters, MOST_BRACES)
     return words if len(words) <= MOST_BRACES else None
 
@@ -85,8 +85,8 @@ def _closing(letters: list[Piece], start: int) -> tuple[int, list[int]]:
     """Return where the brace that opens at `start` closes (0: nowhere), and the commas directly inside it."""
     depth, commas = 0, list[int]()
     for index in range(start, len(letters)):
-        letter, live = letters[index]
-        if not live:
+        letter, is_unquoted = letters[index]
+        if not is_unquoted:
             continue
         depth += {"{": 1, "}": -1}.get(letter, 0)
         if letter == "," and depth == 1:

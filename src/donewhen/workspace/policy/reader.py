@@ -15,9 +15,9 @@ from donewhen.workspace.policy.expand import EXPANSIONS, Expander, substitutions
 from donewhen.workspace.policy.grammar import Parse, Parsed, Unread
 from donewhen.workspace.policy.naming import command
 from donewhen.workspace.policy.paths import HOME, resolved
-from donewhen.workspace.policy.printed import stream_of
+from donewhen.workspace.policy.printed import output_of
 from donewhen.workspace.policy.redirection import REDIRECTS, Channels, Redirections
-from donewhen.workspace.policy.step import HOLE, Nested, PipedText, Step, Word, WorkingDir, doubt, plain
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Nested, PipedText, Step, Word, WorkingDir, doubt, plain
 
 DEEPEST = 40
 """Limit for statements within statements. No person could read a command that is nested deeper."""
@@ -50,9 +50,9 @@ NONE = Channels()
 def read(script: Nested, parse: Parse) -> list[Step]:
     """Return the steps of a script. A part that cannot be understood becomes a step too: a doubt."""
     try:
-        return ScriptReader(script, parse).everything(Channels(script.stdin))
-    except Unread as unread:
-        return [doubt(unread.kind, script.text, script.place)]
+        return ScriptReader(script, parse).all_steps(Channels(script.stdin))
+    except Unread as error:
+        return [doubt(error.kind, script.text, script.working_dir)]
 
 
 class ScriptReader:
@@ -61,21 +61,21 @@ class ScriptReader:
         self.parsed: Parsed = parse(script.text)
         self.steps: list[Step] = []
         self.depth = 0
-        self.expander = Expander(self.parsed, self.substitution, script.given, script.place)
+        self.expander = Expander(self.parsed, self.substitution, script.parameters, script.working_dir)
         self.redirections = Redirections(self.parsed, self.expander)
 
-    def everything(self, channels: Channels) -> list[Step]:
+    def all_steps(self, channels: Channels) -> list[Step]:
         if any(sign in self.parsed.source for sign in (b"=", b" in ", b"read", b"printf")):
             self.expander.assigned = assignments(self.parsed)
         if any(sign in self.parsed.source for sign in (b"set", b"shift", b"()", b"function")):
             # The positional parameters may have changed by the time they are used.
-            self.expander.given = {}
+            self.expander.parameters = {}
         self.visit(self.parsed.root, channels)
         # A here-document was cut out but not met in the tree: it was not where it seemed to be.
-        if len(self.redirections.met) != len(self.parsed.bodies):
+        if len(self.redirections.found_bodies) != len(self.parsed.bodies):
             raise Unread("unparsed")
         for script in self.redirections.scripts:
-            self.steps += read(Nested(script, self.expander.place), self.parse)
+            self.steps += read(Nested(script, self.expander.working_dir), self.parse)
         return self.steps
 
     def visit(self, node: Node, channels: Channels) -> None:
@@ -100,17 +100,17 @@ class ScriptReader:
             raise Unread("too-long")
 
     @contextmanager
-    def own_shell(self) -> Generator[None]:
+    def subshell(self) -> Generator[None]:
         """Restore the working directory afterwards: a `cd` inside has no effect outside."""
-        place = self.expander.place
+        working_dir = self.expander.working_dir
         yield
-        self.expander.place = place
+        self.expander.working_dir = working_dir
 
     def substitution(self, node: Node) -> list[Step]:
         """Return the steps of `$(…)` or `<(…)`, which run before the command that contains them."""
         before = len(self.steps)
         self.enter()
-        with self.own_shell():
+        with self.subshell():
             for child in node.children:
                 self.visit(child, NONE)
         self.depth -= 1
@@ -120,7 +120,7 @@ class ScriptReader:
         if channels.words:
             raise Unread("unparsed")
         if channels.redirects:
-            self.steps.append(_only_redirects(self.parsed.text(node), channels, self.expander.place))
+            self.steps.append(_only_redirects(self.parsed.text(node), channels, self.expander.working_dir))
         for child in node.children:
             self.visit(child, Channels(channels.stdin))
 
@@ -132,7 +132,7 @@ class ScriptReader:
             node = node.children[0]
         parts.append(node)
         while len(parts) > 1:
-            self.visit(parts.pop(), Channels(channels.inherited))
+            self.visit(parts.pop(), Channels(channels.inherited_stdin))
         self.visit(parts[0], channels)
 
     def pipeline(self, node: Node, channels: Channels, upstream: PipedText | None = None) -> None:
@@ -140,20 +140,20 @@ class ScriptReader:
         for part in parts:
             before = len(self.steps)
             outer = channels if part is parts[-1] else NONE
-            with self.own_shell():
-                self.visit(part, replace(outer, inherited=upstream or channels.inherited))
-            made = stream_of(self.steps[before:])
-            upstream = replace(made, makers=(*(upstream.makers if upstream else ()), *made.makers))
+            with self.subshell():
+                self.visit(part, replace(outer, inherited_stdin=upstream or channels.inherited_stdin))
+            made = output_of(self.steps[before:])
+            upstream = replace(made, producers=(*(upstream.producers if upstream else ()), *made.producers))
 
     def function(self, node: Node, channels: Channels) -> None:
         before = len(self.steps)
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is None or body is None:
             raise Unread("unparsed")
-        with self.own_shell():
+        with self.subshell():
             self.visit(body, self.redirections.channels(node.children, channels))
         if any(step.name == self.parsed.text(name) for step in self.steps[before:]):
-            self.steps.append(doubt("calls-itself", self.parsed.text(node), self.expander.place))
+            self.steps.append(doubt("calls-itself", self.parsed.text(node), self.expander.working_dir))
 
     def simple(self, node: Node, channels: Channels) -> None:
         words: list[Word] = []
@@ -168,9 +168,9 @@ class ScriptReader:
         if words and (words[0].raw in RESERVED or any(word.raw in ("{", "}") for word in words)):
             # The grammar misread this without an error: after `!`, `time`, `coproc` it expects no compound command.
             raise Unread("unparsed")
-        text, place = channels.shown(self.parsed.text(node)), self.expander.place
-        self.steps.append(command(tuple(words), text, place, self.assigned(node), own.redirects, own.stdin))
-        self.expander.place = _after(words, place)
+        text, working_dir = channels.shown(self.parsed.text(node)), self.expander.working_dir
+        self.steps.append(command(tuple(words), text, working_dir, self.assigned(node), own.redirects, own.stdin))
+        self.expander.working_dir = _working_dir_after(words, working_dir)
 
     def assigned(self, node: Node) -> tuple[tuple[str, Word], ...]:
         found: list[tuple[str, Word]] = []
@@ -183,45 +183,45 @@ class ScriptReader:
         return tuple(found)
 
     def only_assignments(self, node: Node, channels: Channels) -> None:
-        text, place = channels.shown(self.parsed.text(node)), self.expander.place
-        self.steps.append(Step("", (), text, place, self.assigned(node), channels.redirects))
+        text, working_dir = channels.shown(self.parsed.text(node)), self.expander.working_dir
+        self.steps.append(Step("", (), text, working_dir, self.assigned(node), channels.redirects))
 
     def redirected(self, node: Node, channels: Channels) -> None:
         body = node.child_by_field_name("body")
         before = len(self.steps)
         own = self.redirections.channels(node.children, channels)
         if body is None:
-            self.steps.append(_only_redirects("", own, self.expander.place))
+            self.steps.append(_only_redirects("", own, self.expander.working_dir))
         else:
             self.visit(body, own)
         # The grammar places the rest of the line that opens a here-document below the here-document node.
         for child in (child for heredoc in node.children if heredoc.type in REDIRECTS for child in heredoc.children):
             if child.type == "pipeline":
-                self.pipeline(child, NONE, stream_of(self.steps[before:]))
+                self.pipeline(child, NONE, output_of(self.steps[before:]))
             elif child.type in _VISITORS:
                 self.visit(child, NONE)
 
 
 def _subshell(reader: ScriptReader, node: Node, channels: Channels) -> None:
-    with reader.own_shell():
+    with reader.subshell():
         reader.compound(node, channels)
 
 
-def _only_redirects(text: str, channels: Channels, place: WorkingDir) -> Step:
-    return Step("", (), channels.shown(text), place, redirects=channels.redirects)
+def _only_redirects(text: str, channels: Channels, working_dir: WorkingDir) -> Step:
+    return Step("", (), channels.shown(text), working_dir, redirects=channels.redirects)
 
 
-def _after(words: list[Word], place: WorkingDir) -> WorkingDir:
+def _working_dir_after(words: list[Word], working_dir: WorkingDir) -> WorkingDir:
     """Return the working directory of the shell after a command."""
     while words and words[0].text in ("command", "builtin"):
         words = words[1:]
     if not words or words[0].text not in ("cd", "pushd", "popd"):
-        return place
+        return working_dir
     target = next((word for word in words[1:] if not word.text.startswith("-") or word.text == "-"), None)
     if target is None:
-        return WorkingDir(place.root, HOME if words[0].text == "cd" else HOLE)
-    known = target.text != "-" and not target.live and not target.either
-    return WorkingDir(place.root, resolved(target.text, place.cwd) if known else HOLE)
+        return WorkingDir(working_dir.root, HOME if words[0].text == "cd" else UNKNOWN_TEXT)
+    known = target.text != "-" and not target.has_glob and not target.is_alternative
+    return WorkingDir(working_dir.root, resolved(target.text, working_dir.cwd) if known else UNKNOWN_TEXT)
 
 
 _VISITORS: dict[str, Callable[[ScriptReader, Node, Channels], None]] = {

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from donewhen.records import frozen
 from donewhen.workspace.policy.expand import Expander
 from donewhen.workspace.policy.grammar import CUT, Parsed, Unread
-from donewhen.workspace.policy.step import HOLE, PipedText, Redirect, Word
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, PipedText, Redirect, Word
 
 REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
@@ -23,9 +23,9 @@ _PLACEHOLDER = re.compile(rf"{CUT}\d+")
 class Channels:
     """Input, redirections and extra words that a statement gets from its surroundings."""
 
-    inherited: PipedText | None = None
+    inherited_stdin: PipedText | None = None
     """What it reads unless it is redirected. In a pipeline, this is the input of the first part."""
-    own: PipedText | None = None
+    redirected_stdin: PipedText | None = None
     """The input it is redirected to. For a list or a pipeline, this is the input of the last part."""
     redirects: tuple[Redirect, ...] = ()
     words: tuple[Word, ...] = ()
@@ -33,7 +33,7 @@ class Channels:
 
     @property
     def stdin(self) -> PipedText | None:
-        return self.own or self.inherited
+        return self.redirected_stdin or self.inherited_stdin
 
     def shown(self, text: str) -> str:
         """Return a statement with its redirections, as it is shown to a person."""
@@ -46,7 +46,7 @@ class Channels:
 class Redirections:
     parsed: Parsed
     expander: Expander
-    met: set[int] = field(default_factory=set[int])
+    found_bodies: set[int] = field(default_factory=set[int])
     """Indexes of the cut-out here-documents that were found at their places in the tree."""
     scripts: list[str] = field(default_factory=list[str])
     """Scripts between backticks in here-documents, which the grammar does not recognise."""
@@ -58,11 +58,13 @@ class Redirections:
                 case "heredoc_redirect":
                     files = [child for child in node.children if child.type == "file_redirect"]
                     words = self._words(node.children_by_field_name("argument"))
-                    channels = replace(self.channels(files, channels), own=self._heredoc(node))
+                    channels = replace(self.channels(files, channels), redirected_stdin=self._heredoc(node))
                     channels = replace(channels, words=(*channels.words, *words))
                 case "herestring_redirect":
                     value = self.expander.value(node.children[-1])
-                    channels = replace(channels, own=PipedText(value.text, value.makers, tuple(value.text.split())))
+                    channels = replace(
+                        channels, redirected_stdin=PipedText(value.text, value.producers, tuple(value.text.split()))
+                    )
                 case "file_redirect":
                     channels = self._file(node, channels)
                 case _:
@@ -73,14 +75,19 @@ class Redirections:
         operator = next((child.type for child in node.children if not child.is_named), "")
         destinations = node.children_by_field_name("destination")
         targets = self._words(destinations[:1])
-        own = channels.own
+        stdin = channels.redirected_stdin
         if operator in ("<", "<&"):
             # Input from a descriptor that was opened elsewhere is unknown.
-            own = next((target.stream for target in targets), None) or PipedText(
+            stdin = next((target.stream for target in targets), None) or PipedText(
                 None, () if operator == "<" else (operator,)
             )
         redirects = (*channels.redirects, *(Redirect(operator, target) for target in targets))
-        return replace(channels, own=own, redirects=redirects, words=(*channels.words, *self._words(destinations[1:])))
+        return replace(
+            channels,
+            redirected_stdin=stdin,
+            redirects=redirects,
+            words=(*channels.words, *self._words(destinations[1:])),
+        )
 
     def _words(self, nodes: Sequence[Node]) -> list[Word]:
         return [word for node in nodes for word in self.expander.words(node)]
@@ -96,9 +103,9 @@ class Redirections:
             raise Unread("unparsed")
         text = self.parsed.text(body) if body else ""
         if text.startswith(CUT):
-            self.met.add(int(text[1:]))
+            self.found_bodies.add(int(text[1:]))
             text = self.parsed.bodies[int(text[1:])]
         elif body and delimiter[0] not in "'\"\\":
             self.scripts += _BACKTICKS.findall(text)
             text = self.expander.value(body).text
-        return PipedText(text, (), tuple(text.split()) or (HOLE,))
+        return PipedText(text, (), tuple(text.split()) or (UNKNOWN_TEXT,))

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from donewhen.workspace.policy.naming import inner
+from donewhen.workspace.policy.naming import inner_step
 from donewhen.workspace.policy.prefixes import prefix, starts
 from donewhen.workspace.policy.printed import items_of
-from donewhen.workspace.policy.step import HOLE, Inner, Nested, Step, Word
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Inner, Nested, Step, Word
 
 MOST_ITEMS = 32
-"""Further items are replaced by one unknown item (`HOLE`)."""
+"""Further items are replaced by one unknown item (`UNKNOWN_TEXT`)."""
 
 _XARGS = prefix(
     "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines --max-chars --process-slot-var",
@@ -32,44 +32,46 @@ def fd(step: Step) -> Iterator[Inner]:
 def _clauses(step: Step, options: tuple[str, ...], items: tuple[str, ...]) -> Iterator[Inner]:
     """Yield the commands after these options, each up to `;` or `+`, with `{}` replaced by the items."""
     for index, word in enumerate(step.args):
-        if word.text.replace(HOLE, "") in options:
+        if word.text.replace(UNKNOWN_TEXT, "") in options:
             rest = step.args[index + 1 :]
             end = next((at for at, other in enumerate(rest) if other.text in (";", "+")), len(rest))
-            found = inner(step, _filled(rest[:end], "{}", items))
+            found = inner_step(step, _filled_in(rest[:end], "{}", items))
             if found:
                 yield found
 
 
-def _filled(words: tuple[Word, ...], sign: str, items: tuple[str, ...]) -> tuple[Word, ...]:
+def _filled_in(words: tuple[Word, ...], sign: str, items: tuple[str, ...]) -> tuple[Word, ...]:
     """Return the words; each word with the placeholder is repeated, once for every item."""
     filled: list[Word] = []
     for word in words:
         if sign in word.text:
-            filled += [replace(word, text=word.text.replace(sign, item), either=len(items) > 1) for item in items]
+            filled += [
+                replace(word, text=word.text.replace(sign, item), is_alternative=len(items) > 1) for item in items
+            ]
         else:
             filled.append(word)
     return tuple(filled)
 
 
-def _some(items: tuple[str, ...]) -> tuple[str, ...]:
-    return items if len(items) <= MOST_ITEMS else (*items[:MOST_ITEMS], HOLE)
+def _limited(items: tuple[str, ...]) -> tuple[str, ...]:
+    return items if len(items) <= MOST_ITEMS else (*items[:MOST_ITEMS], UNKNOWN_TEXT)
 
 
 def xargs(step: Step) -> Iterator[Inner]:
-    items = _some(step.stdin.items) if step.stdin else (HOLE,)
+    items = _limited(step.stdin.items) if step.stdin else (UNKNOWN_TEXT,)
     texts = step.texts
     for start in starts(step.args, _XARGS):
         sign = _placeholder(texts[:start])
         words = step.args[start:]
-        added = [Word(item, item.replace(HOLE, "…"), makers=_makers(step)) for item in items]
-        filled = _filled(words, sign, items) if sign else (*words, *added)
-        found = inner(step, filled)
+        added = [Word(item, item.replace(UNKNOWN_TEXT, "…"), producers=_makers(step)) for item in items]
+        filled = _filled_in(words, sign, items) if sign else (*words, *added)
+        found = inner_step(step, filled)
         if found:
             yield replace(found, stdin=None)
 
 
 def _makers(step: Step) -> tuple[str, ...]:
-    return step.stdin.makers if step.stdin and step.stdin.text is None else ()
+    return step.stdin.producers if step.stdin and step.stdin.text is None else ()
 
 
 def _placeholder(options: list[str]) -> str:
@@ -85,12 +87,12 @@ def parallel(step: Step) -> Iterator[Inner]:
     """Unwrap `parallel`: the words before `:::` are a script; without such words each argument is a script."""
     args = step.args
     split = next((at for at, word in enumerate(args) if word.text.startswith(":::")), len(args))
-    given = tuple(word.text for word in args[split + 1 :])
-    items = _some(given or (step.stdin.items if step.stdin else (HOLE,)))
+    values = tuple(word.text for word in args[split + 1 :])
+    items = _limited(values or (step.stdin.items if step.stdin else (UNKNOWN_TEXT,)))
     template = [" ".join(word.text for word in args[start:split]) for start in starts(args[:split], _PARALLEL)]
     if not template:
-        text = "\n".join(given) or (step.stdin.text if step.stdin else None)
-        yield Nested(HOLE if text is None else text, step.place)
+        text = "\n".join(values) or (step.stdin.text if step.stdin else None)
+        yield Nested(UNKNOWN_TEXT if text is None else text, step.working_dir)
     for text in template:
         for item in items:
-            yield Nested(text.replace("{}", item) if "{" in text else f"{text} {item}", step.place)
+            yield Nested(text.replace("{}", item) if "{" in text else f"{text} {item}", step.working_dir)

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from donewhen.records import frozen
 
-HOLE = "\0"
+UNKNOWN_TEXT = "\0"
 """Replaces unknown text in a word: text that only running the command would show. A command never contains NUL."""
 
 DOUBT = "\0doubt"
@@ -20,31 +20,31 @@ class PipedText:
     """What one command writes and another one reads, as far as it is known without running them."""
 
     text: str | None = None
-    makers: tuple[str, ...] = ()
+    producers: tuple[str, ...] = ()
     """The names of the commands that produce it."""
-    items: tuple[str, ...] = (HOLE,)
-    """What a line looks like if the text is unknown: `./` and a `HOLE` for a list of files in the tree."""
+    items: tuple[str, ...] = (UNKNOWN_TEXT,)
+    """What a line looks like if the text is unknown: `./` and a `UNKNOWN_TEXT` for a list of files in the tree."""
 
 
 @frozen
 class Word:
     text: str
-    """After quoting and expansion; `HOLE` where the value is unknown."""
+    """After quoting and expansion; `UNKNOWN_TEXT` where the value is unknown."""
     raw: str
-    live: bool = False
+    has_glob: bool = False
     """True if it contains glob characters that the shell would expand."""
-    either: bool = False
+    is_alternative: bool = False
     """True if it is one of several values that the same word can have."""
     variables: tuple[str, ...] = ()
     """The variables of unknown value that it contains."""
-    makers: tuple[str, ...] = ()
+    producers: tuple[str, ...] = ()
     """The commands whose unknown output it contains."""
     stream: PipedText | None = None
     """What can be read from it if it is a process substitution."""
 
 
 def plain(text: str) -> Word:
-    return Word(text, text.replace(HOLE, "…"))
+    return Word(text, text.replace(UNKNOWN_TEXT, "…"))
 
 
 @frozen
@@ -77,7 +77,7 @@ class Step:
     words: tuple[Word, ...]
     text: str
     """The part of the command to show to a person."""
-    place: WorkingDir
+    working_dir: WorkingDir
     assigned: tuple[tuple[str, Word], ...] = ()
     redirects: tuple[Redirect, ...] = ()
     stdin: PipedText | None = None
@@ -92,8 +92,8 @@ class Step:
         return [word.text for word in self.words[1:]]
 
 
-def doubt(kind: str, text: str, place: WorkingDir) -> Step:
-    return Step(DOUBT, (), text, place, doubt=kind)
+def doubt(kind: str, text: str, working_dir: WorkingDir) -> Step:
+    return Step(DOUBT, (), text, working_dir, doubt=kind)
 
 
 @frozen
@@ -101,8 +101,8 @@ class Nested:
     """A script inside a step that is not read yet."""
 
     text: str
-    place: WorkingDir
-    given: dict[str, str] = field(default_factory=dict[str, str])
+    working_dir: WorkingDir
+    parameters: dict[str, str] = field(default_factory=dict[str, str])
     """Its positional parameters, by name."""
     stdin: PipedText | None = None
     """What its commands read unless they redirect their input."""

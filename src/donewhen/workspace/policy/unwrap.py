@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from donewhen.workspace.policy import repeaters, shells
 from donewhen.workspace.policy.gitcall import git
-from donewhen.workspace.policy.naming import inner
+from donewhen.workspace.policy.naming import inner_step
 from donewhen.workspace.policy.paths import resolved
 from donewhen.workspace.policy.prefixes import (
     ASSIGNMENT,
@@ -37,27 +37,27 @@ def unwrap(step: Step) -> Iterator[Inner]:
     """Yield the steps and scripts that this step would start."""
     for name, value in step.assigned:
         if name in SCRIPT_VARIABLES and value.text:
-            yield Nested(value.text, step.place)
-    yield from shells.later(step)
+            yield Nested(value.text, step.working_dir)
+    yield from shells.evaluated_later(step)
     special = _SPECIAL.get(step.name) or (python if _PYTHON.fullmatch(step.name) else None)
     if special:
         yield from special(step)
     elif step.name in PREFIXES:
-        yield from behind(step, PREFIXES[step.name])
+        yield from after_prefix(step, PREFIXES[step.name])
     elif step.name in RUNNERS:
-        yield from behind(step, RUNNERS[step.name])
+        yield from after_prefix(step, RUNNERS[step.name])
     elif step.args:
         yield from subcommand(step)
     if step.name in SCRIPT_OPTIONS:
         yield from option_scripts(step)
     if step.name in SCRIPT_OPERANDS:
-        yield from (Nested(text, step.place) for text in step.texts if " " in text)
+        yield from (Nested(text, step.working_dir) for text in step.texts if " " in text)
 
 
-def behind(step: Step, shape: Prefix, offset: int = 0) -> Iterator[Inner]:
+def after_prefix(step: Step, shape: Prefix, offset: int = 0) -> Iterator[Inner]:
     args = step.args[offset:]
     for start in starts(args, shape):
-        found = inner(step, args[start:])
+        found = inner_step(step, args[start:])
         if found:
             yield replace(found, assigned=_assignments(args[:start]) if shape.assigns else ())
 
@@ -72,7 +72,7 @@ def subcommand(step: Step) -> Iterator[Inner]:
     for index in starts(step.args, _ANY)[:1]:
         shape = SUBCOMMANDS.get((step.name, step.args[index].text))
         if shape:
-            yield from behind(step, shape, index + 1)
+            yield from after_prefix(step, shape, index + 1)
 
 
 def option_scripts(step: Step) -> Iterator[Inner]:
@@ -89,17 +89,17 @@ def option_scripts(step: Step) -> Iterator[Inner]:
 def env(step: Step) -> Iterator[Inner]:
     """Unwrap `env`, with `-S`, which splits one word into several, and `-C`, which changes the directory."""
     ends = starts(step.args, _ENV)
-    cwd, texts = step.place.cwd, step.texts
+    cwd, texts = step.working_dir.cwd, step.texts
     for index, text in enumerate(texts[: max(ends, default=len(texts))]):
         split = _SPLIT.fullmatch(text)
         if split:
             script, *rest = [split[1], *texts[index + 1 :]] if split[1] else texts[index + 1 :] or [""]
-            yield Nested(" ".join([script, *map(shlex.quote, rest)]), step.place, stdin=step.stdin)
+            yield Nested(" ".join([script, *map(shlex.quote, rest)]), step.working_dir, stdin=step.stdin)
             return
         if text in ("-C", "--chdir"):
             cwd = resolved("".join(texts[index + 1 : index + 2]), cwd)
     for start in ends:
-        found = inner(step, step.args[start:], WorkingDir(step.place.root, cwd))
+        found = inner_step(step, step.args[start:], WorkingDir(step.working_dir.root, cwd))
         if found:
             yield replace(found, assigned=_assignments(step.args[:start]))
 
@@ -108,7 +108,7 @@ def python(step: Step) -> Iterator[Inner]:
     """Unwrap `python -m tool`: it counts as running the tool."""
     for index, text in enumerate(step.texts):
         if text == "-m":
-            found = inner(step, step.args[index + 1 :])
+            found = inner_step(step, step.args[index + 1 :])
             if found:
                 yield found
             return
@@ -118,23 +118,23 @@ def python(step: Step) -> Iterator[Inner]:
 
 def watch(step: Step) -> Iterator[Inner]:
     for start in starts(step.args, _WATCH):
-        yield Nested(" ".join(word.text for word in step.args[start:]), step.place)
+        yield Nested(" ".join(word.text for word in step.args[start:]), step.working_dir)
 
 
 def command(step: Step) -> Iterator[Inner]:
     if step.texts[:1] not in (["-v"], ["-V"]):
-        yield from behind(step, PREFIXES["command"])
+        yield from after_prefix(step, PREFIXES["command"])
 
 
-def nameless(step: Step) -> Iterator[Inner]:
+def unnamed(step: Step) -> Iterator[Inner]:
     """Unwrap `$SUDO rm …`: the unknown name may be empty or a wrapper."""
-    found = inner(step, step.args)
+    found = inner_step(step, step.args)
     if found:
         yield found
 
 
 def hub(step: Step) -> Iterator[Inner]:
-    found = inner(step, (plain("git"), *step.args))
+    found = inner_step(step, (plain("git"), *step.args))
     if found and step.args:
         yield found
 
@@ -142,7 +142,7 @@ def hub(step: Step) -> Iterator[Inner]:
 _SPECIAL: dict[str, Callable[[Step], Iterator[Inner]]] = {
     **dict.fromkeys(shells.SHELLS, shells.shell),
     ".": shells.source,
-    DOUBT: nameless,
+    DOUBT: unnamed,
     "alias": shells.alias,
     "command": command,
     "env": env,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from donewhen.workspace.policy.grammar import MOST_TEXT, Parse, parse
 from donewhen.workspace.policy.reader import MOST_STEPS, read
-from donewhen.workspace.policy.step import HOLE, Nested, Step, WorkingDir, doubt
+from donewhen.workspace.policy.step import UNKNOWN_TEXT, Nested, Step, WorkingDir, doubt
 from donewhen.workspace.policy.unwrap import unwrap
 
 DEEPEST = 12
@@ -14,18 +14,18 @@ MOST_NESTED = 4 * MOST_TEXT
 """Limit for the characters of all scripts inside one command together."""
 
 
-class _Spent(Exception):
+class _LimitReached(Exception):
     """The command contains more than the limits permit to read."""
 
 
-def every_step(text: str, place: WorkingDir, parse: Parse = parse) -> Iterator[Step]:
+def every_step(text: str, working_dir: WorkingDir, parse: Parse = parse) -> Iterator[Step]:
     """Yield the steps in the order in which they are met. The last is a doubt if something was left out."""
     walk = _CommandWalk(parse)
     try:
-        for step in read(Nested(text, place), parse):
-            yield from walk.around(step, 0)
-    except _Spent:
-        yield doubt("too-deep", text, place)
+        for step in read(Nested(text, working_dir), parse):
+            yield from walk.steps_in(step, 0)
+    except _LimitReached:
+        yield doubt("too-deep", text, working_dir)
 
 
 class _CommandWalk:
@@ -34,22 +34,22 @@ class _CommandWalk:
         self.steps = 0
         self.characters = 0
 
-    def around(self, step: Step, depth: int) -> Iterator[Step]:
+    def steps_in(self, step: Step, depth: int) -> Iterator[Step]:
         """Yield a step and everything inside it."""
         self.steps += 1
         if depth > DEEPEST or self.steps > MOST_STEPS:
-            raise _Spent
+            raise _LimitReached
         yield step
         for inner in unwrap(step):
             for found in self.read(inner) if isinstance(inner, Nested) else [inner]:
-                yield from self.around(found, depth + 1)
+                yield from self.steps_in(found, depth + 1)
 
     def read(self, script: Nested) -> list[Step]:
         self.characters += len(script.text)
         if self.characters > MOST_NESTED:
-            raise _Spent
-        # A `HOLE` is read as a variable that is not set.
-        steps = read(replace(script, text=script.text.replace(HOLE, "${_}")), self.parse)
-        if HOLE in script.text:
-            steps.append(doubt("unknown-script", script.text.replace(HOLE, "…"), script.place))
+            raise _LimitReached
+        # A `UNKNOWN_TEXT` is read as a variable that is not set.
+        steps = read(replace(script, text=script.text.replace(UNKNOWN_TEXT, "${_}")), self.parse)
+        if UNKNOWN_TEXT in script.text:
+            steps.append(doubt("unknown-script", script.text.replace(UNKNOWN_TEXT, "…"), script.working_dir))
         return steps

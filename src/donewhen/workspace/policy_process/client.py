@@ -10,7 +10,7 @@ import tree_sitter_bash
 import donewhen
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.policy import Policy, Ruling
-from donewhen.workspace.policy_process.server import last_answer, question
+from donewhen.workspace.policy_process.server import encode_request, last_ruling
 from donewhen.workspace.process.command import Command, Confinement, End
 from donewhen.workspace.process.interpreter import BOOT, interpreter
 from donewhen.workspace.process.launch import Launcher
@@ -27,13 +27,13 @@ PACKAGES = (donewhen, tree_sitter, tree_sitter_bash)
 
 async def consult(launcher: Launcher, policy: Policy, command: str) -> Ruling:
     """Return what `policy.decide` says about a command, within the limits, and without risk to this process."""
-    ruling = policy.at_once(command)
+    ruling = policy.decide_plain(command)
     if ruling is not None:
         return ruling
-    finished = await launcher.run(parser_command(question(policy, command)))
+    finished = await launcher.run(parser_command(encode_request(policy, command)))
     if finished.end is End.COULD_NOT_START:
         raise MachineryBroke(f"the policy process failed: {finished.reason}")
-    return last_answer(finished.stdout.whole()) or policy.unread(command)
+    return last_ruling(finished.stdout.whole()) or policy.decide_unread(command)
 
 
 def parser_command(request: bytes) -> Command:

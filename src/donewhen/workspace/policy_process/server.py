@@ -13,17 +13,17 @@ from donewhen.workspace.policy.grammar import parse
 from donewhen.workspace.policy.plain import unreadable
 
 
-def question(policy: Policy, command: str) -> bytes:
+def encode_request(policy: Policy, command: str) -> bytes:
     request = {
         "deny": policy.entries(Decision.DENY),
         "ask": policy.entries(Decision.ASK),
-        "root": policy.place.root,
+        "root": policy.working_dir.root,
         "command": command,
     }
     return json.dumps(request).encode()
 
 
-def last_answer(printed: bytes) -> Ruling | None:
+def last_ruling(printed: bytes) -> Ruling | None:
     """Return the last complete answer, if any."""
     *whole, _ = printed.split(b"\n")
     if not whole:
@@ -32,13 +32,13 @@ def last_answer(printed: bytes) -> Ruling | None:
     return Ruling(Decision(decision), rule, reason, command)
 
 
-def answer(request: dict[str, Any], out: TextIO) -> None:
+def write_rulings(request: dict[str, Any], out: TextIO) -> None:
     policy = Policy.load(request["deny"], request["ask"], request["root"])
-    for way in (unreadable, parse):
-        ruling = policy.decide(request["command"], way)
+    for parse_command in (unreadable, parse):
+        ruling = policy.decide(request["command"], parse_command)
         out.write(json.dumps([ruling.decision.value, ruling.rule, ruling.reason, ruling.command]) + "\n")
         out.flush()
 
 
 def main() -> None:
-    answer(json.load(sys.stdin), sys.stdout)
+    write_rulings(json.load(sys.stdin), sys.stdout)

@@ -2,7 +2,7 @@
 
 import posixpath
 
-from donewhen.workspace.policy.paths import Where, holds, leads, resolved, where
+from donewhen.workspace.policy.paths import Location, contains_names, path_location, resolved, word_location
 from donewhen.workspace.policy.rules.rule import Rule, has_flag, operands, words
 from donewhen.workspace.policy.rules.targets import DELETES, MODES, changed_mode, deleted, written
 from donewhen.workspace.policy.ruling import Decision
@@ -10,15 +10,15 @@ from donewhen.workspace.policy.step import Step, Word, WorkingDir, plain
 
 
 def _deletes_outside(step: Step) -> bool:
-    return any(leads(word, step.place) in (Where.OUTSIDE, Where.TREE) for word in deleted(step))
+    return any(word_location(word, step.working_dir) in (Location.OUTSIDE, Location.TREE) for word in deleted(step))
 
 
 def _writes_outside(step: Step) -> bool:
-    return any(leads(word, step.place) is Where.OUTSIDE for word in written(step))
+    return any(word_location(word, step.working_dir) is Location.OUTSIDE for word in written(step))
 
 
 def _mode_outside(step: Step) -> bool:
-    return any(leads(word, step.place) is Where.OUTSIDE for word in changed_mode(step))
+    return any(word_location(word, step.working_dir) is Location.OUTSIDE for word in changed_mode(step))
 
 
 def _recursive(step: Step) -> bool:
@@ -31,9 +31,9 @@ def _wide(step: Step) -> bool:
 
 
 def _too_wide(word: Word, step: Step) -> bool:
-    path = resolved(word.text, step.place.cwd)
-    everything = word.live and path in (f"{step.place.root}/*", f"{step.place.root}/.*")
-    return everything or where(path, step.place.root) is Where.UNKNOWN
+    path = resolved(word.text, step.working_dir.cwd)
+    is_everything = word.has_glob and path in (f"{step.working_dir.root}/*", f"{step.working_dir.root}/.*")
+    return is_everything or path_location(path, step.working_dir.root) is Location.UNKNOWN
 
 
 def _git_dir(step: Step) -> bool:
@@ -42,18 +42,20 @@ def _git_dir(step: Step) -> bool:
 
 def _own_git(word: Word, step: Step) -> bool:
     """Match a path inside `.git`, except what people commonly repair there: a stale lock, the local ignore list."""
-    path = resolved(word.text, step.place.cwd)
-    if ".g" not in path.lower() or where(path, step.place.root) is not Where.INSIDE:
+    path = resolved(word.text, step.working_dir.cwd)
+    if ".g" not in path.lower() or path_location(path, step.working_dir.root) is not Location.INSIDE:
         return False
-    return holds(path.lower(), (".git",)) and not path.endswith((".lock", "/info/exclude"))
+    return contains_names(path.lower(), (".git",)) and not path.endswith((".lock", "/info/exclude"))
 
 
 def _links_out(step: Step) -> bool:
     """Match a symbolic link that leads out of the tree. Its target is relative to the directory of the link."""
     *targets, link = operands(step, words("-S --suffix -t --target-directory")) or [plain("")]
-    parent = posixpath.dirname(resolved(link.text, step.place.cwd)) if targets else step.place.cwd
-    place = WorkingDir(step.place.root, parent)
-    return has_flag(step, "s", "--symbolic") and any(leads(word, place) is Where.OUTSIDE for word in targets or [link])
+    parent = posixpath.dirname(resolved(link.text, step.working_dir.cwd)) if targets else step.working_dir.cwd
+    working_dir = WorkingDir(step.working_dir.root, parent)
+    return has_flag(step, "s", "--symbolic") and any(
+        word_location(word, working_dir) is Location.OUTSIDE for word in targets or [link]
+    )
 
 
 RULES = (

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from donewhen.workspace.policy.gitcall import settings
 from donewhen.workspace.policy.gitconfig import harmless, names_remote, runs_program
-from donewhen.workspace.policy.paths import Where, leads, where
+from donewhen.workspace.policy.paths import Location, path_location, word_location
 from donewhen.workspace.policy.rules.rule import Matcher, Rule, has_flag, operands, phrase, words
 from donewhen.workspace.policy.ruling import Decision
 from donewhen.workspace.policy.step import Step
@@ -38,17 +38,17 @@ _READS_CONFIG = words("--get --get-all --get-regexp --get-urlmatch --get-color -
 
 def _in_tree(matcher: Matcher) -> Matcher:
     def matches(step: Step) -> bool:
-        return where(step.place.cwd, step.place.root) is not Where.SCRATCH and matcher(step)
+        return path_location(step.working_dir.cwd, step.working_dir.root) is not Location.SCRATCH and matcher(step)
 
     return matches
 
 
-def _sub(step: Step) -> str:
+def _subcommand(step: Step) -> str:
     return step.args[0].text if step.args else ""
 
 
 def _remote(step: Step) -> bool:
-    return _sub(step) == "remote" and bool(
+    return _subcommand(step) == "remote" and bool(
         {"add", "set-url", "rename", "remove", "rm", "set-head", "set-branches", "prune", "update"}
         & {word.text for word in operands(step)[1:2]}
     )
@@ -56,19 +56,21 @@ def _remote(step: Step) -> bool:
 
 def _config(step: Step) -> bool:
     """Match a write to a file outside this repository, or to a setting that runs programs or names remotes."""
-    given = [word.text for word in operands(step, words("-f --file --blob --type --default --comment --value"))[1:]]
-    modern = given[:1] if given[:1] in (["set"], ["unset"], ["edit"], ["rename-section"], ["remove-section"]) else []
-    given = given[1:] if modern or given[:1] in (["get"], ["list"]) else given
+    args = [word.text for word in operands(step, words("-f --file --blob --type --default --comment --value"))[1:]]
+    modern = args[:1] if args[:1] in (["set"], ["unset"], ["edit"], ["rename-section"], ["remove-section"]) else []
+    args = args[1:] if modern or args[:1] in (["get"], ["list"]) else args
     edits = has_flag(
         step, "e", "--unset", "--unset-all", "--edit", "--rename-section", "--remove-section", "--replace-all"
     )
-    reads = not _READS_CONFIG.isdisjoint(step.texts) or (len(given) < 2 and not edits and not modern)
-    if _sub(step) != "config" or reads:
+    reads = not _READS_CONFIG.isdisjoint(step.texts) or (len(args) < 2 and not edits and not modern)
+    if _subcommand(step) != "config" or reads:
         return False
     files = [word for option, word in pairwise(step.args) if option.text in ("-f", "--file")]
-    wide = has_flag(step, "", "--global", "--system") or any(leads(file, step.place) is Where.OUTSIDE for file in files)
-    telling = any(runs_program(key) or names_remote(key) for key in given[:1])
-    return wide or (telling and not any(harmless(value) for value in given[1:2]))
+    wide = has_flag(step, "", "--global", "--system") or any(
+        word_location(file, step.working_dir) is Location.OUTSIDE for file in files
+    )
+    is_powerful = any(runs_program(key) or names_remote(key) for key in args[:1])
+    return wide or (is_powerful and not any(harmless(value) for value in args[1:2]))
 
 
 def _setting(step: Step) -> bool:
@@ -76,7 +78,7 @@ def _setting(step: Step) -> bool:
 
 
 def _commits(step: Step) -> bool:
-    sub = _sub(step)
+    sub = _subcommand(step)
     if sub in ("merge", "cherry-pick", "revert", "am"):
         quiet = ("--abort", "--quit", "--no-commit", "--squash", "--show-current-patch")
         return not has_flag(step, "n" if sub in ("cherry-pick", "revert") else "", *quiet)
@@ -84,7 +86,7 @@ def _commits(step: Step) -> bool:
 
 
 def _rewrites(step: Step) -> bool:
-    sub, given = _sub(step), [word.text for word in operands(step)[1:]]
+    sub, args = _subcommand(step), [word.text for word in operands(step)[1:]]
     match sub:
         case "filter-branch" | "filter-repo" | "fast-import" | "update-ref" | "replace" | "prune":
             return True
@@ -95,9 +97,9 @@ def _rewrites(step: Step) -> bool:
         case "rebase":
             return not has_flag(step, "", "--abort", "--quit", "--show-current-patch")
         case "reflog":
-            return given[:1] in (["expire"], ["delete"])
+            return args[:1] in (["expire"], ["delete"])
         case "symbolic-ref":
-            return len(given) > 1 or has_flag(step, "d", "--delete")
+            return len(args) > 1 or has_flag(step, "d", "--delete")
         case "gc":
             return has_flag(step, "", "--prune")
         case "branch":
@@ -107,29 +109,32 @@ def _rewrites(step: Step) -> bool:
         case "checkout" | "switch":
             return has_flag(step, "BC", "--orphan", "--force-create")
         case "reset":
-            return _moves(step, given)
+            return _moves(step, args)
         case _:
             return False
 
 
-def _moves(step: Step, given: list[str]) -> bool:
+def _moves(step: Step, args: list[str]) -> bool:
     """Match `git reset` to a commit other than the current one. A path as operand does not count."""
-    if step.texts[1:2] == ["--"] or not given or given[0] in ("HEAD", "@"):
+    if step.texts[1:2] == ["--"] or not args or args[0] in ("HEAD", "@"):
         return False
-    return has_flag(step, "", "--hard", "--soft", "--keep", "--merge") or _REVISION.fullmatch(given[0]) is not None
+    return has_flag(step, "", "--hard", "--soft", "--keep", "--merge") or _REVISION.fullmatch(args[0]) is not None
 
 
 def _network(step: Step) -> bool:
-    sub, given = _sub(step), [word.text for word in operands(step, words("-b --branch --depth -o --origin -c -j"))[1:]]
+    sub, args = (
+        _subcommand(step),
+        [word.text for word in operands(step, words("-b --branch --depth -o --origin -c -j"))[1:]],
+    )
     if sub == "clone":
-        return not given or not given[0].startswith((".", "/", "file:///"))
+        return not args or not args[0].startswith((".", "/", "file:///"))
     if sub in ("submodule", "lfs"):
-        return given[:1] in (["update"], ["add"], ["fetch"], ["pull"])
+        return args[:1] in (["update"], ["add"], ["fetch"], ["pull"])
     return sub in ("fetch", "pull", "ls-remote") or (sub == "archive" and has_flag(step, "", "--remote"))
 
 
 def _unknown(step: Step) -> bool:
-    sub = _sub(step)
+    sub = _subcommand(step)
     return bool(sub) and not sub.startswith("-") and sub not in KNOWN
 
 

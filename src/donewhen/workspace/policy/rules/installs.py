@@ -6,7 +6,7 @@ Reading is allowed. Installing what the project declares, into the project, is o
 
 import re
 
-from donewhen.workspace.policy.paths import Where, leads
+from donewhen.workspace.policy.paths import Location, word_location
 from donewhen.workspace.policy.rules.rule import Rule, has_flag, operands, phrase, words
 from donewhen.workspace.policy.ruling import Decision
 from donewhen.workspace.policy.step import Step
@@ -56,7 +56,7 @@ _ELSEWHERE = {
     "pip": words("-t --target --prefix --root"),
     "cargo": words("--root"),
 }
-_PLACES = {
+_USER_INSTALLS = {
     "cargo": "install, uninstall",
     "gem": "install, uninstall, update",
     "go": "install *@*",
@@ -75,7 +75,7 @@ _PLACES = {
 }
 
 
-_installs = phrase(_PLACES)
+_installs = phrase(_USER_INSTALLS)
 
 
 def _outside(step: Step) -> bool:
@@ -84,27 +84,27 @@ def _outside(step: Step) -> bool:
     if pip:
         installs = bool({"install", "uninstall"} & set(step.texts[:2]))
         beyond = has_flag(step, "", "--user", "--break-system-packages", "--system")
-        return installs and (beyond or _target(step, _ELSEWHERE["pip"]) is Where.OUTSIDE)
+        return installs and (beyond or _target(step, _ELSEWHERE["pip"]) is Location.OUTSIDE)
     if step.name in _NODE and has_flag(step, "g", "--global", "--location=global"):
         return any(
             word.text in ("install", "i", "add", "uninstall", "un", "rm", "remove", "link", "update")
             for word in operands(step)
         )
-    if step.name not in _PLACES or not _installs(step):
+    if step.name not in _USER_INSTALLS or not _installs(step):
         return False
     if step.name == "cargo":
-        return _target(step, _ELSEWHERE["cargo"]) not in (Where.INSIDE, Where.SCRATCH)
+        return _target(step, _ELSEWHERE["cargo"]) not in (Location.INSIDE, Location.SCRATCH)
     return not (step.name == "dotnet" and operands(step)[0].text == "tool" and not has_flag(step, "g", "--global"))
 
 
-def _target(step: Step, options: frozenset[str]) -> Where | None:
+def _target(step: Step, options: frozenset[str]) -> Location | None:
     """Return where the value of the first of these options leads; None if none is present."""
     for index, word in enumerate(step.args):
         name, equals, _ = word.text.partition("=")
         if name in options:
             following = step.args[index + 1 : index + 2]
             value = type(word)(word.text.partition("=")[2], word.raw) if equals else following[0] if following else word
-            return leads(value, step.place)
+            return word_location(value, step.working_dir)
     return None
 
 
@@ -162,10 +162,10 @@ _INDEXES = words("-i --index-url --extra-index-url --index --default-index -f --
 
 def _source(step: Step) -> bool:
     """Match a package from a URL, or from an index other than the configured one."""
-    given = [word.text for word in operands(step)]
-    if not {"install", "add", "i", "sync"} & set(given[:2]):
+    args = [word.text for word in operands(step)]
+    if not {"install", "add", "i", "sync"} & set(args[:2]):
         return False
-    return any(_SOURCE.match(text) for text in given) or any(text.partition("=")[0] in _INDEXES for text in step.texts)
+    return any(_SOURCE.match(text) for text in args) or any(text.partition("=")[0] in _INDEXES for text in step.texts)
 
 
 RULES = (
@@ -216,7 +216,7 @@ RULES = (
             "go install ./...",
             "bundle install",
         ),
-        frozenset(_PLACES) | _PIPS | _NODE,
+        frozenset(_USER_INSTALLS) | _PIPS | _NODE,
     ),
     Rule(
         "toolchain",

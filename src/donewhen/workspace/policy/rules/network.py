@@ -21,8 +21,8 @@ def _http(step: Step) -> bool:
     """Return whether an HTTP client sends a request to another machine."""
     if any(text.partition("=")[0] in _PROXIES for text in step.texts if step.name != "wget" or text != "-i"):
         return True
-    given = [word.text for word in operands(step, _VALUES)]
-    return not all(_LOCAL.fullmatch(url) for url in given)
+    args = [word.text for word in operands(step, _VALUES)]
+    return not all(_LOCAL.fullmatch(url) for url in args)
 
 
 def _connects(step: Step) -> bool:
@@ -31,8 +31,8 @@ def _connects(step: Step) -> bool:
     if step.name == "rsync":
         return any(re.match(r"[^/]*:", word.text) for word in operands(step, words("-e --rsh")))
     if step.name in ("nc", "ncat", "netcat", "telnet"):
-        given = [word.text for word in operands(step, words("-p -s -w -q -i"))]
-        return not (has_flag(step, "l", "--listen") or any(_LOCAL.fullmatch(text) for text in given[:1]))
+        args = [word.text for word in operands(step, words("-p -s -w -q -i"))]
+        return not (has_flag(step, "l", "--listen") or any(_LOCAL.fullmatch(text) for text in args[:1]))
     return bool(operands(step))
 
 

@@ -92,14 +92,14 @@ _GOALS = ("deploy", "publish", "upload", "release:perform", "clojars", "nexus")
 def _package(step: Step) -> bool:
     if step.name in _RELEASERS:
         return "--dry-run" not in step.texts
-    given = [word.text for word in operands(step)]
+    args = [word.text for word in operands(step)]
     if step.name in _BUILDERS:
         return (
-            any(task.rpartition(":")[2].startswith(_GOALS) and not task.endswith("ToMavenLocal") for task in given)
-            or "release:perform" in given
+            any(task.rpartition(":")[2].startswith(_GOALS) and not task.endswith("ToMavenLocal") for task in args)
+            or "release:perform" in args
         )
     if step.name == "setup.py" or step.name.startswith("python"):
-        return given[:1] == ["setup.py"] and "upload" in given
+        return args[:1] == ["setup.py"] and "upload" in args
     return _publishes(step)
 
 
@@ -109,10 +109,10 @@ _RUNNERS = words("make gmake just task rake invoke npm pnpm yarn bun")
 
 def _task(step: Step) -> bool:
     """Match a project task whose name says that it publishes something. What it really does is unknown."""
-    given = [word.text for word in operands(step, words("-C -f -j --prefix --filter"))]
+    args = [word.text for word in operands(step, words("-C -f -j --prefix --filter"))]
     if step.name in ("npm", "pnpm", "yarn", "bun"):
-        given = given[1:2] if given[:1] in (["run"], ["run-script"]) else []
-    return any(re.split(r"[:-]", target)[0] in _TASKS for target in given if "=" not in target)
+        args = args[1:2] if args[:1] in (["run"], ["run-script"]) else []
+    return any(re.split(r"[:-]", target)[0] in _TASKS for target in args if "=" not in target)
 
 
 IMAGES = {
@@ -188,11 +188,11 @@ _ENGINE_READS = {
 }
 
 
-_only_looks = phrase(_ENGINE_READS)
+_only_reads = phrase(_ENGINE_READS)
 
 
 def _container(step: Step) -> bool:
-    return bool(operands(step)) and not _only_looks(step)
+    return bool(operands(step)) and not _only_reads(step)
 
 
 RULES = (

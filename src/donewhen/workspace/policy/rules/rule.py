@@ -93,15 +93,15 @@ def phrase(table: Phrases) -> Matcher:
     split = {name: [part.split() for part in parts.split(",")] for name, parts in table.items()}
 
     def matches(step: Step) -> bool:
-        given = [word.text for word in operands(step, _VALUES.get(step.name, frozenset()))]
-        return any(starts_with(given, wanted) for wanted in split[step.name])
+        args = [word.text for word in operands(step, _VALUES.get(step.name, frozenset()))]
+        return any(starts_with(args, wanted) for wanted in split[step.name])
 
     return matches
 
 
-def starts_with(given: list[str], wanted: list[str]) -> bool:
-    return len(given) >= len(wanted) and all(map(_is, given, wanted))
+def starts_with(args: list[str], wanted: list[str]) -> bool:
+    return len(args) >= len(wanted) and all(map(_matches, args, wanted))
 
 
-def _is(text: str, wanted: str) -> bool:
+def _matches(text: str, wanted: str) -> bool:
     return text == wanted or ("*" in wanted and fnmatchcase(text, wanted))

@@ -4,12 +4,12 @@ import re
 from itertools import pairwise
 
 from donewhen.workspace.policy.fields import GLOB
-from donewhen.workspace.policy.paths import Where, holds, mentioned, resolved, where
+from donewhen.workspace.policy.paths import Location, contains_names, mentioned_paths, path_location, resolved
 from donewhen.workspace.policy.rules.rule import Rule, has_flag, operands, phrase, words
 from donewhen.workspace.policy.ruling import Decision
 from donewhen.workspace.policy.step import Step, Word
 
-PLACES = (
+CREDENTIAL_PATHS = (
     ".ssh",
     ".aws",
     ".azure",
@@ -62,37 +62,43 @@ PLACES = (
 )
 """Sequences of names in a path outside the tree."""
 
-_PARTS = tuple(tuple(place.split("/")) for place in PLACES)
-_LITERAL = re.compile("/(?:" + "|".join(re.escape(place).replace(r"\*", "[^/]*") for place in PLACES) + ")(?:/|$)")
+_PARTS = tuple(tuple(path.split("/")) for path in CREDENTIAL_PATHS)
+_LITERAL = re.compile(
+    "/(?:" + "|".join(re.escape(path).replace(r"\*", "[^/]*") for path in CREDENTIAL_PATHS) + ")(?:/|$)"
+)
 _TEXT_ONLY = words("echo printf")
 _PATTERN_FIRST = words("grep egrep fgrep rg ag ack sed awk gawk")
 
 
 def _paths(step: Step) -> list[str]:
     """Return every path that the step names, as an absolute path. A search pattern does not count as a path."""
-    given: list[Word] = list(step.args) if step.name not in _TEXT_ONLY else []
+    args: list[Word] = list(step.args) if step.name not in _TEXT_ONLY else []
     if step.name in _PATTERN_FIRST and not has_flag(step, "", "-e", "-f", "--regexp", "--file"):
         pattern = next(iter(operands(step)), None)
-        given = [word for word in given if word is not pattern]
-    at_home = where(step.place.cwd, step.place.root) in (Where.INSIDE, Where.TREE)
-    named = [word for word in given if not at_home or any(sign in word.text for sign in "/~")]
-    paths = [path for word in named for path in mentioned(word, step.place)]
-    paths += [resolved(redirect.target.text, step.place.cwd) for redirect in step.redirects]
+        args = [word for word in args if word is not pattern]
+    is_in_tree = path_location(step.working_dir.cwd, step.working_dir.root) in (Location.INSIDE, Location.TREE)
+    named = [word for word in args if not is_in_tree or any(sign in word.text for sign in "/~")]
+    paths = [path for word in named for path in mentioned_paths(word, step.working_dir)]
+    paths += [resolved(redirect.target.text, step.working_dir.cwd) for redirect in step.redirects]
     for option, directory in pairwise(step.args):
         if option.text in ("-C", "--directory"):
-            paths += [resolved(word.text, resolved(directory.text, step.place.cwd)) for word in operands(step)]
+            paths += [resolved(word.text, resolved(directory.text, step.working_dir.cwd)) for word in operands(step)]
     return paths
 
 
 def _credential_path(step: Step) -> bool:
-    outside = [path for path in _paths(step) if where(path, step.place.root) in (Where.OUTSIDE, Where.UNKNOWN)]
+    outside = [
+        path
+        for path in _paths(step)
+        if path_location(path, step.working_dir.root) in (Location.OUTSIDE, Location.UNKNOWN)
+    ]
     return any(
-        _LITERAL.search(path) or (not GLOB.isdisjoint(path) and any(holds(path, parts) for parts in _PARTS))
+        _LITERAL.search(path) or (not GLOB.isdisjoint(path) and any(contains_names(path, parts) for parts in _PARTS))
         for path in outside
     )
 
 
-_KEEPERS = {
+_CREDENTIAL_TOOLS = {
     "aws": "configure export-credentials, configure get, sts get-session-token, sts assume-role, secretsmanager",
     "az": "account get-access-token, keyvault secret",
     "bw": "*",
@@ -113,13 +119,13 @@ _KEEPERS = {
     "vault": "read, kv get, login, token, print token",
     "npm": "token, config get *auth*",
 }
-_keeper = phrase(_KEEPERS)
+_returns_credentials = phrase(_CREDENTIAL_TOOLS)
 
 
 def _credential_tool(step: Step) -> bool:
     if step.name in ("gpg", "gpg2"):
         return has_flag(step, "", "--export-secret-keys", "--export-secret-subkeys", "--decrypt", "-d")
-    return step.name in _KEEPERS and (_keeper(step) or step.name == "ssh-add")
+    return step.name in _CREDENTIAL_TOOLS and (_returns_credentials(step) or step.name == "ssh-add")
 
 
 _SECRET = re.compile(
@@ -128,7 +134,7 @@ _SECRET = re.compile(
 )
 
 
-def _dumps(step: Step) -> bool:
+def _dumps_environment(step: Step) -> bool:
     match step.name:
         case "printenv":
             names = [word.text for word in operands(step)]
@@ -199,13 +205,13 @@ RULES = (
             "ssh-add -L",
         ),
         ("gpg --verify a.sig", "git log", "npm config get registry"),
-        frozenset(_KEEPERS) | {"gpg", "gpg2"},
+        frozenset(_CREDENTIAL_TOOLS) | {"gpg", "gpg2"},
     ),
     Rule(
         "env-dump",
         Decision.DENY,
         "prints the environment",
-        _dumps,
+        _dumps_environment,
         ("env", "env | sort", "printenv", "printenv API_TOKEN", "set", "export -p", "export", "declare -x", "ps auxe"),
         (
             "env FOO=1 make",

@@ -85,8 +85,8 @@ def _tar(step: Step) -> Targets:
 
 
 def _rsync(step: Step) -> Targets:
-    given = operands(step, words("-e --rsh --exclude --include --filter -f"))
-    return [word for word in given[-1:] if len(given) > 1 and not re.match(r"[^/]*:", word.text)]
+    args = operands(step, words("-e --rsh --exclude --include --filter -f"))
+    return [word for word in args[-1:] if len(args) > 1 and not re.match(r"[^/]*:", word.text)]
 
 
 def _moved(step: Step) -> Targets:
